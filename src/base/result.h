@@ -1,0 +1,106 @@
+// Result<T>: a value, or an Error with a code, a message and the context added on the way up.
+// Everything that can fail because of the outside world returns one; SK_TRY passes errors on.
+// Must not know: anything above base/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace skillet {
+
+enum class ErrorCode : uint8_t {
+  invalid_argument,  // the caller's option or call is wrong
+  malformed,         // a file, stream or capture breaks its format
+  unsupported,       // valid, but we or the chip cannot do it
+  out_of_range,      // a value does not fit its field or buffer
+  io,                // the operating system said no
+  device,            // the device (real or simulated) reported a fault
+  timeout,           // a wait ran out
+  internal,          // a bug of ours
+};
+
+std::string_view error_code_name(ErrorCode code);
+
+struct Error {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+
+  // Adds what was being done: "loading model.tflite: tensor 3: ...".
+  Error with_context(std::string_view context) && {
+    message.insert(0, fmt::format("{}: ", context));
+    return std::move(*this);
+  }
+};
+
+template <typename... Args>
+Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Error{code, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT implicit on purpose
+  Result(Error e) : state_(std::in_place_index<1>, std::move(e)) {}     // NOLINT
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+  const Error& error() const& { return std::get<1>(state_); }
+  Error&& error() && { return std::get<1>(std::move(state_)); }
+
+  Result with_context(std::string_view context) && {
+    if (ok()) return std::move(*this);
+    return std::move(*this).error().with_context(context);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error e) : error_(std::move(e)) {}  // NOLINT implicit on purpose
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
+
+  Result with_context(std::string_view context) && {
+    if (ok()) return {};
+    return std::move(*error_).with_context(context);
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace skillet
+
+#define SK_CONCAT_(a, b) a##b
+#define SK_CONCAT(a, b) SK_CONCAT_(a, b)
+// SK_TRY(expr): return the error of a Result<void>.  SK_TRY_ASSIGN(var, expr): var = value, or return the error.
+#define SK_TRY(expr)                                                    \
+  do {                                                                  \
+    if (auto sk_try_ = (expr); !sk_try_.ok()) return std::move(sk_try_).error(); \
+  } while (0)
+#define SK_TRY_ASSIGN(var, expr)                                  \
+  auto SK_CONCAT(sk_result_, __LINE__) = (expr);                  \
+  if (!SK_CONCAT(sk_result_, __LINE__).ok())                      \
+    return std::move(SK_CONCAT(sk_result_, __LINE__)).error();    \
+  var = std::move(SK_CONCAT(sk_result_, __LINE__)).value()

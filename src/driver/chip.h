@@ -1,0 +1,18 @@
+// Chip: one NPU model, by name and family; the numbers of a family live in drivers/<v>/hw.
+// Called by the registry, tools, runtime.
+// Must not know: a vendor's parameters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace skillet::driver {
+
+struct Chip {
+  std::string name;    // "a311d": what --device sim:NAME takes
+  std::string family;  // "vivante": which driver
+  std::string title;   // "Amlogic A311D (VIPNano-QI)"
+  int32_t row = 0;     // index into the family's chip table
+};
+
+}  // namespace skillet::driver

@@ -1,0 +1,56 @@
+// Driver: the five calls a vendor must provide, and the registry that finds them.
+// Called by passes, runtime and tools; implemented in drivers/<v>/driver.cpp.
+// Must not know: a vendor's anything.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/capture.h"
+#include "driver/chip.h"
+#include "driver/program.h"
+#include "driver/support.h"
+#include "ir/graph.h"
+
+namespace skillet::driver {
+
+// proven: only what a driver known to work on silicon emits. tuned: our own choices, named switches.
+enum class Tuning : uint8_t { proven, tuned };
+
+struct CompileOptions {
+  Tuning tuning = Tuning::proven;
+};
+
+// One decoded line of a submission, for `skillet decode` and `skillet diff`.
+struct AnnotatedField {
+  std::string path;    // "job 3 nn_instruction.kernel_x_size"
+  std::string value;   // printed value, with unit
+  std::string raw;     // hex
+  bool unknown = false;  // bits no row claims
+};
+struct Annotated {
+  std::string text;                    // whole submission, for people
+  std::vector<AnnotatedField> fields;  // for --json and diff
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::span<const Chip> chips() const = 0;
+  virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;
+  virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
+  // `graph` holds only ops that supports() took; compile checks again and names the op otherwise.
+  virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
+  virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
+};
+
+// All drivers that are linked in; one registration line each in registry.cpp.
+std::span<const Driver* const> drivers();
+Result<Chip> find_chip(std::string_view name);
+Result<const Driver*> driver_of(const Chip& chip);
+
+}  // namespace skillet::driver

@@ -1,0 +1,75 @@
+// Graph: tensors and operations of one network, owned by index, in execution order.
+// Importers build it, passes rewrite it, drivers and ref/ read it.
+// Must not know: file formats, chips.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "ir/quant.h"
+#include "ir/shape.h"
+
+namespace skillet::ir {
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::float32;
+  Shape shape;
+  Quant quant;
+  // Constant contents, exactly bytes() long; null for what is computed. `owner` keeps `data` alive.
+  std::span<const uint8_t> data;
+  std::shared_ptr<const void> owner;
+  bool is_variable = false;  // keeps its value between runs
+
+  bool is_constant() const { return data.data() != nullptr; }
+  int64_t bytes() const { return shape.elems() * dtype_bytes(dtype); }
+  // Constant contents as elements of T, copied (model files need not be aligned).
+  template <typename T>
+  std::vector<T> values() const {
+    std::vector<T> out(data.size() / sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), data.data(), out.size() * sizeof(T));
+    return out;
+  }
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;            // topological order
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+
+  const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+  Tensor& tensor(TensorId id) { return tensors[static_cast<size_t>(id)]; }
+  const Op& op(OpId id) const { return ops[static_cast<size_t>(id)]; }
+  TensorId add_tensor(Tensor tensor);
+  OpId add_op(Op op);
+};
+
+// Makes `tensor` constant with a copy of `bytes`.
+void set_constant(Tensor& tensor, Bytes bytes);
+
+// "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op.
+std::string describe_op(const Graph& graph, OpId op);
+// "tensor 12 'name' uint8 1x112x112x32": how messages name a tensor.
+std::string describe_tensor(const Graph& graph, TensorId tensor);
+
+// Producer of each tensor (-1: none), and its consumers.
+std::vector<OpId> producers(const Graph& graph);
+std::vector<std::vector<OpId>> consumers(const Graph& graph);
+
+// Checks every index, shape, size, quantization and the order of ops; the error names the op or tensor.
+Result<void> verify(const Graph& graph);
+
+// Text form, one line per tensor and op; constants are printed as a hash, or in full when small.
+std::string print(const Graph& graph);
+// Reads what print() writes (constants that were printed as a hash become zeros of the same size).
+Result<Graph> parse(std::string_view text);
+
+}  // namespace skillet::ir

@@ -1,0 +1,137 @@
+// Op: one operation of a graph: its kind, its attributes, its operands.
+// Called by importers (which fill it), passes, drivers and ref/ (which read it).
+// Must not know: file formats, chips.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace skillet::ir {
+
+using TensorId = int32_t;  // index into Graph::tensors
+using OpId = int32_t;      // index into Graph::ops
+constexpr TensorId kNoTensor = -1;  // an optional operand that is left out
+
+enum class OpKind : uint8_t {
+#define OP(kind, name, code, attrs, doc) kind,
+#include "ir/op.def"
+#undef OP
+  opaque,  // known to the file format by name only, or custom
+};
+
+enum class Activation : uint8_t { none, relu, relu_n1_to_1, relu6, tanh, sign_bit };
+enum class Padding : uint8_t { same, valid };
+
+struct NoAttrs {
+  bool operator==(const NoAttrs&) const = default;
+};
+// Attributes we do not read; kept as text only to print them.
+struct OpaqueAttrs {
+  bool operator==(const OpaqueAttrs&) const = default;
+};
+struct ConvAttrs {
+  Padding padding = Padding::same;
+  int32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int32_t depth_multiplier = 1;  // depthwise only; output channels / input channels
+  Activation activation = Activation::none;
+  bool operator==(const ConvAttrs&) const = default;
+};
+struct PoolAttrs {
+  Padding padding = Padding::same;
+  int32_t stride_h = 1, stride_w = 1, filter_h = 1, filter_w = 1;
+  Activation activation = Activation::none;
+  bool operator==(const PoolAttrs&) const = default;
+};
+struct FullyConnectedAttrs {
+  Activation activation = Activation::none;
+  bool keep_num_dims = false;
+  bool operator==(const FullyConnectedAttrs&) const = default;
+};
+struct ActivationAttrs {
+  Activation activation = Activation::none;
+  bool operator==(const ActivationAttrs&) const = default;
+};
+struct ConcatAttrs {
+  int32_t axis = 0;  // may be negative
+  Activation activation = Activation::none;
+  bool operator==(const ConcatAttrs&) const = default;
+};
+struct SplitAttrs {
+  int32_t count = 0;  // number of outputs
+  bool operator==(const SplitAttrs&) const = default;
+};
+struct ReshapeAttrs {
+  std::vector<int32_t> shape;  // from the options; the output tensor's shape is what counts
+  bool operator==(const ReshapeAttrs&) const = default;
+};
+struct SqueezeAttrs {
+  std::vector<int32_t> axes;
+  bool operator==(const SqueezeAttrs&) const = default;
+};
+struct StridedSliceAttrs {
+  int32_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
+  bool offset = false;  // `end` is relative to `begin`
+  bool operator==(const StridedSliceAttrs&) const = default;
+};
+struct PackAttrs {
+  int32_t axis = 0;
+  int32_t count = 0;
+  bool operator==(const PackAttrs&) const = default;
+};
+struct LeakyReluAttrs {
+  float alpha = 0;
+  bool operator==(const LeakyReluAttrs&) const = default;
+};
+struct SoftmaxAttrs {
+  float beta = 1;
+  bool operator==(const SoftmaxAttrs&) const = default;
+};
+struct ReduceAttrs {
+  bool keep_dims = false;
+  bool operator==(const ReduceAttrs&) const = default;
+};
+struct ResizeAttrs {
+  bool align_corners = false;
+  bool half_pixel_centers = false;
+  bool operator==(const ResizeAttrs&) const = default;
+};
+struct BlockAttrs {
+  int32_t block_size = 1;
+  bool operator==(const BlockAttrs&) const = default;
+};
+
+using Attrs = std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs, ConcatAttrs,
+                           SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs, LeakyReluAttrs, SoftmaxAttrs,
+                           ReduceAttrs, ResizeAttrs, BlockAttrs>;
+
+struct Op {
+  OpKind kind = OpKind::opaque;
+  std::string opaque_name;  // kind == opaque: the file's name of the operation, e.g. "TFLite_Detection_PostProcess"
+  Attrs attrs;
+  std::vector<TensorId> inputs;   // kNoTensor where an optional operand is left out
+  std::vector<TensorId> outputs;
+  int32_t source_index = -1;      // position in the model file, for messages and reports
+
+  // The attributes of this kind; only valid for the type that op.def names.
+  template <typename T>
+  const T& as() const { return std::get<T>(attrs); }
+  TensorId input(size_t i) const { return i < inputs.size() ? inputs[i] : kNoTensor; }
+};
+
+// "CONV_2D"; the opaque name for opaque kinds is in the op.
+std::string_view op_kind_name(OpKind kind);
+std::string_view op_name(const Op& op);
+std::optional<OpKind> op_kind_from_name(std::string_view name);
+// The kind of a TFLite builtin code; nothing where op.def has no row.
+std::optional<OpKind> op_kind_from_tflite_code(int32_t code);
+// Default attributes of the type that op.def names for `kind`.
+Attrs default_attrs(OpKind kind);
+
+std::string_view activation_name(Activation activation);
+
+}  // namespace skillet::ir

@@ -1,0 +1,51 @@
+// ref/: CPU kernels, bit-exact with TFLite's reference integer kernels. The judge of everything else.
+// Called by runtime/ (ops that stay on the CPU, fallback), tools (--compare) and tests.
+// Must not know: chips, drivers, simulators.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace skillet::ref {
+
+// One op, checked and prepared once (multipliers, packed weights, tables), then run many times.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // `tensors` is indexed by TensorId: the bytes of every operand, constants included; outputs are written.
+  virtual Result<void> run(std::span<const std::span<uint8_t>> tensors) = 0;
+};
+
+// Error names the op and what is unsupported. `graph` is borrowed for the kernel's life.
+Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
+
+// Runs a whole graph; owns the bytes of all tensors, so that any of them can be read after run().
+class Interpreter {
+ public:
+  // `graph` is borrowed. Error when an op has no kernel.
+  static Result<Interpreter> create(const ir::Graph& graph);
+
+  std::span<uint8_t> tensor(ir::TensorId id);  // write inputs here before run(), read anything after it
+  Result<void> run();
+  // Runs ops one by one; `after` is called with each op's id (for per-layer comparison and timing).
+  template <typename Callback>
+  Result<void> run_each(Callback after) {
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      SK_TRY(kernels_[i]->run(spans_));
+      after(static_cast<ir::OpId>(i));
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::vector<uint8_t>> storage_;
+  std::vector<std::span<uint8_t>> spans_;
+};
+
+}  // namespace skillet::ref

@@ -1,0 +1,44 @@
+// sim::Device: a simulated chip behind the kernel boundary: memory and command words in, memory out.
+// Called by uapi/sim.cpp and the golden tests; implemented in sim/<v>/.
+// Must not know: graphs, programs, drivers (other than drivers/<v>/hw/).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace skillet::sim {
+
+// Device memory as one submission sees it: mapped ranges, each backed by CPU bytes (borrowed).
+class Memory {
+ public:
+  // Error when the range overlaps another one, or leaves the 32-bit address space.
+  Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
+  void unmap(uint64_t address);
+  // The bytes of [address, address + size); a fault naming `what` and the nearest buffers otherwise.
+  Result<std::span<uint8_t>> at(uint64_t address, uint64_t size, std::string_view what) const;
+  // All the mapped bytes from `address` to the end of its buffer; a fault when nothing is mapped there.
+  Result<std::span<uint8_t>> from(uint64_t address, std::string_view what) const;
+
+ private:
+  struct Range {
+    std::span<uint8_t> bytes;
+    std::string name;
+  };
+  std::map<uint64_t, Range> ranges_;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  // Runs one command stream to its end, synchronously. An error is a fault report.
+  virtual Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) = 0;
+};
+
+}  // namespace skillet::sim

@@ -1,0 +1,47 @@
+// Device: the kernel boundary. Buffers with device addresses, submissions of command words, waits.
+// Called by runtime/; implemented by etnaviv.cpp, sim.cpp and the decorators.
+// Must not know: graphs, programs, what the bytes mean.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/capture.h"
+
+namespace skillet::uapi {
+
+using Handle = uint32_t;  // of a buffer; never 0
+using Fence = uint64_t;
+
+struct SubmitBuffer {
+  Handle handle = 0;
+  bool read = false;
+  bool write = false;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const capture::DeviceInfo& info() const = 0;
+  // A zeroed buffer, mapped at a fixed device address, aligned to at least 4096 bytes.
+  virtual Result<Handle> alloc(uint64_t size_bytes) = 0;
+  virtual Result<void> free(Handle handle) = 0;
+  virtual Result<uint64_t> address(Handle handle) const = 0;
+  // CPU view, valid until free(). Wrap accesses in begin_cpu()/end_cpu().
+  virtual Result<std::span<uint8_t>> map(Handle handle) = 0;
+  virtual Result<void> begin_cpu(Handle handle, bool write) = 0;
+  virtual Result<void> end_cpu(Handle handle) = 0;
+  virtual Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) = 0;
+  virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
+};
+
+// "sim:a311d": a simulated chip in this process.
+Result<std::unique_ptr<Device>> open_simulated(const std::string& chip_name);
+// Decorator: forwards to `inner` and adds each submission to `capture` (borrowed).
+std::unique_ptr<Device> record(std::unique_ptr<Device> inner, capture::Capture& capture);
+
+}  // namespace skillet::uapi
