@@ -41,4 +41,7 @@ class Device {
   virtual Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) = 0;
 };
 
+// The simulator of a chip by name ("a311d"); the error lists the chips there are.
+Result<std::unique_ptr<Device>> create(std::string_view chip);
+
 }  // namespace skillet::sim
