@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -28,7 +29,8 @@ struct Tensor {
   bool is_variable = false;  // keeps its value between runs
 
   bool is_constant() const { return data.data() != nullptr; }
-  int64_t bytes() const { return shape.elems() * dtype_bytes(dtype); }
+  // Size of the contents; 0 where elements have no fixed size (string), two int4 to a byte.
+  int64_t bytes() const;
   // Constant contents as elements of T, copied (model files need not be aligned).
   template <typename T>
   std::vector<T> values() const {
@@ -60,7 +62,7 @@ std::string describe_op(const Graph& graph, OpId op);
 // "tensor 12 'name' uint8 1x112x112x32": how messages name a tensor.
 std::string describe_tensor(const Graph& graph, TensorId tensor);
 
-// Producer of each tensor (-1: none), and its consumers.
+// Producer of each tensor (-1: none), and its consumers (each op once, in execution order).
 std::vector<OpId> producers(const Graph& graph);
 std::vector<std::vector<OpId>> consumers(const Graph& graph);
 

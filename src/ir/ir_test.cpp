@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include "ir/graph.h"
+
+namespace skillet::ir {
+namespace {
+
+TEST(DType, NamesGoBothWays) {
+  for (int i = 0; i <= static_cast<int>(DType::bfloat16); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    EXPECT_EQ(dtype_from_name(dtype_name(dtype)), dtype);
+  }
+  EXPECT_EQ(dtype_name(DType::bfloat16), "bfloat16");
+  EXPECT_EQ(dtype_from_name("int3"), std::nullopt);
+  EXPECT_EQ(dtype_bytes(DType::complex128), 16);
+  EXPECT_EQ(dtype_bytes(DType::boolean), 1);
+  EXPECT_EQ(dtype_bytes(DType::string), 0);
+}
+
+TEST(Shape, TextElemsAndBack) {
+  const Shape shape = {1, 7, 5, 3};
+  EXPECT_EQ(shape.to_string(), "1x7x5x3");
+  EXPECT_EQ(shape.elems(), 105);
+  EXPECT_EQ(shape.back(0), 3);
+  EXPECT_EQ(shape.back(9), 1);
+  EXPECT_EQ(Shape{}.to_string(), "scalar");
+  EXPECT_EQ(Shape{}.elems(), 1);
+}
+
+TEST(Op, TableMapsNamesAndCodes) {
+  EXPECT_EQ(op_kind_from_tflite_code(4), OpKind::depthwise_conv_2d);
+  EXPECT_EQ(op_kind_from_tflite_code(117), OpKind::hard_swish);
+  EXPECT_EQ(op_kind_from_tflite_code(32), std::nullopt);
+  EXPECT_EQ(op_kind_name(OpKind::pad_v2), "PADV2");
+  EXPECT_EQ(op_kind_from_name("CAST"), OpKind::cast);
+  EXPECT_EQ(op_kind_from_name("opaque"), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<PoolAttrs>(default_attrs(OpKind::max_pool_2d)));
+  EXPECT_TRUE(std::holds_alternative<OpaqueAttrs>(default_attrs(OpKind::opaque)));
+  EXPECT_EQ(op_name(Op{.opaque_name = "MyOp"}), "MyOp");
+}
+
+Graph diamond() {
+  Graph graph;
+  for (const char* name : {"a", "b", "c"}) graph.add_tensor({.name = name, .dtype = DType::int8, .shape = {2, 3}});
+  graph.add_op({.kind = OpKind::relu, .inputs = {0}, .outputs = {1}});
+  graph.add_op({.kind = OpKind::mul, .inputs = {1, 1, kNoTensor}, .outputs = {2}});
+  return graph;
+}
+
+TEST(Graph, Describes) {
+  const Graph graph = diamond();
+  EXPECT_EQ(describe_op(graph, 1), "op 1 MUL -> 'c'");
+  EXPECT_EQ(describe_tensor(graph, 1), "tensor 1 'b' int8 2x3");
+  EXPECT_EQ(describe_op(graph, 9), "op 9 (no such op)");
+  EXPECT_EQ(describe_tensor(graph, -1), "tensor -1 (no such tensor)");
+}
+
+TEST(Graph, ProducersAndConsumers) {
+  const Graph graph = diamond();
+  EXPECT_EQ(producers(graph), (std::vector<OpId>{-1, 0, 1}));
+  EXPECT_EQ(consumers(graph), (std::vector<std::vector<OpId>>{{0}, {1}, {}}));
+}
+
+TEST(Graph, ConstantsKeepTheirBytes) {
+  Tensor tensor = {.dtype = DType::int16, .shape = {2}};
+  EXPECT_FALSE(tensor.is_constant());
+  set_constant(tensor, {1, 0, 0xff, 0xff});
+  const Tensor copy = tensor;
+  tensor = {};
+  EXPECT_EQ(copy.values<int16_t>(), (std::vector<int16_t>{1, -1}));
+  Tensor empty = {.shape = {0}};
+  set_constant(empty, {});
+  EXPECT_TRUE(empty.is_constant());
+  EXPECT_EQ(empty.data.size(), 0U);
+  EXPECT_EQ((Tensor{.dtype = DType::int4, .shape = {5}}).bytes(), 3);
+}
+
+}  // namespace
+}  // namespace skillet::ir

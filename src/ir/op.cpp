@@ -1,0 +1,59 @@
+#include "ir/op.h"
+
+#include <cstddef>
+
+namespace skillet::ir {
+namespace {
+
+struct Row {
+  std::string_view name;
+  int32_t tflite_code;
+  Attrs (*make_attrs)();
+};
+
+template <typename T>
+Attrs make() {
+  return T{};
+}
+
+// In the order of OpKind, without `opaque`.
+constexpr std::array kRows = {
+#define OP(kind, name, code, attrs, doc) Row{name, code, make<attrs>},
+#include "ir/op.def"
+#undef OP
+};
+
+constexpr std::array<std::string_view, 6> kActivationNames = {"none",  "relu", "relu_n1_to_1",
+                                                              "relu6", "tanh", "sign_bit"};
+
+}  // namespace
+
+std::string_view op_kind_name(OpKind kind) {
+  return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;
+}
+
+std::string_view op_name(const Op& op) {
+  return op.kind == OpKind::opaque && !op.opaque_name.empty() ? op.opaque_name : op_kind_name(op.kind);
+}
+
+std::optional<OpKind> op_kind_from_name(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].name == name) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<OpKind> op_kind_from_tflite_code(int32_t code) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].tflite_code == code) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+Attrs default_attrs(OpKind kind) {
+  return kind == OpKind::opaque ? Attrs{OpaqueAttrs{}} : kRows[static_cast<size_t>(kind)].make_attrs();
+}
+
+std::string_view activation_name(Activation activation) { return kActivationNames[static_cast<size_t>(activation)]; }
+
+}  // namespace skillet::ir
