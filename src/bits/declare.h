@@ -1,0 +1,14 @@
+// Declares one descriptor struct. Define SK_BITS_TYPE and SK_BITS_FILE, then include this file inside the namespace:
+//   #define SK_BITS_TYPE NnInstruction
+//   #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
+//   #include "bits/declare.h"
+// Included many times on purpose: no include guard. Called by drivers/<v>/hw/<v>.h only.
+// Must not know: any chip.
+struct SK_BITS_TYPE {
+#define FIELD(name, type, codec, where, evidence, doc) type name{};
+#include SK_BITS_FILE
+#undef FIELD
+  bool operator==(const SK_BITS_TYPE&) const = default;
+};
+#undef SK_BITS_TYPE
+#undef SK_BITS_FILE

@@ -1,0 +1,92 @@
+// Vivante NPU: descriptors, states and chips, as rows and structs. No logic.
+// Called by drivers/vivante (encodes), sim/vivante (decodes), tools through the driver.
+// Must not know: how a driver or simulator uses them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "bits/bits.h"
+
+namespace skillet::vivante::hw {
+
+using bits::Address;
+
+enum class Pooling : uint8_t { none = 0, max = 1, average = 2, first_pixel = 3 };
+enum class Caching : uint8_t { none = 0, full = 1, partial = 2 };
+
+#define SK_BITS_TYPE NnInstruction
+#define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
+#include "bits/declare.h"
+
+#define SK_BITS_TYPE TpInstruction
+#define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
+#include "bits/declare.h"
+
+#define SK_BITS_TYPE NnConfig
+#define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
+#include "bits/declare.h"
+
+#define SK_BITS_TYPE VipFlushControl
+#define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
+#include "bits/declare.h"
+
+constexpr uint32_t kNnInstructionWords = 32;
+constexpr uint32_t kTpInstructionWords = 31;
+constexpr uint32_t kDescriptorAlignBytes = 64;
+constexpr uint64_t kCircularBufferOff = uint64_t{0x03FFFFFF} << 6;  // in bytes, as the rows take it
+constexpr uint32_t kNnConstantWord28 = 0x03FFFFFF;
+constexpr uint32_t kPwlEntries = 1024;
+
+enum class State : uint32_t {
+#define STATE(name, address, doc) name = address,
+#include "drivers/vivante/hw/states.def"
+#undef STATE
+};
+struct StateRow {
+  State state;
+  const char* name;
+  const char* doc;
+};
+std::span<const StateRow> states();
+// Name of a state address; "state 0x1234" would be the caller's text for an empty result.
+std::string_view state_name(uint32_t address);
+
+// Front-end packets (bits 31:27 of a command word).
+enum class Opcode : uint32_t { load_state = 1, end = 2, nop = 3, wait = 7, link = 8, stall = 9 };
+constexpr uint32_t load_state_word(State state) { return (uint32_t{1} << 27) | (1U << 16) | (static_cast<uint32_t>(state) / 4); }
+constexpr uint32_t kFlushBatch = 0xC23;  // flush_cache value that closes a batch
+constexpr uint32_t kPaSystemMode = 0x11;
+constexpr uint32_t kApiModeCl = 2;
+
+struct ChipIds {
+  uint32_t model, revision, product, eco, customer;
+};
+enum ChipFlag : uint32_t {
+  kFirstPixelPooling = 1,
+  kCoefficientEnhancement = 2,  // V8-style coefficient header
+  kNoZOffset = 4,
+  kDepthwise = 8,               // native depthwise
+  kSupported = 16,              // the driver compiles for it
+};
+struct ChipRow {
+  std::string_view name, title;
+  ChipIds ids;
+  int generation;               // 7 or 8: coefficient format, descriptor variant
+  int nn_cores, tp_cores;
+  int input_buffer_depth;       // lines
+  int accum_buffer_depth;
+  uint32_t sram_bytes;
+  int zrl_bits_max;
+  int offset_bits;              // of in_x_offset, in_y_offset
+  int kernel_size_max;          // px, both directions
+  int clock_mhz;
+  uint32_t flags;
+
+  bool has(ChipFlag flag) const { return (flags & flag) != 0; }
+};
+std::span<const ChipRow> chips();
+const ChipRow* find_chip(std::string_view name);
+
+}  // namespace skillet::vivante::hw
