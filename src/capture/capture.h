@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct DeviceInfo {
   std::string kernel_driver;  // "etnaviv", "rocket", "ethosu"
   std::string node;           // "/dev/dri/renderD128", "sim:a311d"
   uint32_t model = 0, revision = 0, product_id = 0, customer_id = 0, eco_id = 0;  // etnaviv
+
+  bool operator==(const DeviceInfo&) const = default;
 };
 
 enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash or "the graph input" was kept
@@ -29,21 +32,44 @@ struct BufferSnapshot {
   Content content = Content::unknown;
   Bytes bytes;              // content == bytes: trailing zeros cut
   bool holds_input = false;  // starts with the bytes of a graph input
+
+  bool operator==(const BufferSnapshot&) const = default;
+};
+
+// rocket: a list of register commands in memory that one job starts.
+struct Task {
+  uint32_t job = 0;         // which job of the submission; a job's tasks follow each other
+  uint64_t address = 0;     // device address of the first command
+  uint32_t count = 0;       // 64-bit commands
+
+  bool operator==(const Task&) const = default;
 };
 
 struct Submission {
   std::string chip;                     // chip name where known
-  std::vector<uint32_t> stream;         // command words
+  std::vector<uint32_t> stream;         // command words (etnaviv)
+  std::vector<Task> tasks;              // rocket; the commands themselves are in the buffers
   std::vector<BufferSnapshot> buffers;  // all buffers that exist, as they were before the submission
+
+  bool operator==(const Submission&) const = default;
 };
 
 struct Capture {
   DeviceInfo device;
   std::vector<Submission> submissions;
+
+  bool operator==(const Capture&) const = default;
 };
 
 // Reads a capture file of ours, or a folder that holds capture.json (golden layout). Errors name file and field.
 Result<Capture> read(const std::string& path);
 Result<void> write(const Capture& capture, const std::string& path);
+
+// The same for the bytes of a capture file of ours.
+Result<Capture> parse(std::span<const uint8_t> file);
+Result<Bytes> serialise(const Capture& capture);
+
+// Fills content and bytes of `snapshot` from the whole contents of a buffer: zero, or bytes with trailing zeros cut.
+void set_contents(BufferSnapshot& snapshot, std::span<const uint8_t> contents);
 
 }  // namespace skillet::capture

@@ -22,6 +22,8 @@ enum class Tuning : uint8_t { proven, tuned };
 
 struct CompileOptions {
   Tuning tuning = Tuning::proven;
+  // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
+  bool keep_intermediates = false;
 };
 
 // One decoded line of a submission, for `skillet decode` and `skillet diff`.

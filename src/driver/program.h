@@ -59,13 +59,17 @@ struct BufferRelocations {
   std::vector<Relocation> relocations;
 };
 
-// How a graph tensor appears in a buffer.
+// Order of a tensor's elements in a buffer. nchw_planar: all of channel 0, then all of channel 1, ... without gaps.
+enum class Layout : uint8_t { nhwc, nchw_planar };
+
+// How a graph tensor appears in a buffer. size_bytes is the graph tensor's size: there are no gaps.
 struct TensorBinding {
   ir::TensorId tensor = ir::kNoTensor;  // of the compiled graph
   BufferId buffer = 0;
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   uint8_t xor_byte = 0;  // each byte is XORed with this on the way in and out (0x80: int8 <-> uint8)
+  Layout layout = Layout::nhwc;
 };
 
 // Which words of a buffer belong to which op, for tools.
@@ -92,7 +96,7 @@ struct Program {
   std::vector<Job> jobs;       // every inference, in order
   std::vector<TensorBinding> inputs;
   std::vector<TensorBinding> outputs;
-  std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (planar or not: see layout note)
+  std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (see TensorBinding::layout)
   std::vector<OperationInfo> operations;
   std::vector<DebugEntry> debug_map;
 };
