@@ -21,8 +21,7 @@ class ArchiveWriter {
   static constexpr bool kReading = false;
 
   template <typename T>
-    requires(std::is_integral_v<T> || std::is_enum_v<T>)
-  void number(std::string_view /*field*/, const T& value) {
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) void number(std::string_view /*field*/, const T& value) {
     const size_t at = bytes_.size();
     bytes_.resize(at + sizeof value);
     std::memcpy(bytes_.data() + at, &value, sizeof value);
@@ -57,8 +56,7 @@ class ArchiveReader {
   explicit ArchiveReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   template <typename T>
-    requires(std::is_integral_v<T> || std::is_enum_v<T>)
-  void number(std::string_view field, T& value) {
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) void number(std::string_view field, T& value) {
     value = T{};
     const std::span<const uint8_t> taken = take(field, sizeof value);
     if (!taken.empty()) std::memcpy(&value, taken.data(), sizeof value);

@@ -15,8 +15,8 @@ namespace skillet::capture {
 
 // What a kernel tells about a device; ids are those of the kernel's own parameter queries.
 struct DeviceInfo {
-  std::string kernel_driver;  // "etnaviv", "rocket", "ethosu"
-  std::string node;           // "/dev/dri/renderD128", "sim:a311d"
+  std::string kernel_driver;                                                      // "etnaviv", "rocket", "ethosu"
+  std::string node;                                                               // "/dev/dri/renderD128", "sim:a311d"
   uint32_t model = 0, revision = 0, product_id = 0, customer_id = 0, eco_id = 0;  // etnaviv
 
   bool operator==(const DeviceInfo&) const = default;
@@ -26,11 +26,11 @@ enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash 
 
 struct BufferSnapshot {
   uint32_t handle = 0;
-  uint64_t address = 0;     // device address; 0: not mapped
+  uint64_t address = 0;  // device address; 0: not mapped
   uint64_t size_bytes = 0;
   bool read = false, write = false, listed = false;  // how the submission lists it
   Content content = Content::unknown;
-  Bytes bytes;              // content == bytes: trailing zeros cut
+  Bytes bytes;               // content == bytes: trailing zeros cut
   bool holds_input = false;  // starts with the bytes of a graph input
 
   bool operator==(const BufferSnapshot&) const = default;
@@ -38,9 +38,9 @@ struct BufferSnapshot {
 
 // rocket: a list of register commands in memory that one job starts.
 struct Task {
-  uint32_t job = 0;         // which job of the submission; a job's tasks follow each other
-  uint64_t address = 0;     // device address of the first command
-  uint32_t count = 0;       // 64-bit commands
+  uint32_t job = 0;      // which job of the submission; a job's tasks follow each other
+  uint64_t address = 0;  // device address of the first command
+  uint32_t count = 0;    // 64-bit commands
 
   bool operator==(const Task&) const = default;
 };

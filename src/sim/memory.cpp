@@ -1,59 +1,69 @@
+#include <iterator>
+
 #include "sim/sim.h"
 
 namespace skillet::sim {
 namespace {
 
-constexpr uint64_t kAddressSpaceBytes = uint64_t{1} << 32;
+constexpr uint64_t kAddressSpaceEnd = 1ULL << 32;
 
-std::string range_text(uint64_t address, uint64_t size, std::string_view name) {
-  return fmt::format("'{}' 0x{:08x}..0x{:08x}", name, address, address + size - 1);
+// `entry` is an element of Memory's map, whose type is private.
+uint64_t end_of(const auto& entry) { return entry.first + entry.second.bytes.size(); }
+
+std::string describe(const auto& entry) {
+  return fmt::format("{} [{:#x}, {:#x})", entry.second.name, entry.first, end_of(entry));
+}
+
+// Where the faulting range stands relative to the buffer that starts at or before it.
+std::string describe_before(const auto& entry, uint64_t address, uint64_t size) {
+  const uint64_t end = end_of(entry);
+  if (address >= end) return fmt::format("; {:#x} bytes after the end of {}", address - end, describe(entry));
+  return fmt::format("; starts in {} and runs {:#x} bytes past its end", describe(entry), size - (end - address));
 }
 
 }  // namespace
 
 Result<void> Memory::map(uint64_t address, std::span<uint8_t> bytes, std::string name) {
-  if (bytes.empty()) return error(ErrorCode::invalid_argument, "buffer '{}': size 0", name);
-  if (address >= kAddressSpaceBytes || bytes.size() > kAddressSpaceBytes - address)
-    return error(ErrorCode::out_of_range, "buffer '{}': {} bytes at 0x{:x} leave the 32-bit address space", name,
-                 bytes.size(), address);
+  if (bytes.empty()) return error(ErrorCode::invalid_argument, "{}: mapping of no bytes", name);
+  if (address >= kAddressSpaceEnd || bytes.size() > kAddressSpaceEnd - address)
+    return error(ErrorCode::out_of_range, "{}: {:#x} + {:#x} leaves the 32-bit address space", name, address,
+                 bytes.size());
   const auto next = ranges_.lower_bound(address);
-  if (next != ranges_.end() && next->first < address + bytes.size())
-    return error(ErrorCode::invalid_argument, "buffer {} overlaps {}", range_text(address, bytes.size(), name),
-                 range_text(next->first, next->second.bytes.size(), next->second.name));
+  const auto refuse = [&](const auto& other) {
+    return error(ErrorCode::invalid_argument, "{} at {:#x} overlaps {} at {:#x}", name, address, other->second.name,
+                 other->first);
+  };
+  if (next != ranges_.end() && next->first < address + bytes.size()) return refuse(next);
   if (next != ranges_.begin()) {
-    const auto& [before, range] = *std::prev(next);
-    if (before + range.bytes.size() > address)
-      return error(ErrorCode::invalid_argument, "buffer {} overlaps {}", range_text(address, bytes.size(), name),
-                   range_text(before, range.bytes.size(), range.name));
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second.bytes.size() > address) return refuse(previous);
   }
-  ranges_.emplace(address, Range{bytes, std::move(name)});
+  ranges_.emplace_hint(next, address, Range{bytes, std::move(name)});
   return {};
 }
 
 void Memory::unmap(uint64_t address) { ranges_.erase(address); }
 
 Result<std::span<uint8_t>> Memory::at(uint64_t address, uint64_t size, std::string_view what) const {
-  const auto after = ranges_.upper_bound(address);
-  std::string nearest;
-  if (after != ranges_.begin()) {
-    const auto& [start, range] = *std::prev(after);
+  const auto next = ranges_.upper_bound(address);
+  if (next != ranges_.begin()) {
+    const auto& [start, range] = *std::prev(next);
     const uint64_t offset = address - start;
-    if (offset <= range.bytes.size() && size <= range.bytes.size() - offset) return range.bytes.subspan(offset, size);
-    nearest += fmt::format("; below lies {}", range_text(start, range.bytes.size(), range.name));
+    if (offset <= range.bytes.size() && size <= range.bytes.size() - offset &&
+        (size > 0 || offset < range.bytes.size()))
+      return range.bytes.subspan(offset, size);
   }
-  if (after != ranges_.end())
-    nearest += fmt::format("; above lies {}", range_text(after->first, after->second.bytes.size(), after->second.name));
-  return error(ErrorCode::device, "{}: {} bytes at 0x{:08x} are not inside one mapped buffer{}", what, size, address,
-               nearest.empty() ? "; nothing is mapped" : nearest);
+  std::string message = fmt::format("{}: {} bytes at {:#x} are not mapped", what, size, address);
+  if (ranges_.empty()) message += ": the submission lists no buffer";
+  if (next != ranges_.begin()) message += describe_before(*std::prev(next), address, size);
+  if (next != ranges_.end()) message += fmt::format("; {:#x} bytes before {}", next->first - address, describe(*next));
+  return Error{ErrorCode::device, std::move(message)};
 }
 
 Result<std::span<uint8_t>> Memory::from(uint64_t address, std::string_view what) const {
-  const auto after = ranges_.upper_bound(address);
-  if (after != ranges_.begin()) {
-    const auto& [start, range] = *std::prev(after);
-    if (address - start < range.bytes.size()) return range.bytes.subspan(address - start);
-  }
-  return std::move(at(address, 1, what)).error();  // at() words the fault
+  SK_TRY(at(address, 1, what));
+  const auto& [start, range] = *std::prev(ranges_.upper_bound(address));
+  return range.bytes.subspan(address - start);
 }
 
 }  // namespace skillet::sim

@@ -1,0 +1,230 @@
+#include "capture/golden_folder.h"
+
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace skillet::capture {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint32_t kReadFlag = 1;   // ETNA_SUBMIT_BO_READ
+constexpr uint32_t kWriteFlag = 2;  // ETNA_SUBMIT_BO_WRITE
+
+// A number, or a text like "0x7120". Missing: an error naming the field.
+Result<uint64_t> number(const Json& object, const char* field, uint64_t limit = UINT32_MAX) {
+  const auto found = object.is_object() ? object.find(field) : object.end();
+  if (!object.is_object() || found == object.end()) return error(ErrorCode::malformed, "{}: missing", field);
+  uint64_t value = 0;
+  if (found->is_number_unsigned()) {
+    value = found->get<uint64_t>();
+  } else if (found->is_string()) {
+    const auto& text = found->get_ref<const std::string&>();
+    char* end = nullptr;
+    errno = 0;
+    value = std::strtoull(text.c_str(), &end, 0);
+    if (text.empty() || *end != '\0' || errno != 0) return error(ErrorCode::malformed, "{}: bad number", field);
+  } else {
+    return error(ErrorCode::malformed, "{}: not a number", field);
+  }
+  if (value > limit) return error(ErrorCode::malformed, "{}: {} is too large", field, value);
+  return value;
+}
+
+Result<std::string> text(const Json& object, const char* field) {
+  const auto found = object.is_object() ? object.find(field) : object.end();
+  if (!object.is_object() || found == object.end()) return error(ErrorCode::malformed, "{}: missing", field);
+  if (!found->is_string()) return error(ErrorCode::malformed, "{}: not a text", field);
+  return found->get<std::string>();
+}
+
+// The array `field` of `object`; a missing one counts as empty.
+Result<const Json*> array(const Json& object, const char* field) {
+  static const Json kEmpty = Json::array();
+  if (!object.is_object()) return error(ErrorCode::malformed, "not an object");
+  const auto found = object.find(field);
+  if (found == object.end()) return &kEmpty;
+  if (!found->is_array()) return error(ErrorCode::malformed, "{}: not a list", field);
+  return &*found;
+}
+
+struct Use {
+  bool read = false, write = false;
+};
+using Uses = std::map<uint32_t, Use>;  // by handle
+
+class FolderReader {
+ public:
+  explicit FolderReader(const std::string& folder) : folder_(folder) {}
+
+  Result<Capture> read();
+
+ private:
+  Result<DeviceInfo> device(const Json& json) const;
+  Result<Submission> submission(const Json& json) const;
+  Result<void> etnaviv(const Json& json, Submission& submission, Uses& uses) const;
+  Result<void> rocket(const Json& json, Submission& submission, Uses& uses) const;
+  Result<BufferSnapshot> buffer(const Json& json, const Uses& uses) const;
+  Result<void> contents(const Json& json, BufferSnapshot& snapshot) const;
+  Result<Bytes> file(const std::string& name) const;
+
+  std::string folder_;
+};
+
+Result<Capture> FolderReader::read() {
+  SK_TRY_ASSIGN(const Bytes bytes, file("capture.json"));
+  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (json.is_discarded()) return error(ErrorCode::malformed, "capture.json: not JSON");
+  if (!json.is_object() || !json.contains("device"))
+    return error(ErrorCode::malformed, "capture.json: device: missing");
+  Capture capture;
+  SK_TRY_ASSIGN(capture.device, device(json["device"]).with_context("capture.json: device"));
+  SK_TRY_ASSIGN(const Json* submits, array(json, "submits").with_context("capture.json"));
+  for (size_t i = 0; i < submits->size(); ++i) {
+    auto one = submission((*submits)[i]);
+    if (!one.ok()) return std::move(one).error().with_context(fmt::format("capture.json: submits[{}]", i));
+    capture.submissions.push_back(std::move(one).value());
+  }
+  return capture;
+}
+
+Result<DeviceInfo> FolderReader::device(const Json& json) const {
+  DeviceInfo info;
+  SK_TRY_ASSIGN(info.kernel_driver, text(json, "dev"));
+  SK_TRY_ASSIGN(info.node, text(json, "node"));
+  if (info.kernel_driver != "etnaviv") return info;
+  const std::pair<const char*, uint32_t*> ids[] = {{"model", &info.model},
+                                                   {"revision", &info.revision},
+                                                   {"product", &info.product_id},
+                                                   {"customer", &info.customer_id},
+                                                   {"eco", &info.eco_id}};
+  for (const auto& [field, id] : ids) {
+    SK_TRY_ASSIGN(const uint64_t value, number(json, field));
+    *id = static_cast<uint32_t>(value);
+  }
+  return info;
+}
+
+Result<Submission> FolderReader::submission(const Json& json) const {
+  Submission submission;
+  Uses uses;
+  SK_TRY_ASSIGN(const std::string kind, text(json, "kind"));
+  if (kind == "etnaviv") {
+    SK_TRY(etnaviv(json, submission, uses));
+  } else if (kind == "rocket") {
+    SK_TRY(rocket(json, submission, uses));
+  } else {
+    return error(ErrorCode::unsupported, "kind '{}' is none of etnaviv, rocket", kind);
+  }
+  SK_TRY_ASSIGN(const Json* buffers, array(json, "buffers"));
+  for (size_t i = 0; i < buffers->size(); ++i) {
+    auto one = buffer((*buffers)[i], uses);
+    if (!one.ok()) return std::move(one).error().with_context(fmt::format("buffers[{}]", i));
+    uses.erase(one->handle);
+    submission.buffers.push_back(std::move(one).value());
+  }
+  if (!uses.empty())
+    return error(ErrorCode::malformed, "handle {} is used by the submission but is no buffer", uses.begin()->first);
+  return submission;
+}
+
+Result<void> FolderReader::etnaviv(const Json& json, Submission& submission, Uses& uses) const {
+  SK_TRY_ASSIGN(const std::string name, text(json, "stream"));
+  SK_TRY_ASSIGN(const uint64_t size, number(json, "stream_size"));
+  SK_TRY_ASSIGN(const Bytes bytes, file(name));
+  if (bytes.size() != size || size % 4 != 0)
+    return error(ErrorCode::malformed, "{}: {} bytes, expected stream_size {}, whole words", name, bytes.size(), size);
+  submission.stream.resize(size / 4);
+  if (size != 0) std::memcpy(submission.stream.data(), bytes.data(), size);
+  SK_TRY_ASSIGN(const Json* bos, array(json, "bos"));
+  for (const Json& bo : *bos) {
+    SK_TRY_ASSIGN(const uint64_t handle, number(bo, "handle").with_context("bos"));
+    SK_TRY_ASSIGN(const uint64_t flags, number(bo, "flags").with_context("bos"));
+    uses[static_cast<uint32_t>(handle)] = {(flags & kReadFlag) != 0, (flags & kWriteFlag) != 0};
+  }
+  return {};
+}
+
+Result<void> read_tasks(const Json& job, uint32_t index, std::vector<Task>& tasks) {
+  SK_TRY_ASSIGN(const Json* list, array(job, "tasks"));
+  for (const Json& json : *list) {
+    SK_TRY_ASSIGN(const uint64_t address, number(json, "regcmd", UINT64_MAX));
+    SK_TRY_ASSIGN(const uint64_t count, number(json, "regcmd_count"));
+    tasks.push_back({index, address, static_cast<uint32_t>(count)});
+  }
+  return {};
+}
+
+Result<void> add_handles(const Json& job, const char* field, bool Use::*flag, Uses& uses) {
+  SK_TRY_ASSIGN(const Json* list, array(job, field));
+  for (const Json& handle : *list) {
+    if (!handle.is_number_unsigned() || handle.get<uint64_t>() > UINT32_MAX)
+      return error(ErrorCode::malformed, "{}: not a handle", field);
+    uses[handle.get<uint32_t>()].*flag = true;
+  }
+  return {};
+}
+
+Result<void> FolderReader::rocket(const Json& json, Submission& submission, Uses& uses) const {
+  SK_TRY_ASSIGN(const Json* jobs, array(json, "jobs"));
+  for (size_t i = 0; i < jobs->size(); ++i) {
+    const std::string where = fmt::format("jobs[{}]", i);
+    const Json& job = (*jobs)[i];
+    SK_TRY(read_tasks(job, static_cast<uint32_t>(i), submission.tasks).with_context(where));
+    SK_TRY(add_handles(job, "in_bos", &Use::read, uses).with_context(where));
+    SK_TRY(add_handles(job, "out_bos", &Use::write, uses).with_context(where));
+  }
+  return {};
+}
+
+Result<BufferSnapshot> FolderReader::buffer(const Json& json, const Uses& uses) const {
+  BufferSnapshot snapshot;
+  SK_TRY_ASSIGN(const uint64_t handle, number(json, "handle"));
+  SK_TRY_ASSIGN(snapshot.size_bytes, number(json, "size", UINT64_MAX));
+  SK_TRY_ASSIGN(snapshot.address, number(json, "address", UINT64_MAX));
+  snapshot.handle = static_cast<uint32_t>(handle);
+  if (const auto use = uses.find(snapshot.handle); use != uses.end()) {
+    snapshot.listed = true;
+    snapshot.read = use->second.read;
+    snapshot.write = use->second.write;
+  }
+  SK_TRY(contents(json, snapshot).with_context(fmt::format("handle {}", handle)));
+  return snapshot;
+}
+
+// `content` names what needs no file: zero; input (starts with the graph input, the rest was not kept);
+// input_converted (only a hash was kept). Everything else stands in a file, trailing zeros cut.
+Result<void> FolderReader::contents(const Json& json, BufferSnapshot& snapshot) const {
+  if (json.contains("content")) {
+    SK_TRY_ASSIGN(const std::string content, text(json, "content"));
+    if (content == "zero") {
+      snapshot.content = Content::zero;
+      return {};
+    }
+    if (content != "input" && content != "input_converted" && content != "file")
+      return error(ErrorCode::unsupported, "content '{}' is none of zero, input, input_converted, file", content);
+    snapshot.holds_input = content == "input";
+    if (content != "file") return {};
+  }
+  if (!json.contains("file")) return {};  // only a hash was kept
+  SK_TRY_ASSIGN(const std::string name, text(json, "file"));
+  SK_TRY_ASSIGN(const Bytes bytes, file(name));
+  if (bytes.size() > snapshot.size_bytes)
+    return error(ErrorCode::malformed, "{}: {} bytes, the buffer has {}", name, bytes.size(), snapshot.size_bytes);
+  set_contents(snapshot, bytes);
+  return {};
+}
+
+// Names come from the JSON, so they must stay inside the folder.
+Result<Bytes> FolderReader::file(const std::string& name) const {
+  if (name.empty() || name[0] == '.' || name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
+    return error(ErrorCode::malformed, "'{}' is not the name of a file in this folder", name);
+  return read_file(folder_ + "/" + name);
+}
+
+}  // namespace
+
+Result<Capture> read_golden_folder(const std::string& folder) { return FolderReader(folder).read(); }
+
+}  // namespace skillet::capture

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "sim/sim.h"
+
+namespace skillet::sim {
+namespace {
+
+struct TwoBuffers {
+  Bytes low = Bytes(0x100), high = Bytes(0x200);
+  Memory memory;
+  TwoBuffers() {
+    EXPECT_TRUE(memory.map(0x1000, low, "low").ok());
+    EXPECT_TRUE(memory.map(0x2000, high, "high").ok());
+  }
+};
+
+TEST(Memory, FindsBytesAnywhereInABuffer) {
+  TwoBuffers t;
+  EXPECT_EQ(t.memory.at(0x1000, 0x100, "x").value().data(), t.low.data());
+  EXPECT_EQ(t.memory.at(0x20F0, 0x10, "x").value().data(), t.high.data() + 0xF0);
+  EXPECT_EQ(t.memory.from(0x20F0, "x").value().size(), 0x110u);
+  EXPECT_EQ(t.memory.at(0x20F0, 0, "x").value().size(), 0u);
+}
+
+TEST(Memory, FaultsNameTheNeighbours) {
+  TwoBuffers t;
+  const auto fault = [&](uint64_t address, uint64_t size) {
+    const auto bytes = t.memory.at(address, size, "weights");
+    return bytes.ok() ? "mapped" : bytes.error().message;
+  };
+  EXPECT_EQ(fault(0x1800, 4),
+            "weights: 4 bytes at 0x1800 are not mapped; 0x700 bytes after the end of low [0x1000, 0x1100); 0x800 bytes "
+            "before high [0x2000, 0x2200)");
+  EXPECT_EQ(
+      fault(0x10FE, 4),
+      "weights: 4 bytes at 0x10fe are not mapped; starts in low [0x1000, 0x1100) and runs 0x2 bytes past its end; "
+      "0xf02 bytes before high [0x2000, 0x2200)");
+  EXPECT_EQ(fault(0, 1), "weights: 1 bytes at 0x0 are not mapped; 0x1000 bytes before low [0x1000, 0x1100)");
+  EXPECT_EQ(fault(0x2200, 0),
+            "weights: 0 bytes at 0x2200 are not mapped; 0x0 bytes after the end of high [0x2000, 0x2200)");
+  EXPECT_EQ(t.memory.at(0x1000, UINT64_MAX, "x").error().code, ErrorCode::device);
+  EXPECT_EQ(t.memory.from(0x1100, "x").error().code, ErrorCode::device);
+  EXPECT_EQ(Memory{}.at(8, 1, "x").error().message, "x: 1 bytes at 0x8 are not mapped: the submission lists no buffer");
+}
+
+TEST(Memory, RefusesOverlapsAndTheEndOfTheAddressSpace) {
+  TwoBuffers t;
+  Bytes bytes(0x20);
+  for (uint64_t address : {0xFF0, 0x1000, 0x10FF, 0x1FE1, 0x21FF}) {
+    EXPECT_FALSE(t.memory.map(address, bytes, "x").ok()) << address;
+  }
+  EXPECT_TRUE(t.memory.map(0x1100, bytes, "x").ok());
+  EXPECT_TRUE(t.memory.map(0x1FE0, bytes, "y").ok());
+  EXPECT_TRUE(t.memory.map(0xFFFFFFE0, bytes, "last").ok());
+  EXPECT_EQ(t.memory.map(0xFFFFFFE1, bytes, "z").error().code, ErrorCode::out_of_range);
+  EXPECT_EQ(t.memory.map(UINT64_MAX, bytes, "z").error().code, ErrorCode::out_of_range);
+  EXPECT_FALSE(t.memory.map(0x9000, {}, "empty").ok());
+  t.memory.unmap(0x1100);
+  EXPECT_TRUE(t.memory.map(0x1100, bytes, "again").ok());
+}
+
+TEST(Create, UnknownChipIsAnArgumentError) {
+  const auto device = create("no-such-chip");
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(device.error().message.find("no-such-chip"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace skillet::sim
