@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""The rules of the source tree that a compiler does not check (ARCHITECTURE.md, "Rules that a check enforces").
+
+usage: dependencies.py [ROOT]     prints one line "file:line: what" per finding; exit code 1 when there is any.
+
+Needs only Python; function lengths need universal-ctags and are left out, with a line, where it is missing.
+"""
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 100
+SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
+
+# Folders of src/ from the ground up: a folder in LOWEST includes only itself and those before it.
+LOWEST = ["base", "bits"]
+# who: (what it must not include, what it may include all the same)
+FORBIDDEN = {
+    "sim": (["drivers", "driver", "runtime", "uapi", "passes", "frontend", "tools"], r"drivers/\w+/hw/"),
+    "drivers": (["sim", "uapi", "runtime", "frontend", "tools"], None),
+    "driver": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "ir": (["ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
+    "ref": (["passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
+    "frontend": (["drivers", "sim", "uapi", "tools"], None),
+    "passes": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "capture": (["ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "uapi": (["ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "tools"], None),
+    "runtime": (["drivers", "sim", "frontend", "tools"], None),
+}
+
+VENDOR_WORDS = re.compile(
+    r"vivante|verisilicon|vip ?nano|etnaviv|a311d|s905d3|amlogic|imx8mp|rockchip|rk35\d\d|rocket|ethos|\bu65\b|\bu85\b",
+    re.IGNORECASE)
+# Where a vendor may be named: the vendor's own folders, the one-line registries, the stand-ins for a kernel driver (a
+# simulated device says which one it stands for), the reader of recorded kernel calls and the tools' help texts. Tests may name anything.
+VENDOR_HOME = re.compile(
+    r"src/drivers/\w+/|src/sim/\w+/|src/interpose/|src/tools/|src/uapi/(etnaviv|rocket|ethosu|sim)\.(cpp|h)$"
+    r"|src/driver/registry\.cpp$|src/sim/sim\.cpp$|src/capture/golden_folder\.cpp$")
+TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/test_\w+\.(cpp|h)$|/testing/")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+class Lint:
+    def __init__(self, root):
+        self.root = Path(root)
+        self.findings = []
+
+    def report(self, path, line, what):
+        self.findings.append(f"{path}:{line}: {what}")
+
+    def run(self):
+        for path in sorted((self.root / "src").rglob("*")):
+            if path.is_file() and path.suffix in SOURCE_SUFFIXES:
+                self.check_file(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
+        for folder in ("bench", "tests", "include"):
+            for path in sorted((self.root / folder).rglob("*")):
+                if path.suffix in {".cpp", ".h"}:
+                    self.check_length(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
+        self.check_functions()
+        return self.findings
+
+    def check_file(self, path, lines):
+        self.check_length(path, lines)
+        self.check_includes(path, lines)
+        if not VENDOR_HOME.match(path) and not TEST_FILE.search(path):
+            self.check_vendor_words(path, lines)
+        if path.endswith(".h"):
+            self.check_header(path, lines)
+
+    def check_length(self, path, lines):
+        if not path.endswith(".def") and len(lines) > MAX_FILE_LINES:
+            self.report(path, len(lines), f"file has {len(lines)} lines; the limit is {MAX_FILE_LINES}")
+
+    def check_includes(self, path, lines):
+        folder = path.split("/")[1]
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if match and (reason := forbidden_include(folder, match[1], bool(TEST_FILE.search(path)))):
+                self.report(path, number, reason)
+
+    def check_vendor_words(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            code = line.split("//")[0]  # a comment may give an example
+            if match := VENDOR_WORDS.search(code):
+                self.report(path, number, f"vendor name '{match[0]}' outside the vendor's folders")
+
+    def check_header(self, path, lines):
+        if not lines or not lines[0].startswith("//"):
+            self.report(path, 1, "a header opens with a comment: what it is, who calls it, what it must not know")
+        if "#pragma once" not in lines and "no include guard" not in " ".join(lines[:8]):
+            self.report(path, 1, "header without #pragma once (or a word in its opening comment: no include guard)")
+
+    def check_functions(self):
+        ctags = shutil.which("ctags")
+        if not ctags or "Universal" not in run_text([ctags, "--version"]):
+            print("function lengths: not checked, universal-ctags is not installed")
+            return
+        files = [str(p.relative_to(self.root)) for folder in ("src", "bench", "tests")
+                 for p in sorted((self.root / folder).rglob("*")) if p.suffix in {".cpp", ".h"}]
+        tags = run_text([ctags, "-L", "-", "-f", "-", "--languages=C++", "--langmap=C++:.cpp.h", "--kinds-C++=f",
+                         "--fields=+ne", "--output-format=u-ctags"], "\n".join(files), self.root)
+        for tag in filter(lambda t: t and not t.startswith("!"), tags.splitlines()):
+            name, path, *rest = tag.split("\t")
+            fields = dict(part.split(":", 1) for part in rest if re.match(r"(line|end):\d+$", part))
+            length = int(fields.get("end", 0)) - int(fields.get("line", 0)) + 1
+            if length > MAX_FUNCTION_LINES:
+                self.report(path, fields["line"], f"function {name} has {length} lines; the limit is {MAX_FUNCTION_LINES}")
+
+
+def forbidden_include(folder, included, is_test):
+    """Why src/FOLDER must not include INCLUDED, or None. A test may look at what it tests from any side."""
+    target = included.split("/")[0] if "/" in included else folder
+    if folder in LOWEST:
+        allowed = LOWEST[: LOWEST.index(folder) + 1]
+        return None if target in allowed else f"{folder} includes {included}; it may include only {', '.join(allowed)}"
+    targets, exception = FORBIDDEN.get(folder, ([], None))
+    if is_test or target == folder or target not in targets or exception and re.match(exception, included):
+        return None
+    return f"{folder} must not include {included}"
+
+
+def run_text(command, text="", folder=None):
+    return subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, check=True).stdout
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    findings = Lint(root).run()
+    print("\n".join(findings) if findings else "dependency lint: fine")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Each rule of dependencies.py flags what it should, and leaves alone what it should not."""
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import dependencies  # noqa: E402
+
+HEADER = "// What this is.\n// Who calls it.\n// Must not know: anything.\n#pragma once\n"
+
+# path, contents, words of the only finding (None: nothing is found)
+CASES = [
+    ("src/sim/acme/sim.cpp", '#include "drivers/acme/encode.h"\n', "sim must not include drivers/acme/encode.h"),
+    ("src/sim/acme/sim.cpp", '#include "drivers/acme/hw/acme.h"\n', None),
+    ("src/sim/sim_test.cpp", '#include "drivers/acme/encode.h"\n', None),
+    ("src/sim/memory.cpp", '#include "uapi/device.h"\n', "sim must not include"),
+    ("src/drivers/acme/driver.cpp", '#include "sim/sim.h"\n', "drivers must not include sim/sim.h"),
+    ("src/drivers/acme/driver.cpp", '  #  include "uapi/device.h"\n', "drivers must not include"),
+    ("src/drivers/acme/driver.cpp", '#include "runtime/session.h"\n', "drivers must not include"),
+    ("src/drivers/acme/driver.cpp", '#include "driver/driver.h"\n#include "encode.h"\n#include <sim/x.h>\n', None),
+    ("src/base/log.cpp", '#include "ir/graph.h"\n', "base includes ir/graph.h; it may include only base"),
+    ("src/base/log.cpp", '#include "bits/bits.h"\n', "base includes bits/bits.h"),
+    ("src/bits/bits.cpp", '#include "base/result.h"\n#include "bits/bits.h"\n', None),
+    ("src/bits/bits_test.cpp", '#include "ir/graph.h"\n', "bits includes ir/graph.h"),
+    ("src/ir/graph.cpp", '#include "driver/driver.h"\n', "ir must not include"),
+    ("src/runtime/session.cpp", '#include "drivers/acme/driver.h"\n', "runtime must not include"),
+    ("src/runtime/session.cpp", 'if (name == "vivante") return;\n', "vendor name 'vivante'"),
+    ("src/runtime/session.cpp", "int Rk3588Quirk = 0;\n", "vendor name 'Rk3588'"),
+    ("src/runtime/session.cpp", "// for example sim:a311d\n", None),
+    ("src/runtime/session_test.cpp", 'open("sim:a311d");\n', None),
+    ("src/drivers/vivante/driver.cpp", "namespace skillet::vivante {}\n", None),
+    ("src/driver/registry.cpp", "vivante::driver(),\n", None),
+    ("src/driver/memory_plan.cpp", "vivante::driver(),\n", "vendor name"),
+    ("src/uapi/etnaviv.cpp", "int etnaviv;\n", None),
+    ("src/uapi/recorder.cpp", "int etnaviv;\n", "vendor name"),
+    ("src/ir/graph.cpp", "int x;\n" * 500, None),
+    ("src/ir/graph.cpp", "int x;\n" * 501, "file has 501 lines"),
+    ("src/ir/op.def", "OP(x)\n" * 501, None),
+    ("bench/bench_main.cpp", "int x;\n" * 501, "file has 501 lines"),
+    ("src/ir/graph.h", HEADER, None),
+    ("src/ir/graph.h", "#pragma once\n// late\n", "a header opens with a comment"),
+    ("src/ir/graph.h", "// What this is.\nint x;\n", "header without #pragma once"),
+    ("src/ir/rows.h", "// Rows.\n// Included many times on purpose: no include guard.\nint x;\n", None),
+    ("src/ir/graph.cpp", "void near() {\n" + "  x();\n" * 98 + "}\n", None),
+    ("src/ir/graph.cpp", "void much() {\n" + "  x();\n" * 99 + "}\n", "function much has 101 lines"),
+]
+NEEDS_CTAGS = "function much has"
+
+
+def findings(path, text):
+    with tempfile.TemporaryDirectory() as root:
+        file = Path(root) / path
+        file.parent.mkdir(parents=True)
+        file.write_text(text, encoding="utf-8")
+        return dependencies.Lint(root).run()
+
+
+class DependencyLint(unittest.TestCase):
+    def test_rules(self):
+        for path, text, expected in CASES:
+            if expected and NEEDS_CTAGS in expected and not shutil.which("ctags"):
+                continue
+            with self.subTest(path=path, text=text[:60]):
+                found = findings(path, text)
+                if expected is None:
+                    self.assertEqual(found, [])
+                else:
+                    self.assertEqual(len(found), 1, found)
+                    self.assertIn(expected, found[0])
+                    self.assertTrue(found[0].startswith(path + ":"), found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
