@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,12 @@ enum class BufferRole : uint8_t {
 };
 
 struct Buffer {
-  std::string name;       // "weights:op3", "descriptor:op3", "tensor:12": for people and tools
+  std::string name;  // "weights:op3", "descriptor:op3", "tensor:12": for people and tools
   BufferRole role = BufferRole::scratch;
   uint64_t size_bytes = 0;
-  Bytes contents;         // constants: at most size_bytes; the rest is zero
+  Bytes contents;  // constants: at most size_bytes; the rest is zero
+
+  bool operator==(const Buffer&) const = default;
 };
 
 // Adds the device address of (target, target_offset_bytes) to a 32-bit word at load time:
@@ -38,12 +41,16 @@ struct Relocation {
   uint8_t lsb = 0;
   uint8_t width = 32;
   uint8_t shift = 0;
+
+  bool operator==(const Relocation&) const = default;
 };
 
 struct BufferUse {
   BufferId buffer = 0;
   bool read = false;
   bool write = false;
+
+  bool operator==(const BufferUse&) const = default;
 };
 
 // One kernel submission.
@@ -52,11 +59,15 @@ struct Job {
   std::vector<uint32_t> stream;         // command words
   std::vector<Relocation> relocations;  // of the stream
   std::vector<BufferUse> buffers;       // all buffers the job touches, each once
+
+  bool operator==(const Job&) const = default;
 };
 
 struct BufferRelocations {
   BufferId buffer = 0;
   std::vector<Relocation> relocations;
+
+  bool operator==(const BufferRelocations&) const = default;
 };
 
 // Order of a tensor's elements in a buffer. nchw_planar: all of channel 0, then all of channel 1, ... without gaps.
@@ -70,6 +81,8 @@ struct TensorBinding {
   uint64_t size_bytes = 0;
   uint8_t xor_byte = 0;  // each byte is XORed with this on the way in and out (0x80: int8 <-> uint8)
   Layout layout = Layout::nhwc;
+
+  bool operator==(const TensorBinding&) const = default;
 };
 
 // Which words of a buffer belong to which op, for tools.
@@ -77,19 +90,23 @@ struct DebugEntry {
   BufferId buffer = 0;
   uint32_t offset_bytes = 0;
   uint32_t size_bytes = 0;
-  std::string what;     // the descriptor's or block's name: "nn_instruction", "weights"
+  std::string what;        // the descriptor's or block's name: "nn_instruction", "weights"
   int32_t operation = -1;  // index into Program::operations
+
+  bool operator==(const DebugEntry&) const = default;
 };
 
 // One device operation, for reports: which op of the graph it came from and what it does.
 struct OperationInfo {
-  ir::OpId op = -1;      // op of the compiled graph; -1: inserted (layout change)
-  std::string kind;      // "NN conv 3x3", "TP transpose"
+  ir::OpId op = -1;  // op of the compiled graph; -1: inserted (layout change)
+  std::string kind;  // "NN conv 3x3", "TP transpose"
   uint64_t macs = 0;
+
+  bool operator==(const OperationInfo&) const = default;
 };
 
 struct Program {
-  std::string chip;      // chip name it was compiled for
+  std::string chip;  // chip name it was compiled for
   std::vector<Buffer> buffers;
   std::vector<BufferRelocations> buffer_relocations;
   std::vector<Job> init_jobs;  // once per device file, before the first job
@@ -99,6 +116,19 @@ struct Program {
   std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (see TensorBinding::layout)
   std::vector<OperationInfo> operations;
   std::vector<DebugEntry> debug_map;
+
+  bool operator==(const Program&) const = default;
 };
+
+// Checks every index, size, offset, relocation and binding; the error names the place. Whoever loads a program has
+// called this: deserialise() does, and the runtime does for programs of drivers.
+Result<void> verify(const Program& program);
+
+// Text form, for people, logs and golden tests: buffers with a hash of their contents, jobs with their words.
+std::string print(const Program& program);
+
+// Program file: versioned, checksummed, compressed. deserialise() also verifies; errors name the field.
+Result<Bytes> serialise(const Program& program);
+Result<Program> deserialise(std::span<const uint8_t> file);
 
 }  // namespace skillet::driver

@@ -1,0 +1,13 @@
+// Any bytes: deserialise() returns an error, or a program that verifies and survives writing and reading.
+#include <cstdlib>
+
+#include "driver/program.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace skillet::driver;
+  const auto program = deserialise({data, size});
+  if (!program.ok()) return 0;
+  const auto file = serialise(*program);
+  if (!file.ok() || print(*program).empty() || !(deserialise(*file).value() == *program)) std::abort();
+  return 0;
+}

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <set>
+
+#include "driver/program.h"
+
+namespace skillet::driver {
+namespace {
+
+constexpr uint64_t kAddressSpaceBytes = 1ULL << 32;  // no NPU we know addresses more
+constexpr size_t kMaxBuffers = 1 << 20;
+
+// True when [offset, offset + size) lies in `limit` bytes.
+bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
+
+Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : program_(program) {}
+
+  Result<void> run() const {
+    SK_TRY(buffers());
+    for (const BufferRelocations& list : program_.buffer_relocations) {
+      if (!exists(list.buffer)) return bad(fmt::format("relocations of buffer {}: no such buffer", list.buffer));
+      SK_TRY(relocations(list.relocations, buffer(list.buffer).size_bytes, buffer(list.buffer).name));
+    }
+    for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {
+      for (const Job& one : *jobs) SK_TRY(job(one).with_context(fmt::format("job '{}'", one.name)));
+    }
+    SK_TRY(bindings(program_.inputs, BufferRole::input, "input"));
+    SK_TRY(bindings(program_.outputs, BufferRole::output, "output"));
+    SK_TRY(bindings(program_.intermediates, BufferRole::scratch, "intermediate"));
+    return debug_map();
+  }
+
+ private:
+  bool exists(BufferId id) const { return id < program_.buffers.size(); }
+  const Buffer& buffer(BufferId id) const { return program_.buffers[id]; }
+
+  Result<void> buffers() const {
+    if (program_.buffers.size() > kMaxBuffers) return bad("more than a million buffers");
+    uint64_t total = 0;
+    for (const Buffer& one : program_.buffers) {
+      if (one.size_bytes == 0) return bad(fmt::format("buffer '{}': size 0", one.name));
+      if (one.size_bytes > kAddressSpaceBytes - total)
+        return bad(fmt::format("buffer '{}': {} bytes; all buffers together exceed 4 GiB", one.name, one.size_bytes));
+      total += one.size_bytes;
+      if (one.contents.size() > one.size_bytes)
+        return bad(
+            fmt::format("buffer '{}': contents of {} bytes in {}", one.name, one.contents.size(), one.size_bytes));
+      if (!one.contents.empty() && one.role != BufferRole::constant)
+        return bad(fmt::format("buffer '{}': contents, but it is not constant", one.name));
+    }
+    return {};
+  }
+
+  Result<void> relocations(const std::vector<Relocation>& list, uint64_t size_bytes, std::string_view where) const {
+    for (const Relocation& one : list) {
+      const std::string at = fmt::format("{}: relocation at byte {}", where, one.word_offset_bytes);
+      if (one.word_offset_bytes % 4 != 0 || !inside(one.word_offset_bytes, 4, size_bytes))
+        return bad(fmt::format("{}: not a word of the {} bytes there", at, size_bytes));
+      if (one.width == 0 || one.lsb + one.width > 32) return bad(fmt::format("{}: bits leave the word", at));
+      if (one.shift > 31) return bad(fmt::format("{}: shift {}", at, one.shift));
+      if (!exists(one.target)) return bad(fmt::format("{}: no buffer {}", at, one.target));
+      if (one.target_offset_bytes > buffer(one.target).size_bytes)
+        return bad(fmt::format("{}: offset {} in '{}', which has {} bytes", at, one.target_offset_bytes,
+                               buffer(one.target).name, buffer(one.target).size_bytes));
+    }
+    return {};
+  }
+
+  Result<void> job(const Job& one) const {
+    if (one.stream.empty()) return bad("no command words");
+    std::set<BufferId> listed;
+    for (const BufferUse& use : one.buffers) {
+      if (!exists(use.buffer)) return bad(fmt::format("no buffer {}", use.buffer));
+      if (!listed.insert(use.buffer).second) return bad(fmt::format("lists buffer {} twice", use.buffer));
+    }
+    SK_TRY(relocations(one.relocations, uint64_t{one.stream.size()} * 4, "stream"));
+    for (const Relocation& relocation : one.relocations) {
+      if (!listed.contains(relocation.target))
+        return bad(fmt::format("the stream points to buffer '{}', which the job does not list",
+                               buffer(relocation.target).name));
+    }
+    return {};
+  }
+
+  // Inputs and outputs may share a buffer of another role: an output that is also an intermediate is scratch.
+  Result<void> bindings(const std::vector<TensorBinding>& list, BufferRole role, std::string_view what) const {
+    for (const TensorBinding& one : list) {
+      const std::string at = fmt::format("{} tensor {}", what, one.tensor);
+      if (one.tensor < 0) return bad(fmt::format("{}: no tensor", at));
+      if (!exists(one.buffer)) return bad(fmt::format("{}: no buffer {}", at, one.buffer));
+      if (!inside(one.offset_bytes, one.size_bytes, buffer(one.buffer).size_bytes))
+        return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.size_bytes, one.offset_bytes,
+                               buffer(one.buffer).name, buffer(one.buffer).size_bytes));
+      if (role == BufferRole::input && buffer(one.buffer).role == BufferRole::constant)
+        return bad(fmt::format("{}: buffer '{}' is constant", at, buffer(one.buffer).name));
+    }
+    return {};
+  }
+
+  Result<void> debug_map() const {
+    const auto operations = static_cast<int64_t>(program_.operations.size());
+    for (const DebugEntry& one : program_.debug_map) {
+      if (!exists(one.buffer) || !inside(one.offset_bytes, one.size_bytes, buffer(one.buffer).size_bytes))
+        return bad(fmt::format("debug map: '{}' leaves its buffer", one.what));
+      if (one.operation < -1 || one.operation >= operations)
+        return bad(fmt::format("debug map: '{}': no operation {}", one.what, one.operation));
+    }
+    return {};
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+Result<void> verify(const Program& program) { return Verifier(program).run().with_context("program"); }
+
+}  // namespace skillet::driver
