@@ -1,0 +1,251 @@
+// Row-times-row dot products, register blocked: int16 pairs are multiplied and added into int32 lanes, and the lanes
+// are summed once per output. Compiled once per instruction set, chosen at run time.
+#include "base/gemm.h"
+
+#include <algorithm>
+
+#include "base/fixed_point.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "base/gemm.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skillet::gemm {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_SCALAR
+// x86 without SSE4: the plain loops.
+
+void MatmulI16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
+               size_t depth, int32_t* c, size_t c_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t n = 0; n < cols; ++n) {
+      uint32_t sum = 0;
+      for (size_t k = 0; k < depth; ++k) sum += static_cast<uint32_t>(a[r * a_stride + k] * b[n * b_stride + k]);
+      c[r * c_stride + n] = static_cast<int32_t>(sum);
+    }
+  }
+}
+
+template <typename T>
+void widen_any(const T* in, size_t count, int32_t zero_point, int16_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
+}
+
+void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
+  for (size_t i = 0; i < count; ++i) acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+}
+
+template <typename T>
+void requantize_any(const int32_t* acc, size_t count, const Requantize& how, T* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t x = how.bias == nullptr ? acc[i] : wrapping_add(acc[i], how.bias[i]);
+    const int32_t scaled = multiply_by_quantized_multiplier(x, {how.multiplier[i], how.shift[i]});
+    out[i] = static_cast<T>(std::clamp(wrapping_add(scaled, how.output_zero_point), how.clamp_min, how.clamp_max));
+  }
+}
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Never more lanes than kDepthAlign, so that a row is a whole number of vectors.
+using D16 = hn::CappedTag<int16_t, 32>;
+using D32 = hn::RepartitionToWide<D16>;
+using V32 = hn::Vec<D32>;
+
+// Accumulators must stay in registers: 16 vectors of them only where there are 32 registers and one per sum suffices.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_ZEN4
+constexpr size_t kRowBlock = 4;
+#else
+constexpr size_t kRowBlock = 2;
+#endif
+constexpr size_t kColBlock = 4;
+
+template <size_t kRows, size_t kCols>
+HWY_INLINE void dot_block(const int16_t* HWY_RESTRICT a, size_t a_stride, const int16_t* HWY_RESTRICT b,
+                          size_t b_stride, size_t depth, int32_t* HWY_RESTRICT c, size_t c_stride) {
+  const D16 d16;
+  const D32 d32;
+  V32 low[kRows][kCols], high[kRows][kCols];
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t j = 0; j < kCols; ++j) low[i][j] = high[i][j] = hn::Zero(d32);
+  }
+  for (size_t k = 0; k < depth; k += hn::Lanes(d16)) {
+    hn::Vec<D16> column[kCols];
+    for (size_t j = 0; j < kCols; ++j) column[j] = hn::LoadU(d16, b + j * b_stride + k);
+    for (size_t i = 0; i < kRows; ++i) {
+      const auto row = hn::LoadU(d16, a + i * a_stride + k);
+      for (size_t j = 0; j < kCols; ++j) {
+        low[i][j] = hn::ReorderWidenMulAccumulate(d32, row, column[j], low[i][j], high[i][j]);
+      }
+    }
+  }
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t j = 0; j < kCols; ++j) {
+      c[i * c_stride + j] = hn::GetLane(hn::SumOfLanes(d32, hn::Add(low[i][j], high[i][j])));
+    }
+  }
+}
+
+template <size_t kRows>
+HWY_INLINE void row_block(const int16_t* a, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
+                          size_t depth, int32_t* c, size_t c_stride) {
+  size_t n = 0;
+  for (; n + kColBlock <= cols; n += kColBlock) {
+    dot_block<kRows, kColBlock>(a, a_stride, b + n * b_stride, b_stride, depth, c + n, c_stride);
+  }
+  for (; n < cols; ++n) dot_block<kRows, 1>(a, a_stride, b + n * b_stride, b_stride, depth, c + n, c_stride);
+}
+
+void MatmulI16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
+               size_t depth, int32_t* c, size_t c_stride) {
+  // A block of b that stays in the cache while all rows of a pass by it.
+  constexpr size_t kCacheBytes = 128 * 1024;
+  const size_t fitting = kCacheBytes / (sizeof(int16_t) * std::max<size_t>(depth, 1));
+  const size_t col_step = std::max<size_t>(fitting / kColBlock, 4) * kColBlock;
+  for (size_t n = 0; n < cols; n += col_step) {
+    const size_t width = std::min(col_step, cols - n);
+    const int16_t* block = b + n * b_stride;
+    size_t r = 0;
+    for (; r + kRowBlock <= rows; r += kRowBlock) {
+      row_block<kRowBlock>(a + r * a_stride, a_stride, block, width, b_stride, depth, c + r * c_stride + n, c_stride);
+    }
+    for (; r < rows; ++r) {
+      row_block<1>(a + r * a_stride, a_stride, block, width, b_stride, depth, c + r * c_stride + n, c_stride);
+    }
+  }
+}
+
+template <typename T>
+HWY_INLINE void widen_any(const T* in, size_t count, int32_t zero_point, int16_t* out) {
+  const D16 d16;
+  const hn::Rebind<T, D16> d8;
+  const auto zero = hn::Set(d16, static_cast<int16_t>(zero_point));
+  size_t i = 0;
+  for (; i + hn::Lanes(d16) <= count; i += hn::Lanes(d16)) {
+    hn::StoreU(hn::Sub(hn::PromoteTo(d16, hn::LoadU(d8, in + i)), zero), d16, out + i);
+  }
+  for (; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
+}
+
+void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
+  const D32 d32;
+  const hn::Rebind<int16_t, D32> half;
+  size_t i = 0;
+  for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
+    const auto product =
+        hn::Mul(hn::PromoteTo(d32, hn::LoadU(half, a + i)), hn::PromoteTo(d32, hn::LoadU(half, b + i)));
+    hn::StoreU(hn::Add(hn::LoadU(d32, acc + i), product), d32, acc + i);
+  }
+  for (; i < count; ++i) {
+    acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+  }
+}
+
+// saturating_rounding_doubling_high_mul without the saturation: multipliers are >= 0.
+// The wanted bits 31..62 of a sum in 64 bits are the same for a logical and an arithmetic shift.
+HWY_INLINE V32 high_mul(V32 x, V32 multiplier) {
+  const D32 d32;
+  const hn::RepartitionToWide<D32> d64;
+  const hn::RebindToUnsigned<decltype(d64)> du64;
+  const auto nudge = hn::Set(d64, int64_t{1} << 30);
+  const auto to_even = [&](V32 v) { return hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, v))); };
+  const auto even = hn::Add(hn::MulEven(x, multiplier), nudge);
+  const auto odd = hn::Add(hn::MulEven(to_even(x), to_even(multiplier)), nudge);
+  const auto even_bits = hn::BitCast(d32, hn::ShiftRight<31>(hn::BitCast(du64, even)));
+  const auto odd_bits = hn::BitCast(d32, hn::ShiftLeft<1>(hn::BitCast(du64, odd)));
+  return hn::OddEven(odd_bits, even_bits);
+}
+
+// multiply_by_quantized_multiplier of base/fixed_point.h, lane by lane.
+HWY_INLINE V32 scale(V32 x, V32 multiplier, V32 shift) {
+  const D32 d32;
+  const auto zero = hn::Zero(d32);
+  const auto one = hn::Set(d32, 1);
+  const auto right = hn::Max(hn::Neg(shift), zero);
+  const auto high = high_mul(hn::Shl(x, hn::Max(shift, zero)), multiplier);
+  const auto mask = hn::Sub(hn::Shl(one, right), one);
+  const auto negative = hn::VecFromMask(d32, hn::Lt(high, zero));  // -1 or 0
+  const auto threshold = hn::Sub(hn::ShiftRight<1>(mask), negative);
+  const auto round_up = hn::VecFromMask(d32, hn::Gt(hn::And(high, mask), threshold));
+  return hn::Sub(hn::Shr(high, right), round_up);
+}
+
+template <typename T>
+HWY_INLINE void requantize_any(const int32_t* acc, size_t count, const Requantize& how, T* out) {
+  const D32 d32;
+  const hn::Rebind<T, D32> d8;
+  const auto zero_point = hn::Set(d32, how.output_zero_point);
+  const auto low = hn::Set(d32, how.clamp_min);
+  const auto high = hn::Set(d32, how.clamp_max);
+  // The last vector holds what is left over: the same arithmetic on a padded copy.
+  const size_t lanes = hn::Lanes(d32);
+  HWY_ALIGN int32_t tail[4][32] = {};
+  HWY_ALIGN T tail_out[32];
+  for (size_t i = 0; i < count; i += lanes) {
+    const int32_t* from[4] = {acc + i, how.bias == nullptr ? nullptr : how.bias + i, how.multiplier + i, how.shift + i};
+    const bool whole = i + lanes <= count;
+    for (size_t k = 0; !whole && k < 4; ++k) {
+      if (from[k] == nullptr) continue;
+      std::copy_n(from[k], count - i, tail[k]);
+      from[k] = tail[k];
+    }
+    auto x = hn::LoadU(d32, from[0]);
+    if (from[1] != nullptr) x = hn::Add(x, hn::LoadU(d32, from[1]));
+    const auto scaled = hn::Add(scale(x, hn::LoadU(d32, from[2]), hn::LoadU(d32, from[3])), zero_point);
+    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(scaled, low), high)), d8, whole ? out + i : tail_out);
+    if (!whole) std::copy_n(tail_out, count - i, out + i);
+  }
+}
+#endif  // HWY_SCALAR
+
+void WidenU8(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
+  widen_any(in, count, zero_point, out);
+}
+void WidenI8(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
+  widen_any(in, count, zero_point, out);
+}
+void RequantizeU8(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out) {
+  requantize_any(acc, count, how, out);
+}
+void RequantizeI8(const int32_t* acc, size_t count, const Requantize& how, int8_t* out) {
+  requantize_any(acc, count, how, out);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skillet::gemm
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace skillet::gemm {
+
+HWY_EXPORT(MatmulI16);
+HWY_EXPORT(WidenU8);
+HWY_EXPORT(WidenI8);
+HWY_EXPORT(MultiplyAccumulate);
+HWY_EXPORT(RequantizeU8);
+HWY_EXPORT(RequantizeI8);
+
+void matmul_i16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
+                size_t depth, int32_t* c, size_t c_stride) {
+  HWY_DYNAMIC_DISPATCH(MatmulI16)(a, rows, a_stride, b, cols, b_stride, depth, c, c_stride);
+}
+void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
+  HWY_DYNAMIC_DISPATCH(WidenU8)(in, count, zero_point, out);
+}
+void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
+  HWY_DYNAMIC_DISPATCH(WidenI8)(in, count, zero_point, out);
+}
+void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
+  HWY_DYNAMIC_DISPATCH(MultiplyAccumulate)(a, b, count, acc);
+}
+void requantize(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(RequantizeU8)(acc, count, how, out);
+}
+void requantize(const int32_t* acc, size_t count, const Requantize& how, int8_t* out) {
+  HWY_DYNAMIC_DISPATCH(RequantizeI8)(acc, count, how, out);
+}
+
+}  // namespace skillet::gemm
+#endif

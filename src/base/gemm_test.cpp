@@ -1,0 +1,127 @@
+// The vector loops equal the plain ones, for random shapes and every tail length.
+#include "base/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "base/fixed_point.h"
+#include "base/int_math.h"
+
+namespace skillet::gemm {
+namespace {
+
+std::vector<int16_t> random_matrix(std::mt19937& random, size_t rows, size_t stride, size_t used, int limit) {
+  std::vector<int16_t> out(rows * stride);
+  std::uniform_int_distribution<int> value(-limit, limit);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t k = 0; k < used; ++k) out[r * stride + k] = static_cast<int16_t>(value(random));
+  }
+  return out;
+}
+
+void check_matmul(std::mt19937& random, size_t rows, size_t cols, size_t used, int limit) {
+  const size_t depth = align_up(used, kDepthAlign);
+  const size_t a_stride = depth + random() % 5, b_stride = depth + random() % 7, c_stride = cols + random() % 3;
+  const auto a = random_matrix(random, rows, a_stride, used, limit);
+  const auto b = random_matrix(random, cols, b_stride, used, limit);
+  std::vector<int32_t> c(rows * c_stride, 77);
+  matmul_i16(a.data(), rows, a_stride, b.data(), cols, b_stride, depth, c.data(), c_stride);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t n = 0; n < c_stride; ++n) {
+      uint32_t sum = n < cols ? 0 : 77;  // the gap between rows is not touched
+      for (size_t k = 0; n < cols && k < used; ++k) {
+        sum += static_cast<uint32_t>(a[r * a_stride + k] * b[n * b_stride + k]);
+      }
+      ASSERT_EQ(c[r * c_stride + n], static_cast<int32_t>(sum)) << rows << "x" << cols << "x" << used;
+    }
+  }
+}
+
+TEST(Gemm, MatmulEqualsPlainLoop) {
+  std::mt19937 random(1);
+  for (size_t rows = 1; rows < 10; ++rows) {
+    for (size_t cols = 1; cols < 10; ++cols) check_matmul(random, rows, cols, 1 + random() % 100, 255);
+  }
+  for (int i = 0; i < 20; ++i) check_matmul(random, 1 + random() % 70, 1 + random() % 70, 1 + random() % 700, 255);
+  check_matmul(random, 5, 300, 4000, 255);  // more than one cache block
+}
+
+TEST(Gemm, MatmulWrapsAround) {
+  std::mt19937 random(2);
+  check_matmul(random, 7, 9, 500, 32767);
+}
+
+template <typename T>
+void check_widen(int32_t zero_point) {
+  std::mt19937 random(3);
+  for (size_t count = 0; count < 100; ++count) {
+    std::vector<T> in(count);
+    for (T& x : in) x = static_cast<T>(random());
+    std::vector<int16_t> out(count + 1, 1234);
+    widen(in.data(), count, zero_point, out.data());
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], in[i] - zero_point);
+    ASSERT_EQ(out[count], 1234);
+  }
+}
+
+TEST(Gemm, Widen) {
+  check_widen<uint8_t>(0);
+  check_widen<uint8_t>(255);
+  check_widen<int8_t>(-128);
+  check_widen<int8_t>(127);
+}
+
+TEST(Gemm, MultiplyAccumulate) {
+  std::mt19937 random(4);
+  for (size_t count = 0; count < 80; ++count) {
+    const auto a = random_matrix(random, 1, count, count, 32767);
+    const auto b = random_matrix(random, 1, count, count, 32767);
+    std::vector<int32_t> acc(count), expected(count);
+    for (size_t i = 0; i < count; ++i) {
+      acc[i] = static_cast<int32_t>(random());
+      expected[i] = static_cast<int32_t>(static_cast<uint32_t>(acc[i]) + static_cast<uint32_t>(a[i] * b[i]));
+    }
+    multiply_accumulate(a.data(), b.data(), count, acc.data());
+    ASSERT_EQ(acc, expected);
+  }
+}
+
+template <typename T>
+void check_requantize(std::mt19937& random, size_t count, bool with_bias) {
+  std::vector<int32_t> acc(count), bias(count), multiplier(count), shift(count);
+  for (size_t i = 0; i < count; ++i) {
+    acc[i] = static_cast<int32_t>(random()) >> (random() % 30);
+    bias[i] = static_cast<int32_t>(random()) >> 16;
+    multiplier[i] = random() % 16 == 0 ? 0 : static_cast<int32_t>((1U << 30) + random() % (1U << 30));
+    shift[i] = static_cast<int32_t>(random() % 62) - 31;
+  }
+  const Requantize how{.bias = with_bias ? bias.data() : nullptr,
+                       .multiplier = multiplier.data(),
+                       .shift = shift.data(),
+                       .output_zero_point = 3,
+                       .clamp_min = std::is_signed_v<T> ? -100 : 5,
+                       .clamp_max = 120};
+  std::vector<T> out(count + 1, 42);
+  requantize(acc.data(), count, how, out.data());
+  for (size_t i = 0; i < count; ++i) {
+    const auto x = static_cast<int32_t>(static_cast<uint32_t>(acc[i]) + static_cast<uint32_t>(with_bias ? bias[i] : 0));
+    const int64_t scaled = int64_t{multiply_by_quantized_multiplier(x, {multiplier[i], shift[i]})} + 3;
+    if (scaled > INT32_MAX) continue;  // the zero point is added in 32 bits
+    const int64_t expected = std::min<int64_t>(std::max<int64_t>(scaled, how.clamp_min), how.clamp_max);
+    ASSERT_EQ(out[i], expected) << x << " * " << multiplier[i] << " shift " << shift[i];
+  }
+  ASSERT_EQ(out[count], 42);
+}
+
+TEST(Gemm, RequantizeEqualsFixedPoint) {
+  std::mt19937 random(5);
+  for (size_t count = 0; count < 200; ++count) {
+    check_requantize<uint8_t>(random, count, count % 2 == 0);
+    check_requantize<int8_t>(random, count, count % 3 == 0);
+  }
+}
+
+}  // namespace
+}  // namespace skillet::gemm
