@@ -11,8 +11,25 @@ namespace skillet::ir {
 
 // Values are stable: they appear in program files.
 enum class DType : uint8_t {
-  float32, float16, float64, int4, int8, int16, int32, int64, uint8, uint16, uint32, uint64, boolean, string,
-  complex64, complex128, resource, variant, bfloat16,
+  float32,
+  float16,
+  float64,
+  int4,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  boolean,
+  string,
+  complex64,
+  complex128,
+  resource,
+  variant,
+  bfloat16,
 };
 
 std::string_view dtype_name(DType dtype);

@@ -43,7 +43,7 @@ struct Tensor {
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
-  std::vector<Op> ops;            // topological order
+  std::vector<Op> ops;  // topological order
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 
@@ -66,12 +66,19 @@ std::string describe_tensor(const Graph& graph, TensorId tensor);
 std::vector<OpId> producers(const Graph& graph);
 std::vector<std::vector<OpId>> consumers(const Graph& graph);
 
-// Checks every index, shape, size, quantization and the order of ops; the error names the op or tensor.
+// Checks every index, shape, size, quantization, attribute and the order of ops; the output shapes of known ops must be
+// the ones that infer_shapes() computes. The error names the op or tensor.
 Result<void> verify(const Graph& graph);
 
-// Text form, one line per tensor and op; constants are printed as a hash, or in full when small.
+// Sets the output shapes of known ops to what TFLite's Prepare computes from the inputs (files may declare other ones).
+// Keeps declared shapes where they depend on values known only at run time, and of opaque ops.
+Result<void> infer_shapes(Graph& graph);
+
+// Text form, one line per tensor and op; constants are printed as a hash, or in full when small (text.md has the
+// grammar).
 std::string print(const Graph& graph);
-// Reads what print() writes (constants that were printed as a hash become zeros of the same size).
+// Reads what print() writes (constants that were printed as a hash become zeros of the same size). Checks the syntax
+// only: call verify() on the result.
 Result<Graph> parse(std::string_view text);
 
 }  // namespace skillet::ir

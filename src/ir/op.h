@@ -13,8 +13,8 @@
 
 namespace skillet::ir {
 
-using TensorId = int32_t;  // index into Graph::tensors
-using OpId = int32_t;      // index into Graph::ops
+using TensorId = int32_t;           // index into Graph::tensors
+using OpId = int32_t;               // index into Graph::ops
 constexpr TensorId kNoTensor = -1;  // an optional operand that is left out
 
 enum class OpKind : uint8_t {
@@ -105,21 +105,23 @@ struct BlockAttrs {
   bool operator==(const BlockAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs, ConcatAttrs,
-                           SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs, LeakyReluAttrs, SoftmaxAttrs,
-                           ReduceAttrs, ResizeAttrs, BlockAttrs>;
+using Attrs = std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs,
+                           ConcatAttrs, SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs,
+                           LeakyReluAttrs, SoftmaxAttrs, ReduceAttrs, ResizeAttrs, BlockAttrs>;
 
 struct Op {
   OpKind kind = OpKind::opaque;
   std::string opaque_name;  // kind == opaque: the file's name of the operation, e.g. "TFLite_Detection_PostProcess"
   Attrs attrs;
-  std::vector<TensorId> inputs;   // kNoTensor where an optional operand is left out
+  std::vector<TensorId> inputs;  // kNoTensor where an optional operand is left out
   std::vector<TensorId> outputs;
-  int32_t source_index = -1;      // position in the model file, for messages and reports
+  int32_t source_index = -1;  // position in the model file, for messages and reports
 
   // The attributes of this kind; only valid for the type that op.def names.
   template <typename T>
-  const T& as() const { return std::get<T>(attrs); }
+  const T& as() const {
+    return std::get<T>(attrs);
+  }
   TensorId input(size_t i) const { return i < inputs.size() ? inputs[i] : kNoTensor; }
 };
 

@@ -1,0 +1,52 @@
+// The fields of each attribute struct with their names in the text form: one row per field, used both ways.
+// Called by print.cpp and parse.cpp.
+// Must not know: how values are written or read.
+#pragma once
+
+#include "ir/op.h"
+
+namespace skillet::ir {
+
+// visit(name, field) for each field; A is the struct, const or not.
+template <typename A, typename Visit>
+void for_each_field(A& attrs, Visit visit) {
+  using T = std::remove_const_t<A>;
+  if constexpr (std::is_same_v<T, ConvAttrs> || std::is_same_v<T, PoolAttrs>) {
+    visit("padding", attrs.padding);
+    visit("stride_h", attrs.stride_h);
+    visit("stride_w", attrs.stride_w);
+  }
+  if constexpr (std::is_same_v<T, ConvAttrs>) {
+    visit("dilation_h", attrs.dilation_h);
+    visit("dilation_w", attrs.dilation_w);
+    visit("depth_multiplier", attrs.depth_multiplier);
+  }
+  if constexpr (std::is_same_v<T, PoolAttrs>) {
+    visit("filter_h", attrs.filter_h);
+    visit("filter_w", attrs.filter_w);
+  }
+  if constexpr (std::is_same_v<T, ConcatAttrs> || std::is_same_v<T, PackAttrs>) visit("axis", attrs.axis);
+  if constexpr (requires { attrs.activation; }) visit("activation", attrs.activation);
+  if constexpr (std::is_same_v<T, FullyConnectedAttrs>) visit("keep_num_dims", attrs.keep_num_dims);
+  if constexpr (std::is_same_v<T, SplitAttrs> || std::is_same_v<T, PackAttrs>) visit("count", attrs.count);
+  if constexpr (std::is_same_v<T, ReshapeAttrs>) visit("shape", attrs.shape);
+  if constexpr (std::is_same_v<T, SqueezeAttrs>) visit("axes", attrs.axes);
+  if constexpr (std::is_same_v<T, StridedSliceAttrs>) {
+    visit("begin_mask", attrs.begin_mask);
+    visit("end_mask", attrs.end_mask);
+    visit("ellipsis_mask", attrs.ellipsis_mask);
+    visit("new_axis_mask", attrs.new_axis_mask);
+    visit("shrink_axis_mask", attrs.shrink_axis_mask);
+    visit("offset", attrs.offset);
+  }
+  if constexpr (std::is_same_v<T, LeakyReluAttrs>) visit("alpha", attrs.alpha);
+  if constexpr (std::is_same_v<T, SoftmaxAttrs>) visit("beta", attrs.beta);
+  if constexpr (std::is_same_v<T, ReduceAttrs>) visit("keep_dims", attrs.keep_dims);
+  if constexpr (std::is_same_v<T, ResizeAttrs>) {
+    visit("align_corners", attrs.align_corners);
+    visit("half_pixel_centers", attrs.half_pixel_centers);
+  }
+  if constexpr (std::is_same_v<T, BlockAttrs>) visit("block_size", attrs.block_size);
+}
+
+}  // namespace skillet::ir

@@ -1,0 +1,226 @@
+#include "ir/rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/int_math.h"
+
+namespace skillet::ir {
+namespace {
+
+constexpr int kAny = 1 << 20;
+
+enum class Types : uint8_t {
+  any,
+  in0_out,  // output 0 has the type of input 0
+  all,      // all inputs and outputs have one type
+};
+
+// Inputs from `inputs_min` on are optional, unless the op takes any number of them.
+struct Row {
+  OpKind kind;
+  int inputs_min, inputs_max, outputs;
+  Types types;
+  rules::Rule rule;
+};
+
+// In the order of op.def.
+constexpr std::array kRows = {
+    Row{OpKind::conv_2d, 2, 3, 1, Types::in0_out, rules::conv},
+    Row{OpKind::depthwise_conv_2d, 2, 3, 1, Types::in0_out, rules::depthwise_conv},
+    Row{OpKind::transpose_conv, 3, 4, 1, Types::any, rules::transpose_conv},
+    Row{OpKind::fully_connected, 2, 3, 1, Types::any, rules::fully_connected},
+    Row{OpKind::add, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::sub, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::mul, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::div, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::maximum, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::minimum, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::average_pool_2d, 1, 1, 1, Types::all, rules::pool},
+    Row{OpKind::max_pool_2d, 1, 1, 1, Types::all, rules::pool},
+    Row{OpKind::concatenation, 1, kAny, 1, Types::all, rules::concat},
+    Row{OpKind::split, 2, 2, kAny, Types::any, rules::split},
+    Row{OpKind::split_v, 3, 3, kAny, Types::in0_out, rules::split_v},
+    Row{OpKind::pad, 2, 2, 1, Types::in0_out, rules::pad},
+    Row{OpKind::pad_v2, 3, 3, 1, Types::in0_out, rules::pad},
+    Row{OpKind::mirror_pad, 2, 2, 1, Types::in0_out, rules::pad},
+    Row{OpKind::reshape, 1, 2, 1, Types::in0_out, rules::reshape},
+    Row{OpKind::squeeze, 1, 1, 1, Types::in0_out, rules::squeeze},
+    Row{OpKind::expand_dims, 2, 2, 1, Types::in0_out, rules::expand_dims},
+    Row{OpKind::transpose, 2, 2, 1, Types::in0_out, rules::transpose},
+    Row{OpKind::strided_slice, 4, 4, 1, Types::in0_out, rules::strided_slice},
+    Row{OpKind::slice, 3, 3, 1, Types::in0_out, rules::slice},
+    Row{OpKind::gather, 2, 2, 1, Types::in0_out, rules::unknown},
+    Row{OpKind::pack, 1, kAny, 1, Types::all, rules::pack},
+    Row{OpKind::unpack, 1, 1, kAny, Types::all, rules::unpack},
+    Row{OpKind::relu, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::relu_n1_to_1, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::relu6, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::leaky_relu, 1, 1, 1, Types::all, rules::leaky_relu},
+    Row{OpKind::prelu, 2, 2, 1, Types::all, rules::prelu},
+    Row{OpKind::abs, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::neg, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::logistic, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::tanh, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::hard_swish, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::elu, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::exp, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::softmax, 1, 1, 1, Types::any, rules::softmax},
+    Row{OpKind::mean, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::sum, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::arg_max, 2, 2, 1, Types::any, rules::arg_max},
+    Row{OpKind::resize_bilinear, 2, 2, 1, Types::in0_out, rules::resize},
+    Row{OpKind::resize_nearest_neighbor, 2, 2, 1, Types::in0_out, rules::resize},
+    Row{OpKind::space_to_depth, 1, 1, 1, Types::all, rules::space_to_depth},
+    Row{OpKind::depth_to_space, 1, 1, 1, Types::all, rules::depth_to_space},
+    Row{OpKind::batch_to_space_nd, 3, 3, 1, Types::in0_out, rules::batch_to_space},
+    Row{OpKind::space_to_batch_nd, 3, 3, 1, Types::in0_out, rules::space_to_batch},
+    Row{OpKind::quantize, 1, 1, 1, Types::any, rules::same_shape},
+    Row{OpKind::dequantize, 1, 1, 1, Types::any, rules::same_shape},
+    Row{OpKind::cast, 1, 1, 1, Types::any, rules::same_shape},
+};
+static_assert(kRows.size() == static_cast<size_t>(OpKind::opaque));
+static_assert([] {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].kind != static_cast<OpKind>(i)) return false;
+  }
+  return true;
+}());
+
+Result<void> check_counts(const Row& row, const Op& op) {
+  const auto inputs = static_cast<int>(op.inputs.size()), outputs = static_cast<int>(op.outputs.size());
+  if (inputs < row.inputs_min || inputs > row.inputs_max) {
+    return error(ErrorCode::malformed, "{} inputs, expected {}", inputs,
+                 row.inputs_max == kAny ? fmt::format("at least {}", row.inputs_min)
+                                        : fmt::format("{} to {}", row.inputs_min, row.inputs_max));
+  }
+  if (row.outputs == kAny ? outputs < 1 : outputs != row.outputs) {
+    return error(ErrorCode::malformed, "{} outputs, expected {}", outputs,
+                 row.outputs == kAny ? "at least 1" : fmt::format("{}", row.outputs));
+  }
+  for (int i = 0; i < inputs; ++i) {
+    const bool required = i < row.inputs_min || row.inputs_max == kAny;
+    if (required && op.inputs[static_cast<size_t>(i)] == kNoTensor) {
+      return error(ErrorCode::malformed, "input {} is missing", i);
+    }
+  }
+  return {};
+}
+
+Result<void> check_types(const Row& row, const Graph& graph, const Op& op) {
+  if (row.types == Types::any) return {};
+  const DType expected = graph.tensor(op.inputs[0]).dtype;
+  const size_t inputs = row.types == Types::all ? op.inputs.size() : 1;
+  const auto check = [&](TensorId id) -> Result<void> {
+    if (graph.tensor(id).dtype == expected) return {};
+    return error(ErrorCode::malformed, "{}: its type differs from the first input's, {}", describe_tensor(graph, id),
+                 dtype_name(expected));
+  };
+  for (size_t i = 0; i < inputs; ++i) SK_TRY(check(op.inputs[i]));
+  for (TensorId id : op.outputs) SK_TRY(check(id));
+  return {};
+}
+
+// Kernels divide by dimensions and take addresses of first elements. Only lists of indices may be empty.
+Result<void> check_not_empty(const Graph& graph, const Op& op) {
+  for (TensorId id : op.inputs) {
+    if (id == kNoTensor) continue;
+    const Tensor& tensor = graph.tensor(id);
+    const auto& dims = tensor.shape.dims;
+    if (std::find(dims.begin(), dims.end(), 0) == dims.end() || (tensor.is_constant() && dims.size() == 1)) continue;
+    return error(ErrorCode::unsupported, "input {} is empty", describe_tensor(graph, id));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<int64_t> checked_elems(const Shape& shape) {
+  if (shape.rank() > kMaxRank) {
+    return error(ErrorCode::unsupported, "{} dimensions, the limit is {}", shape.rank(), kMaxRank);
+  }
+  int64_t product = 1;
+  bool empty = false;
+  for (int32_t dim : shape.dims) {
+    if (dim < 0) return error(ErrorCode::malformed, "shape {} has a negative dimension", shape.to_string());
+    empty |= dim == 0;
+    product *= std::max(dim, 1);  // both below 2^31: no overflow
+    if (product > kMaxTensorElems) {
+      return error(ErrorCode::unsupported, "shape {} has more than {} elements", shape.to_string(), kMaxTensorElems);
+    }
+  }
+  return empty ? 0 : product;
+}
+
+Result<Shapes> check_op(const Graph& graph, const Op& op) {
+  if (op.kind == OpKind::opaque) return Shapes{};
+  const Row& row = kRows[static_cast<size_t>(op.kind)];
+  if (op.attrs.index() != default_attrs(op.kind).index()) {
+    return error(ErrorCode::internal, "attributes of another kind of op");
+  }
+  SK_TRY(check_counts(row, op));
+  SK_TRY(check_types(row, graph, op));
+  SK_TRY(check_not_empty(graph, op));
+  SK_TRY_ASSIGN(Shapes shapes, row.rule({graph, op}));
+  if (!shapes.empty() && shapes.size() != op.outputs.size()) {
+    return error(ErrorCode::malformed, "{} outputs, expected {}", op.outputs.size(), shapes.size());
+  }
+  for (const Shape& shape : shapes) {
+    SK_TRY_ASSIGN(const int64_t elems, checked_elems(shape));
+    if (elems == 0) return error(ErrorCode::unsupported, "output shape {} is empty", shape.to_string());
+  }
+  return shapes;
+}
+
+namespace rules {
+
+Result<void> need_rank(const OpView& v, size_t input, int rank) {
+  if (v.shape(input).rank() == rank) return {};
+  return error(ErrorCode::malformed, "input {} must have {} dimensions", describe_tensor(v.graph, v.op.inputs[input]),
+               rank);
+}
+
+Result<int> resolve_axis(int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    return error(ErrorCode::malformed, "axis {} is outside the {} dimensions", axis, rank);
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input) {
+  using Values = std::optional<std::vector<int64_t>>;
+  const Tensor& tensor = v.in(input);
+  if (tensor.dtype != DType::int32 && tensor.dtype != DType::int64) {
+    return error(ErrorCode::malformed, "input {} must be int32 or int64", describe_tensor(v.graph, v.op.inputs[input]));
+  }
+  if (!tensor.is_constant()) return Values{};
+  if (tensor.dtype == DType::int64) return Values{tensor.values<int64_t>()};
+  const std::vector<int32_t> narrow = tensor.values<int32_t>();
+  return Values{std::vector<int64_t>(narrow.begin(), narrow.end())};
+}
+
+Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input) {
+  SK_TRY_ASSIGN(const auto values, constant_ints(v, input));
+  if (!values) return std::optional<int64_t>{};
+  if (values->size() != 1) {
+    return error(ErrorCode::malformed, "input {} must have 1 element", describe_tensor(v.graph, v.op.inputs[input]));
+  }
+  return std::optional<int64_t>{values->front()};
+}
+
+Result<int32_t> dimension(int64_t value, std::string_view what) {
+  if (value > 0 && value <= INT32_MAX) return static_cast<int32_t>(value);
+  return error(ErrorCode::malformed, "{} comes out as {}", what, value);
+}
+
+Result<Shapes> one_shape(const std::vector<int64_t>& dims) {
+  Shape shape;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    SK_TRY_ASSIGN(const int32_t dim, dimension(dims[i], fmt::format("output dimension {}", i)));
+    shape.dims.push_back(dim);
+  }
+  return Shapes{std::move(shape)};
+}
+
+}  // namespace rules
+}  // namespace skillet::ir

@@ -1,0 +1,94 @@
+// Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
+// Called by verify.cpp and shape_inference.cpp; the rules lie in rules_*.cpp, their table in rules.cpp.
+// Must not know: file formats, chips.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace skillet::ir {
+
+inline constexpr int kMaxRank = 16;
+// So that element counts and byte offsets within a tensor fit int32 arithmetic of kernels.
+inline constexpr int64_t kMaxTensorElems = INT32_MAX;
+inline constexpr int64_t kMaxGraphBytes = int64_t{1} << 36;
+
+using Shapes = std::vector<Shape>;
+
+// Product of the dimensions; error on a negative dimension, on too many dimensions and above kMaxTensorElems.
+Result<int64_t> checked_elems(const Shape& shape);
+
+// Indices, shapes, constants, quantization, order: everything that does not depend on what an op means.
+Result<void> check_structure(const Graph& graph);
+
+// Checks one op of a graph that has passed check_structure(). Returns the shapes of its outputs; none where the op is
+// opaque or they depend on values known only at run time. The error does not name the op: the caller adds it.
+Result<Shapes> check_op(const Graph& graph, const Op& op);
+
+namespace rules {
+
+// An op with its operands at hand. Inputs below the row's minimum are present; others may be absent.
+struct OpView {
+  const Graph& graph;
+  const Op& op;
+
+  bool has(size_t i) const { return op.input(i) != kNoTensor; }
+  const Tensor& in(size_t i) const { return graph.tensor(op.inputs[i]); }
+  const Tensor& out(size_t i) const { return graph.tensor(op.outputs[i]); }
+  const Shape& shape(size_t i) const { return in(i).shape; }
+};
+
+using Rule = Result<Shapes> (*)(const OpView&);
+
+// --- helpers of the rules ---
+Result<void> need_rank(const OpView& v, size_t input, int rank);
+// `axis` may count from the end; the result is in [0, rank).
+Result<int> resolve_axis(int64_t axis, int rank);
+// Values of an index operand (int32 or int64); nothing when it is not constant.
+Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input);
+// Same, of one element.
+Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
+// A computed dimension as int32; error when it is not positive or too large. `what` names it.
+Result<int32_t> dimension(int64_t value, std::string_view what);
+// One output shape from computed dimensions, each checked by dimension().
+Result<Shapes> one_shape(const std::vector<int64_t>& dims);
+
+// --- the rules, by family ---
+Result<Shapes> conv(const OpView& v);
+Result<Shapes> depthwise_conv(const OpView& v);
+Result<Shapes> transpose_conv(const OpView& v);
+Result<Shapes> fully_connected(const OpView& v);
+Result<Shapes> pool(const OpView& v);
+
+Result<Shapes> same_shape(const OpView& v);
+Result<Shapes> broadcast(const OpView& v);
+Result<Shapes> prelu(const OpView& v);
+Result<Shapes> leaky_relu(const OpView& v);
+Result<Shapes> softmax(const OpView& v);
+Result<Shapes> reduce(const OpView& v);
+Result<Shapes> arg_max(const OpView& v);
+Result<Shapes> resize(const OpView& v);
+Result<Shapes> unknown(const OpView& v);
+
+Result<Shapes> concat(const OpView& v);
+Result<Shapes> split(const OpView& v);
+Result<Shapes> split_v(const OpView& v);
+Result<Shapes> pack(const OpView& v);
+Result<Shapes> unpack(const OpView& v);
+Result<Shapes> pad(const OpView& v);
+Result<Shapes> reshape(const OpView& v);
+Result<Shapes> squeeze(const OpView& v);
+Result<Shapes> expand_dims(const OpView& v);
+Result<Shapes> transpose(const OpView& v);
+Result<Shapes> strided_slice(const OpView& v);
+Result<Shapes> slice(const OpView& v);
+Result<Shapes> space_to_depth(const OpView& v);
+Result<Shapes> depth_to_space(const OpView& v);
+Result<Shapes> batch_to_space(const OpView& v);
+Result<Shapes> space_to_batch(const OpView& v);
+
+}  // namespace rules
+}  // namespace skillet::ir
