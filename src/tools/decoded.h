@@ -1,0 +1,23 @@
+// A capture, decoded by the driver that its device or chip name belongs to.
+// Called by `skillet decode` and `skillet diff`.
+// Must not know: a vendor's descriptors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/driver.h"
+
+namespace skillet::tools {
+
+struct DecodedCapture {
+  driver::Chip chip;
+  capture::DeviceInfo device;
+  std::vector<driver::Annotated> submissions;
+};
+
+// `path`: a capture file or a golden folder. `chip`: overrides what the capture says; empty: ask the capture.
+Result<DecodedCapture> decode_capture(const std::string& path, const std::string& chip);
+
+}  // namespace skillet::tools

@@ -1,0 +1,100 @@
+// `skillet devices`: what this machine has that could run a network, and the chips that we simulate.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "driver/driver.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+#include "uapi/device.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Row {
+  std::string device, kernel_driver, title, note;
+  bool usable = false;
+};
+
+// Name of the kernel driver behind a device node, from sysfs; empty where it does not say.
+std::string kernel_driver_of(const fs::path& node) {
+  const char* kind = node.parent_path().filename() == "accel" ? "accel" : "drm";
+  std::error_code ignored;
+  return fs::read_symlink(fs::path("/sys/class") / kind / node.filename() / "device/driver", ignored)
+      .filename()
+      .string();
+}
+
+std::vector<Row> real_devices() {
+  std::vector<Row> rows;
+  for (const char* folder : {"/dev/dri", "/dev/accel"}) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with("renderD") && !name.starts_with("accel")) continue;
+      rows.push_back({.device = entry.path().string(),
+                      .kernel_driver = kernel_driver_of(entry.path()),
+                      .title = "",
+                      .note = "this build opens simulated chips only"});
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.device < b.device; });
+  return rows;
+}
+
+std::vector<Row> simulated_devices() {
+  std::vector<Row> rows;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      const auto device = uapi::open_simulated(chip.name);
+      rows.push_back({.device = "sim:" + chip.name,
+                      .kernel_driver = device.ok() ? (*device)->info().kernel_driver : "",
+                      .title = chip.title,
+                      .note = device.ok() ? "simulated in this process" : device.error().message,
+                      .usable = device.ok()});
+    }
+  }
+  return rows;
+}
+
+Result<void> devices(bool json) {
+  std::vector<Row> rows = real_devices();
+  const size_t real_count = rows.size();
+  std::ranges::copy(simulated_devices(), std::back_inserter(rows));
+  rows.push_back(
+      {.device = "cpu", .kernel_driver = "", .title = "this processor", .note = "reference kernels", .usable = true});
+  if (json) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const Row& row : rows)
+      out.push_back({{"device", row.device},
+                     {"kernel_driver", row.kernel_driver},
+                     {"title", row.title},
+                     {"note", row.note},
+                     {"usable", row.usable}});
+    fmt::print("{}\n", out.dump(2));
+    return {};
+  }
+  TextTable table({"device", "usable", "kernel driver", "what", "note"});
+  for (const Row& row : rows)
+    table.add({row.device, row.usable ? "yes" : "no", row.kernel_driver, row.title, row.note});
+  fmt::print("{}", table.print());
+  if (real_count == 0) fmt::print("No /dev/dri/renderD* and no /dev/accel/* here: no NPU (or GPU) driver is loaded.\n");
+  return {};
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, Outcome& outcome) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand("devices",
+                                      "List what can run a network: NPUs of this machine, simulated chips, the CPU.\n"
+                                      "The first column is what --device takes.");
+  verb->add_flag("--json", *json, "machine-readable output");
+  verb->callback([json, &outcome] { outcome.finish(devices(*json)); });
+}
+
+}  // namespace skillet::tools

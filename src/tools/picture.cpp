@@ -1,0 +1,130 @@
+#include "tools/picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#define STBI_NO_STDIO
+#include <stb/stb_image.h>
+
+namespace skillet::tools {
+namespace {
+
+// Where output pixel `i` of `out_count` lies between two input pixels, and how far from the first.
+struct Sample {
+  int first, second;
+  float weight_second;
+};
+
+std::vector<Sample> samples(int in_count, int out_count) {
+  std::vector<Sample> out;
+  const float ratio = static_cast<float>(in_count) / static_cast<float>(out_count);
+  for (int i = 0; i < out_count; ++i) {
+    const float at = std::max(0.0F, (static_cast<float>(i) + 0.5F) * ratio - 0.5F);
+    const int first = std::min(static_cast<int>(at), in_count - 1);
+    out.push_back({first, std::min(first + 1, in_count - 1), at - static_cast<float>(first)});
+  }
+  return out;
+}
+
+uint8_t pixel_at(const Picture& picture, int x, int y, int channel) {
+  return picture.pixels[(static_cast<size_t>(y) * picture.width_px + x) * picture.channels + channel];
+}
+
+}  // namespace
+
+Result<Picture> load_picture(const std::string& path, int channels) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  Picture out;
+  int file_channels = 0;
+  const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
+      stbi_load_from_memory(file.data(), static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)), &out.width_px,
+                            &out.height_px, &file_channels, channels),
+      stbi_image_free);
+  if (!pixels)
+    return error(ErrorCode::malformed, "{}: not a BMP, PNG or JPEG picture that we can read ({})", path,
+                 stbi_failure_reason());
+  out.channels = channels;
+  const size_t size = static_cast<size_t>(out.width_px) * out.height_px * channels;
+  out.pixels.assign(pixels.get(), pixels.get() + size);
+  return out;
+}
+
+Picture resize(const Picture& picture, int width_px, int height_px) {
+  if (picture.width_px == width_px && picture.height_px == height_px) return picture;
+  const std::vector<Sample> columns = samples(picture.width_px, width_px), rows = samples(picture.height_px, height_px);
+  Picture out{.width_px = width_px, .height_px = height_px, .channels = picture.channels};
+  out.pixels.reserve(static_cast<size_t>(width_px) * height_px * picture.channels);
+  for (const Sample& row : rows) {
+    for (const Sample& column : columns) {
+      for (int c = 0; c < picture.channels; ++c) {
+        const auto line = [&](int y) {
+          const float a = pixel_at(picture, column.first, y, c), b = pixel_at(picture, column.second, y, c);
+          return a + (b - a) * column.weight_second;
+        };
+        const float top = line(row.first), bottom = line(row.second);
+        out.pixels.push_back(static_cast<uint8_t>(std::lround(top + (bottom - top) * row.weight_second)));
+      }
+    }
+  }
+  return out;
+}
+
+Result<void> check_image_input(const ir::Tensor& input) {
+  const ir::Shape& shape = input.shape;
+  const bool fits =
+      shape.rank() == 4 && shape[0] == 1 && shape[1] > 0 && shape[2] > 0 && (shape[3] == 1 || shape[3] == 3);
+  if (!fits)
+    return error(ErrorCode::invalid_argument,
+                 "the input '{}' has shape {}; a picture needs 1 x height x width x (1 or 3) (use --input or --random)",
+                 input.name, shape.to_string());
+  if (input.dtype != ir::DType::uint8 && input.dtype != ir::DType::int8 && input.dtype != ir::DType::float32)
+    return error(ErrorCode::invalid_argument,
+                 "the input '{}' has type {}; pictures fill uint8, int8 and float32 inputs", input.name,
+                 ir::dtype_name(input.dtype));
+  return {};
+}
+
+Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input) {
+  SK_TRY(check_image_input(input));
+  if (picture.channels != input.shape[3])
+    return error(ErrorCode::internal, "picture with {} channels for {}", picture.channels, input.shape.to_string());
+  Bytes pixels = resize(picture, input.shape[2], input.shape[1]).pixels;
+  if (input.dtype == ir::DType::uint8) return pixels;
+  if (input.dtype == ir::DType::int8) {
+    for (uint8_t& pixel : pixels) pixel ^= 0x80;  // pixel - 128, as a byte
+    return pixels;
+  }
+  Bytes out(pixels.size() * sizeof(float));
+  for (size_t i = 0; i < pixels.size(); ++i)
+    store_le(out.data() + i * sizeof(float), (static_cast<float>(pixels[i]) - 127.5F) / 127.5F);
+  return out;
+}
+
+std::string describe_mapping(const ir::Tensor& input) {
+  const char* values = input.dtype == ir::DType::uint8  ? "pixel bytes as they are"
+                       : input.dtype == ir::DType::int8 ? "pixel - 128"
+                                                        : "(pixel - 127.5) / 127.5";
+  return fmt::format("resized to {}x{} {} (bilinear), values: {}", input.shape[2], input.shape[1],
+                     input.shape[3] == 1 ? "grey" : "RGB", values);
+}
+
+std::vector<std::string> draw(const Picture& picture, int max_columns) {
+  constexpr std::string_view kRamp = " .:-=+*#%@";
+  const int columns = std::min(picture.width_px, max_columns);
+  const Picture small =
+      resize(picture, columns, std::max(1, picture.height_px * columns / std::max(1, picture.width_px)));
+  std::vector<std::string> out;
+  for (int y = 0; y < small.height_px; y += 2) {
+    std::string& line = out.emplace_back();
+    for (int x = 0; x < small.width_px; ++x) {
+      int sum = 0;
+      for (int c = 0; c < small.channels; ++c)
+        sum += pixel_at(small, x, y, c) + pixel_at(small, x, std::min(y + 1, small.height_px - 1), c);
+      line += kRamp[static_cast<size_t>(sum) * kRamp.size() / (small.channels * 2 * 256)];
+    }
+  }
+  return out;
+}
+
+}  // namespace skillet::tools

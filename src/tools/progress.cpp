@@ -1,0 +1,36 @@
+#include "tools/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace skillet::tools {
+
+Progress::Progress(std::string what) : what_(std::move(what)) {
+  if (isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Progress::show() {
+  constexpr auto kInterval = std::chrono::milliseconds(500);
+  bool shown = false;
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kInterval, [this] { return done_; })) {
+    fmt::print(stderr, "\r{} ... {:.0f} s", what_, clock_.ms() / 1000);
+    std::fflush(stderr);
+    shown = true;
+  }
+  if (shown) fmt::print(stderr, "\r\033[K");
+}
+
+}  // namespace skillet::tools

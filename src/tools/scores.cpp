@@ -1,0 +1,128 @@
+#include "tools/scores.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/bytes.h"
+
+namespace skillet::tools {
+namespace {
+
+template <typename T>
+double element(std::span<const uint8_t> bytes, int64_t i) {
+  return static_cast<double>(load_le<T>(bytes.data() + static_cast<size_t>(i) * sizeof(T)));
+}
+
+int64_t element_count(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
+  const int size = ir::dtype_bytes(tensor.dtype);
+  return size == 0 ? 0 : static_cast<int64_t>(bytes.size()) / size;
+}
+
+bool is_separator(char c) { return c == ' ' || c == '\t' || c == ':' || c == ','; }
+
+struct IndexedLabel {
+  size_t index = 0;
+  std::string_view label;
+};
+
+// "653 military uniform" -> 653, "military uniform"; nothing when the line is not of that form.
+std::optional<IndexedLabel> split_index(std::string_view line) {
+  IndexedLabel out;
+  const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), out.index);
+  out.label = line.substr(static_cast<size_t>(end - line.data()));
+  if (code != std::errc() || out.index > 1'000'000 || out.label.empty() || !is_separator(out.label[0]))
+    return std::nullopt;
+  while (!out.label.empty() && is_separator(out.label[0])) out.label.remove_prefix(1);
+  if (out.label.empty()) return std::nullopt;
+  return out;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+}  // namespace
+
+double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
+  switch (tensor.dtype) {
+    case ir::DType::uint8: return element<uint8_t>(bytes, i);
+    case ir::DType::int8: return element<int8_t>(bytes, i);
+    case ir::DType::boolean: return element<uint8_t>(bytes, i);
+    case ir::DType::int16: return element<int16_t>(bytes, i);
+    case ir::DType::int32: return element<int32_t>(bytes, i);
+    case ir::DType::int64: return element<int64_t>(bytes, i);
+    case ir::DType::float32: return element<float>(bytes, i);
+    default: return 0;
+  }
+}
+
+double real_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
+  const double raw = raw_value(tensor, bytes, i);
+  if (tensor.quant.empty() || tensor.quant.per_channel() || tensor.dtype == ir::DType::float32) return raw;
+  return tensor.quant.scale() * (raw - tensor.quant.zero_point());
+}
+
+std::string print_raw(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
+  const int raw = static_cast<int>(raw_value(tensor, bytes, i));
+  if (tensor.dtype == ir::DType::uint8) return fmt::format("{}/255", raw);
+  if (tensor.dtype == ir::DType::int8) return fmt::format("{} of -128..127", raw);
+  return {};
+}
+
+std::vector<std::string> parse_labels(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  std::vector<std::string> plain(lines.begin(), lines.end()), indexed;
+  for (const std::string_view line : lines) {
+    if (line.empty()) continue;
+    const std::optional<IndexedLabel> label = split_index(line);
+    if (!label) return plain;
+    if (indexed.size() <= label->index) indexed.resize(label->index + 1);
+    indexed[label->index] = label->label;
+  }
+  return indexed;
+}
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  return parse_labels({reinterpret_cast<const char*>(file.data()), file.size()});
+}
+
+bool is_scores(const ir::Tensor& tensor) {
+  return tensor.shape.back(0) >= 2 && tensor.shape.elems() == tensor.shape.back(0);
+}
+
+std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int count) {
+  std::vector<int64_t> order(static_cast<size_t>(element_count(tensor, bytes)));
+  std::iota(order.begin(), order.end(), 0);
+  const size_t kept = std::min(order.size(), static_cast<size_t>(std::max(count, 0)));
+  const auto better = [&](int64_t a, int64_t b) {
+    const double value_a = raw_value(tensor, bytes, a), value_b = raw_value(tensor, bytes, b);
+    return value_a != value_b ? value_a > value_b : a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), better);
+  order.resize(kept);
+  return order;
+}
+
+double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  double worst = 0;
+  for (int64_t i = 0, count = std::min(element_count(tensor, a), element_count(tensor, b)); i < count; ++i) {
+    const double difference = std::abs(raw_value(tensor, a, i) - raw_value(tensor, b, i));
+    worst = std::isnan(difference) ? difference : std::max(worst, difference);
+  }
+  return worst;
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,108 @@
+#include "tools/tensor_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace skillet::tools {
+namespace {
+
+// NumPy's name of an element type; empty for what .npy files are not read for.
+std::string_view numpy_type(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::uint8: return "|u1";
+    case ir::DType::int8: return "|i1";
+    case ir::DType::boolean: return "|b1";
+    case ir::DType::int16: return "<i2";
+    case ir::DType::int32: return "<i4";
+    case ir::DType::int64: return "<i8";
+    case ir::DType::float32: return "<f4";
+    default: return {};
+  }
+}
+
+// The text between quotes after 'key': in the header's Python dictionary.
+std::optional<std::string_view> quoted_value(std::string_view header, std::string_view key) {
+  size_t at = header.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  at = header.find('\'', at + key.size() + 1);
+  const size_t end = at == std::string_view::npos ? at : header.find('\'', at + 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  return header.substr(at + 1, end - at - 1);
+}
+
+struct NpyFile {
+  std::string_view header;
+  std::span<const uint8_t> data;
+};
+
+Result<NpyFile> split_npy(std::span<const uint8_t> file) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  if (file.size() < 12 || !std::equal(kMagic.begin(), kMagic.end(), file.begin(),
+                                      [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; }))
+    return error(ErrorCode::malformed, "not a .npy file");
+  const size_t prefix = file[6] == 1 ? 10 : 12;
+  const size_t header_size = file[6] == 1 ? load_le<uint16_t>(file.data() + 8) : load_le<uint32_t>(file.data() + 8);
+  if (header_size > file.size() - prefix) return error(ErrorCode::malformed, ".npy header is cut short");
+  return NpyFile{{reinterpret_cast<const char*>(file.data()) + prefix, header_size},
+                 file.subspan(prefix + header_size)};
+}
+
+}  // namespace
+
+Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor) {
+  SK_TRY_ASSIGN(const NpyFile npy, split_npy(file));
+  const std::string_view wanted = numpy_type(tensor.dtype);
+  const std::optional<std::string_view> type = quoted_value(npy.header, "'descr'");
+  if (!type) return error(ErrorCode::malformed, ".npy header without 'descr'");
+  if (*type != wanted)
+    return error(ErrorCode::invalid_argument, "the file's elements are '{}', the input '{}' takes {} ('{}')", *type,
+                 tensor.name, ir::dtype_name(tensor.dtype), wanted);
+  if (npy.header.find("'fortran_order': False") == std::string_view::npos)
+    return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
+  if (static_cast<int64_t>(npy.data.size()) != tensor.bytes())
+    return error(ErrorCode::invalid_argument, "the file holds {} bytes, the input '{}' takes {} ({})", npy.data.size(),
+                 tensor.name, tensor.bytes(), tensor.shape.to_string());
+  return Bytes(npy.data.begin(), npy.data.end());
+}
+
+Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor) {
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  if (path.ends_with(".npy")) return parse_npy(file, tensor).with_context(path);
+  if (static_cast<int64_t>(file.size()) != tensor.bytes())
+    return error(ErrorCode::invalid_argument, "{}: {} bytes, the input '{}' takes {} ({} {})", path, file.size(),
+                 tensor.name, tensor.bytes(), ir::dtype_name(tensor.dtype), tensor.shape.to_string());
+  return file;
+}
+
+uint64_t RandomStream::next() {
+  state_ += 0x9E3779B97F4A7C15;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
+  const auto size = static_cast<size_t>(ir::dtype_bytes(tensor.dtype));
+  if (size == 0 || numpy_type(tensor.dtype).empty())
+    return error(ErrorCode::unsupported, "input '{}': no random values for type {}", tensor.name,
+                 ir::dtype_name(tensor.dtype));
+  Bytes out(static_cast<size_t>(tensor.bytes()));
+  for (size_t at = 0; at < out.size(); at += size) {
+    uint64_t draw = next();
+    if (tensor.dtype == ir::DType::float32) {
+      store_le(out.data() + at, static_cast<float>(draw >> 40) / 16777216.0F);
+    } else if (tensor.dtype == ir::DType::boolean) {
+      out[at] = draw & 1;
+    } else {
+      // Wider integers get the low byte too, sign-extended: values that a network can index with.
+      const auto value =
+          tensor.dtype == ir::DType::uint8 ? static_cast<int64_t>(draw & 0xFF) : static_cast<int8_t>(draw);
+      std::memcpy(out.data() + at, &value, size);
+    }
+  }
+  return out;
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,28 @@
+// TextTable: rows of words in aligned columns; numbers for people ("12.3 ms").
+// Called by the verbs that report.
+// Must not know: what the rows are about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace skillet::tools {
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header) { add(std::move(header)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.size() <= 1; }
+  // Two blanks before each row and between columns; columns of numbers are right-aligned.
+  std::string print() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string print_ms(double ms);          // "0.4 ms", "12 ms", "1.25 s"
+std::string print_count(uint64_t count);  // "1,234,567"
+std::string print_bytes(uint64_t bytes);  // "12 B", "1.5 KiB", "4.2 MiB"
+
+}  // namespace skillet::tools

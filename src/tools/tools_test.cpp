@@ -1,0 +1,156 @@
+// Pictures, labels, scores and input files: table-driven, no files but the ones made here.
+#include <gtest/gtest.h>
+
+#include "tools/picture.h"
+#include "tools/scores.h"
+#include "tools/tensor_file.h"
+#include "tools/text_table.h"
+
+namespace skillet::tools {
+namespace {
+
+ir::Tensor tensor(ir::DType dtype, ir::Shape shape, float scale = 0, int zero_point = 0) {
+  ir::Tensor out{.name = "t", .dtype = dtype, .shape = std::move(shape)};
+  if (scale > 0) out.quant = {.scales = {scale}, .zero_points = {zero_point}, .axis = 0};
+  return out;
+}
+
+Bytes npy(std::string_view header, Bytes data) {
+  Bytes out = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<uint8_t>(header.size()), 0};
+  for (const char c : header) out.push_back(static_cast<uint8_t>(c));
+  for (const uint8_t byte : data) out.push_back(byte);
+  return out;
+}
+
+TEST(Picture, ShrinksByInterpolatingAtPixelCentres) {
+  const Picture wide{.width_px = 4, .height_px = 2, .channels = 1, .pixels = {0, 100, 200, 40, 0, 100, 200, 40}};
+  EXPECT_EQ(resize(wide, 2, 1).pixels, (Bytes{50, 120}));
+  EXPECT_EQ(resize(wide, 4, 2).pixels, wide.pixels);
+}
+
+TEST(Picture, GrowsByRepeatingEdges) {
+  const Picture two{.width_px = 2, .height_px = 1, .channels = 1, .pixels = {0, 100}};
+  EXPECT_EQ(resize(two, 4, 1).pixels, (Bytes{0, 25, 75, 100}));
+}
+
+TEST(Picture, KeepsChannelsApart) {
+  const Picture rgb{.width_px = 2, .height_px = 1, .channels = 3, .pixels = {0, 10, 20, 100, 30, 40}};
+  EXPECT_EQ(resize(rgb, 1, 1).pixels, (Bytes{50, 20, 30}));
+}
+
+TEST(Picture, MapsToTheInputsType) {
+  const Picture grey{.width_px = 2, .height_px = 1, .channels = 1, .pixels = {0, 255}};
+  EXPECT_EQ(*to_tensor(grey, tensor(ir::DType::uint8, {1, 1, 2, 1})), (Bytes{0, 255}));
+  EXPECT_EQ(*to_tensor(grey, tensor(ir::DType::int8, {1, 1, 2, 1})), (Bytes{0x80, 0x7F}));
+  const Bytes real = *to_tensor(grey, tensor(ir::DType::float32, {1, 1, 2, 1}));
+  EXPECT_EQ(load_le<float>(real.data()), -1.0F);
+  EXPECT_EQ(load_le<float>(real.data() + 4), 1.0F);
+}
+
+TEST(Picture, RefusesInputsThatAreNoPictures) {
+  for (const ir::Shape& shape : {ir::Shape{1, 10}, ir::Shape{2, 4, 4, 3}, ir::Shape{1, 4, 4, 2}, ir::Shape{1, 0, 4, 1}})
+    EXPECT_FALSE(check_image_input(tensor(ir::DType::uint8, shape)).ok()) << shape.to_string();
+  EXPECT_FALSE(check_image_input(tensor(ir::DType::int32, {1, 4, 4, 3})).ok());
+  EXPECT_TRUE(check_image_input(tensor(ir::DType::int8, {1, 4, 4, 3})).ok());
+}
+
+TEST(Picture, ReadsBmpAndNamesAFileThatIsNone) {
+  const std::string path = testing::TempDir() + "skillet_two.bmp";
+  Bytes bmp(54 + 8);  // 2 x 1 pixels, 24 bits: blue, green, red; one row padded to 8 bytes
+  const uint8_t header[] = {'B', 'M', 62, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0,  40,
+                            0,   0,   0,  2, 0, 0, 0, 1, 0, 0, 0,  1, 0, 24, 0};
+  std::copy(std::begin(header), std::end(header), bmp.begin());
+  const uint8_t pixels[] = {1, 2, 3, 4, 5, 6};
+  std::copy(std::begin(pixels), std::end(pixels), bmp.begin() + 54);
+  ASSERT_TRUE(write_file(path, bmp).ok());
+  const auto picture = load_picture(path, 3);
+  ASSERT_TRUE(picture.ok()) << picture.error().message;
+  EXPECT_EQ(picture->pixels, (Bytes{3, 2, 1, 6, 5, 4}));
+  ASSERT_TRUE(write_file(path, std::span(bmp).first(20)).ok());
+  const auto broken = load_picture(path, 3);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_NE(broken.error().message.find(path), std::string::npos);
+}
+
+TEST(Picture, DrawsDarkToBright) {
+  const Picture picture{.width_px = 2, .height_px = 2, .channels = 1, .pixels = {0, 255, 0, 255}};
+  EXPECT_EQ(draw(picture, 40), std::vector<std::string>{" @"});
+}
+
+TEST(Labels, AcceptsBothForms) {
+  using Labels = std::vector<std::string>;
+  EXPECT_EQ(parse_labels("background\ntench, Tinca\n"), (Labels{"background", "tench, Tinca"}));
+  EXPECT_EQ(parse_labels("0 person\n2:  car\r\n"), (Labels{"person", "", "car"}));
+  EXPECT_EQ(parse_labels("0\n1\n2\n"), (Labels{"0", "1", "2"}));          // the label is the number
+  EXPECT_EQ(parse_labels("3 dogs\ncats\n"), (Labels{"3 dogs", "cats"}));  // not every line has an index
+  EXPECT_EQ(parse_labels("99999999999999999999 x\n"), (Labels{"99999999999999999999 x"}));
+}
+
+TEST(Scores, TopClassesAreOrderedAndDequantized) {
+  const ir::Tensor scores = tensor(ir::DType::int8, {1, 4}, 0.5F, -1);
+  const Bytes bytes = {0x80, 5, 0xFF, 5};  // -128, 5, -1, 5
+  EXPECT_EQ(top_classes(scores, bytes, 3), (std::vector<int64_t>{1, 3, 2}));
+  EXPECT_EQ(top_classes(scores, bytes, 9).size(), 4U);
+  EXPECT_EQ(real_value(scores, bytes, 1), 3.0);
+  EXPECT_EQ(print_raw(scores, bytes, 0), "-128 of -128..127");
+  EXPECT_EQ(print_raw(tensor(ir::DType::uint8, {1, 2}, 1.0F), Bytes{224, 0}, 0), "224/255");
+}
+
+TEST(Scores, OnlyOneVectorIsScores) {
+  EXPECT_TRUE(is_scores(tensor(ir::DType::uint8, {1, 1, 1, 10})));
+  EXPECT_FALSE(is_scores(tensor(ir::DType::uint8, {1, 2, 2, 10})));
+  EXPECT_FALSE(is_scores(tensor(ir::DType::uint8, {1, 1})));
+}
+
+TEST(Scores, MaxDifferenceRespectsTheSign) {
+  const ir::Tensor t = tensor(ir::DType::int8, {2});
+  EXPECT_EQ(max_difference(t, Bytes{0xFF, 3}, Bytes{1, 3}), 2);
+  EXPECT_EQ(max_difference(tensor(ir::DType::uint8, {2}), Bytes{0xFF, 3}, Bytes{1, 3}), 254);
+}
+
+TEST(TensorFile, NpyMustMatchTheInput) {
+  const ir::Tensor input = tensor(ir::DType::uint8, {1, 2});
+  const std::string good = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }";
+  EXPECT_EQ(*parse_npy(npy(good, {7, 8}), input), (Bytes{7, 8}));
+  struct Case {
+    std::string header;
+    Bytes data;
+    std::string message;
+  };
+  const Case cases[] = {{good, {7}, "holds 1 bytes"},
+                        {"{'descr': '<f4', 'fortran_order': False}", {7, 8}, "'<f4'"},
+                        {"{'descr': '|u1', 'fortran_order': True}", {7, 8}, "Fortran"},
+                        {"{'fortran_order': False}", {7, 8}, "without 'descr'"},
+                        {"{'descr", {7, 8}, "without 'descr'"}};
+  for (const Case& c : cases) {
+    const auto result = parse_npy(npy(c.header, c.data), input);
+    ASSERT_FALSE(result.ok()) << c.header;
+    EXPECT_NE(result.error().message.find(c.message), std::string::npos) << result.error().message;
+  }
+  Bytes cut = npy(good, {});
+  cut.resize(20);
+  EXPECT_FALSE(parse_npy(cut, input).ok());
+  EXPECT_FALSE(parse_npy(Bytes{1, 2, 3}, input).ok());
+}
+
+TEST(TensorFile, RandomStreamIsSplitmix64) {
+  // First draws of splitmix64 with seed 0, from its published test vector: 0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4.
+  RandomStream stream(0);
+  EXPECT_EQ(*stream.fill(tensor(ir::DType::uint8, {1})), (Bytes{0xAF}));
+  EXPECT_EQ(*stream.fill(tensor(ir::DType::int8, {1})), (Bytes{0xF4}));  // the stream goes on over inputs
+  EXPECT_FALSE(stream.fill(tensor(ir::DType::string, {1})).ok());
+}
+
+TEST(TextTable, AlignsNumbersToTheRight) {
+  TextTable table({"name", "count"});
+  table.add({"a", "1,000"});
+  table.add({"long", "7"});
+  EXPECT_EQ(table.print(), "  name  count\n  a     1,000\n  long      7\n");
+  EXPECT_EQ(print_count(1234567), "1,234,567");
+  EXPECT_EQ(print_count(123), "123");
+  EXPECT_EQ(print_ms(1.25), "1.2 ms");
+  EXPECT_EQ(print_bytes(1536), "1.5 KiB");
+}
+
+}  // namespace
+}  // namespace skillet::tools
