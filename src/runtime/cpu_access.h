@@ -1,0 +1,43 @@
+// CpuAccess: begin_cpu() ... end_cpu() around a look at a device buffer.
+// Called by LoadedProgram.
+// Must not know: what is in the buffer.
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "base/log.h"
+#include "uapi/device.h"
+
+namespace skillet::runtime {
+
+// Ends the access also on the way out of an error.
+class CpuAccess {
+ public:
+  // The view is exactly `size_bytes` long, which the device must have mapped.
+  static Result<CpuAccess> begin(uapi::Device& device, uapi::Handle handle, uint64_t size_bytes, bool write) {
+    SK_TRY(device.begin_cpu(handle, write));
+    CpuAccess access(device, handle);
+    SK_TRY_ASSIGN(access.bytes_, device.map(handle));
+    if (access.bytes_.size() < size_bytes)
+      return error(ErrorCode::device, "the device mapped {} of {} bytes", access.bytes_.size(), size_bytes);
+    access.bytes_ = access.bytes_.first(size_bytes);
+    return access;
+  }
+  CpuAccess(CpuAccess&& other) noexcept
+      : device_(other.device_), handle_(std::exchange(other.handle_, 0)), bytes_(other.bytes_) {}
+  CpuAccess& operator=(CpuAccess&&) = delete;
+  ~CpuAccess() {
+    if (handle_ == 0) return;
+    if (auto ended = device_->end_cpu(handle_); !ended.ok()) log::warning("end of access: {}", ended.error().message);
+  }
+  std::span<uint8_t> bytes() const { return bytes_; }
+
+ private:
+  CpuAccess(uapi::Device& device, uapi::Handle handle) : device_(&device), handle_(handle) {}
+  uapi::Device* device_;
+  uapi::Handle handle_;
+  std::span<uint8_t> bytes_;
+};
+
+}  // namespace skillet::runtime

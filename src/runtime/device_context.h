@@ -1,0 +1,39 @@
+// DeviceContext: one open device with what must be remembered about it. Target: what a --device text means.
+// Called by sessions, tools and the C interface.
+// Must not know: graphs.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/capture.h"
+#include "driver/driver.h"
+#include "uapi/device.h"
+
+namespace skillet::runtime {
+
+// Shared by all programs that run on one device file.
+struct DeviceContext {
+  std::unique_ptr<uapi::Device> device;
+  // Streams of the initialisation jobs that this device file has run.
+  std::set<std::vector<uint32_t>> init_done;
+};
+
+// Where to run. Without a driver everything runs on the CPU.
+struct Target {
+  std::string name;  // "cpu", "sim:a311d"
+  driver::Chip chip;
+  const driver::Driver* driver = nullptr;  // borrowed from the registry
+  std::shared_ptr<DeviceContext> context;  // null: compile only
+};
+
+// "cpu"; "sim:CHIP" (a simulated chip in this process); "auto" (an NPU of this machine, else the CPU).
+// `capture` (borrowed, may be null) receives every submission. Errors name the chips or devices there are.
+Result<Target> open_target(const std::string& name, capture::Capture* capture = nullptr);
+
+}  // namespace skillet::runtime

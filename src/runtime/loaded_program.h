@@ -1,0 +1,79 @@
+// LoadedProgram: a driver::Program in the buffers of a device, ready to run many times.
+// Called by Session.
+// Must not know: drivers, the CPU kernels.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "driver/program.h"
+#include "ir/graph.h"
+#include "runtime/device_context.h"
+
+namespace skillet::runtime {
+
+// Puts the device address into a word: word[lsb + width - 1 : lsb] = (address + offset) >> shift.
+// Error when it does not fit or when low bits would be lost.
+Result<uint32_t> relocate(uint32_t word, const driver::Relocation& relocation, uint64_t address);
+
+class CpuAccess;
+
+class LoadedProgram {
+ public:
+  // Allocates and fills all buffers and runs the initialisation jobs that the device has not seen.
+  // `graph` is what the program was compiled from; the bindings are checked against it.
+  static Result<std::unique_ptr<LoadedProgram>> load(std::shared_ptr<DeviceContext> context, driver::Program program,
+                                                     const ir::Graph& graph, std::chrono::nanoseconds timeout);
+  ~LoadedProgram();
+  LoadedProgram(const LoadedProgram&) = delete;
+  LoadedProgram& operator=(const LoadedProgram&) = delete;
+
+  const driver::Program& program() const { return program_; }  // without contents of buffers: they are on the device
+
+  // Tensors by id of the compiled graph, host layout (NHWC, the graph's type), exactly the tensor's size.
+  Result<void> write_input(ir::TensorId tensor, std::span<const uint8_t> bytes);
+  // Submits all jobs in order and waits for the last one.
+  Result<void> run();
+  Result<void> read_output(ir::TensorId tensor, std::span<uint8_t> bytes);
+  // True when read() finds the tensor among inputs, outputs or intermediates.
+  bool has(ir::TensorId tensor) const;
+  Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
+
+ private:
+  // A binding with the dimensions that its layout needs.
+  struct Bound {
+    driver::TensorBinding binding;
+    int64_t images = 1, pixels = 1, channels = 1, elem_bytes = 1;
+  };
+  struct ReadyJob {
+    std::string name;
+    std::vector<uint32_t> stream;
+    std::vector<uapi::SubmitBuffer> buffers;
+  };
+
+  LoadedProgram(std::shared_ptr<DeviceContext> context, driver::Program program, std::chrono::nanoseconds timeout)
+      : context_(std::move(context)), program_(std::move(program)), timeout_(timeout) {}
+  uapi::Device& device() { return *context_->device; }
+  Result<void> allocate();
+  Result<void> fill(driver::BufferId id);
+  Result<void> bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph,
+                    std::vector<Bound>& bound);
+  Result<ReadyJob> prepare(const driver::Job& job);
+  Result<void> run_init_jobs();
+  Result<void> run_jobs(std::span<const ReadyJob> jobs);
+  const Bound* find(ir::TensorId tensor) const;
+  Result<CpuAccess> open(const Bound& bound, bool write);
+  Result<void> copy_out(const Bound& bound, std::span<uint8_t> bytes);
+
+  std::shared_ptr<DeviceContext> context_;
+  driver::Program program_;
+  std::chrono::nanoseconds timeout_;
+  std::vector<uapi::Handle> handles_;  // by BufferId
+  std::vector<uint64_t> addresses_;    // by BufferId
+  std::vector<ReadyJob> jobs_;
+  std::vector<Bound> inputs_, outputs_, intermediates_;
+};
+
+}  // namespace skillet::runtime

@@ -1,0 +1,216 @@
+#include "runtime/session.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "runtime/session_part.h"
+#include "runtime/stopwatch.h"
+
+namespace skillet::runtime {
+namespace {
+
+constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
+
+size_t at(int32_t id) { return static_cast<size_t>(id); }
+
+}  // namespace
+
+Session::Session(ir::Graph graph, const Target& target, const SessionOptions& options)
+    : graph_(std::move(graph)), target_(target), options_(options) {
+  options_.compile.keep_intermediates |= options_.keep_intermediates;
+}
+
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(std::move(graph), target, options));
+  SK_TRY(session->prepare());
+  return session;
+}
+
+Result<void> Session::prepare() {
+  const Stopwatch watch;
+  SK_TRY(passes::run_pipeline(graph_));
+  passes::Partitioning partitioning = passes::partition(graph_, target_.driver, target_.chip);
+  report_.passes_ms = watch.milliseconds();
+  report_.ops.resize(graph_.ops.size());
+  for (passes::Partition& partition : partitioning.parts) {
+    for (const ir::OpId op : partition.op_map) {
+      driver::Support& support = partitioning.support[at(op)];
+      report_.ops[at(op)] = {partition.on_npu, std::move(support.reason), support.unproven, parts_.size()};
+    }
+    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map});
+    parts_.push_back(std::make_unique<Part>());
+    parts_.back()->partition = std::move(partition);
+  }
+  SK_TRY(prepare_tensors());
+  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i));
+  return {};
+}
+
+// The host keeps bytes of: inputs, outputs, operands of CPU ops, and what enters and leaves NPU parts.
+Result<void> Session::prepare_tensors() {
+  storage_.resize(graph_.tensors.size());
+  spans_.resize(graph_.tensors.size());
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const std::span<const uint8_t> data = graph_.tensors[i].data;
+    // Kernels take one kind of span for all operands; they write outputs only.
+    spans_[i] = {const_cast<uint8_t*>(data.data()), data.size()};
+  }
+  for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
+    for (const ir::TensorId id : *list) SK_TRY(reserve(id));
+  }
+  for (const auto& part : parts_) {
+    if (!part->partition.on_npu) continue;
+    const ir::Graph& graph = part->partition.graph;
+    for (const auto* list : {&graph.inputs, &graph.outputs}) {
+      for (const ir::TensorId id : *list) SK_TRY(reserve(part->partition.tensor_map[at(id)]));
+    }
+  }
+  return {};
+}
+
+Result<void> Session::reserve(ir::TensorId id) {
+  if (id == ir::kNoTensor || graph_.tensor(id).is_constant() || !storage_[at(id)].empty()) return {};
+  const int64_t bytes = graph_.tensor(id).bytes();
+  if (bytes > kMaxTensorBytes)
+    return error(ErrorCode::out_of_range, "{}: {} bytes are too many", ir::describe_tensor(graph_, id), bytes);
+  storage_[at(id)].resize(static_cast<size_t>(bytes));
+  spans_[at(id)] = storage_[at(id)];
+  return {};
+}
+
+Result<void> Session::prepare_part(size_t index) {
+  Part& part = *parts_[index];
+  PartReport& report = report_.parts[index];
+  const Stopwatch watch;
+  if (!part.partition.on_npu) {
+    SK_TRY(prepare_cpu(part));
+    report.compile_ms = watch.milliseconds();
+    return {};
+  }
+  auto prepared = prepare_npu(part, report);
+  if (prepared.ok()) return {};
+  return fall_back(index, prepared.error());
+}
+
+Result<void> Session::prepare_npu(Part& part, PartReport& report) {
+  if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
+  const Stopwatch compile_watch;
+  SK_TRY_ASSIGN(driver::Program program, target_.driver->compile(target_.chip, part.partition.graph, options_.compile));
+  report.compile_ms = compile_watch.milliseconds();
+  const Stopwatch load_watch;
+  SK_TRY_ASSIGN(part.loaded,
+                LoadedProgram::load(target_.context, std::move(program), part.partition.graph, options_.timeout));
+  report.load_ms = load_watch.milliseconds();
+  return {};
+}
+
+Result<void> Session::prepare_cpu(Part& part) {
+  for (const ir::OpId op : part.partition.op_map) {
+    for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
+      for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
+    }
+    SK_TRY_ASSIGN(std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
+    part.kernels.push_back(std::move(kernel));
+  }
+  return {};
+}
+
+Result<void> Session::fall_back(size_t index, const Error& cause) {
+  const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
+  if (!options_.allow_fallback) return Error(cause).with_context(where);
+  log::warning("{} runs on the CPU: {}", where, cause.message);
+  report_.parts[index].fallback = cause.message;
+  parts_[index]->loaded.reset();
+  return prepare_cpu(*parts_[index]).with_context(where);
+}
+
+const driver::Program* Session::program(size_t part) const {
+  return part < parts_.size() && parts_[part]->loaded ? &parts_[part]->loaded->program() : nullptr;
+}
+
+Result<void> Session::set_input(size_t index, std::span<const uint8_t> bytes) {
+  if (index >= graph_.inputs.size())
+    return error(ErrorCode::invalid_argument, "no input {}; the model has {}", index, graph_.inputs.size());
+  const ir::TensorId id = graph_.inputs[index];
+  if (graph_.tensor(id).is_constant())
+    return error(ErrorCode::invalid_argument, "input {} is constant: {}", index, ir::describe_tensor(graph_, id));
+  if (bytes.size() != storage_[at(id)].size())
+    return error(ErrorCode::invalid_argument, "input {}: {} bytes given, {} takes {}", index, bytes.size(),
+                 ir::describe_tensor(graph_, id), storage_[at(id)].size());
+  std::ranges::copy(bytes, storage_[at(id)].begin());
+  return {};
+}
+
+Result<void> Session::run() {
+  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(run_part(i));
+  has_run_ = true;
+  return {};
+}
+
+Result<void> Session::run_part(size_t index) {
+  Part& part = *parts_[index];
+  const Stopwatch watch;
+  if (part.loaded) {
+    auto ran = run_npu(part);
+    if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
+  }
+  if (!part.loaded) SK_TRY(run_cpu(part));
+  report_.parts[index].run_ms = watch.milliseconds();
+  return {};
+}
+
+Result<void> Session::run_npu(Part& part) {
+  const passes::Partition& partition = part.partition;
+  for (const ir::TensorId id : partition.graph.inputs)
+    SK_TRY(part.loaded->write_input(id, storage_[at(partition.tensor_map[at(id)])]));
+  SK_TRY(part.loaded->run());
+  for (const ir::TensorId id : partition.graph.outputs)
+    SK_TRY(part.loaded->read_output(id, storage_[at(partition.tensor_map[at(id)])]));
+  return {};
+}
+
+Result<void> Session::run_cpu(Part& part) {
+  for (size_t i = 0; i < part.kernels.size(); ++i) {
+    const Stopwatch watch;
+    const ir::OpId op = part.partition.op_map[i];
+    SK_TRY(part.kernels[i]->run(spans_).with_context(ir::describe_op(graph_, op)));
+    report_.ops[at(op)].run_ms = watch.milliseconds();
+  }
+  return {};
+}
+
+std::span<const uint8_t> Session::output(size_t index) const {
+  if (index >= graph_.outputs.size()) return {};
+  return spans_[at(graph_.outputs[index])];
+}
+
+Result<std::vector<Bytes>> Session::run(std::span<const std::span<const uint8_t>> inputs) {
+  if (inputs.size() != graph_.inputs.size())
+    return error(ErrorCode::invalid_argument, "{} inputs given, the model has {}", inputs.size(), graph_.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(set_input(i, inputs[i]));
+  SK_TRY(run());
+  std::vector<Bytes> outputs;
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) outputs.emplace_back(output(i).begin(), output(i).end());
+  return outputs;
+}
+
+Result<Bytes> Session::tensor(ir::TensorId id) {
+  if (id < 0 || at(id) >= graph_.tensors.size())
+    return error(ErrorCode::invalid_argument, "no tensor {}; the model has {}", id, graph_.tensors.size());
+  if (!has_run_) return error(ErrorCode::invalid_argument, "tensor {}: nothing has run yet", id);
+  if (!spans_[at(id)].empty()) return Bytes(spans_[at(id)].begin(), spans_[at(id)].end());
+  for (const auto& part : parts_) {
+    const auto& map = part->partition.tensor_map;
+    const auto found = std::ranges::find(map, id);
+    if (!part->loaded || found == map.end()) continue;
+    Bytes bytes(static_cast<size_t>(graph_.tensor(id).bytes()));
+    SK_TRY(part->loaded->read(static_cast<ir::TensorId>(found - map.begin()), bytes)
+               .with_context(ir::describe_tensor(graph_, id)));
+    return bytes;
+  }
+  return error(ErrorCode::unsupported, "{} is not computed", ir::describe_tensor(graph_, id));
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,124 @@
+// Session: a graph made ready to run on a target: parts on the NPU, the rest on the CPU kernels.
+// Called by tools, the C interface and the TFLite delegate.
+// Must not know: a vendor's anything; file formats of models.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/driver.h"
+#include "ir/graph.h"
+#include "passes/passes.h"
+#include "ref/ref.h"
+#include "runtime/device_context.h"
+#include "runtime/loaded_program.h"
+
+namespace skillet::runtime {
+
+struct SessionOptions {
+  driver::CompileOptions compile;
+  // When the NPU part cannot be compiled or the device fails, that part runs on the CPU and a warning says so once.
+  bool allow_fallback = true;
+  // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
+  bool keep_intermediates = false;
+  std::chrono::milliseconds timeout{10'000};  // of one run of one part on the device
+};
+
+struct OpReport {
+  bool on_npu = false;
+  std::string reason;     // why not on the NPU, or what is unproven about it
+  bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
+  size_t part = 0;        // index into Report::parts
+  double run_ms = 0;      // last run; CPU ops only
+};
+
+struct PartReport {
+  bool on_npu = false;
+  std::vector<ir::OpId> ops;  // of Session::graph()
+  double compile_ms = 0;      // NPU: driver compile; CPU: preparing the kernels
+  double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
+  double run_ms = 0;          // last run, uploads and downloads included
+  std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
+};
+
+struct Report {
+  double passes_ms = 0;
+  std::vector<PartReport> parts;  // in execution order
+  std::vector<OpReport> ops;      // by op of Session::graph()
+};
+
+// One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.
+struct LayerDiff {
+  ir::OpId op = -1;
+  ir::TensorId tensor = ir::kNoTensor;
+  bool compared = false;  // false: the NPU keeps no bytes of this tensor (it is fused into a later op)
+  int64_t elems = 0;
+  int64_t differing = 0;
+  double max_abs_diff = 0;  // in units of the stored type
+};
+
+class Session {
+ public:
+  // Runs the passes, divides the graph, compiles and loads the NPU parts, prepares the CPU kernels.
+  // Errors name the op, tensor or device.
+  static Result<std::unique_ptr<Session>> create(ir::Graph graph, const Target& target,
+                                                 const SessionOptions& options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // The graph after the passes. Tensor ids are those of the graph given to create(); ops may have moved.
+  const ir::Graph& graph() const { return graph_; }
+  const Report& report() const { return report_; }
+  // Compiled NPU program of a part; null for CPU parts. Contents of buffers are gone once loaded.
+  const driver::Program* program(size_t part) const;
+
+  // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
+  Result<void> set_input(size_t index, std::span<const uint8_t> bytes);
+  Result<void> run();
+  // Graph output `index`; valid until the next run.
+  std::span<const uint8_t> output(size_t index) const;
+  // set_input for all, run, all outputs.
+  Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
+
+  // Bytes of any tensor after a run, in host layout. Error when it only ever existed inside the NPU.
+  Result<Bytes> tensor(ir::TensorId id);
+
+  // After a run: each op of each NPU part, in order. Needs keep_intermediates to see more than the parts' outputs;
+  // where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
+  Result<std::vector<LayerDiff>> compare_layers();
+
+ private:
+  struct Part;
+  Session(ir::Graph graph, const Target& target, const SessionOptions& options);
+  Result<void> prepare();
+  Result<void> prepare_tensors();
+  Result<void> prepare_part(size_t index);
+  Result<void> prepare_npu(Part& part, PartReport& report);
+  Result<void> prepare_cpu(Part& part);
+  Result<void> fall_back(size_t index, const Error& cause);
+  Result<void> run_part(size_t index);
+  Result<void> run_npu(Part& part);
+  Result<void> run_cpu(Part& part);
+  Result<void> reserve(ir::TensorId id);
+  Result<void> compare_part(const Part& part, std::vector<LayerDiff>& diffs);
+
+  ir::Graph graph_;
+  Target target_;
+  SessionOptions options_;
+  Report report_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<Bytes> storage_;             // by tensor; empty where the host has no bytes of it
+  std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included
+  bool has_run_ = false;
+};
+
+// Text form of a report: where each op runs and why not on the NPU, times per part.
+std::string explain(const Session& session);
+
+}  // namespace skillet::runtime
