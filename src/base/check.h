@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define SK_CHECK(condition)                                                                         \
-  do {                                                                                              \
-    if (!(condition)) [[unlikely]] {                                                                \
+#define SK_CHECK(condition)                                                                            \
+  do {                                                                                                 \
+    if (!(condition)) [[unlikely]] {                                                                   \
       std::fprintf(stderr, "skillet: bug: %s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                                 \
-    }                                                                                               \
+      std::abort();                                                                                    \
+    }                                                                                                  \
   } while (0)

@@ -3,9 +3,9 @@
 // Must not know: anything above base/.
 #pragma once
 
-#include <string_view>
-
 #include <fmt/format.h>
+
+#include <string_view>
 
 namespace skillet::log {
 

@@ -3,14 +3,14 @@
 // Must not know: anything above base/.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-
-#include <fmt/format.h>
 
 namespace skillet {
 
@@ -47,7 +47,7 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT implicit on purpose
-  Result(Error e) : state_(std::in_place_index<1>, std::move(e)) {}     // NOLINT
+  Result(Error e) : state_(std::in_place_index<1>, std::move(e)) {}      // NOLINT
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -95,12 +95,11 @@ class [[nodiscard]] Result<void> {
 #define SK_CONCAT_(a, b) a##b
 #define SK_CONCAT(a, b) SK_CONCAT_(a, b)
 // SK_TRY(expr): return the error of a Result<void>.  SK_TRY_ASSIGN(var, expr): var = value, or return the error.
-#define SK_TRY(expr)                                                    \
-  do {                                                                  \
+#define SK_TRY(expr)                                                             \
+  do {                                                                           \
     if (auto sk_try_ = (expr); !sk_try_.ok()) return std::move(sk_try_).error(); \
   } while (0)
-#define SK_TRY_ASSIGN(var, expr)                                  \
-  auto SK_CONCAT(sk_result_, __LINE__) = (expr);                  \
-  if (!SK_CONCAT(sk_result_, __LINE__).ok())                      \
-    return std::move(SK_CONCAT(sk_result_, __LINE__)).error();    \
+#define SK_TRY_ASSIGN(var, expr)                                                                        \
+  auto SK_CONCAT(sk_result_, __LINE__) = (expr);                                                        \
+  if (!SK_CONCAT(sk_result_, __LINE__).ok()) return std::move(SK_CONCAT(sk_result_, __LINE__)).error(); \
   var = std::move(SK_CONCAT(sk_result_, __LINE__)).value()

@@ -50,7 +50,8 @@ Result<uint64_t> checked_field(const Descriptor& d, const Row& row, const Value&
     if (v > limit || v < -limit - 1) return refuse(d, row, value, fmt::format("allowed {} to {}", -limit - 1, limit));
     return field & low_bits(width);
   }
-  if (field & ~low_bits(width)) return refuse(d, row, value, fmt::format("at most {} in {} bits", decode(row, low_bits(width)), width));
+  if (field & ~low_bits(width))
+    return refuse(d, row, value, fmt::format("at most {} in {} bits", decode(row, low_bits(width)), width));
   return field;
 }
 
@@ -64,7 +65,8 @@ uint64_t sign_extend(uint64_t field, int width) {
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
                   std::vector<AddressSlot>* slots) {
   if (values.size() != descriptor.rows.size() || words.size() < static_cast<size_t>(descriptor.words))
-    return error(ErrorCode::internal, "{}: pack with {} values into {} words", descriptor.name, values.size(), words.size());
+    return error(ErrorCode::internal, "{}: pack with {} values into {} words", descriptor.name, values.size(),
+                 words.size());
   std::fill(words.begin(), words.end(), 0);
   for (size_t i = 0; i < values.size(); ++i) {
     const Row& row = descriptor.rows[i];
@@ -123,7 +125,8 @@ std::string print_value(const Row& row, const Value& value) {
     case ValueKind::unsigned_int:
       return value.integer > 0xffffff ? fmt::format("0x{:x}", value.integer) : fmt::format("{}", value.integer);
     case ValueKind::signed_int: return fmt::format("{}", static_cast<int64_t>(value.integer));
-    case ValueKind::boolean: return value.integer > 1 ? fmt::format("{}", value.integer) : value.integer ? "true" : "false";
+    case ValueKind::boolean:
+      return value.integer > 1 ? fmt::format("{}", value.integer) : value.integer ? "true" : "false";
     case ValueKind::float32: return fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(value.integer)));
     case ValueKind::address:
       if (value.symbol == Address::kAbsolute) return fmt::format("0x{:08x}", value.integer);
@@ -140,7 +143,8 @@ std::string print(const Descriptor& descriptor, const Unpacked& unpacked, std::s
     text += fmt::format("{}{} = {}\n", indent, descriptor.rows[i].name, print_value(descriptor.rows[i], value));
   }
   for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
-    if (unpacked.unclaimed[w] != 0) text += fmt::format("{}unclaimed word {} = 0x{:08x}\n", indent, w, unpacked.unclaimed[w]);
+    if (unpacked.unclaimed[w] != 0)
+      text += fmt::format("{}unclaimed word {} = 0x{:08x}\n", indent, w, unpacked.unclaimed[w]);
   }
   return text;
 }
@@ -155,22 +159,25 @@ std::string as_source(const Descriptor& descriptor, const Unpacked& unpacked) {
     text += fmt::format("    .{} = {},\n", row.name, address ? fmt::format("{{.offset = {}}}", value) : value);
   }
   for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
-    if (unpacked.unclaimed[w] != 0) text += fmt::format("    // unclaimed word {}: 0x{:08x}\n", w, unpacked.unclaimed[w]);
+    if (unpacked.unclaimed[w] != 0)
+      text += fmt::format("    // unclaimed word {}: 0x{:08x}\n", w, unpacked.unclaimed[w]);
   }
   return text + "}\n";
 }
 
 std::string as_markdown(const Descriptor& descriptor) {
   static constexpr const char* kEvidence[] = {"documented", "confirmed", "inferred", "guessed"};
-  std::string text = fmt::format("### {} ({} words)\n\n| field | bits | evidence | meaning |\n| --- | --- | --- | --- |\n",
-                                 descriptor.name, descriptor.words);
+  std::string text =
+      fmt::format("### {} ({} words)\n\n| field | bits | evidence | meaning |\n| --- | --- | --- | --- |\n",
+                  descriptor.name, descriptor.words);
   for (const Row& row : descriptor.rows) {
     std::string where;
     for (uint8_t p = 0; p < row.where.count; ++p) {
       const Piece piece = row.where.pieces[p];
       where += fmt::format("{}w{}[{}:{}]", p == 0 ? "" : " + ", piece.word, piece.lsb + piece.width - 1, piece.lsb);
     }
-    text += fmt::format("| {} | {} | {} | {} |\n", row.name, where, kEvidence[static_cast<size_t>(row.evidence)], row.doc);
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", row.name, where, kEvidence[static_cast<size_t>(row.evidence)], row.doc);
   }
   return text;
 }

@@ -54,11 +54,11 @@ struct Codec {
   CodecKind kind = CodecKind::raw;
   uint64_t argument = 0;
 };
-inline constexpr Codec raw{CodecKind::raw, 0};              // the value itself
-inline constexpr Codec minus_one{CodecKind::minus_one, 0};  // value - 1
-inline constexpr Codec log2_of{CodecKind::log2_of, 0};      // log2(value), a power of two
-constexpr Codec aligned(unsigned n) { return {CodecKind::aligned, n}; }    // value >> n, low n bits must be 0
-constexpr Codec always(uint64_t v) { return {CodecKind::always, v}; }      // this constant, whatever the member says
+inline constexpr Codec raw{CodecKind::raw, 0};                           // the value itself
+inline constexpr Codec minus_one{CodecKind::minus_one, 0};               // value - 1
+inline constexpr Codec log2_of{CodecKind::log2_of, 0};                   // log2(value), a power of two
+constexpr Codec aligned(unsigned n) { return {CodecKind::aligned, n}; }  // value >> n, low n bits must be 0
+constexpr Codec always(uint64_t v) { return {CodecKind::always, v}; }    // this constant, whatever the member says
 
 enum class Evidence : uint8_t {
   documented,  // a manual says so
@@ -80,12 +80,18 @@ enum class ValueKind : uint8_t { unsigned_int, signed_int, boolean, float32, add
 
 template <typename T>
 constexpr ValueKind value_kind() {
-  if constexpr (std::is_same_v<T, Address>) return ValueKind::address;
-  else if constexpr (std::is_same_v<T, bool>) return ValueKind::boolean;
-  else if constexpr (std::is_same_v<T, float>) return ValueKind::float32;
-  else if constexpr (std::is_enum_v<T>) return ValueKind::unsigned_int;
-  else if constexpr (std::is_signed_v<T>) return ValueKind::signed_int;
-  else return ValueKind::unsigned_int;
+  if constexpr (std::is_same_v<T, Address>)
+    return ValueKind::address;
+  else if constexpr (std::is_same_v<T, bool>)
+    return ValueKind::boolean;
+  else if constexpr (std::is_same_v<T, float>)
+    return ValueKind::float32;
+  else if constexpr (std::is_enum_v<T>)
+    return ValueKind::unsigned_int;
+  else if constexpr (std::is_signed_v<T>)
+    return ValueKind::signed_int;
+  else
+    return ValueKind::unsigned_int;
 }
 
 struct Row {
@@ -115,8 +121,8 @@ struct AddressSlot {
   Address address;
 };
 
-// Writes `values` (one per row) into `words`, which are overwritten. Error naming descriptor, field, value and limit when
-// a value does not fit. Addresses with a symbol go to `slots`.
+// Writes `values` (one per row) into `words`, which are overwritten. Error naming descriptor, field, value and limit
+// when a value does not fit. Addresses with a symbol go to `slots`.
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
                   std::vector<AddressSlot>* slots);
 // Reads every row; bits that no row claims stay in `unclaimed` (one word per descriptor word).
@@ -179,16 +185,23 @@ constexpr bool rows_disjoint(const std::array<Row, N>& rows) {
 
 template <typename T>
 constexpr Value to_value(const T& member) {
-  if constexpr (std::is_same_v<T, Address>) return {member.offset, member.symbol};
-  else if constexpr (std::is_same_v<T, float>) return {std::bit_cast<uint32_t>(member)};
-  else if constexpr (std::is_signed_v<T>) return {static_cast<uint64_t>(static_cast<int64_t>(member))};
-  else return {static_cast<uint64_t>(member)};
+  if constexpr (std::is_same_v<T, Address>)
+    return {member.offset, member.symbol};
+  else if constexpr (std::is_same_v<T, float>)
+    return {std::bit_cast<uint32_t>(member)};
+  else if constexpr (std::is_signed_v<T>)
+    return {static_cast<uint64_t>(static_cast<int64_t>(member))};
+  else
+    return {static_cast<uint64_t>(member)};
 }
 template <typename T>
 constexpr void from_value(const Value& value, T& member) {
-  if constexpr (std::is_same_v<T, Address>) member = {value.symbol, value.integer};
-  else if constexpr (std::is_same_v<T, float>) member = std::bit_cast<float>(static_cast<uint32_t>(value.integer));
-  else member = static_cast<T>(value.integer);
+  if constexpr (std::is_same_v<T, Address>)
+    member = {value.symbol, value.integer};
+  else if constexpr (std::is_same_v<T, float>)
+    member = std::bit_cast<float>(static_cast<uint32_t>(value.integer));
+  else
+    member = static_cast<T>(value.integer);
 }
 
 // Specialised by bits/define.h for each struct.
@@ -219,4 +232,3 @@ Typed<T> unpack(std::span<const uint32_t> words) {
 }
 
 }  // namespace skillet::bits
-

@@ -1,7 +1,6 @@
 // Defines the table of one descriptor struct. Define SK_BITS_NAMESPACE, SK_BITS_TYPE, SK_BITS_NAME, SK_BITS_WORDS and
-// SK_BITS_FILE, then include this file at namespace scope skillet::bits. Included many times on purpose: no include guard.
-// Called by drivers/<v>/hw/<v>.cpp only.
-// Must not know: any chip.
+// SK_BITS_FILE, then include this file at namespace scope skillet::bits. Included many times on purpose: no include
+// guard. Called by drivers/<v>/hw/<v>.cpp only. Must not know: any chip.
 #define SK_BITS_JOIN_(a, b) a##b
 #define SK_BITS_JOIN(a, b) SK_BITS_JOIN_(a, b)
 #define SK_BITS_ROWS SK_BITS_JOIN(kRowsOf, SK_BITS_TYPE)
@@ -9,7 +8,8 @@
 namespace {
 using namespace SK_BITS_NAMESPACE;  // NOLINT: the rows name enums of the struct's namespace
 constexpr std::array SK_BITS_ROWS = {
-#define FIELD(name, type, codec, where, evidence, doc) Row{#name, value_kind<type>(), codec, where, Evidence::evidence, doc},
+#define FIELD(name, type, codec, where, evidence, doc) \
+  Row{#name, value_kind<type>(), codec, where, Evidence::evidence, doc},
 #include SK_BITS_FILE
 #undef FIELD
 };

@@ -42,7 +42,8 @@ constexpr std::array kStates = {
 };
 
 constexpr std::array kChips = {
-#define CHIP(name, title, ids, generation, nn, tp, in_depth, acc_depth, sram, zrl, offset_bits, max_kernel, mhz, flags) \
+#define CHIP(name, title, ids, generation, nn, tp, in_depth, acc_depth, sram, zrl, offset_bits, max_kernel, mhz, \
+             flags)                                                                                              \
   ChipRow{#name, title, ids, generation, nn, tp, in_depth, acc_depth, sram, zrl, offset_bits, max_kernel, mhz, flags},
 #include "drivers/vivante/hw/chips.def"
 #undef CHIP

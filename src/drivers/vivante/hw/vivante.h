@@ -55,7 +55,9 @@ std::string_view state_name(uint32_t address);
 
 // Front-end packets (bits 31:27 of a command word).
 enum class Opcode : uint32_t { load_state = 1, end = 2, nop = 3, wait = 7, link = 8, stall = 9 };
-constexpr uint32_t load_state_word(State state) { return (uint32_t{1} << 27) | (1U << 16) | (static_cast<uint32_t>(state) / 4); }
+constexpr uint32_t load_state_word(State state) {
+  return (uint32_t{1} << 27) | (1U << 16) | (static_cast<uint32_t>(state) / 4);
+}
 constexpr uint32_t kFlushBatch = 0xC23;  // flush_cache value that closes a batch
 constexpr uint32_t kPaSystemMode = 0x11;
 constexpr uint32_t kApiModeCl = 2;
@@ -67,20 +69,20 @@ enum ChipFlag : uint32_t {
   kFirstPixelPooling = 1,
   kCoefficientEnhancement = 2,  // V8-style coefficient header
   kNoZOffset = 4,
-  kDepthwise = 8,               // native depthwise
-  kSupported = 16,              // the driver compiles for it
+  kDepthwise = 8,   // native depthwise
+  kSupported = 16,  // the driver compiles for it
 };
 struct ChipRow {
   std::string_view name, title;
   ChipIds ids;
-  int generation;               // 7 or 8: coefficient format, descriptor variant
+  int generation;  // 7 or 8: coefficient format, descriptor variant
   int nn_cores, tp_cores;
-  int input_buffer_depth;       // lines
+  int input_buffer_depth;  // lines
   int accum_buffer_depth;
   uint32_t sram_bytes;
   int zrl_bits_max;
-  int offset_bits;              // of in_x_offset, in_y_offset
-  int kernel_size_max;          // px, both directions
+  int offset_bits;      // of in_x_offset, in_y_offset
+  int kernel_size_max;  // px, both directions
   int clock_mhz;
   uint32_t flags;
 

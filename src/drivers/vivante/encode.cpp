@@ -1,0 +1,316 @@
+#include "drivers/vivante/encode.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/int_math.h"
+#include "drivers/vivante/support.h"
+#include "drivers/vivante/tile.h"
+#include "drivers/vivante/weights.h"
+
+namespace skillet::drivers::vivante {
+namespace {
+
+using driver::BufferId;
+using driver::Program;
+using driver::Relocation;
+
+constexpr uint32_t kDescriptorSpacingBytes = 128;
+constexpr size_t kMaxStreamWords = 0x4000;  // what old kernels take in one submission
+constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
+
+struct Requant {
+  uint32_t multiplier = 0, shift = 0;
+};
+// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3).
+Requant requant_v7(float scale) {
+  const auto b = std::bit_cast<uint32_t>(scale);
+  return {(b >> 8) & 0x7fff, (142 - (b >> 23)) & 0x7f};
+}
+
+hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const CacheWindows& cache,
+                                 const KernelSplit& split) {
+  const auto u = [](int32_t v) { return static_cast<uint32_t>(v); };
+  const uint32_t doubled = op.first_pixel ? 2 : 1;
+  const Requant requant = requant_v7(op.scale);
+  return hw::NnInstruction{
+      .kernel_x_size = u(op.kernels.width),
+      .kernel_y_size = u(op.kernels.height),
+      .kernel_z_size = u(op.kernels.input_channels),
+      .kernels_per_core = u(split.kernels_per_superblock),
+      .pooling = op.first_pixel ? hw::Pooling::first_pixel : hw::Pooling::none,
+      .pooling_xy_size = op.first_pixel ? 0U : 1U,
+      .nn_layer_flush = true,
+      .in_x_size = u(op.in.width),
+      .in_y_size = u(op.in.height),
+      .in_x_offset = op.offset_x,
+      .in_y_offset = op.offset_y,
+      .relu = op.relu,
+      .post_multiplier = requant.multiplier,
+      .post_shift = requant.shift,
+      .out_x_size = u(op.out.width) * doubled,
+      .out_y_size = u(op.out.height) * doubled,
+      .out_z_size = u(op.out.channels),
+      .rounding_mode = 1,
+      .out_tile_x_size = u(t.tile_x),
+      .out_tile_y_size = u(t.tile_y),
+      .image_caching_mode = cache.image_mode,
+      .kernel_caching_mode = cache.kernel_mode,
+      .kernel_pattern_msb = cache.pattern_msb,
+      .out_y_stride = u(op.out.height),
+      .kernel_pattern = cache.pattern,
+      .kernel_cache_start = cache.kernel_start,
+      .kernel_cache_end = cache.kernel_end,
+      .image_cache_start = cache.image_start,
+      .image_cache_end = cache.image_end,
+      .in_border_const = op.input_zero_point,
+      .in_x_stride = u(op.in.width),
+      .in_y_stride = u(op.in.height),
+      .out_x_stride = u(op.out.width),
+      .out_circular_buf_end = hw::kCircularBufferOff,
+      .in_circular_buf_end = hw::kCircularBufferOff,
+      .coef_zero_point = op.kernels.zero_point,
+      .out_zero_point = op.output_zero_point,
+      .constant_word_28 = hw::kNnConstantWord28,
+      .float_clamp_upper = std::numeric_limits<float>::infinity(),
+      .float_clamp_lower = -std::numeric_limits<float>::infinity(),
+  };
+}
+
+class Encoder {
+ public:
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered)
+      : chip_(chip), graph_(graph), in_(std::move(lowered)) {}
+
+  Result<Program> run() {
+    program_.chip = std::string(chip_.name);
+    add_buffers();
+    for (size_t i = 0; i < in_.operations.size(); ++i) {
+      const Operation& op = in_.operations[i];
+      program_.operations.push_back({op.op, op.kind, macs(op)});
+      if (stream_.empty()) open_job();
+      const auto* nn = std::get_if<NnOperation>(&op.job);
+      auto done = nn ? encode_nn(*nn) : encode_tp(std::get<TpOperation>(op.job));
+      if (!done.ok()) return std::move(done).with_context(name_of(op)).error();
+      if (stream_.size() > kMaxStreamWords - 256) close_job();
+    }
+    if (!stream_.empty()) close_job();
+    finish_descriptors();
+    add_init_job();
+    bind(in_.inputs, program_.inputs);
+    bind(in_.outputs, program_.outputs);
+    bind(in_.intermediates, program_.intermediates);
+    return std::move(program_);
+  }
+
+ private:
+  std::string name_of(const Operation& op) const {
+    return op.op < 0 ? op.kind : fmt::format("{} ({})", describe_op(graph_, op.op), op.kind);
+  }
+  static uint64_t macs(const Operation& op) {
+    const auto* nn = std::get_if<NnOperation>(&op.job);
+    if (nn == nullptr) return 0;
+    return static_cast<uint64_t>(nn->out.bytes() * nn->kernels.band * nn->kernels.patch_elems());
+  }
+
+  // ---- buffers ----
+
+  BufferId add_buffer(std::string name, driver::BufferRole role, uint64_t size_bytes, Bytes contents = {}) {
+    program_.buffers.push_back({std::move(name), role, size_bytes, std::move(contents)});
+    return static_cast<BufferId>(program_.buffers.size() - 1);
+  }
+
+  // One buffer for all descriptors, one for each slot that is not inside another.
+  void add_buffers() {
+    descriptors_ = add_buffer("descriptors", driver::BufferRole::constant, 0);
+    buffer_of_.resize(in_.slots.size());
+    for (size_t s = 0; s < in_.slots.size(); ++s) {
+      const Slot& slot = in_.slots[s];
+      if (slot.parent == kNoSlot) buffer_of_[s] = add_buffer(slot.name, slot.role, slot.size_bytes);
+    }
+    for (size_t s = 0; s < in_.slots.size(); ++s) {
+      const Slot& slot = in_.slots[s];
+      if (slot.parent == kNoSlot || slot.role == driver::BufferRole::scratch) continue;
+      program_.buffers[buffer_of_[place_of(in_.slots, static_cast<SlotId>(s)).root]].role = slot.role;
+    }
+  }
+
+  struct Target {
+    BufferId buffer = 0;
+    uint64_t offset_bytes = 0;
+  };
+  Target target_of(SlotId slot) const {
+    const Place place = place_of(in_.slots, slot);
+    return {buffer_of_[place.root], place.offset_bytes};
+  }
+
+  void bind(const std::vector<PlacedTensor>& placed, std::vector<driver::TensorBinding>& bindings) const {
+    for (const PlacedTensor& p : placed) {
+      const Target target = target_of(p.slot);
+      const ir::Tensor& tensor = graph_.tensor(p.tensor);
+      bindings.push_back({p.tensor, target.buffer, target.offset_bytes, static_cast<uint64_t>(tensor.shape.elems()),
+                          xor_byte(tensor.dtype), p.layout});
+    }
+  }
+
+  // ---- descriptors ----
+
+  // Appends a descriptor; its addresses become relocations. `resolve` maps an address's symbol to a buffer.
+  template <typename T, typename Resolve>
+  Result<uint64_t> add_descriptor(const T& fields, Resolve resolve) {
+    std::vector<bits::AddressSlot> slots;
+    SK_TRY_ASSIGN(const std::vector<uint32_t> words, bits::pack(fields, &slots));
+    const uint64_t offset = descriptor_bytes_.size();
+    const auto raw = as_bytes(words);
+    descriptor_bytes_.insert(descriptor_bytes_.end(), raw.begin(), raw.end());
+    descriptor_bytes_.resize(offset + kDescriptorSpacingBytes);
+    for (const bits::AddressSlot& slot : slots) {
+      const bits::Piece piece = slot.row->where.pieces[0];
+      const Target target = resolve(slot.address.symbol);
+      const auto shift =
+          static_cast<uint8_t>(slot.row->codec.kind == bits::CodecKind::aligned ? slot.row->codec.argument : 0);
+      descriptor_relocations_.push_back({static_cast<uint32_t>(offset) + piece.word * 4U, target.buffer,
+                                         target.offset_bytes + slot.address.offset, piece.lsb, piece.width, shift});
+    }
+    const char* name = bits::descriptor_of<T>().name;
+    program_.debug_map.push_back({descriptors_, static_cast<uint32_t>(offset), static_cast<uint32_t>(raw.size()), name,
+                                  static_cast<int32_t>(program_.operations.size()) - 1});
+    return offset;
+  }
+
+  void finish_descriptors() {
+    program_.buffers[descriptors_].size_bytes = std::max<uint64_t>(descriptor_bytes_.size(), 1);
+    program_.buffers[descriptors_].contents = std::move(descriptor_bytes_);
+    program_.buffer_relocations.push_back({descriptors_, std::move(descriptor_relocations_)});
+  }
+
+  BufferId add_constant(std::string_view what, Bytes bytes) {
+    const auto operation = static_cast<int32_t>(program_.operations.size()) - 1;
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const BufferId buffer =
+        add_buffer(fmt::format("{} {}", what, operation), driver::BufferRole::constant, size, std::move(bytes));
+    program_.debug_map.push_back({buffer, 0, size, std::string(what), operation});
+    return buffer;
+  }
+
+  // ---- command stream ----
+
+  void load(hw::State state, uint32_t value) {
+    stream_.push_back(hw::load_state_word(state));
+    stream_.push_back(value);
+  }
+  // Loads the address of a descriptor; the low bits carry the event id.
+  void load_descriptor(hw::State state, uint64_t offset, uint32_t event) {
+    load(state, event);
+    stream_relocations_.push_back({static_cast<uint32_t>(4 * (stream_.size() - 1)), descriptors_, offset, 6, 26, 6});
+  }
+  void use(BufferId buffer, bool read, bool write) {
+    for (driver::BufferUse& u : uses_) {
+      if (u.buffer != buffer) continue;
+      u.read |= read;
+      u.write |= write;
+      return;
+    }
+    uses_.push_back({buffer, read, write});
+  }
+
+  void open_job() { stream_.assign(kLeadingZeroWords, 0); }
+  void close_job() {
+    load(hw::State::flush_cache, hw::kFlushBatch);
+    load(hw::State::flush_cache, hw::kFlushBatch);
+    stream_.insert(stream_.end(), kTrailingZeroWords, 0);
+    program_.jobs.push_back({fmt::format("job {}", program_.jobs.size()), std::move(stream_),
+                             std::move(stream_relocations_), std::move(uses_)});
+    stream_.clear();
+    stream_relocations_.clear();
+    uses_.clear();
+  }
+  void add_init_job() {
+    open_job();
+    load(hw::State::pa_system_mode, hw::kPaSystemMode);
+    load(hw::State::api_mode, hw::kApiModeCl);
+    stream_.insert(stream_.end(), kTrailingZeroWords, 0);
+    program_.init_jobs.push_back({"init", std::move(stream_), {}, {}});
+  }
+
+  Result<void> encode_nn(const NnOperation& op) {
+    const Tiling tiling = tile(chip_, op);
+    const KernelSplit split = split_kernels(op.kernels.output_channels, chip_.nn_cores, tiling.superblocks);
+    const CoefficientLayout layout{.split = split,
+                                   .nn_cores = chip_.nn_cores,
+                                   .zrl_bits_max = op.search_zero_runs ? chip_.zrl_bits_max : 0,
+                                   .six_channel_order = op.six_channel_order,
+                                   .plane_bytes = static_cast<uint32_t>(op.out.plane_bytes())};
+    Coefficients coefficients = write_coefficients(op.kernels, layout);
+    const CacheWindows cache = plan_cache(chip_, op, tiling, coefficients.cache_bytes);
+    hw::NnInstruction nn = nn_instruction(op, tiling, cache, split);
+    constexpr uint32_t kCoefficientSymbol = 0xfffffffd;
+    nn.kernel_address = {kCoefficientSymbol, 0};
+    nn.in_address = {op.input, 0};
+    nn.out_address = {op.output, 0};
+    const BufferId constant = add_constant("weights", std::move(coefficients.bytes));
+    SK_TRY_ASSIGN(const uint64_t descriptor, add_descriptor(nn, [&](uint32_t symbol) {
+                    return symbol == kCoefficientSymbol ? Target{constant, 0} : target_of(symbol);
+                  }));
+    load(hw::State::ocb_remap_start, 0);
+    load(hw::State::ocb_remap_end, 0);
+    SK_TRY_ASSIGN(const auto config, bits::pack(hw::NnConfig{.small_batch = true}));
+    load(hw::State::nn_config, config[0]);
+    load_descriptor(hw::State::nn_instruction_address, descriptor, 0);
+    load(hw::State::wait_event, 0);
+    use(descriptors_, true, false);
+    use(constant, true, false);
+    use(target_of(op.input).buffer, true, false);
+    use(target_of(op.output).buffer, false, true);
+    return {};
+  }
+
+  Result<void> encode_tp(const TpOperation& op) {
+    BufferId table = 0;
+    if (!op.table.empty()) {
+      const auto raw = as_bytes(op.table);
+      table = add_constant("table", Bytes(raw.begin(), raw.end()));
+      use(table, true, false);
+    }
+    const size_t n = op.instructions.size();
+    for (size_t j = 0; j < n; ++j) {
+      SK_TRY_ASSIGN(const uint64_t descriptor, add_descriptor(op.instructions[j], [&](uint32_t symbol) {
+                      return symbol == TpOperation::kTableSymbol ? Target{table, 0} : target_of(symbol);
+                    }));
+      const bool last = j + 1 == n;
+      SK_TRY_ASSIGN(const auto flush, bits::pack(hw::VipFlushControl{.tp_no_flush = op.tp_no_flush_state && !last}));
+      load(hw::State::ocb_remap_start, 0);
+      load(hw::State::ocb_remap_end, 0);
+      load(hw::State::tp_config, 0);
+      load(hw::State::vip_flush_control, flush[0]);
+      load_descriptor(hw::State::tp_instruction_address, descriptor, last ? 0 : 1);
+    }
+    load(hw::State::wait_event, 0);
+    use(descriptors_, true, false);
+    use(target_of(op.input).buffer, true, false);
+    use(target_of(op.output).buffer, false, true);
+    return {};
+  }
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  Lowered in_;
+  Program program_;
+  BufferId descriptors_ = 0;
+  std::vector<BufferId> buffer_of_;  // by slot, roots only
+  Bytes descriptor_bytes_;
+  std::vector<Relocation> descriptor_relocations_;
+  // the job being written
+  std::vector<uint32_t> stream_;
+  std::vector<Relocation> stream_relocations_;
+  std::vector<driver::BufferUse> uses_;
+};
+
+}  // namespace
+
+Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered) {
+  return Encoder(chip, graph, std::move(lowered)).run();
+}
+
+}  // namespace skillet::drivers::vivante

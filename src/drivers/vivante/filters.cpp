@@ -1,0 +1,96 @@
+#include "drivers/vivante/filters.h"
+
+#include <numeric>
+
+#include "base/int_math.h"
+#include "drivers/vivante/weights.h"
+
+namespace skillet::drivers::vivante {
+namespace {
+
+// The model's filter: [OC][KH][KW][IC], or [1][KH][KW][OC] for depthwise.
+struct Source {
+  std::span<const uint8_t> bytes;
+  ConvShape shape;
+  uint8_t flip = 0;  // 0x80 makes int8 unsigned
+
+  // Distance from one input channel to the next, and from one tap to the next.
+  int64_t tap_stride() const { return shape.depthwise ? shape.out.channels : shape.in.channels; }
+  const uint8_t* tap(int32_t oc, int32_t channel, int32_t row, int32_t column) const {
+    const int64_t tap_index = int64_t{row} * shape.kernel_width + column;
+    if (shape.depthwise) return bytes.data() + tap_index * tap_stride() + oc;
+    return bytes.data() + (int64_t{oc} * shape.kernel_height * shape.kernel_width + tap_index) * tap_stride() + channel;
+  }
+};
+
+// Which tap of the model's filter stands at each place of a lowered patch; -1: the zero point.
+// Index: [plane of space-to-depth][patch position].
+std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k, FilterTransform transform) {
+  const bool s2d = transform == FilterTransform::space_to_depth;
+  const std::vector<int32_t> order = patch_order(k.height, k.width);
+  std::vector<std::vector<int32_t>> table;
+  for (int32_t plane = 0; plane < (s2d ? 4 : 1); ++plane) {
+    std::vector<int32_t> taps;
+    for (const int32_t position : order) {
+      const int32_t row = position / k.width * (s2d ? 2 : 1) + plane / 2;
+      const int32_t column = position % k.width * (s2d ? 2 : 1) + plane % 2;
+      taps.push_back(row < s.kernel_height && column < s.kernel_width ? row * s.kernel_width + column : -1);
+    }
+    table.push_back(std::move(taps));
+  }
+  return table;
+}
+
+void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
+  const auto taps = tap_table(source.shape, k, transform);
+  const int32_t channels = source.shape.depthwise ? 1 : source.shape.in.channels;
+  k.weights.resize(static_cast<size_t>(int64_t{k.output_channels} * k.band * k.patch_elems()));
+  uint8_t* to = k.weights.data();
+  for (int32_t oc = 0; oc < k.output_channels; ++oc) {
+    for (int32_t c = 0; c < channels; ++c) {
+      const uint8_t* from = source.tap(oc, c, 0, 0);
+      for (const auto& plane : taps) {
+        for (const int32_t tap : plane)
+          *to++ = tap < 0 ? k.zero_point : static_cast<uint8_t>(from[tap * source.tap_stride()] ^ source.flip);
+      }
+    }
+  }
+}
+
+// The stream's bias takes the input zero point out of the raw products: bias - sum(w - wzp) * in_zp, modulo 2^32.
+void fold_biases(Kernels& k, const std::vector<int32_t>& biases, uint8_t input_zero_point) {
+  const auto per_kernel = static_cast<size_t>(int64_t{k.band} * k.patch_elems());
+  for (int32_t oc = 0; oc < k.output_channels; ++oc) {
+    const uint8_t* w = k.weights.data() + static_cast<size_t>(oc) * per_kernel;
+    const uint64_t sum = std::accumulate(w, w + per_kernel, uint64_t{0});
+    const auto deviation = static_cast<int64_t>(sum) - static_cast<int64_t>(per_kernel) * k.zero_point;
+    const int64_t bias = biases.empty() ? 0 : biases[static_cast<size_t>(oc)];
+    k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias - deviation * input_zero_point)));
+  }
+  // Kernels that only fill up the count have weight bytes 0; the recorded 1x1 orders give them no bias.
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  k.phantom_bias =
+      k.patch_elems() == 1 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(elems * k.zero_point * input_zero_point));
+}
+
+}  // namespace
+
+Kernels make_kernels(const ir::Graph& graph, ir::OpId id, const ConvShape& shape, FilterTransform transform) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor& filter = graph.tensor(op.input(1));
+  const bool s2d = transform == FilterTransform::space_to_depth;
+  Kernels k{.output_channels = shape.out.channels, .input_channels = shape.in.channels * (s2d ? 4 : 1)};
+  k.height = s2d ? ceil_div(shape.kernel_height, 2) : shape.kernel_height;
+  k.width = s2d ? ceil_div(shape.kernel_width, 2) : shape.kernel_width;
+  if (transform == FilterTransform::widen_to_2x2) k.height = k.width = 2;
+  k.band = (shape.depthwise ? 1 : shape.in.channels) * (s2d ? 4 : 1);
+  k.kernels_per_band = shape.depthwise ? shape.multiplier : 0;
+  k.zero_point = unsigned_zero_point(filter);
+  copy_weights({filter.data, shape, xor_byte(filter.dtype)}, k, transform);
+  const std::vector<int32_t> biases =
+      op.input(2) == ir::kNoTensor ? std::vector<int32_t>{} : graph.tensor(op.input(2)).values<int32_t>();
+  fold_biases(k, biases, unsigned_zero_point(graph.tensor(op.input(0))));
+  return k;
+}
+
+}  // namespace skillet::drivers::vivante

@@ -1,0 +1,19 @@
+// Filters of an op, brought into the form that the coefficient writer reads: unsigned, patch order, biases folded.
+// Called by lower.cpp.
+// Must not know: streams, cores.
+#pragma once
+
+#include "drivers/vivante/operations.h"
+#include "drivers/vivante/support.h"
+
+namespace skillet::drivers::vivante {
+
+// How the filter of the model becomes the filter of the job.
+enum class FilterTransform : uint8_t {
+  none,
+  space_to_depth,  // 4 channels per input channel, half the size (section 8.2)
+  widen_to_2x2,    // {w, zp, zp, zp}: the chip cannot run 1x1x1 filters (section 8.4)
+};
+Kernels make_kernels(const ir::Graph& graph, ir::OpId op, const ConvShape& shape, FilterTransform transform);
+
+}  // namespace skillet::drivers::vivante

@@ -1,0 +1,53 @@
+// Which ops the chip runs, and why not. Geometry and quantization helpers that support and lowering share.
+// Called by driver.cpp and lower.cpp.
+// Must not know: bit positions, weight encoding.
+#pragma once
+
+#include "driver/support.h"
+#include "drivers/vivante/operations.h"
+#include "ir/graph.h"
+
+namespace skillet::drivers::vivante {
+
+driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
+
+// Innermost three dimensions as an image; a shape of lower rank has 1 for the outer ones.
+Image image_of(const ir::Shape& shape);
+
+// Zero point on the unsigned scale the chip works on: int8 tensors are XORed with 0x80 on the way in and out.
+uint8_t unsigned_zero_point(const ir::Tensor& tensor);
+constexpr uint8_t xor_byte(ir::DType dtype) { return dtype == ir::DType::int8 ? 0x80 : 0; }
+
+// Shape of a convolution or depthwise convolution; a fully connected layer is a 1x1 one.
+struct ConvShape {
+  Image in, out;
+  int32_t kernel_height = 1, kernel_width = 1;
+  int32_t stride = 1;
+  int32_t pad_x = 0, pad_y = 0;  // before
+  bool depthwise = false;
+  bool padded = false;
+  int32_t multiplier = 1;  // depthwise: output channels per input channel
+};
+ConvShape conv_shape(const ir::Graph& graph, ir::OpId op);
+
+// How a convolution with stride 2 is done (section 8.1).
+enum class StrideMethod : uint8_t { none, first_pixel, reshuffle };
+StrideMethod stride_method(const ConvShape& shape);
+
+// (input scale * filter scale) / output scale, in binary32, in this order.
+float conv_scale(const ir::Graph& graph, ir::OpId op);
+
+// Width and height of the image that an addition of `elems` elements is done on; nothing when none fits (section 8.6).
+struct AdditionShape {
+  int32_t width = 0, height = 0;
+};
+std::optional<AdditionShape> addition_shape(const ir::Shape& shape);
+
+// Rows (before, after) of a PAD op's x, y, z for an image, from its constant; rank-adjusted.
+struct PadAmounts {
+  int32_t before_h = 0, after_h = 0, before_w = 0, after_w = 0, before_c = 0, after_c = 0, batch = 0;
+  int32_t largest() const;
+};
+PadAmounts pad_amounts(const ir::Graph& graph, ir::OpId op);
+
+}  // namespace skillet::drivers::vivante

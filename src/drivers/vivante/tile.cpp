@@ -1,0 +1,95 @@
+#include "drivers/vivante/tile.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/int_math.h"
+
+namespace skillet::drivers::vivante {
+namespace {
+
+constexpr int32_t kMaxTileX = 64;
+constexpr int32_t kMaxKernelsPerCore = 127;  // 7-bit field
+
+// Rows processed together, as the hardware derives it from the tile width.
+int32_t interleave_v7(int32_t tile_x, int32_t kernel_height) {
+  const int32_t t = kernel_height - 1 + tile_x;
+  if (t > 36) return 1;
+  const int32_t most = tile_x > 32 ? 1 : tile_x > 16 ? 2 : tile_x > 8 ? 4 : 8;
+  return std::min(most, t > 18 ? 4 : 2);
+}
+
+int32_t superblocks_v7(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
+  const int32_t oc = op.kernels.output_channels;
+  const int32_t per_core = ceil_div(oc, chip.nn_cores);
+  int32_t fit = chip.accum_buffer_depth * t.interleave / t.tile_y;
+  if (op.kernels.width == 1) fit = std::min(fit, chip.accum_buffer_depth / 3);
+  fit = std::max(std::min({fit, per_core, kMaxKernelsPerCore}), 1);
+  const int32_t k = ceil_div(oc, chip.nn_cores * fit);
+  const int32_t n = ceil_div(oc, k * chip.nn_cores);
+  return ceil_div(per_core, n);
+}
+
+// Which units of kernel data stay in SRAM when not all fit: recorded from a vendor driver, by output channels.
+struct PatternRow {
+  int32_t channels_min;
+  uint32_t msb;
+  uint64_t pattern;
+};
+constexpr std::array kPatterns = {
+    PatternRow{1024, 0x13, 0x00000000'00080000}, PatternRow{512, 0x3d, 0x2AAAAAA0'00000000},
+    PatternRow{256, 0x3e, 0x7FFFFFFF'FFFFAAAA},  PatternRow{160, 0x06, 0x00000000'0000007E},
+    PatternRow{0, 0x3f, 0xFFFFFFFF'FFFFFFFE},
+};
+
+uint32_t image_tile_bytes(const NnOperation& op, const Tiling& t) {
+  if (t.superblocks == 1) return 0;  // each tile is read once: nothing to gain
+  const int64_t tile = int64_t{t.tile_x + op.kernels.width - 1} * (t.tile_y + op.kernels.height - 1);
+  return static_cast<uint32_t>(align_up(align_up(tile, 16) * op.in.channels, 128));
+}
+
+}  // namespace
+
+Tiling tile(const hw::ChipRow& chip, const NnOperation& op) {
+  const int32_t scale = op.first_pixel ? 2 : 1;
+  const int32_t out_w = op.tile_basis_width ? op.tile_basis_width : op.out.width * scale;
+  const int32_t out_h = op.tile_basis_height ? op.tile_basis_height : op.out.height * scale;
+  Tiling t;
+  t.tile_x = std::min(out_w, kMaxTileX);
+  t.interleave = interleave_v7(t.tile_x, op.kernels.height);
+  int32_t h = chip.input_buffer_depth * t.interleave - op.kernels.height + 1;
+  h = std::min({h, t.interleave * chip.accum_buffer_depth, out_h});
+  if (op.stride > 1 && is_odd(h)) --h;
+  t.tile_y = std::max(h, 1);
+  t.superblocks = superblocks_v7(chip, op, t);
+  return t;
+}
+
+CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Tiling& tiling,
+                        uint32_t coefficient_bytes) {
+  constexpr uint32_t kReserved = 0x800, kKernelEndMin = 0xA00;
+  const uint32_t sram = chip.sram_bytes;
+  uint32_t image = image_tile_bytes(op, tiling);
+  CacheWindows w{.kernel_start = kReserved, .image_end = kReserved};
+  if (uint64_t{kReserved} + coefficient_bytes + image < sram) {
+    w.kernel_mode = hw::Caching::full;
+    w.kernel_end = std::max(std::min(align_up(kReserved + coefficient_bytes, 128), sram), kKernelEndMin);
+  } else {
+    w.kernel_mode = hw::Caching::partial;
+    const auto row = std::find_if(kPatterns.begin(), kPatterns.end(),
+                                  [&](const PatternRow& r) { return op.kernels.output_channels >= r.channels_min; });
+    w.pattern_msb = row->msb;
+    w.pattern = row->pattern;
+    if (kReserved + coefficient_bytes >= sram || image > sram) image = 0;
+    w.kernel_end = sram - image;
+  }
+  if (image == 0) return w;
+  w.image_mode = hw::Caching::full;
+  if (image >= kReserved) {
+    w.image_start = w.kernel_end;
+    w.image_end = std::min(w.image_start + image, sram);
+  }
+  return w;
+}
+
+}  // namespace skillet::drivers::vivante

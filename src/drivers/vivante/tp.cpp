@@ -1,0 +1,337 @@
+#include "drivers/vivante/tp.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "base/int_math.h"
+
+namespace skillet::drivers::vivante {
+namespace {
+
+// What every TP job has in common (section 5.1, column "def").
+hw::TpInstruction base_instruction(SlotId input, SlotId output, uint8_t in_zero_point, uint8_t out_zero_point) {
+  return hw::TpInstruction{
+      .in_image_global_mem = true,
+      .i2f_enable = true,
+      .f2i_enable = true,
+      .in_tile_x_size = 1,
+      .in_tile_x_inc = 1,
+      .in_base_address = {input, 0},
+      .pwl_lut_address = {bits::Address::kAbsolute, 0},
+      .out_image_global_mem = true,
+      .last = true,
+      .out_base_address = {output, 0},
+      .out_loop_0_inc = 1,
+      .out_loop_3_count = 1,
+      .out_loop_4_count = 1,
+      .out_loop_5_count = 1,
+      .flat_rounding_mode = 1,
+      .integer_rounding_mode = 1,
+      .in_circular_buf_end = hw::kCircularBufferOff,
+      .out_circular_buf_end = hw::kCircularBufferOff,
+      .in_zp = in_zero_point,
+      .out_zp = out_zero_point,
+  };
+}
+
+void set_window(hw::TpInstruction& tp, int x_start, int x_end, int y_start, int y_end) {
+  tp.in_window_x_start = x_start;
+  tp.in_window_x_end = x_end;
+  tp.in_window_y_start = y_start;
+  tp.in_window_y_end = y_end;
+}
+
+void set_tile(hw::TpInstruction& tp, uint32_t x, uint32_t y) {
+  tp.in_tile_x_size = tp.in_tile_x_inc = x;
+  tp.in_tile_y_size = tp.in_tile_y_inc = y;
+}
+
+void set_image(hw::TpInstruction& tp, uint32_t x, uint32_t y, uint32_t z, uint32_t stride, uint32_t slice) {
+  tp.in_x_size = x;
+  tp.in_y_size = y;
+  tp.in_z_size = z;
+  tp.in_stride = stride;
+  tp.in_slice = slice;
+}
+
+TpOperation one_core(SlotId input, SlotId output, const hw::TpInstruction& tp) {
+  return TpOperation{.input = input, .output = output, .instructions = {tp}};
+}
+
+}  // namespace
+
+TpOperation transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
+  const auto w = static_cast<uint32_t>(image.width), h = static_cast<uint32_t>(image.height),
+             c = static_cast<uint32_t>(image.channels);
+  hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
+  set_image(tp, c, w, h, c, w * c);
+  set_window(tp, 0, image.channels - 1, 0, image.width - 1);
+  set_tile(tp, 1, w);
+  tp.out_loop_0_count = w;
+  tp.out_loop_1_inc = h * w;
+  tp.out_loop_1_count = c;
+  tp.out_loop_2_inc = w;
+  tp.out_loop_2_count = h;
+  return one_core(input, output, tp);
+}
+
+TpOperation detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
+  const auto w = static_cast<uint32_t>(image.width), h = static_cast<uint32_t>(image.height),
+             c = static_cast<uint32_t>(image.channels);
+  hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
+  // The input is scanned linearly: only the product of x and y matters.
+  set_image(tp, h, w * c, 1, h, h * w * c);
+  set_window(tp, 0, image.height - 1, 0, static_cast<int>(w * c) - 1);
+  set_tile(tp, 1, 1);
+  tp.out_loop_0_inc = c;
+  tp.out_loop_0_count = w;
+  tp.out_loop_1_inc = 0;
+  tp.out_loop_1_count = 1;
+  tp.out_loop_2_inc = w * c;
+  tp.out_loop_2_count = h;
+  tp.out_loop_3_inc = 1;
+  tp.out_loop_3_count = c;
+  tp.out_loop_4_inc = h * w * c;
+  return one_core(input, output, tp);
+}
+
+namespace {
+
+enum class Axis : uint8_t { x, y, z };
+
+// The part of a reshuffle that one core does.
+struct ReshufflePart {
+  int32_t in = 0, out = 0, pad = 0;    // along the split axis
+  uint64_t in_base = 0, out_base = 0;  // bytes
+};
+
+Axis reshuffle_axis(const Reshuffle& s) {
+  Axis axis = Axis::x;
+  if (s.in.channels >= s.out_width) {
+    if (s.out_height >= s.out_width) axis = Axis::y;
+    if (s.in.channels >= (axis == Axis::y ? s.out_height : s.out_width)) axis = Axis::z;
+  }
+  return axis;
+}
+
+std::vector<ReshufflePart> split_reshuffle(const Reshuffle& s, Axis axis, int cores) {
+  const int64_t plane = int64_t{s.out_width} * s.out_height;
+  int32_t out_left = axis == Axis::x ? s.out_width : axis == Axis::y ? s.out_height : s.in.channels;
+  int32_t in_left = axis == Axis::x ? s.in.width : axis == Axis::y ? s.in.height : s.in.channels;
+  std::vector<ReshufflePart> parts;
+  uint64_t in_base = 0, out_base = 0;
+  for (int i = 0; i < cores; ++i) {
+    ReshufflePart part{.in_base = in_base, .out_base = out_base};
+    if (i == 0) part.pad = axis == Axis::x ? s.pad_x : axis == Axis::y ? s.pad_y : 0;
+    part.out = ceil_div(out_left, cores - i);
+    part.in = i == cores - 1 ? in_left : axis == Axis::z ? part.out : 2 * part.out - part.pad;
+    out_left -= part.out;
+    in_left -= part.in;
+    const auto in = static_cast<int64_t>(part.in), out = static_cast<int64_t>(part.out);
+    in_base += static_cast<uint64_t>(axis == Axis::x   ? in
+                                     : axis == Axis::y ? in * s.in.width
+                                                       : in * s.in.plane_bytes());
+    out_base += static_cast<uint64_t>(axis == Axis::x ? out : axis == Axis::y ? out * s.out_width : out * 4 * plane);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+hw::TpInstruction reshuffle_part(const Reshuffle& s, Axis axis, const ReshufflePart& part,
+                                 const hw::TpInstruction& base) {
+  Image in = s.in;
+  int32_t out_width = s.out_width, out_height = s.out_height;
+  int32_t pad_x = s.pad_x, pad_y = s.pad_y;
+  if (axis == Axis::x) in.width = part.in, out_width = part.out, pad_x = part.pad;
+  if (axis == Axis::y) in.height = part.in, out_height = part.out, pad_y = part.pad;
+  if (axis == Axis::z) in.channels = part.in;
+  const auto plane = static_cast<uint32_t>(s.out_width) * static_cast<uint32_t>(s.out_height);
+  hw::TpInstruction tp = base;
+  tp.in_base_address.offset += part.in_base;
+  tp.out_base_address.offset += part.out_base;
+  set_image(tp, static_cast<uint32_t>(in.width), static_cast<uint32_t>(in.height), static_cast<uint32_t>(in.channels),
+            static_cast<uint32_t>(s.in.width), static_cast<uint32_t>(s.in.plane_bytes()));
+  set_window(tp, -pad_x, 2 * out_width - 1 - pad_x, -pad_y, 2 * out_height - 1 - pad_y);
+  set_tile(tp, static_cast<uint32_t>(2 * out_width), static_cast<uint32_t>(2 * out_height));
+  tp.out_loop_0_inc = plane;
+  tp.out_loop_0_count = 2;
+  tp.out_loop_1_inc = 1;
+  tp.out_loop_1_count = static_cast<uint32_t>(out_width);
+  tp.out_loop_2_inc = 2 * plane;
+  tp.out_loop_2_count = 2;
+  tp.out_loop_3_inc = static_cast<uint32_t>(s.out_width);
+  tp.out_loop_3_count = static_cast<uint32_t>(out_height);
+  tp.out_loop_6_inc = 4 * plane;
+  tp.out_loop_1_reset = tp.out_loop_3_reset = true;
+  return tp;
+}
+
+void set_no_flush(std::vector<hw::TpInstruction>& instructions) {
+  for (size_t i = 0; i + 1 < instructions.size(); ++i) instructions[i].no_flush = true;
+}
+
+}  // namespace
+
+TpOperation reshuffle(const Reshuffle& shape, SlotId input, SlotId output, uint8_t zero_point, int cores) {
+  const Axis axis = reshuffle_axis(shape);
+  std::vector<ReshufflePart> parts;
+  // A core without work would get a size of 0, which no one has seen hardware accept: use fewer cores.
+  for (; cores >= 1; --cores) {
+    parts = split_reshuffle(shape, axis, cores);
+    if (std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.in >= 1 && p.out >= 1; })) break;
+  }
+  TpOperation op{.input = input, .output = output};
+  const hw::TpInstruction base = base_instruction(input, output, zero_point, zero_point);
+  for (const ReshufflePart& part : parts) op.instructions.push_back(reshuffle_part(shape, axis, part, base));
+  set_no_flush(op.instructions);
+  return op;
+}
+
+TpOperation pad(const PadShape& s, SlotId input, SlotId output, uint8_t zero_point, int cores) {
+  cores = std::min(cores, s.z);
+  const auto out_x = static_cast<uint32_t>(s.before_x + s.x + s.after_x);
+  const auto out_y = static_cast<uint32_t>(s.before_y + s.y + s.after_y);
+  const auto slice = static_cast<uint32_t>(s.x) * static_cast<uint32_t>(s.y);
+  TpOperation op{.input = input, .output = output, .tp_no_flush_state = true};
+  int32_t done = 0;
+  for (int i = 0; i < cores; ++i) {
+    const int32_t planes = ceil_div(s.z - done, cores - i);
+    hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
+    set_image(tp, static_cast<uint32_t>(s.x), static_cast<uint32_t>(s.y), static_cast<uint32_t>(planes),
+              static_cast<uint32_t>(s.x), slice);
+    set_window(tp, -s.before_x, s.x - 1 + s.after_x, -s.before_y, s.y - 1 + s.after_y);
+    set_tile(tp, out_x, out_y);
+    if (i == 0) tp.in_window_z_start_overfetch = static_cast<uint32_t>(s.before_z);
+    if (i == cores - 1) tp.in_window_z_end_overfetch = static_cast<uint32_t>(s.after_z);
+    tp.in_base_address.offset = uint64_t{slice} * static_cast<uint32_t>(done);
+    tp.out_base_address.offset = uint64_t{out_x} * out_y * static_cast<uint32_t>(done + (i > 0 ? s.before_z : 0));
+    tp.out_loop_0_inc = 0;
+    tp.out_loop_0_count = 1;
+    tp.out_loop_1_inc = 1;
+    tp.out_loop_1_count = out_x;
+    tp.out_loop_2_inc = out_x;
+    tp.out_loop_2_count = out_y;
+    tp.out_loop_6_inc = out_x * out_y;
+    op.instructions.push_back(tp);
+    done += planes;
+  }
+  set_no_flush(op.instructions);
+  return op;
+}
+
+namespace {
+
+// Post multiplier and shift of the TP units: 15-bit mantissa, ties to even (section 5.8).
+struct TpScale {
+  uint32_t multiplier = 0;
+  int32_t shift = 0;
+};
+TpScale tp_scale(float scale) {
+  auto b = std::bit_cast<uint32_t>(scale);
+  if ((b & 0x80) && (b & 0x17f)) b += 0x100;
+  return {(b >> 8) & 0x7fff, 127 - static_cast<int32_t>(b >> 23)};
+}
+
+uint32_t round_half_even(double value) { return static_cast<uint32_t>(std::nearbyint(value)); }
+
+// FP21 pattern of a number that is not negative.
+uint32_t fp21(float f) {
+  if (f == 0 || !std::isnormal(f)) return 0;
+  if (f < 0x1p-14F) return round_half_even(double{f} * 0x1p24);
+  const auto b = std::bit_cast<uint32_t>(f);
+  const int exponent = static_cast<int>(b >> 23) - 127;
+  if (exponent > 15) return (30U << 15) | 0x7fff;
+  const uint32_t mantissa = round_half_even((b & 0x7fffff) / 256.0);
+  // OR, as the recorded tables have it: a carry to 0x8000 sets the exponent's lowest bit.
+  return (static_cast<uint32_t>(exponent + 15) << 15) | mantissa;
+}
+
+float fp21_value(uint32_t t) { return std::bit_cast<float>(((t & 0xfffff) << 8 | (t & 0x100000) << 11) + 0x38000000); }
+
+constexpr uint32_t kFp21Largest = 0xF7FFF;
+constexpr uint32_t kFp21MinusZero = 0x100000;
+constexpr uint32_t kStep = 0x800;  // distance of table entries, as FP21 patterns
+
+uint32_t relu_entry(uint32_t i) {
+  if (i >= 512) return kFp21MinusZero;
+  if (i >= 496) return kFp21Largest;
+  return i < 16 ? 0 : i * kStep;
+}
+uint32_t abs_entry(uint32_t i) {
+  if (i < 512) return relu_entry(i);
+  if (i >= 1008) return kFp21Largest;
+  return i < 528 ? kFp21MinusZero : (i - 512) * kStep;
+}
+uint32_t logistic_entry(uint32_t i, float in_scale) {
+  if (i < 16 || (i >= 512 && i <= 528)) return fp21(0.5F);
+  if (i >= 496 && i < 512) return fp21(1.0F);
+  if (i >= 1008) return 0;
+  const float a = fp21_value(i * kStep) * in_scale;
+  return fp21(1.0F / (std::exp(-a) + 1.0F));
+}
+
+}  // namespace
+
+std::vector<uint32_t> function_table(TableFunction function, float in_scale) {
+  std::vector<uint32_t> table(hw::kPwlEntries);
+  for (uint32_t i = 0; i < hw::kPwlEntries; ++i) {
+    switch (function) {
+      case TableFunction::relu: table[i] = relu_entry(i); break;
+      case TableFunction::abs: table[i] = abs_entry(i); break;
+      case TableFunction::logistic: table[i] = logistic_entry(i, in_scale); break;
+    }
+  }
+  return table;
+}
+
+namespace {
+
+hw::TpInstruction table_part(const TableShape& s, int32_t planes, const TpScale& scale, const hw::TpInstruction& base) {
+  constexpr uint32_t kTileX = 64, kTileY = 16;
+  const auto x = static_cast<uint32_t>(s.x), y = static_cast<uint32_t>(s.y);
+  hw::TpInstruction tp = base;
+  set_image(tp, x, y, static_cast<uint32_t>(planes), x, x * y);
+  set_window(tp, 0, s.x - 1, 0, s.y - 1);
+  set_tile(tp, kTileX, kTileY);
+  tp.pwl_enable = tp.load_pwl_lut = tp.load_pwl_lut_global_mem = tp.pwl_sign_support = true;
+  tp.pwl_lut_address = {TpOperation::kTableSymbol, 0};
+  tp.out_loop_1_reset = tp.out_loop_2_reset = true;
+  tp.out_loop_0_inc = 0;
+  tp.out_loop_0_count = 1;
+  tp.out_loop_1_inc = 1;  // count 0: ended by end-of-row
+  tp.out_loop_2_inc = x;  // count 0: ended by end-of-tile
+  tp.out_loop_3_inc = kTileX;
+  tp.out_loop_3_count = ceil_div(x, kTileX);
+  tp.out_loop_4_inc = kTileY * x;
+  tp.out_loop_4_count = ceil_div(y, kTileY);
+  tp.out_loop_6_inc = x * y;
+  tp.output_post_multiplier = scale.multiplier;
+  tp.output_postshift = scale.shift;
+  return tp;
+}
+
+}  // namespace
+
+TpOperation table_function(TableFunction function, const TableShape& s, SlotId input, SlotId output, int cores) {
+  cores = std::min(cores, s.z);
+  const bool logistic = function == TableFunction::logistic;
+  const TpScale scale = tp_scale(logistic ? 1.0F / s.out_scale : s.in_scale / s.out_scale);
+  TpOperation op{
+      .input = input, .output = output, .table = function_table(function, s.in_scale), .tp_no_flush_state = !logistic};
+  const hw::TpInstruction base = base_instruction(input, output, s.in_zero_point, s.out_zero_point);
+  int32_t done = 0;
+  for (int i = 0; i < cores; ++i) {
+    const int32_t planes = ceil_div(s.z - done, cores - i);
+    hw::TpInstruction tp = table_part(s, planes, scale, base);
+    tp.in_base_address.offset = tp.out_base_address.offset =
+        uint64_t{tp.in_x_size} * tp.in_y_size * static_cast<uint32_t>(done);
+    op.instructions.push_back(tp);
+    done += planes;
+  }
+  set_no_flush(op.instructions);
+  return op;
+}
+
+}  // namespace skillet::drivers::vivante

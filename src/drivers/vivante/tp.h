@@ -1,0 +1,43 @@
+// TP jobs: the instruction fields of each data movement and point-wise operation (specification section 5).
+// Called by lower.cpp.
+// Must not know: graphs, device addresses.
+#pragma once
+
+#include "base/result.h"
+#include "drivers/vivante/operations.h"
+
+namespace skillet::drivers::vivante {
+
+// NHWC -> planar, one core.
+TpOperation transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
+// Planar -> NHWC, one core.
+TpOperation detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
+
+// Space-to-depth for stride-2 convolutions: planar [C][H][W] -> planar [4C][out_height][out_width]; plane 4c + 2py + px
+// holds input pixels (2x + px - pad_x, 2y + py - pad_y).
+struct Reshuffle {
+  Image in;
+  int32_t out_width = 0, out_height = 0;
+  int32_t pad_x = 0, pad_y = 0;
+};
+TpOperation reshuffle(const Reshuffle& shape, SlotId input, SlotId output, uint8_t zero_point, int cores);
+
+// Zero padding of an image [z][y][x] of bytes, x fastest.
+struct PadShape {
+  int32_t x = 1, y = 1, z = 1;  // input size
+  int32_t before_x = 0, after_x = 0, before_y = 0, after_y = 0, before_z = 0, after_z = 0;
+};
+TpOperation pad(const PadShape& shape, SlotId input, SlotId output, uint8_t zero_point, int cores);
+
+// Element-wise function by table over [z][y][x] bytes.
+enum class TableFunction : uint8_t { relu, abs, logistic };
+struct TableShape {
+  int32_t x = 1, y = 1, z = 1;
+  uint8_t in_zero_point = 0, out_zero_point = 0;
+  float in_scale = 1, out_scale = 1;
+};
+TpOperation table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output, int cores);
+// The 1024 entries (FP21: sign, 5 exponent bits, 15 mantissa bits) of section 5.8.
+std::vector<uint32_t> function_table(TableFunction function, float in_scale);
+
+}  // namespace skillet::drivers::vivante
