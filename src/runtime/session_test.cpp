@@ -1,0 +1,222 @@
+#include "runtime/session.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/toy_npu.h"
+#include "uapi/simulated.h"
+
+namespace skillet::runtime {
+namespace {
+
+constexpr int32_t kHeight = 3, kWidth = 2, kChannels = 4;
+constexpr int64_t kElems = kHeight * kWidth * kChannels;
+
+// x, y -> m = max(x, y) -> r = relu(m) -> a = abs(r) (CPU) -> z = max(a, K). Returns r and z.
+ir::Graph chain() {
+  ir::Graph graph{.name = "chain"};
+  const auto tensor = [&](const char* name) {
+    ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
+    t.quant = {.scales = {0.5F}, .zero_points = {100}};
+    return graph.add_tensor(std::move(t));
+  };
+  const auto op = [&](ir::OpKind kind, std::vector<ir::TensorId> inputs, ir::TensorId output) {
+    graph.add_op({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = std::move(inputs), .outputs = {output}});
+  };
+  const auto x = tensor("x"), y = tensor("y"), m = tensor("m"), r = tensor("r"), a = tensor("a"), z = tensor("z"),
+             k = tensor("K");
+  ir::set_constant(graph.tensor(k), Bytes(kElems, 130));
+  op(ir::OpKind::maximum, {x, y}, m);
+  op(ir::OpKind::relu, {m}, r);
+  op(ir::OpKind::reshape, {r}, a);
+  op(ir::OpKind::maximum, {a, k}, z);
+  graph.inputs = {x, y};
+  graph.outputs = {r, z};
+  return graph;
+}
+constexpr ir::TensorId kM = 2, kR = 3;
+
+struct Inputs {
+  Bytes x, y;
+  explicit Inputs(uint8_t seed) {
+    for (int64_t i = 0; i < kElems; ++i) {
+      x.push_back(static_cast<uint8_t>(seed + i * 7));
+      y.push_back(static_cast<uint8_t>(seed * 3 + i * 13));
+    }
+  }
+  Bytes expected_m() const {
+    Bytes out(x.size());
+    for (size_t i = 0; i < x.size(); ++i) out[i] = std::max(x[i], y[i]);
+    return out;
+  }
+  Bytes expected_at_least(uint8_t least) const {
+    Bytes out = expected_m();
+    for (uint8_t& byte : out) byte = std::max(byte, least);
+    return out;
+  }
+  std::vector<Bytes> expected() const { return {expected_at_least(100), expected_at_least(130)}; }
+};
+
+class ToySession : public ::testing::Test {
+ protected:
+  std::unique_ptr<Session> open(SessionOptions options = {}) {
+    auto session = Session::create(chain(), target(), options);
+    EXPECT_TRUE(session.ok()) << session.error().message;
+    return session.ok() ? std::move(session).value() : nullptr;
+  }
+  const Target& target() {
+    if (target_.context == nullptr) {
+      target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
+      target_.context->device = uapi::simulate(std::make_unique<ToyChip>(state_), {.node = "sim:toy"});
+    }
+    return target_;
+  }
+  static std::vector<Bytes> run(Session& session, const Inputs& inputs) {
+    const std::span<const uint8_t> spans[] = {inputs.x, inputs.y};
+    auto outputs = session.run(spans);
+    EXPECT_TRUE(outputs.ok()) << outputs.error().message;
+    return outputs.ok() ? std::move(outputs).value() : std::vector<Bytes>{};
+  }
+  static std::string cause(const Result<std::unique_ptr<Session>>& session) {
+    return session.ok() ? "no error" : session.error().message;
+  }
+
+  ToyState state_;
+  ToyDriver driver_;
+  Target target_;
+};
+
+TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
+  auto session = open();
+  ASSERT_NE(session, nullptr);
+  for (uint8_t seed = 0; seed < 20; ++seed) EXPECT_EQ(run(*session, Inputs(seed)), Inputs(seed).expected());
+  EXPECT_EQ(state_.runs, 60);
+  EXPECT_EQ(state_.init_runs, 1) << "two programs on one device file";
+  ASSERT_EQ(session->report().parts.size(), 3u);
+  EXPECT_TRUE(session->report().parts[0].on_npu && !session->report().parts[1].on_npu);
+  EXPECT_EQ(session->report().ops[2].reason, "the toy has no RESHAPE");
+  EXPECT_NE(session->program(0), nullptr);
+  EXPECT_EQ(session->program(1), nullptr);
+}
+
+TEST_F(ToySession, ExplainsItself) {
+  const std::string text = explain(*open());
+  EXPECT_TRUE(text.starts_with("3 of 4 ops on the NPU, 3 parts\n")) << text;
+  EXPECT_NE(text.find("  op 2 RESHAPE -> 'a': the toy has no RESHAPE\n"), std::string::npos) << text;
+}
+
+TEST_F(ToySession, TheCpuTargetComputesTheSame) {
+  auto session = Session::create(chain(), Target{.name = "cpu"});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  EXPECT_EQ(run(**session, Inputs(3)), Inputs(3).expected());
+  EXPECT_EQ((*session)->tensor(kM).value(), Inputs(3).expected_m());
+  EXPECT_TRUE((*session)->compare_layers().value().empty());
+}
+
+TEST_F(ToySession, ReadsTensorsInsideTheNpuWhenTheyAreKept) {
+  auto kept = open({.keep_intermediates = true});
+  EXPECT_FALSE(kept->tensor(kM).ok()) << "nothing has run";
+  run(*kept, Inputs(5));
+  EXPECT_EQ(kept->tensor(kM).value(), Inputs(5).expected_m());
+  EXPECT_EQ(kept->tensor(kR).value(), Inputs(5).expected()[0]);
+  EXPECT_FALSE(kept->tensor(77).ok());
+  auto plain = open();
+  run(*plain, Inputs(5));
+  EXPECT_EQ(plain->tensor(kM).error().code, ErrorCode::unsupported);
+}
+
+TEST_F(ToySession, CompareLayersFindsTheOpThatIsWrong) {
+  auto session = open({.keep_intermediates = true});
+  state_.wrong_run = 0;  // the first MAXIMUM
+  run(*session, Inputs(5));
+  const auto diffs = session->compare_layers().value();
+  ASSERT_EQ(diffs.size(), 3u);
+  EXPECT_EQ(diffs[0].tensor, kM);
+  EXPECT_TRUE(diffs[0].compared);
+  EXPECT_EQ(diffs[0].elems, kElems);
+  EXPECT_EQ(diffs[0].differing, 1);
+  EXPECT_EQ(diffs[0].max_abs_diff, 1);
+  // Later ops are judged on the NPU's own inputs: they are right.
+  EXPECT_EQ(diffs[1].differing + diffs[2].differing, 0);
+}
+
+TEST_F(ToySession, CompareLayersBridgesTensorsThatWereNotKept) {
+  auto session = open();
+  run(*session, Inputs(5));
+  const auto diffs = session->compare_layers().value();
+  ASSERT_EQ(diffs.size(), 3u);
+  EXPECT_FALSE(diffs[0].compared);
+  EXPECT_TRUE(diffs[1].compared && diffs[2].compared);
+  EXPECT_EQ(diffs[1].differing, 0);
+}
+
+TEST_F(ToySession, FallsBackWhenTheDeviceFails) {
+  auto session = open();
+  state_.fault = true;
+  EXPECT_EQ(run(*session, Inputs(1)), Inputs(1).expected());
+  EXPECT_NE(session->report().parts[0].fallback.find("the toy broke"), std::string::npos);
+  EXPECT_TRUE(session->report().parts[1].fallback.empty());
+  state_.fault = false;
+  EXPECT_EQ(run(*session, Inputs(2)), Inputs(2).expected());
+  EXPECT_EQ(state_.runs, 0) << "a part that failed stays on the CPU";
+  EXPECT_EQ(session->tensor(kM).value(), Inputs(2).expected_m());
+}
+
+TEST_F(ToySession, FallsBackWhenTheDriverRefuses) {
+  driver_.refuse_compile = true;
+  auto session = open();
+  EXPECT_EQ(run(*session, Inputs(1)), Inputs(1).expected());
+  EXPECT_EQ(session->report().parts[0].fallback, "the toy refuses");
+}
+
+TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
+  driver_.refuse_compile = true;
+  EXPECT_EQ(cause(Session::create(chain(), target(), {.allow_fallback = false})),
+            "toy: part 0 (2 ops): the toy refuses");
+  driver_.refuse_compile = false;
+  auto session = open({.allow_fallback = false});
+  state_.fault = true;
+  const auto ran = session->run();
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::device);
+  EXPECT_EQ(ran.error().message, "toy: part 0 (2 ops): job 'm': sim:toy: the toy broke");
+}
+
+TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {
+  driver_.wrong_binding = true;
+  const auto session = Session::create(chain(), target(), {.allow_fallback = false});
+  EXPECT_NE(cause(session).find("program binds 23 bytes for tensor"), std::string::npos) << cause(session);
+}
+
+TEST_F(ToySession, RefusesWrongInputs) {
+  auto session = open();
+  const Bytes short_input(kElems - 1);
+  EXPECT_EQ(session->set_input(0, short_input).error().message,
+            "input 0: 23 bytes given, tensor 0 'x' uint8 1x3x2x4 takes 24");
+  EXPECT_FALSE(session->set_input(2, short_input).ok());
+  EXPECT_FALSE(session->run(std::span<const std::span<const uint8_t>>{}).ok());
+}
+
+TEST_F(ToySession, FreesItsBuffers) {
+  { auto session = open(); }
+  const auto handle = target_.context->device->alloc(1).value();
+  EXPECT_EQ(target_.context->device->address(handle).value(), 0x00400000u);
+}
+
+TEST(Relocate, ShiftsChecksAndKeepsOtherBits) {
+  const driver::Relocation field{.target_offset_bytes = 0x40, .lsb = 4, .width = 8, .shift = 6};
+  EXPECT_EQ(relocate(0xABCDEF05, field, 0x3F80).value(), 0xABCDEFF5u);
+  EXPECT_EQ(relocate(0, field, 0x3F81).error().message, "address 0x3fc1 is not a multiple of 64");
+  EXPECT_EQ(relocate(0, field, 0x4000).error().message, "address 0x4040 >> 6 does not fit 8 bits");
+  EXPECT_EQ(relocate(7, {}, 0xFFFFFFFF).value(), 0xFFFFFFFFu);
+  EXPECT_EQ(relocate(7, {}, 0x100000000).error().code, ErrorCode::out_of_range);
+}
+
+TEST(OpenTarget, NamesWhatThereIs) {
+  EXPECT_EQ(open_target("cpu")->driver, nullptr);
+  EXPECT_EQ(open_target("toaster").error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(open_target("sim:toaster").error().message.find("no chip 'toaster'"), std::string::npos);
+  EXPECT_EQ(open_target("/dev/toaster").error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace skillet::runtime

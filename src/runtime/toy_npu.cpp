@@ -1,0 +1,112 @@
+#include "runtime/toy_npu.h"
+
+#include <algorithm>
+
+namespace skillet::runtime {
+namespace {
+
+constexpr uint32_t kDescriptorBytes = 24;
+constexpr uint8_t kXor = 0x80;
+
+Result<std::span<uint8_t>> operand(const sim::Memory& memory, uint32_t word, uint32_t bytes) {
+  if ((word & 0xF) != kToyTag) return error(ErrorCode::malformed, "operand {:#x} has lost its tag", word);
+  return memory.at(uint64_t{word >> 4} << 6, bytes, "operand");
+}
+
+// Bytes of `tensor` in a buffer of their own.
+driver::TensorBinding binding_of(const ir::Graph& graph, ir::TensorId tensor) {
+  return {.tensor = tensor,
+          .buffer = static_cast<driver::BufferId>(tensor),
+          .size_bytes = static_cast<uint64_t>(graph.tensor(tensor).bytes()),
+          .xor_byte = kXor,
+          .layout = driver::Layout::nchw_planar};
+}
+
+driver::Relocation operand_address(uint32_t word, ir::TensorId tensor) {
+  return {.word_offset_bytes = word * 4,
+          .target = static_cast<driver::BufferId>(tensor),
+          .lsb = 4,
+          .width = 26,
+          .shift = 6};
+}
+
+void add_op(const ir::Graph& graph, const ir::Op& op, driver::Program& program) {
+  const auto descriptor = static_cast<driver::BufferId>(program.buffers.size());
+  const ir::TensorId first = op.inputs[0], second = op.inputs.back(), target = op.outputs[0];
+  const ir::Tensor& out = graph.tensor(target);
+  // RELU is the maximum with the zero point; the clamp is that of MAXIMUM too, where it changes nothing.
+  const auto clamp = op.kind == ir::OpKind::relu ? static_cast<uint32_t>(out.quant.zero_point()) : 0U;
+  const uint32_t words[] = {kToyTag, kToyTag, kToyTag, static_cast<uint32_t>(out.bytes()), clamp, kToyRun};
+  const auto bytes = as_bytes(words);
+  program.buffers.push_back({.name = "descriptor",
+                             .role = driver::BufferRole::constant,
+                             .size_bytes = kDescriptorBytes,
+                             .contents = {bytes.begin(), bytes.end()}});
+  program.buffer_relocations.push_back(
+      {descriptor, {operand_address(0, first), operand_address(1, second), operand_address(2, target)}});
+  driver::Job job{.name = out.name, .stream = {kToyRun, 0}};
+  job.relocations = {{.word_offset_bytes = 4, .target = descriptor}};
+  job.buffers = {{descriptor, true, false}, {static_cast<driver::BufferId>(target), false, true}};
+  job.buffers.push_back({static_cast<driver::BufferId>(first), true, false});
+  if (second != first) job.buffers.push_back({static_cast<driver::BufferId>(second), true, false});
+  program.jobs.push_back(std::move(job));
+}
+
+}  // namespace
+
+Result<void> ToyChip::execute(std::span<const uint32_t> stream, const sim::Memory& memory) {
+  if (stream.size() == 1 && stream[0] == kToyInit) {
+    ++state_.init_runs;
+    return {};
+  }
+  if (state_.fault) return error(ErrorCode::device, "the toy broke");
+  if (stream.size() != 2 || stream[0] != kToyRun) return error(ErrorCode::malformed, "not a toy stream");
+  SK_TRY_ASSIGN(const auto descriptor, memory.at(stream[1], kDescriptorBytes, "descriptor"));
+  uint32_t words[6];
+  std::memcpy(words, descriptor.data(), sizeof words);
+  SK_TRY_ASSIGN(const auto first, operand(memory, words[0], words[3]));
+  SK_TRY_ASSIGN(const auto second, operand(memory, words[1], words[3]));
+  SK_TRY_ASSIGN(const auto target, operand(memory, words[2], words[3]));
+  for (size_t i = 0; i < target.size(); ++i) {
+    const int larger = std::max(first[i] ^ kXor, second[i] ^ kXor);
+    target[i] = static_cast<uint8_t>(std::max(larger, static_cast<int>(words[4])) ^ kXor);
+  }
+  if (state_.runs++ == state_.wrong_run) ++target[0];
+  return {};
+}
+
+Result<driver::Chip> ToyDriver::identify(const capture::DeviceInfo&) const { return driver::Chip{.name = "toy"}; }
+
+driver::Support ToyDriver::supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const {
+  const ir::OpKind kind = graph.op(op).kind;
+  if (kind == ir::OpKind::relu || kind == ir::OpKind::maximum) return driver::Support::yes();
+  return driver::Support::no("the toy has no {}", ir::op_name(graph.op(op)));
+}
+
+Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph& graph,
+                                           const driver::CompileOptions& options) const {
+  if (refuse_compile) return error(ErrorCode::unsupported, "the toy refuses");
+  driver::Program program{.chip = "toy"};
+  for (const ir::Tensor& tensor : graph.tensors) {
+    program.buffers.push_back({.name = tensor.name, .size_bytes = static_cast<uint64_t>(tensor.bytes())});
+    if (!tensor.is_constant()) continue;
+    // Constants come in the chip's layout; the tests' ones are the same everywhere, so planar or not is equal.
+    program.buffers.back().role = driver::BufferRole::constant;
+    program.buffers.back().contents.assign(tensor.data.begin(), tensor.data.end());
+    for (uint8_t& byte : program.buffers.back().contents) byte ^= kXor;
+  }
+  program.init_jobs = {{.name = "init", .stream = {kToyInit}}};
+  for (const ir::Op& op : graph.ops) add_op(graph, op, program);
+  for (const ir::TensorId id : graph.inputs) program.inputs.push_back(binding_of(graph, id));
+  for (const ir::TensorId id : graph.outputs) program.outputs.push_back(binding_of(graph, id));
+  if (wrong_binding) program.outputs[0].size_bytes -= 1;
+  if (!options.keep_intermediates) return program;
+  for (const ir::Op& op : graph.ops) program.intermediates.push_back(binding_of(graph, op.outputs[0]));
+  return program;
+}
+
+Result<driver::Annotated> ToyDriver::decode(const driver::Chip&, const capture::Submission&) const {
+  return error(ErrorCode::unsupported, "toy streams are not decoded");
+}
+
+}  // namespace skillet::runtime
