@@ -1,0 +1,134 @@
+#include "bits/bits.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sample {
+using skillet::bits::Address;
+#define SK_BITS_TYPE Sample
+#define SK_BITS_FILE "bits/bits_test_rows.def"
+#include "bits/declare.h"
+}  // namespace sample
+
+namespace skillet::bits {
+#define SK_BITS_NAMESPACE ::sample
+#define SK_BITS_TYPE Sample
+#define SK_BITS_NAME "sample"
+#define SK_BITS_WORDS 4
+#define SK_BITS_FILE "bits/bits_test_rows.def"
+#include "bits/define.h"
+}  // namespace skillet::bits
+
+namespace skillet::bits {
+namespace {
+
+using sample::Sample;
+
+const Sample kGood{.plain = 0xab, .scattered = 0x2'12345678'9, .negative = -3, .flag = true, .count = 16, .power = 8,
+                   .opcode = 5, .base = {Address::kAbsolute, 0x1000}, .real = 1.5F};
+
+TEST(Bits, PacksEachFieldWhereItsRowSays) {
+  const auto words = pack(kGood);
+  ASSERT_TRUE(words.ok()) << words.error().message;
+  EXPECT_EQ((*words)[0], 0x053FD9ABU);
+  EXPECT_EQ((*words)[1], 0xA0000040U);
+  EXPECT_EQ((*words)[2], 0x12345678U);
+  EXPECT_EQ((*words)[3], 0x3FC00000U);
+}
+
+TEST(Bits, UnpackIsTheInverseOfPack) {
+  const auto words = pack(kGood);
+  const auto typed = unpack<Sample>(*words);
+  EXPECT_EQ(typed.fields, kGood);
+  EXPECT_FALSE(typed.raw.has_unclaimed());
+}
+
+// Any words whatever: unpack then repack gives them back, unclaimed bits included.
+TEST(Bits, RepackOfUnpackIsIdentity) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<uint32_t> words(4);
+    for (uint32_t& w : words) w = random();
+    words[0] = (words[0] & ~0x0f000000U) | 0x05000000U;  // the constant field is what it must be
+    const Unpacked unpacked = unpack(descriptor_of<Sample>(), words);
+    const auto again = repack(descriptor_of<Sample>(), unpacked);
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    ASSERT_EQ(*again, words);
+  }
+}
+
+TEST(Bits, UnclaimedBitsAreKeptAndPrinted) {
+  const std::vector<uint32_t> words = {0x80000000U | 0x05000000U, 0x04000000U, 0, 0};
+  const Unpacked unpacked = unpack(descriptor_of<Sample>(), words);
+  EXPECT_TRUE(unpacked.has_unclaimed());
+  const std::string text = print(descriptor_of<Sample>(), unpacked);
+  EXPECT_NE(text.find("unclaimed word 0 = 0x80000000"), std::string::npos) << text;
+  EXPECT_NE(text.find("unclaimed word 1 = 0x04000000"), std::string::npos) << text;
+}
+
+struct Refusal {
+  const char* what;
+  Sample fields;
+  const char* message;
+};
+
+TEST(Bits, RefusesWhatDoesNotFit) {
+  const auto with = [](auto change) {
+    Sample s = kGood;
+    change(s);
+    return s;
+  };
+  const Refusal refusals[] = {
+      {"too wide", with([](Sample& s) { s.plain = 256; }), "sample.plain = 256: at most 255 in 8 bits"},
+      {"too negative", with([](Sample& s) { s.negative = -9; }), "sample.negative = -9: allowed -8 to 7"},
+      {"too positive", with([](Sample& s) { s.negative = 8; }), "sample.negative = 8: allowed -8 to 7"},
+      {"zero count", with([](Sample& s) { s.count = 0; }), "sample.count = 0: must be at least 1"},
+      {"big count", with([](Sample& s) { s.count = 17; }), "sample.count = 17: at most 16 in 4 bits"},
+      {"not a power", with([](Sample& s) { s.power = 6; }), "sample.power = 6: must be a power of two"},
+      {"unaligned", with([](Sample& s) { s.base.offset = 0x1020; }), "sample.base = 0x00001020: must be a multiple of 64"},
+      {"symbolic", with([](Sample& s) { s.base = {3, 64}; }), "sample.base = buffer 3 + 64: a symbolic address needs a place"},
+  };
+  for (const Refusal& r : refusals) {
+    const auto words = pack(r.fields);
+    ASSERT_FALSE(words.ok()) << r.what;
+    EXPECT_NE(words.error().message.find(r.message), std::string::npos) << r.what << ": " << words.error().message;
+  }
+}
+
+TEST(Bits, SymbolicAddressesBecomeSlots) {
+  Sample s = kGood;
+  s.base = {7, 192};
+  std::vector<AddressSlot> slots;
+  const auto words = pack(s, &slots);
+  ASSERT_TRUE(words.ok());
+  ASSERT_EQ(slots.size(), 1U);
+  EXPECT_STREQ(slots[0].row->name, "base");
+  EXPECT_EQ(slots[0].address, (Address{7, 192}));
+  EXPECT_EQ((*words)[1] & 0x03ffffffU, 0U);
+}
+
+TEST(Bits, DiffNamesFieldsAndUnclaimedBits) {
+  const auto a = pack(kGood);
+  std::vector<uint32_t> b = *a;
+  b[0] ^= 0x1;
+  b[1] ^= 0x04000000;
+  const auto differences = diff(descriptor_of<Sample>(), *a, b);
+  ASSERT_EQ(differences.size(), 2U);
+  EXPECT_EQ(differences[0].field, "plain");
+  EXPECT_EQ(differences[0].a, "171");
+  EXPECT_EQ(differences[0].b, "170");
+  EXPECT_EQ(differences[1].field, "unclaimed word 1");
+}
+
+TEST(Bits, SourceAndMarkdownComeFromTheRows) {
+  const auto words = pack(kGood);
+  const std::string source = as_source(descriptor_of<Sample>(), unpack(descriptor_of<Sample>(), *words));
+  EXPECT_NE(source.find(".negative = -3,"), std::string::npos) << source;
+  EXPECT_EQ(source.find(".opcode"), std::string::npos) << "a constant needs no initialiser";
+  const std::string table = as_markdown(descriptor_of<Sample>());
+  EXPECT_NE(table.find("| scattered | w0[11:8] + w2[31:0] + w1[31:30] |"), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace skillet::bits
