@@ -1,0 +1,286 @@
+#include "frontend/tflite/import.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "base/log.h"
+#include "frontend/tflite/options.h"
+
+namespace skillet::tflite {
+namespace {
+
+using ir::DType;
+using ir::TensorId;
+
+constexpr std::array<std::string_view, 210> kBuiltinNames = {
+#define BUILTIN(code, name) name,
+#include "frontend/tflite/builtin_codes.def"
+#undef BUILTIN
+};
+constexpr int32_t kCustomCode = 32;
+
+// In the order of the schema's TensorType.
+constexpr std::array kTypes = {
+    DType::float32, DType::float16,   DType::int32,  DType::uint8,   DType::int64,      DType::string, DType::boolean,
+    DType::int16,   DType::complex64, DType::int8,   DType::float64, DType::complex128, DType::uint64, DType::resource,
+    DType::variant, DType::uint32,    DType::uint16, DType::int4,    DType::bfloat16,
+};
+
+bool is_quantizable(DType dtype) {
+  switch (dtype) {
+    case DType::int4:
+    case DType::int8:
+    case DType::uint8:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int32:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64: return true;
+    default: return false;
+  }
+}
+
+template <typename T>
+size_t count(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
+
+class Importer {
+ public:
+  Importer(std::shared_ptr<const Bytes> file, std::string name) : file_(std::move(file)), budget_(*file_) {
+    graph_.name = std::move(name);
+  }
+
+  Result<ir::Graph> run() {
+    SK_TRY(open());
+    for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
+      SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
+                 .with_context(fmt::format("tensor {}", i)));
+    }
+    SK_TRY_ASSIGN(graph_.inputs, budget_.copy(subgraph_->inputs()));
+    SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
+    for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
+      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
+                 .with_context(fmt::format("op {}", i)));
+    }
+    add_empty_constants();
+    SK_TRY(ir::infer_shapes(graph_));
+    SK_TRY(ir::verify(graph_));
+    return std::move(graph_);
+  }
+
+ private:
+  // Lists may be shared within a file, so that a small file could make us copy without end.
+  class Budget {
+   public:
+    explicit Budget(const Bytes& file) : left_bytes_(4 * file.size() + 65536) {}
+
+    template <typename T>
+    Result<std::vector<T>> copy(const flatbuffers::Vector<T>* list) {
+      SK_TRY(spend(count(list) * sizeof(T)));
+      return list == nullptr ? std::vector<T>{} : std::vector<T>(list->begin(), list->end());
+    }
+    Result<std::string> copy(const flatbuffers::String* string) {
+      SK_TRY(spend(string == nullptr ? 0 : string->size()));
+      return text_of(string);
+    }
+
+   private:
+    Result<void> spend(size_t bytes) {
+      if (bytes > left_bytes_) return error(ErrorCode::malformed, "the file's lists add up to more than the file");
+      left_bytes_ -= bytes;
+      return {};
+    }
+    size_t left_bytes_;
+  };
+
+  Result<void> open() {
+    // Newer files may have buffers behind the FlatBuffers part, which itself has 31-bit offsets.
+    const size_t checked_bytes = std::min<size_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+    if (file_->size() < 8 || !schema::ModelBufferHasIdentifier(file_->data())) {
+      return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
+    }
+    flatbuffers::Verifier verifier(file_->data(), checked_bytes);
+    if (!schema::VerifyModelBuffer(verifier)) {
+      return error(ErrorCode::malformed, "the model file is damaged or truncated ({} bytes)", file_->size());
+    }
+    model_ = schema::GetModel(file_->data());
+    if (model_->version() != 3) return error(ErrorCode::unsupported, "schema version {}, not 3", model_->version());
+    if (count(model_->subgraphs()) == 0) return error(ErrorCode::malformed, "the model has no subgraph");
+    subgraph_ = model_->subgraphs()->Get(0);
+    return {};
+  }
+
+  Result<void> import_tensor(const schema::Tensor& from) {
+    ir::Tensor tensor;
+    SK_TRY_ASSIGN(tensor.name, budget_.copy(from.name()));
+    const std::string context = fmt::format("'{}'", tensor.name);
+    SK_TRY(import_type_and_shape(from, tensor).with_context(context));
+    SK_TRY(import_quant(from.quantization(), tensor).with_context(context));
+    tensor.is_variable = from.is_variable();
+    is_sparse_.push_back(from.sparsity() != nullptr);
+    // The contents of a sparse tensor are not the elements; import_op() refuses its use.
+    if (!is_sparse_.back()) SK_TRY(import_contents(from, tensor).with_context(context));
+    graph_.add_tensor(std::move(tensor));
+    return {};
+  }
+
+  Result<void> import_type_and_shape(const schema::Tensor& from, ir::Tensor& tensor) {
+    if (from.type() < 0 || static_cast<size_t>(from.type()) >= kTypes.size()) {
+      return error(ErrorCode::unsupported, "element type {} is not known", static_cast<int>(from.type()));
+    }
+    tensor.dtype = kTypes[static_cast<size_t>(from.type())];
+    SK_TRY_ASSIGN(tensor.shape.dims, budget_.copy(from.shape()));
+    for (int32_t dim : tensor.shape.dims) {
+      if (dim < 0) return error(ErrorCode::malformed, "shape {} has a negative dimension", tensor.shape.to_string());
+    }
+    return {};
+  }
+
+  // Accepts what is odd but harmless: ranges without scales, scales of floats, the axis of a single scale.
+  Result<void> import_quant(const schema::QuantizationParameters* from, ir::Tensor& tensor) {
+    constexpr uint8_t kCustomDetails = 1;  // the plain scales stand beside it
+    if (from == nullptr || !is_quantizable(tensor.dtype)) return {};
+    if (from->details_type() > kCustomDetails) {
+      return error(ErrorCode::unsupported, "quantization of kind {} is not known", int{from->details_type()});
+    }
+    SK_TRY_ASSIGN(tensor.quant.scales, budget_.copy(from->scale()));
+    const size_t channels = tensor.quant.scales.size(), zero_points = count(from->zero_point());
+    if (channels == 0) return {};
+    if (zero_points > 1 && zero_points != channels) {
+      return error(ErrorCode::malformed, "{} scales but {} zero points", channels, zero_points);
+    }
+    for (size_t i = 0; i < channels; ++i) {
+      const auto at = static_cast<flatbuffers::uoffset_t>(zero_points == 1 ? 0 : i);
+      const int64_t zero_point = zero_points == 0 ? 0 : from->zero_point()->Get(at);
+      if (zero_point < INT32_MIN || zero_point > INT32_MAX) {
+        return error(ErrorCode::malformed, "zero point {} is out of range", zero_point);
+      }
+      tensor.quant.zero_points.push_back(static_cast<int32_t>(zero_point));
+    }
+    if (channels > 1 && tensor.shape.rank() != 1) tensor.quant.axis = from->quantized_dimension();
+    return {};
+  }
+
+  // Points `tensor` at its part of the file. No contents: buffer 0, or an empty one.
+  Result<void> import_contents(const schema::Tensor& from, ir::Tensor& tensor) {
+    if (from.external_buffer() != 0) return error(ErrorCode::unsupported, "its contents lie in another file");
+    if (from.buffer() == 0) return {};
+    if (from.buffer() >= count(model_->buffers())) {
+      return error(ErrorCode::malformed, "buffer {} is outside the {} buffers", from.buffer(),
+                   count(model_->buffers()));
+    }
+    const schema::Buffer& buffer = *model_->buffers()->Get(from.buffer());
+    std::span<const uint8_t> data;
+    if (count(buffer.data()) != 0) {
+      data = {buffer.data()->data(), buffer.data()->size()};
+    } else if (buffer.offset() > 1 && buffer.size() > 0) {  // 1 is a place holder of the writer
+      if (buffer.offset() > file_->size() || buffer.size() > file_->size() - buffer.offset()) {
+        return error(ErrorCode::malformed, "buffer {} at {} with {} bytes is outside the file of {} bytes",
+                     from.buffer(), buffer.offset(), buffer.size(), file_->size());
+      }
+      data = std::span(*file_).subspan(buffer.offset(), buffer.size());
+    }
+    if (data.empty()) return {};
+    tensor.data = data;
+    tensor.owner = file_;
+    return {};
+  }
+
+  Result<void> import_op(const schema::Operator& from) {
+    if (from.opcode_index() >= count(model_->operator_codes())) {
+      return error(ErrorCode::malformed, "operation code {} is outside the {} codes", from.opcode_index(),
+                   count(model_->operator_codes()));
+    }
+    const schema::OperatorCode& code = *model_->operator_codes()->Get(from.opcode_index());
+    // Files from before 2020 have only the byte; newer ones have 127 there when the code does not fit it.
+    const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
+    if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
+    ir::Op op;
+    op.source_index = static_cast<int32_t>(graph_.ops.size());
+    const auto kind = ir::op_kind_from_tflite_code(number);
+    if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
+    if (op.kind == ir::OpKind::opaque) {
+      SK_TRY_ASSIGN(op.opaque_name, opaque_name(number, code));
+    }
+    const std::string context(ir::op_name(op));
+    SK_TRY(import_operands(from, op).with_context(context));
+    auto attrs = read_attrs(op.kind, from).with_context(context);
+    if (!attrs) return std::move(attrs).error();
+    op.attrs = std::move(attrs).value();
+    graph_.add_op(std::move(op));
+    return {};
+  }
+
+  Result<std::string> opaque_name(int32_t number, const schema::OperatorCode& code) {
+    if (number == kCustomCode && count(code.custom_code()) != 0) return budget_.copy(code.custom_code());
+    const std::string_view name = builtin_name(number);
+    return name.empty() ? fmt::format("BUILTIN_{}", number) : std::string(name);
+  }
+
+  Result<void> import_operands(const schema::Operator& from, ir::Op& op) {
+    SK_TRY_ASSIGN(op.inputs, budget_.copy(from.inputs()));
+    SK_TRY_ASSIGN(op.outputs, budget_.copy(from.outputs()));
+    for (TensorId id : op.inputs) {
+      if (id < 0 || static_cast<size_t>(id) >= is_sparse_.size() || !is_sparse_[static_cast<size_t>(id)]) continue;
+      return error(ErrorCode::unsupported, "{} is sparse", ir::describe_tensor(graph_, id));
+    }
+    return {};
+  }
+
+  // A list without entries (the axes of a squeeze, the shape of a scalar) has no bytes in the file, but is constant.
+  void add_empty_constants() {
+    const std::vector<ir::OpId> producer = ir::producers(graph_);
+    std::vector<bool> given(graph_.tensors.size());
+    for (TensorId id : graph_.inputs) {
+      if (id >= 0 && static_cast<size_t>(id) < given.size()) given[static_cast<size_t>(id)] = true;
+    }
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      ir::Tensor& tensor = graph_.tensors[i];
+      const auto& dims = tensor.shape.dims;
+      const bool is_index = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
+      const bool empty = is_index && std::find(dims.begin(), dims.end(), 0) != dims.end();
+      if (empty && producer[i] < 0 && !given[i] && !tensor.is_variable && !tensor.is_constant() && !is_sparse_[i]) {
+        ir::set_constant(tensor, {});
+      }
+    }
+  }
+
+  std::shared_ptr<const Bytes> file_;
+  Budget budget_;
+  const schema::Model* model_ = nullptr;
+  const schema::SubGraph* subgraph_ = nullptr;
+  std::vector<bool> is_sparse_;  // by tensor
+  ir::Graph graph_;
+};
+
+Result<ir::Graph> import_shared(std::shared_ptr<const Bytes> file, std::string name) {
+  auto graph = Importer(std::move(file), std::move(name)).run();
+  if (graph && log::debug_flag("ir")) log::write(log::Level::info, ir::print(*graph));
+  return graph;
+}
+
+}  // namespace
+
+std::string_view builtin_name(int32_t code) {
+  return code >= 0 && static_cast<size_t>(code) < kBuiltinNames.size() ? kBuiltinNames[static_cast<size_t>(code)]
+                                                                       : std::string_view{};
+}
+
+Result<ir::Graph> import(std::span<const uint8_t> file, std::string name) {
+  auto context = fmt::format("model '{}'", name);
+  return import_shared(std::make_shared<const Bytes>(file.begin(), file.end()), std::move(name)).with_context(context);
+}
+
+Result<ir::Graph> import_file(const std::string& path) {
+  SK_TRY_ASSIGN(Bytes bytes, read_file(path));
+  std::string name = std::filesystem::path(path).stem().string();
+  return import_shared(std::make_shared<const Bytes>(std::move(bytes)), std::move(name)).with_context(path);
+}
+
+}  // namespace skillet::tflite
