@@ -5,6 +5,7 @@
 
 #include "passes/passes.h"
 #include "ref/ref.h"
+#include "runtime/device_context.h"
 #include "tools/model.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -39,10 +40,10 @@ void place_on_cpu(const ir::Graph& graph, Row& row) {
 
 Result<Report> examine(const Options& options) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
-  SK_TRY_ASSIGN(const Target target, find_target(options.device));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   SK_TRY(passes::run_pipeline(graph));
-  const passes::Partitioning split = passes::partition(graph, target.driver, target.chip.value_or(driver::Chip{}));
-  Report report{.device = target.device, .rows = {}, .npu_parts = 0, .parts = split.parts.size()};
+  const passes::Partitioning split = passes::partition(graph, target.driver, target.chip);
+  Report report{.device = target.name, .rows = {}, .npu_parts = 0, .parts = split.parts.size()};
   for (size_t part = 0; part < split.parts.size(); ++part) {
     report.npu_parts += split.parts[part].on_npu ? 1 : 0;
     for (const ir::OpId op : split.parts[part].op_map) {

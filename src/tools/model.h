@@ -1,13 +1,11 @@
-// A model file as a graph ready to be divided, the target a --device option names, and the cost of its ops.
-// Called by run, check and compile.
+// A model file as a graph, and what its ops cost.
+// Called by run, check, compile and the benchmarks.
 // Must not know: how a session runs.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/result.h"
-#include "driver/driver.h"
 #include "ir/graph.h"
 
 namespace skillet::tools {
@@ -15,13 +13,7 @@ namespace skillet::tools {
 // The imported graph; errors start with the path.
 Result<ir::Graph> import_model(const std::string& path);
 
-// A simulated chip that --device names: "sim:a311d". Nothing for "cpu" and "auto" (until real devices are driven).
-struct Target {
-  std::optional<driver::Chip> chip;
-  const driver::Driver* driver = nullptr;  // null: the CPU
-  std::string device;                      // "sim:a311d" or "cpu"
-};
-Result<Target> find_target(const std::string& device);
+// What --device takes, for help texts.
 constexpr const char* kDeviceHelp = "auto, cpu, or a simulated chip such as sim:a311d (see skillet devices)";
 
 // Multiply-accumulates of a convolution or matrix product; 0 for other ops.

@@ -1,0 +1,143 @@
+// `skillet compile`: the device programs of a model, as files or as text, without running anything.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "driver/program.h"
+#include "passes/passes.h"
+#include "runtime/device_context.h"
+#include "tools/model.h"
+#include "tools/progress.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, device, output, tuning = "proven";
+  bool text = false, json = false;
+};
+
+// One NPU part of the model.
+struct Compiled {
+  driver::Program program;
+  size_t ops = 0;
+  double ms = 0;
+  std::string file;  // where it was written; empty: nowhere
+};
+
+struct Sizes {
+  uint64_t constant_bytes = 0, scratch_bytes = 0, stream_words = 0, macs = 0;
+};
+
+Sizes sizes(const driver::Program& program) {
+  Sizes out;
+  for (const driver::Buffer& buffer : program.buffers)
+    (buffer.role == driver::BufferRole::constant ? out.constant_bytes : out.scratch_bytes) += buffer.size_bytes;
+  for (const driver::Job& job : program.jobs) out.stream_words += job.stream.size();
+  for (const driver::OperationInfo& operation : program.operations) out.macs += operation.macs;
+  return out;
+}
+
+Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target) {
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY(passes::run_pipeline(graph));
+  const driver::CompileOptions compile_options{.tuning = options.tuning == "tuned" ? driver::Tuning::tuned
+                                                                                   : driver::Tuning::proven};
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  std::vector<Compiled> out;
+  for (const passes::Partition& part : passes::partition(graph, target.driver, target.chip).parts) {
+    if (!part.on_npu) continue;
+    const Stopwatch clock;
+    SK_TRY_ASSIGN(driver::Program program, target.driver->compile(target.chip, part.graph, compile_options));
+    out.push_back({std::move(program), part.op_map.size(), clock.ms(), ""});
+  }
+  if (out.empty())
+    return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
+  return out;
+}
+
+// One part: FILE. Several: FILE.0, FILE.1, ...
+Result<void> write_programs(const Options& options, std::vector<Compiled>& parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].file = parts.size() == 1 ? options.output : fmt::format("{}.{}", options.output, i);
+    SK_TRY_ASSIGN(const Bytes bytes, driver::serialise(parts[i].program));
+    SK_TRY(write_file(parts[i].file, bytes));
+  }
+  return {};
+}
+
+void print_text(const Compiled& part, const std::string& title) {
+  const Sizes size = sizes(part.program);
+  fmt::print("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title, part.ops,
+             part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  TextTable table({"device operation", "model op", "MACs"});
+  for (const driver::OperationInfo& operation : part.program.operations)
+    table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", operation.op),
+               operation.macs ? print_count(operation.macs) : "-"});
+  fmt::print("{}", table.print());
+  fmt::print("  command words {}, constants {}, working memory {}, {} million MACs\n", print_count(size.stream_words),
+             print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs / 1'000'000));
+  if (!part.file.empty()) fmt::print("  written to {}\n", part.file);
+  fmt::print("\n");
+}
+
+nlohmann::json to_json(const Compiled& part) {
+  const Sizes size = sizes(part.program);
+  nlohmann::json operations = nlohmann::json::array();
+  for (const driver::OperationInfo& operation : part.program.operations)
+    operations.push_back({{"op", operation.op}, {"kind", operation.kind}, {"macs", operation.macs}});
+  return {{"ops", part.ops},
+          {"jobs", part.program.jobs.size()},
+          {"compile_ms", part.ms},
+          {"file", part.file},
+          {"stream_words", size.stream_words},
+          {"constant_bytes", size.constant_bytes},
+          {"scratch_bytes", size.scratch_bytes},
+          {"macs", size.macs},
+          {"operations", std::move(operations)}};
+}
+
+Result<void> compile(const Options& options) {
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument,
+                 "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
+  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target));
+  if (!options.output.empty()) SK_TRY(write_programs(options, parts));
+  nlohmann::json rows = nlohmann::json::array();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (options.json)
+      rows.push_back(to_json(parts[i]));
+    else
+      print_text(parts[i], fmt::format("part {} for {}", i, target.name));
+    if (options.text) fmt::print("{}\n", driver::print(parts[i].program));
+  }
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"model", options.model}, {"device", target.name}, {"parts", rows}}.dump(2));
+  return {};
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("compile",
+                         "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
+                         "Example: skillet compile models/digits.tflite --device sim:a311d --text");
+  verb->add_option("MODEL", options->model, "a .tflite file")->required();
+  verb->add_option("--device", options->device, kDeviceHelp)->required();
+  verb->add_option("-o,--output", options->output,
+                   "program file to write (FILE.0, FILE.1, ... where there are several parts)");
+  verb->add_option("--tuning", options->tuning,
+                   "proven: only what is known to work on silicon; tuned: our own choices too")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"proven", "tuned"}));
+  auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
+  verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
+  verb->callback([options, &outcome] { outcome.finish(compile(*options)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,50 @@
+// RunResult: everything that `skillet run` found out; printed for people or as JSON.
+// Called by run.cpp (fills it) and run_print.cpp (prints it).
+// Must not know: the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "runtime/session.h"
+#include "tools/picture.h"
+
+namespace skillet::tools {
+
+struct TopClass {
+  int64_t index = 0;
+  double score = 0;   // dequantized
+  std::string raw;    // "224/255"
+  std::string label;  // empty without labels
+};
+
+struct OutputResult {
+  std::string name, type;            // "uint8 1x1001"
+  std::vector<TopClass> top;         // of one vector of scores; empty for other outputs
+  double low = 0, high = 0;          // smallest and largest real value
+  std::optional<double> difference;  // from the CPU kernels: LSB, or real units for float32
+};
+
+// One set of inputs.
+struct Inference {
+  std::string input;               // "cat.bmp", "random values, seed 1"
+  std::optional<Picture> picture;  // as the network sees it, for --show
+  std::vector<double> run_ms;      // one per repetition
+  std::vector<OutputResult> outputs;
+  std::vector<runtime::LayerDiff> layers;  // --compare=layers
+};
+
+struct RunResult {
+  std::string model, device, input_note;
+  double import_ms = 0, create_ms = 0, reference_ms = 0;
+  std::vector<Inference> inferences;
+
+  bool compares_layers() const { return !inferences.empty() && !inferences[0].layers.empty(); }
+};
+
+std::string print_text(const RunResult& result, const runtime::Session& session);
+std::string print_json(const RunResult& result, const runtime::Session& session);
+
+}  // namespace skillet::tools
