@@ -42,7 +42,7 @@ VENDOR_HOME = re.compile(
     r"src/drivers/\w+/|src/sim/\w+/|src/interpose/|src/tools/|src/uapi/(etnaviv|rocket|ethosu|sim)\.(cpp|h)$"
     r"|src/driver/registry\.cpp$|src/sim/sim\.cpp$|src/capture/golden_folder\.cpp$")
 REGISTRIES = {"src/driver/registry.cpp", "src/sim/sim.cpp"}
-TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/test_\w+\.(cpp|h)$|/testing/")
+TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -95,7 +95,7 @@ class Lint:
     def check_header(self, path, lines):
         if not lines or not lines[0].startswith("//"):
             self.report(path, 1, "a header opens with a comment: what it is, who calls it, what it must not know")
-        if "#pragma once" not in lines and "no include guard" not in " ".join(lines[:8]):
+        if "#pragma once" not in lines and "no include guard" not in " ".join(line.lstrip("/ ") for line in lines[:8]):
             self.report(path, 1, "header without #pragma once (or a word in its opening comment: no include guard)")
 
     def check_functions(self):
