@@ -1,0 +1,55 @@
+#include "sim/vivante/field_check.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace skillet::sim::vivante {
+namespace {
+
+enum class Kind : uint8_t { modelled, constant, ignored };
+struct Treatment {
+  std::string_view descriptor, field;
+  Kind kind;
+  uint64_t value;
+};
+
+constexpr std::array kTreatments = {
+#define MODELLED(descriptor, field) Treatment{#descriptor, #field, Kind::modelled, 0},
+#define CONSTANT(descriptor, field, value) Treatment{#descriptor, #field, Kind::constant, value},
+#include "sim/vivante/modelled.def"
+#undef MODELLED
+#undef CONSTANT
+#define IGNORED(descriptor, field, reason) Treatment{#descriptor, #field, Kind::ignored, 0},
+#include "sim/vivante/ignored.def"
+#undef IGNORED
+};
+
+bool allowed(std::string_view descriptor, std::string_view field, uint64_t value) {
+  bool listed = false;
+  for (const Treatment& row : kTreatments) {
+    if (row.field != field || row.descriptor != descriptor) continue;
+    if (row.kind != Kind::constant || row.value == value) return true;
+    listed = true;
+  }
+  return !listed && value == 0;
+}
+
+}  // namespace
+
+Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked) {
+  for (size_t i = 0; i < descriptor.rows.size(); ++i) {
+    const bits::Row& row = descriptor.rows[i];
+    if (!allowed(descriptor.name, row.name, unpacked.values[i].integer))
+      return error(ErrorCode::device, "{}.{} = {}: this value is not modelled ({})", descriptor.name, row.name,
+                   bits::print_value(row, unpacked.values[i]), row.doc);
+  }
+  for (size_t word = 0; word < unpacked.unclaimed.size(); ++word) {
+    if (unpacked.unclaimed[word] != 0)
+      return error(ErrorCode::device, "{}: word {} has bits 0x{:08x} set that no field claims", descriptor.name, word,
+                   unpacked.unclaimed[word]);
+  }
+  return {};
+}
+
+}  // namespace skillet::sim::vivante

@@ -1,0 +1,21 @@
+// Refuses descriptors that ask for something the simulator does not model: one verdict per field, from modelled.def and
+// ignored.def, and no bit may be set that no row claims.
+// Called by front_end.cpp, nn.cpp and tp.cpp right after unpacking.
+// Must not know: what the fields do.
+#pragma once
+
+#include "base/result.h"
+#include "bits/bits.h"
+
+namespace skillet::sim::vivante {
+
+// The error names descriptor, field and value, or the word with the unclaimed bits.
+Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked);
+
+// Error of a field with a value that cannot be: "nn_instruction.in_x_size = 0: <why>".
+template <typename... Args>
+Error field_error(std::string_view field, int64_t value, fmt::format_string<Args...> why, Args&&... args) {
+  return error(ErrorCode::device, "{} = {}: {}", field, value, fmt::format(why, std::forward<Args>(args)...));
+}
+
+}  // namespace skillet::sim::vivante

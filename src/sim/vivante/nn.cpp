@@ -1,0 +1,155 @@
+#include "sim/vivante/nn.h"
+
+#include <algorithm>
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/int_math.h"
+#include "sim/vivante/field_check.h"
+#include "sim/vivante/nn_checks.h"
+
+namespace skillet::sim::vivante {
+namespace {
+
+namespace hw = ::skillet::vivante::hw;
+
+constexpr uint64_t kCacheLimitBytes = uint64_t{256} << 20;
+constexpr uint32_t kRowWiseWidthMax = 64;  // the recorded driver's limit of its 5x5 row-wise order
+
+Result<hw::NnInstruction> read_instruction(uint64_t address, const Memory& memory) {
+  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
+  std::vector<uint32_t> words(hw::kNnInstructionWords);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  const bits::Descriptor& descriptor = bits::descriptor_of<hw::NnInstruction>();
+  const auto typed = bits::unpack<hw::NnInstruction>(words);
+  SK_TRY(check_fields(descriptor, typed.raw));
+  return typed.fields;
+}
+
+bool covers_image(const hw::NnInstruction& d) {
+  return d.out_x_size == 1 && d.out_y_size == 1 && d.kernel_x_size == d.in_x_size && d.kernel_y_size == d.in_y_size;
+}
+
+StreamOrder stream_order(WeightOrder order) {
+  switch (order) {
+    case WeightOrder::patch: return StreamOrder::dense;
+    case WeightOrder::row_wise: return StreamOrder::dense_rows;
+    case WeightOrder::linear: return StreamOrder::kernel_major;
+  }
+  return StreamOrder::dense;
+}
+
+uint64_t decoded_bytes(const Coefficients& coefficients) {
+  uint64_t total = 0;
+  for (const Kernel& kernel : coefficients.kernels)
+    total += sizeof kernel + kernel.planes.size() * 4 + kernel.weights.size() * 2;
+  return total;
+}
+
+// The kernels that produce a plane of the output, with its place. The chip stores no plane beyond out_z_size, so the
+// kernels that only fill up the cores are dropped here.
+Result<std::vector<KernelTask>> place_kernels(const NnJob& job, const Coefficients& coefficients, uint64_t out_address,
+                                              const Memory& memory) {
+  std::vector<KernelTask> tasks;
+  std::vector<bool> written(static_cast<size_t>(job.out_planes));
+  for (const Kernel& kernel : coefficients.kernels) {
+    const int64_t plane = kernel.output_offset / job.out_plane_bytes;
+    if (plane >= job.out_planes) continue;
+    if (written[static_cast<size_t>(plane)])
+      return error(ErrorCode::device, "two kernels write output plane {} (offset {})", plane, kernel.output_offset);
+    written[static_cast<size_t>(plane)] = true;
+    const auto size = static_cast<uint64_t>(job.out_plane_extent());
+    SK_TRY_ASSIGN(const std::span<uint8_t> out, memory.at(out_address + kernel.output_offset, size,
+                                                          fmt::format("nn_instruction.out_address, plane {}", plane)));
+    tasks.push_back({&kernel, out.data()});
+  }
+  const auto missing = std::find(written.begin(), written.end(), false);
+  if (missing != written.end())
+    return error(ErrorCode::device, "no kernel writes output plane {} of {}", missing - written.begin(),
+                 job.out_planes);
+  return tasks;
+}
+
+// The cores read and write tiles in an order of their own.
+Result<void> check_overlap(const NnJob& job, std::span<const uint8_t> in, std::span<const KernelTask> tasks) {
+  for (const KernelTask& task : tasks) {
+    if (task.out < in.data() + in.size() && in.data() < task.out + job.out_plane_extent())
+      return error(ErrorCode::device, "nn_instruction.out_address: an output plane overlaps the input image");
+  }
+  return {};
+}
+
+Result<void> check_work(const NnJob& job, std::span<const KernelTask> tasks, uint64_t limit) {
+  const auto pixels = static_cast<uint64_t>(job.out_width * job.out_height);
+  uint64_t macs = 0;
+  for (const KernelTask& task : tasks) macs += pixels * (task.kernel->weights.size() + 1);
+  if (macs > limit)
+    return error(ErrorCode::device, "{} multiplications in one job: the simulator's limit is {}", macs, limit);
+  return {};
+}
+
+}  // namespace
+
+CoefficientShape NnUnit::coefficient_shape(const Instruction& d) const {
+  CoefficientShape shape{.kernel_width = static_cast<int>(d.kernel_x_size),
+                         .kernel_height = static_cast<int>(d.kernel_y_size),
+                         .planes = d.kernel_z_size,
+                         .kernels_per_core = d.kernels_per_core,
+                         .zero_point = static_cast<uint8_t>(d.coef_zero_point)};
+  const bool five =
+      d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
+  if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch) {
+    shape.order = stream_order(options_.order_fully_connected);
+  } else if (five) {
+    shape.order = stream_order(options_.order_5x5_ic1);
+  } else if (shape.taps() == 1 && !d.relu) {
+    shape.order = StreamOrder::six_planes;
+  }
+  return shape;
+}
+
+Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
+  const char* const what = "nn_instruction.kernel_address";
+  const auto header_size = static_cast<uint64_t>(coefficient_header_bytes(chip_.nn_cores));
+  SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
+  SK_TRY_ASSIGN(const int64_t size, coefficient_bytes(header, chip_.nn_cores));
+  SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
+  const CoefficientShape shape = coefficient_shape(d);
+  const int64_t shape_words[] = {shape.kernel_width,     shape.kernel_height,       shape.planes,
+                                 shape.kernels_per_core, int64_t{shape.zero_point}, static_cast<int64_t>(shape.order)};
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSeed(buffer.data(), buffer.size(), XXH3_64bits(shape_words, sizeof shape_words));
+  const CacheKey key{hash.high64, hash.low64};
+  if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+  SK_TRY_ASSIGN(Coefficients decoded, decode_coefficients(buffer, chip_.nn_cores, chip_.zrl_bits_max, shape));
+  auto shared = std::make_shared<const Coefficients>(std::move(decoded));
+  if (cached_bytes_ > kCacheLimitBytes) {
+    cache_.clear();
+    cached_bytes_ = 0;
+  }
+  cached_bytes_ += decoded_bytes(*shared);
+  cache_.emplace(key, shared);
+  return shared;
+}
+
+Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
+  SK_TRY_ASSIGN(const Instruction d, read_instruction(descriptor_address, memory));
+  SK_TRY(check_geometry(d, chip_));
+  const NnJob job = make_job(d, options_.tie_rule);
+  SK_TRY_ASSIGN(const auto kernels, coefficients(d, memory));
+  SK_TRY(check_sram(d, chip_, *kernels));
+  SK_TRY_ASSIGN(const std::span<uint8_t> in,
+                memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
+  SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, *kernels, d.out_address.offset, memory));
+  SK_TRY(check_overlap(job, in, tasks));
+  SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
+  const bool fits =
+      std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
+  if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);
+  convolve_fast(job, tasks, in);
+  return {};
+}
+
+}  // namespace skillet::sim::vivante

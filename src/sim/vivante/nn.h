@@ -1,0 +1,40 @@
+// The NN unit: reads an NN instruction, checks it, decodes its coefficients and computes its output planes.
+// Called by vivante.cpp for each job that the front end starts.
+// Must not know: command streams, what a graph is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+#include "drivers/vivante/hw/vivante.h"
+#include "sim/vivante/nn_job.h"
+#include "sim/vivante/vivante.h"
+
+namespace skillet::sim::vivante {
+
+class NnUnit {
+ public:
+  // `chip` is borrowed for the unit's life (the table of chips).
+  NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options) : chip_(chip), options_(options) {}
+
+  Result<void> run(uint64_t descriptor_address, const Memory& memory);
+
+ private:
+  using Instruction = ::skillet::vivante::hw::NnInstruction;
+
+  Result<std::shared_ptr<const Coefficients>> coefficients(const Instruction& d, const Memory& memory);
+  CoefficientShape coefficient_shape(const Instruction& d) const;
+
+  const ::skillet::vivante::hw::ChipRow& chip_;
+  Options options_;
+
+  // Decoded coefficient buffers by content: weights do not change between inferences.
+  using CacheKey = std::pair<uint64_t, uint64_t>;
+  std::map<CacheKey, std::shared_ptr<const Coefficients>> cache_;
+  uint64_t cached_bytes_ = 0;
+};
+
+}  // namespace skillet::sim::vivante

@@ -1,0 +1,22 @@
+// Consistency checks of an NN instruction: contradictions that would hang or corrupt a real chip, as faults.
+// Called by nn.cpp.
+// Must not know: memory, how a job is computed.
+#pragma once
+
+#include "base/result.h"
+#include "drivers/vivante/hw/vivante.h"
+#include "sim/vivante/nn_coefficients.h"
+#include "sim/vivante/nn_job.h"
+
+namespace skillet::sim::vivante {
+
+// Sizes, strides, tiles and requantization, before anything is read.
+Result<void> check_geometry(const ::skillet::vivante::hw::NnInstruction& d,
+                            const ::skillet::vivante::hw::ChipRow& chip);
+// Windows of on-chip memory, against each other and against the size of the decoded coefficients.
+Result<void> check_sram(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
+                        const Coefficients& coefficients);
+
+NnJob make_job(const ::skillet::vivante::hw::NnInstruction& d, TieRule rule);
+
+}  // namespace skillet::sim::vivante

@@ -1,0 +1,75 @@
+#include "sim/vivante/vivante.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "sim/vivante/front_end.h"
+#include "sim/vivante/nn.h"
+#include "sim/vivante/tp.h"
+
+namespace skillet::sim::vivante {
+namespace {
+
+namespace hw = ::skillet::vivante::hw;
+
+class Chip final : public Device {
+ public:
+  Chip(const hw::ChipRow& row, const Options& options) : nn_(row, options), tp_(row, options) {}
+
+  Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) override {
+    tp_.start_of_stream();
+    const Units units{.run_nn = [&](uint64_t address) { return nn_.run(address, memory); },
+                      .run_tp = [&](uint64_t address) { return tp_.run(address, memory); }};
+    SK_TRY(run_stream(stream, units));
+    return tp_.end_of_stream();
+  }
+
+ private:
+  NnUnit nn_;
+  TpUnit tp_;
+};
+
+// Why a chip of the family cannot be simulated; empty: it can.
+std::string_view missing(const hw::ChipRow& row) {
+  if (row.generation != 7) return "the V8 coefficient format is not modelled yet";
+  if (row.has(hw::kCoefficientEnhancement)) return "its coefficient format is not known";
+  return {};
+}
+
+std::string chip_names() {
+  std::string names;
+  for (const hw::ChipRow& row : hw::chips()) {
+    if (missing(row).empty()) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<Options> options_from_environment() {
+  Options options;
+  const char* const name = std::getenv("SKILLET_SIM_TIE_RULE");
+  if (name == nullptr || *name == '\0') return options;
+  const std::optional<TieRule> rule = tie_rule_from_name(name);
+  if (!rule)
+    return error(ErrorCode::invalid_argument,
+                 "SKILLET_SIM_TIE_RULE={}: must be half_up, half_even, half_away or half_down", name);
+  options.tie_rule = *rule;
+  return options;
+}
+
+Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& options) {
+  const hw::ChipRow* const row = hw::find_chip(chip);
+  if (row == nullptr)
+    return error(ErrorCode::invalid_argument, "no Vivante chip '{}': there are {}", chip, chip_names());
+  if (const std::string_view reason = missing(*row); !reason.empty())
+    return error(ErrorCode::unsupported, "chip {} ({}) cannot be simulated: {}", chip, row->title, reason);
+  return std::unique_ptr<Device>(std::make_unique<Chip>(*row, options));
+}
+
+Result<std::unique_ptr<Device>> create(std::string_view chip) {
+  SK_TRY_ASSIGN(const Options options, options_from_environment());
+  return create(chip, options);
+}
+
+}  // namespace skillet::sim::vivante

@@ -1,0 +1,41 @@
+// Simulator of the Vivante NPU family (V7: Amlogic A311D): command stream and descriptors in, bytes in memory out.
+// Called by sim::create() and the golden tests.
+// Must not know: drivers beyond drivers/vivante/hw, graphs, programs. Written from the hardware specification.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/result.h"
+#include "sim/sim.h"
+#include "sim/vivante/requant.h"
+
+namespace skillet::sim::vivante {
+
+// Order of the weights of two filter shapes that no descriptor field tells apart (specification 6.2.3).
+enum class WeightOrder : uint8_t {
+  patch,     // 3x2 patches, as for every other filter
+  row_wise,  // row after row within a plane
+  linear,    // kernel after kernel, each [z][y][x]
+};
+
+struct Options {
+  TieRule tie_rule = TieRule::half_up;
+  // Only for replaying jobs recorded from a driver that emits these orders.
+  WeightOrder order_5x5_ic1 = WeightOrder::patch;          // 5x5, one input channel, at most 64 px wide
+  WeightOrder order_fully_connected = WeightOrder::patch;  // filter as large as the image, one output pixel
+  bool reference_only = false;                             // plain loops only; for tests
+  // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
+  uint64_t max_macs_per_job = uint64_t{1} << 42;
+  uint64_t max_elements_per_job = uint64_t{1} << 30;
+};
+
+// Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) when that is set.
+Result<Options> options_from_environment();
+
+// The error lists the chips there are. The first form takes options_from_environment().
+Result<std::unique_ptr<Device>> create(std::string_view chip);
+Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& options);
+
+}  // namespace skillet::sim::vivante

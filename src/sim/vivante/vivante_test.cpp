@@ -1,0 +1,380 @@
+#include "sim/vivante/vivante.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "sim/vivante/front_end.h"
+#include "sim/vivante/test_support.h"
+
+namespace skillet::sim::vivante {
+namespace {
+
+using test::TestKernel;
+using test::TestMemory;
+using test::TestShape;
+namespace hw = ::skillet::vivante::hw;
+using Words = std::vector<uint32_t>;
+
+// ---- front end ----
+
+// Specification, appendix C: a TP job on four cores and an NN job.
+const Words kAppendixC = {
+    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00505001,  //
+    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00506001,  //
+    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00507001,  //
+    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00508000,  //
+    0x08010429, 0,                                                                                          //
+    0x08010E4F, 0,     0x08010E50, 0,    0x08010E4C, 0x10, 0x08010428, 0x00504000, 0x08010429, 0,
+    0x08010E03, 0xC23, 0x08010E03, 0xC23};
+
+Result<std::vector<std::string>> jobs_of(const Words& stream) {
+  std::vector<std::string> jobs;
+  const auto note = [&jobs](const char* unit) {
+    return [&jobs, unit](uint64_t address) -> Result<void> {
+      jobs.push_back(fmt::format("{} {:x}", unit, address));
+      return {};
+    };
+  };
+  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP")}));
+  return jobs;
+}
+
+TEST(FrontEnd, StreamOfTheSpecification) {
+  const auto jobs = jobs_of(kAppendixC);
+  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
+  EXPECT_EQ(*jobs, (std::vector<std::string>{"TP 505000", "TP 506000", "TP 507000", "TP 508000", "NN 504000"}));
+}
+
+TEST(FrontEnd, SkipsAndEnds) {
+  Words stream = {0, 0, 0x18000000, 0, 0x380000C8, 0, 0x48000000, 0x701, 0x0801028A, 0x11, 0x08010E13, 2};
+  EXPECT_TRUE(jobs_of(stream)->empty());
+  // Two values with one packet: TP at 0x10B8 is not next to anything that may be written, so use 0x393C and 0x3940.
+  EXPECT_TRUE(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000}).ok());
+  EXPECT_EQ(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000})->size(), 1u);
+  EXPECT_TRUE(jobs_of({0x10000000, 0, 0x08010428, 0x1000})->empty());
+}
+
+struct BadStream {
+  Words stream;
+  const char* fault;
+};
+TEST(FrontEnd, FaultsNameStateAndValue) {
+  for (const BadStream& bad : {
+           BadStream{{0x0801028B, 1}, "state 0x0a2c <- 0x00000001: unknown state"},
+           BadStream{{0, 0, 0x08010E53, 7}, "stream word 2: state tp_config (0x394c) <- 0x00000007"},
+           BadStream{{0x08010E4C, 0x110}, "nn_config.nn_core_count = 1"},
+           BadStream{{0x08010E4C, 0x80}, "nn_config: word 0 has bits 0x00000080"},
+           BadStream{{0x08010E54, 0x4}, "vip_flush_control: word 0"},
+           BadStream{{0x08010428, 0x00504002}, "nn_instruction_address (0x10a0) <- 0x00504002"},
+           BadStream{{0x0801042E, 0x00504020}, "descriptor is not 64-byte aligned"},
+           BadStream{{0x08040E4F, 0, 0}, "the stream ends after 2"},
+           BadStream{{0x08000E4F, 0}, "count 0"},
+           BadStream{{0x0C010E4F, 0}, "fixed-point"},
+           BadStream{{0x40000000, 0x1000}, "opcode 8"},
+           BadStream{{0x00000001, 0}, "opcode 0"},
+           BadStream{{0, 1}, "opcode 0"},
+       }) {
+    const auto jobs = jobs_of(bad.stream);
+    ASSERT_FALSE(jobs.ok()) << bad.fault;
+    EXPECT_NE(jobs.error().message.find(bad.fault), std::string::npos) << jobs.error().message;
+  }
+}
+
+// ---- the TP example of specification 5.9: transpose of 8x8x4 ----
+
+constexpr uint32_t kDescriptorAddress = 0x00600000;
+
+Words tp_example() {
+  return {0x00000004, 0x00080008, 0x00000004, 0x00000020, 0x00000000, 0x00070003, 0x20000018, 0x00000000,
+          0x00080001, 0x00080001, 0x00500000, 0x00000000, 0x80000002, 0x00501000, 0x00000001, 0x00000040,
+          0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,
+          0x0000000A, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x80000000, 0x00000080};
+}
+const Words kStartTp = {0x0801042E, kDescriptorAddress};
+const Words kStartNn = {0x08010428, kDescriptorAddress};
+
+Result<void> execute(const Words& stream, const TestMemory& memory, const Options& options = {}) {
+  SK_TRY_ASSIGN(const auto device, create("a311d", options));
+  return device->execute(stream, memory.get());
+}
+
+Result<Bytes> run_tp_example(const Words& descriptor, const Bytes& in, size_t out_bytes = 256) {
+  TestMemory memory;
+  memory.add(0x00500000, in, "input");
+  const auto out = memory.add(0x00501000, Bytes(out_bytes), "output");
+  memory.add_words(kDescriptorAddress, descriptor, "descriptor");
+  SK_TRY(execute(kStartTp, memory));
+  return Bytes(out.begin(), out.end());
+}
+
+TEST(TpUnit, ExampleOfTheSpecification) {
+  test::Random random(1);
+  const Bytes in = random.bytes(256);
+  const auto out = run_tp_example(tp_example(), in);
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  for (size_t i = 0; i < 256; ++i) ASSERT_EQ((*out)[i], in[i % 64 * 4 + i / 64]) << i;
+}
+
+void expect_fault(const Result<void>& result, std::string_view fault) {
+  ASSERT_FALSE(result.ok()) << fault;
+  EXPECT_NE(result.error().message.find(fault), std::string::npos) << result.error().message;
+}
+template <typename T>
+void expect_fault(const Result<T>& result, std::string_view fault) {
+  ASSERT_FALSE(result.ok()) << fault;
+  expect_fault(Result<void>(result.error()), fault);
+}
+
+struct BadWord {
+  size_t word;
+  uint32_t value;
+  const char* fault;
+};
+
+TEST(TpUnit, FaultsNameTheField) {
+  const Bytes in(256);
+  for (const BadWord& bad : {
+           BadWord{6, 0x20000038, "tp_instruction.square_enable = true"},
+           BadWord{6, 0x20000008, "tp_instruction.i2f_enable = false"},
+           BadWord{12, 0x80000082, "word 12 has bits 0x00000080"},
+           BadWord{6, 0x28000018, "tp_instruction.load_pwl_lut = 0"},
+           BadWord{11, 0x00500000, "tp_instruction.pwl_lut_address"},
+           BadWord{8, 0x00080000, "tp_instruction.in_tile_x_size = 0"},
+           BadWord{9, 0x00000001, "tp_instruction.in_tile_y_inc = 0"},
+           BadWord{4, 0x00000009, "tp_instruction.in_window_x_end = 3"},
+           BadWord{10, 0x00400000, "tp_instruction.in_base_address"},
+           BadWord{13, 0x00502000, "tp_instruction.out_base_address"},
+           BadWord{15, 0x00000100, "tp_instruction.out_base_address: an element goes to byte"},
+           BadWord{29, 0x80000001, "tp_instruction.in_border_const = 1"},
+           BadWord{12, 0xC0000002, "no_flush"},
+       }) {
+    Words descriptor = tp_example();
+    descriptor[bad.word] = bad.value;
+    expect_fault(run_tp_example(descriptor, in), bad.fault);
+  }
+  expect_fault(run_tp_example(tp_example(), Bytes(200)), "job 0 (TP descriptor 0x00600000)");
+  expect_fault(run_tp_example(tp_example(), in, 200), "tp_instruction.out_base_address");
+}
+
+TEST(TpUnit, WorksInPlace) {
+  // A descriptor whose input and output are the same bytes: a copy onto itself.
+  Words descriptor = tp_example();
+  descriptor[13] = 0x00500000;
+  descriptor[8] = descriptor[9] = 0x00010001;
+  descriptor[15] = 0;
+  descriptor[16] = 0x00010000;
+  test::Random random(1);
+  const Bytes in = random.bytes(256);
+  TestMemory memory;
+  const auto buffer = memory.add(0x00500000, in, "both");
+  memory.add_words(kDescriptorAddress, descriptor, "descriptor");
+  const auto done = execute(kStartTp, memory);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(Bytes(buffer.begin(), buffer.end()), in);
+}
+
+// ---- the NN example of specification 4.7: 8x8x4, 3x3, 8 output channels, SAME ----
+
+Words nn_example() {
+  return {0xA010010C, 0x00400200, 0xB800003F, 0x00400200, 0x10234008, 0x00014080, 0x00501000, 0x00503000,
+          0x00083004, 0x00000000, 0x00000000, 0x00000800, 0x00000C00, 0x00000000, 0x00000800, 0x02400200,
+          0x00080008, 0x06000008, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x0000107F, 0x00000000,
+          0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x03FFFFFF, 0x7F800000, 0xFF800000, 0x00000000};
+}
+
+struct NnExample {
+  Bytes in;
+  std::vector<TestKernel> kernels;
+  Bytes coefficients;
+
+  explicit NnExample(uint64_t seed, int zrl_bits = 2) {
+    test::Random random(seed);
+    in = random.bytes(8 * 8 * 4);
+    for (uint32_t oc = 0; oc < 8; ++oc) {
+      TestKernel& kernel = kernels.emplace_back();
+      kernel.weights = random.bytes(36);
+      for (uint8_t& weight : kernel.weights) weight = random.chance(40) ? 0x7f : weight;
+      kernel.bias = static_cast<int32_t>(random.in(-2000, 2000));
+      kernel.offset = oc * 64;
+    }
+    coefficients = test::write_coefficients(
+        {.width = 3, .height = 3, .planes = 4, .kernels_per_core = 1, .zero_point = 0x7f, .zrl_bits = zrl_bits},
+        kernels, 1);
+  }
+
+  Result<Bytes> run(const Words& descriptor, const Options& options = {}, size_t out_bytes = 512) const {
+    TestMemory memory;
+    memory.add(0x00501000, in, "input");
+    memory.add(0x00502000, coefficients, "coefficients");
+    const auto out = memory.add(0x00503000, Bytes(out_bytes), "output");
+    memory.add_words(kDescriptorAddress, descriptor, "descriptor");
+    SK_TRY(execute(kStartNn, memory, options));
+    return Bytes(out.begin(), out.end());
+  }
+
+  // Straight from the definition: zero point 0x80 outside, scale (2^15 + 0x312) / 2^23, output zero point 0x10.
+  uint8_t expected(int oc, int y, int x) const {
+    int64_t sum = kernels[static_cast<size_t>(oc)].bias;
+    for (int i = 0; i < 36; ++i) {
+      const int iy = y - 1 + i % 9 / 3, ix = x - 1 + i % 3;
+      const bool inside = iy >= 0 && ix >= 0 && iy < 8 && ix < 8;
+      const int pixel = inside ? in[static_cast<size_t>(i / 9 * 64 + iy * 8 + ix)] : 0x80;
+      sum += pixel * (kernels[static_cast<size_t>(oc)].weights[static_cast<size_t>(i)] - 0x7f);
+    }
+    const double real = static_cast<double>(sum) * (32768 + 0x312) / 8388608.0;
+    return static_cast<uint8_t>(std::clamp(std::floor(real + 0.5) + 0x10, 0.0, 255.0));
+  }
+};
+
+TEST(NnUnit, ExampleOfTheSpecification) {
+  for (const bool reference_only : {false, true}) {
+    for (const int zrl_bits : {0, 2, 5}) {
+      const NnExample example(5, zrl_bits);
+      const auto out = example.run(nn_example(), {.reference_only = reference_only});
+      ASSERT_TRUE(out.ok()) << out.error().message;
+      int inner = 0;
+      for (int i = 0; i < 512; ++i) {
+        const uint8_t expected = example.expected(i / 64, i % 64 / 8, i % 8);
+        ASSERT_EQ((*out)[static_cast<size_t>(i)], expected) << i;
+        inner += expected != 0 && expected != 255;
+      }
+      EXPECT_GT(inner, 100);
+    }
+  }
+}
+
+TEST(NnUnit, FaultsNameTheField) {
+  const NnExample example(5);
+  for (const BadWord& bad : {
+           BadWord{0, 0xE010010C, "nn_instruction.prelu = true"},
+           BadWord{0, 0xA010010E, "nn_instruction.no_z_offset = true"},
+           BadWord{0, 0xA810010C, "nn_instruction.pooling = 1"},
+           BadWord{0, 0x8010010C, "nn_instruction.pooling_xy_size = 0"},
+           BadWord{0, 0xA000010C, "nn_instruction.kernels_per_core = 0"},
+           BadWord{1, 0x00400000, "nn_instruction.in_x_size = 0"},
+           BadWord{1, 0x00400201, "nn_instruction.kernel_data_type = 1"},
+           BadWord{2, 0xB800007F, "word 2 has bits 0x00000040"},
+           BadWord{3, 0x00400208, "nn_instruction.no_flush = true"},
+           BadWord{4, 0x10238008, "nn_instruction.rounding_mode = 2"},
+           BadWord{4, 0x10034008, "nn_instruction.out_tile_x_size = 0"},
+           BadWord{4, 0x11074008, "nn_instruction.out_tile_x_size = 65"},
+           BadWord{4, 0x10234009, "no kernel writes output plane 8"},
+           BadWord{4, 0xFE234008, "nn_instruction.out_tile_y_size = 127"},
+           BadWord{0, 0xA640010C, "nn_instruction.kernels_per_core = 100: with tiles of 8 rows"},
+           BadWord{5, 0x00024080, "nn_instruction.kernel_address"},
+           BadWord{6, 0x00501001, "nn_instruction.in_address"},
+           BadWord{7, 0x00503001, "nn_instruction.out_address, plane 7"},
+           BadWord{12, 0x00000900, "nn_instruction.kernel_cache_end = 2304"},
+           BadWord{12, 0x00000700, "kernel_cache_start, _end"},
+           BadWord{12, 0x00080001, "not a range of the 524288 bytes"},
+           BadWord{15, 0x02400200 | 1, "nn_instruction.in_border_mode = 1"},
+           BadWord{16, 0x00080007, "nn_instruction.in_x_stride = 7"},
+           BadWord{17, 0x06000007, "nn_instruction.out_x_stride = 7"},
+           BadWord{18, 0x04000000, "nn_instruction.per_channel_post_mul"},
+           BadWord{19, 0x00000000, "nn_instruction.out_circular_buf_end"},
+           BadWord{22, 0x0006107F, "nn_instruction.depthwise = true"},
+           BadWord{22, 0x0004107F, "nn_instruction.post_multiplier"},
+           BadWord{31, 1, "word 31 has bits 0x00000001"},
+       }) {
+    Words descriptor = nn_example();
+    descriptor[bad.word] = bad.value;
+    expect_fault(example.run(descriptor), bad.fault);
+  }
+  expect_fault(example.run(nn_example(), {}, 511), "job 0 (NN descriptor 0x00600000)");
+  expect_fault(example.run(nn_example(), {.max_macs_per_job = 1000}), "the simulator's limit is 1000");
+}
+
+TEST(NnUnit, TruncatedCoefficientsAndOverlappingWindows) {
+  NnExample example(5);
+  store_le(example.coefficients.data() + 4, uint32_t{128});
+  expect_fault(example.run(nn_example()), "nn_instruction.kernel_address");
+  example = NnExample(5);
+  Words descriptor = nn_example();
+  descriptor[0] = (descriptor[0] & ~0x000FFFC0U) | 40U << 6;  // 40 input channels: more weights than the stream has
+  expect_fault(example.run(descriptor), "truncated coefficient stream");
+  descriptor = nn_example();
+  descriptor[8] |= 1;  // image kept too, from 0 to 0x900
+  descriptor[14] = 0x900;
+  expect_fault(example.run(descriptor), "overlaps the kernels'");
+  descriptor = nn_example();
+  descriptor[7] = 0x00501000;
+  example.in.resize(512);
+  expect_fault(example.run(descriptor), "an output plane overlaps the input image");
+}
+
+TEST(NnUnit, UnmappedDescriptor) {
+  TestMemory memory;
+  memory.add(0x00501000, Bytes(64), "input");
+  expect_fault(execute(kStartNn, memory), "job 0 (NN descriptor 0x00600000): nn_instruction: 128 bytes at 0x600000");
+}
+
+// Kernels that only fill up the cores are dropped: 8 streams, but out_z_size 5.
+TEST(NnUnit, DropsPlanesBeyondTheOutput) {
+  const NnExample example(6);
+  Words descriptor = nn_example();
+  descriptor[4] = (descriptor[4] & ~0x3FFFU) | 5;
+  const auto out = example.run(descriptor);
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  for (size_t i = 0; i < 512; ++i) {
+    const int index = static_cast<int>(i);
+    ASSERT_EQ((*out)[i], i < 320 ? example.expected(index / 64, index % 64 / 8, index % 8) : 0) << i;
+  }
+}
+
+// First-pixel pooling keeps every second pixel of every second row.
+TEST(NnUnit, FirstPixelPooling) {
+  const NnExample example(7);
+  Words descriptor = nn_example();
+  descriptor[0] = (descriptor[0] & ~(7U << 27)) | 3U << 27;
+  descriptor[8] = (descriptor[8] & 0xFFFF) | 8U << 16;
+  descriptor[17] = (descriptor[17] & ~0xFFFFU) | 8;
+  const auto out = example.run(descriptor);
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  for (int i = 0; i < 512; ++i) {
+    const int y = i % 64 / 8, x = i % 8;
+    const uint8_t expected = y < 4 && x < 4 ? example.expected(i / 64, 2 * y, 2 * x) : 0;
+    ASSERT_EQ((*out)[static_cast<size_t>(i)], expected) << i;
+  }
+}
+
+// ---- the device ----
+
+TEST(Vivante, ChipsByName) {
+  EXPECT_TRUE(create("a311d", {}).ok());
+  expect_fault(create("imx8mp", {}), "V8 coefficient format");
+  expect_fault(create("s905d3", {}), "coefficient format is not known");
+  const auto unknown = create("a311x", {});
+  expect_fault(unknown, "there are a311d");
+  EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(sim::create("a311d").ok());
+}
+
+TEST(Vivante, TieRuleFromTheEnvironment) {
+  ASSERT_EQ(setenv("SKILLET_SIM_TIE_RULE", "half_even", 1), 0);
+  EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_even);
+  ASSERT_EQ(setenv("SKILLET_SIM_TIE_RULE", "upwards", 1), 0);
+  expect_fault(options_from_environment(), "SKILLET_SIM_TIE_RULE=upwards");
+  ASSERT_EQ(unsetenv("SKILLET_SIM_TIE_RULE"), 0);
+  EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_up);
+}
+
+// The same device runs one job after the other, also with decoded coefficients from before.
+TEST(Vivante, CachedCoefficientsFollowTheContents) {
+  const auto device = create("a311d", {});
+  ASSERT_TRUE(device.ok());
+  for (const uint64_t seed : {1, 2, 1}) {
+    const NnExample example(seed);
+    TestMemory memory;
+    memory.add(0x00501000, example.in, "input");
+    memory.add(0x00502000, example.coefficients, "coefficients");
+    const auto out = memory.add(0x00503000, Bytes(512), "output");
+    memory.add_words(kDescriptorAddress, nn_example(), "descriptor");
+    ASSERT_TRUE((*device)->execute(kStartNn, memory.get()).ok());
+    for (int i = 0; i < 512; ++i) ASSERT_EQ(out[static_cast<size_t>(i)], example.expected(i / 64, i % 64 / 8, i % 8));
+  }
+}
+
+}  // namespace
+}  // namespace skillet::sim::vivante
