@@ -1,0 +1,210 @@
+#include "frontend/tflite/import.h"
+
+#include <flatbuffers/idl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace skillet::tflite {
+namespace {
+
+// A model as JSON of schema.fbs; the cases below change one place of it.
+constexpr std::string_view kModel = R"({
+  version: 3,
+  operator_codes: [
+    {deprecated_builtin_code: 3, version: 2},
+    {deprecated_builtin_code: 127, builtin_code: 150},
+    {deprecated_builtin_code: 32, custom_code: "MyOp"}],
+  buffers: [{}, {data: [9, 8]}, {data: [1, 0, 0, 0, 2, 0, 0, 0]}, {data: []}],
+  subgraphs: [{
+    tensors: [
+      {name: "in", type: 3, shape: [1, 4, 4, 1], shape_signature: [-1, 4, 4, 1],
+       quantization: {scale: [0.5], zero_point: [128]}},
+      {name: "filter", type: 3, shape: [2, 1, 1, 1], buffer: 1, quantization: {scale: [0.25], zero_point: [7]}},
+      {name: "bias", type: 2, shape: [2], buffer: 2, quantization: {scale: [0.125], quantized_dimension: 3}},
+      {name: "conv", type: 3, shape: [1, 9, 9, 2], buffer: 3, quantization: {min: [0], scale: [1], zero_point: [0]}},
+      {name: "gelu", type: 0, shape: [1, 2, 2, 2], quantization: {min: [0], max: [1], scale: [1], zero_point: [300]}},
+      {name: "state", type: 9, shape: [3], is_variable: true},
+      {name: "out", type: 4, shape: []}],
+    inputs: [0], outputs: [6],
+    operators: [
+      {opcode_index: 0, inputs: [0, 1, 2], outputs: [3], builtin_options_type: "Conv2DOptions",
+       builtin_options: {padding: 1, stride_w: 2, stride_h: 3, fused_activation_function: 3}},
+      {opcode_index: 1, inputs: [3], outputs: [4]},
+      {opcode_index: 2, inputs: [4, -1, 5], outputs: [6]}]
+  }, {}]
+})";
+
+Bytes to_file(const std::string& json) {
+  static const std::string schema_path = SKILLET_SOURCE_DIR "/src/frontend/tflite/schema.fbs";
+  std::string schema;
+  EXPECT_TRUE(flatbuffers::LoadFile(schema_path.c_str(), false, &schema));
+  flatbuffers::IDLOptions options;
+  options.strict_json = false;
+  flatbuffers::Parser parser(options);
+  EXPECT_TRUE(parser.Parse(schema.c_str())) << parser.error_;
+  EXPECT_TRUE(parser.Parse(json.c_str())) << parser.error_;
+  const uint8_t* data = parser.builder_.GetBufferPointer();
+  return Bytes(data, data + parser.builder_.GetSize());
+}
+
+std::string replaced(std::string_view from, std::string_view to) {
+  std::string text(kModel);
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(Import, ReadsEverything) {
+  const auto graph = import(to_file(std::string(kModel)), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(ir::print(*graph), R"(graph "m"
+tensor 0 "in" uint8 1x4x4x1 scale=0.5 zero=128
+tensor 1 "filter" uint8 2x1x1x1 scale=0.25 zero=7 const=[9 8]
+tensor 2 "bias" int32 2 scale=0.125 zero=0 const=[1 2]
+tensor 3 "conv" uint8 1x2x2x2 scale=1 zero=0
+tensor 4 "gelu" float32 1x2x2x2
+tensor 5 "state" int8 3 variable
+tensor 6 "out" int64 scalar
+inputs 0
+outputs 6
+op 0 CONV_2D in=[0 1 2] out=[3] padding=valid stride_h=3 stride_w=2 activation=relu6
+op 1 "GELU" in=[3] out=[4]
+op 2 "MyOp" in=[4 - 5] out=[6]
+)");
+}
+
+TEST(Import, KeepsTheFileAlive) {
+  ir::Tensor filter;
+  {
+    Bytes file = to_file(std::string(kModel));
+    auto graph = import(file, "m");
+    ASSERT_TRUE(graph.ok());
+    filter = graph->tensors[1];
+    std::fill(file.begin(), file.end(), uint8_t{0});
+  }
+  EXPECT_EQ(filter.values<uint8_t>(), (std::vector<uint8_t>{9, 8}));
+}
+
+struct Case {
+  std::string_view find, replace, message;
+};
+
+TEST(Import, RefusesWithTheReason) {
+  for (const Case& c : {
+           Case{"version: 3", "version: 4", "model 'm': schema version 4, not 3"},
+           {"type: 9", "type: 19", "tensor 5: 'state': element type 19 is not known"},
+           {"type: 9", "type: -1", "element type -1"},
+           {"shape: [1, 4, 4, 1], shape_s", "shape: [1, -4, 4, 1], shape_s", "tensor 0: 'in': shape 1x-4x4x1"},
+           {"shape: [1, 4, 4, 1], shape_s", "shape: [65536, 65536, 65536, 65536], shape_s", "more than 2147483647"},
+           {"buffer: 1", "buffer: 4", "tensor 1: 'filter': buffer 4 is outside the 4 buffers"},
+           {"{data: [9, 8]}", "{data: [9]}", "tensor 1 'filter' uint8 2x1x1x1: 1 bytes of contents, its shape needs 2"},
+           {"{data: [9, 8]}", "{offset: 64, size: 99999}", "buffer 1 at 64 with 99999 bytes is outside the file"},
+           {"{data: [9, 8]}", "{offset: 18446744073709551615, size: 2}", "is outside the file"},
+           {"{data: [9, 8]}", "{offset: 2, size: 18446744073709551615}", "is outside the file"},
+           {"is_variable: true", "external_buffer: 1", "its contents lie in another file"},
+           {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [1, 2]", "1 scales but 2 zero points"},
+           {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [4294967296]", "zero point 4294967296"},
+           {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [256]", "outside 0..255"},
+           {"scale: [0.5], zero_point: [128]", "scale: [1, 2], quantized_dimension: 4", "dimension 4, which"},
+           {"scale: [0.5], zero_point: [128]", "scale: [1, 2], quantized_dimension: 1", "2 scales for 4 channels"},
+           {"scale: [0.5], zero_point: [128]", "scale: [1], details_type: 2", "quantization of kind 2"},
+           {"inputs: [0, 1, 2]", "inputs: [0, 7, 2]", "op 0 CONV_2D -> 'conv': tensor index 7 is outside"},
+           {"inputs: [0, 1, 2]", "inputs: [0, 1, -2]", "tensor index -2"},
+           {"inputs: [0], outputs", "inputs: [70], outputs", "graph input: tensor index 70"},
+           {"opcode_index: 2", "opcode_index: 3", "op 2: operation code 3 is outside the 3 codes"},
+           {"deprecated_builtin_code: 3,", "deprecated_builtin_code: -3, builtin_code: -5,", "builtin operation -3"},
+           {"padding: 1", "padding: 2", "op 0: CONV_2D: unknown padding 2"},
+           {"fused_activation_function: 3", "fused_activation_function: 6", "unknown activation function 6"},
+           {"stride_w: 2, ", "", "op 0 CONV_2D -> 'conv': stride 3x0 is outside"},
+           {"\"Conv2DOptions\"", "\"Pool2DOptions\"", "op 0: CONV_2D: options of type 5, expected 1"},
+           {"shape: [2, 1, 1, 1]", "sparsity: {}, shape: [2, 1, 1, 1]",
+            "CONV_2D: tensor 1 'filter' uint8 2x1x1x1 is sparse"},
+       }) {
+    SCOPED_TRACE(c.replace);
+    const auto graph = import(to_file(replaced(c.find, c.replace)), "m");
+    ASSERT_FALSE(graph.ok());
+    EXPECT_NE(graph.error().message.find(c.message), std::string::npos) << graph.error().message;
+  }
+}
+
+TEST(Import, AcceptsOddButHarmlessQuantization) {
+  for (const auto& [find, replace] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
+           {"{scale: [0.125], quantized_dimension: 3}", "{scale: [1, 2], zero_point: [0], quantized_dimension: 3}"},
+           {"{scale: [0.125], quantized_dimension: 3}", "{scale: [0], zero_point: [0]}"},
+           {"{scale: [0.125], quantized_dimension: 3}", "{}"},
+           {"{scale: [0.125], quantized_dimension: 3}", "{min: [-1], max: [1]}"},
+           {"max: [1], scale: [1], zero_point: [300]", "max: [1]"},
+       }) {
+    const auto graph = import(to_file(replaced(find, replace)), "m");
+    EXPECT_TRUE(graph.ok()) << replace << ": " << graph.error().message;
+  }
+}
+
+TEST(Import, MissingOptionsMeanTheSchemasDefaults) {
+  const std::string_view options =
+      "builtin_options_type: \"Conv2DOptions\",\n"
+      "       builtin_options: {padding: 1, stride_w: 2, stride_h: 3, fused_activation_function: 3}";
+  const auto graph = import(to_file(replaced(options, "")), "m");
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().message.find("stride 0x0"), std::string::npos) << graph.error().message;
+}
+
+TEST(Import, ReadsBuffersBehindTheFlatBuffer) {
+  Bytes file = to_file(replaced("{data: [9, 8]}", "{offset: 4096, size: 2}"));
+  file.resize(4096);
+  file.insert(file.end(), {5, 6});
+  const auto graph = import(file, "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->tensors[1].values<uint8_t>(), (std::vector<uint8_t>{5, 6}));
+}
+
+TEST(Import, EmptyIndexListsAreConstant) {
+  const auto file = to_file(R"({version: 3, operator_codes: [{deprecated_builtin_code: 22}], buffers: [{}],
+    subgraphs: [{tensors: [{type: 0, shape: [1, 1]}, {type: 2, shape: [0]}, {type: 0, shape: []}],
+      inputs: [0], outputs: [2], operators: [{inputs: [0, 1], outputs: [2]}]}]})");
+  const auto graph = import(file, "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_TRUE(graph->tensors[1].is_constant());
+}
+
+TEST(Import, FilesThatAreNoModels) {
+  EXPECT_NE(import({}, "m").error().message.find("not a TensorFlow Lite model"), std::string::npos);
+  EXPECT_NE(import(Bytes(100, 'x'), "m").error().message.find("not a TensorFlow Lite model"), std::string::npos);
+  EXPECT_NE(import_file("/no/such/file.tflite").error().message.find("/no/such/file.tflite"), std::string::npos);
+  EXPECT_NE(import(to_file("{version: 3}"), "m").error().message.find("no subgraph"), std::string::npos);
+}
+
+TEST(Import, BuiltinNames) {
+  EXPECT_EQ(builtin_name(0), "ADD");
+  EXPECT_EQ(builtin_name(118), "IF");
+  EXPECT_EQ(builtin_name(209), "STABLEHLO_CASE");
+  EXPECT_EQ(builtin_name(210), "");
+  EXPECT_EQ(builtin_name(-1), "");
+}
+
+// op.def repeats the names and codes of the ops it has.
+TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
+#define OP(kind, name, code, attrs, doc) EXPECT_EQ(builtin_name(code), name);
+#include "ir/op.def"
+#undef OP
+}
+
+// A folder of models beside the repository, where there is one.
+TEST(Import, AllSharedModels) {
+  const std::filesystem::path shared = SKILLET_SOURCE_DIR "/../shared";
+  if (!std::filesystem::exists(shared)) GTEST_SKIP() << "../shared is absent: only the models in tests/ are checked";
+  int models = 0;
+  for (const char* folder : {"models", "golden/models"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(shared / folder)) {
+      if (entry.path().extension() != ".tflite") continue;
+      const auto graph = import_file(entry.path().string());
+      EXPECT_TRUE(graph.ok()) << graph.error().message;
+      ++models;
+    }
+  }
+  EXPECT_GT(models, 0);
+}
+
+}  // namespace
+}  // namespace skillet::tflite
