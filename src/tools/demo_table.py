@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""The last table of ./x demo, from `skillet run --json` on stdin. A picture's name starts with the digit that it shows."""
+import json
+import sys
+
+report = json.load(sys.stdin)
+right, worst = 0, 0
+print("  picture     expected  recognised  score   NPU against CPU")
+for run in report["runs"]:
+    output = run["outputs"][0]
+    best, difference = output["top"][0], output["max_difference"]
+    expected = run["input"][0]
+    ok = best["label"] == expected
+    right += ok
+    worst = max(worst, difference)
+    print(f"  {run['input']:<10}  {expected:<8}  {best['label']:<10}  {best['score']:.4f}  "
+          f"{'identical' if difference == 0 else f'differs by {difference:g}'}{'' if ok else '   WRONG'}")
+
+npu_parts = [part for part in report["parts"] if part["where"] == "npu"]
+compile_ms = sum(part["compile_ms"] for part in npu_parts)
+run_ms = sorted(ms for run in report["runs"] for ms in run["run_ms"])[len(report["runs"]) // 2]
+print(f"\n{right} of {len(report['runs'])} digits recognised on {report['device']}, NPU against CPU: "
+      f"{'identical, bit for bit' if worst == 0 else f'differs by at most {worst:g}'}")
+print(f"{report['npu_ops']} of {report['npu_ops'] + report['cpu_ops']} operations ran on the NPU ({report['jobs']} jobs); "
+      f"compiled in {compile_ms:.1f} ms; one picture simulated in {run_ms:.1f} ms")
+sys.exit(0 if right == len(report["runs"]) and npu_parts else 1)
