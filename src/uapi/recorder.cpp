@@ -7,6 +7,8 @@
 namespace skillet::uapi {
 namespace {
 
+constexpr std::string_view kSimulatedPrefix = "sim:";  // "sim:a311d"
+
 class Recorder : public Device {
  public:
   Recorder(std::unique_ptr<Device> inner, capture::Capture& capture) : inner_(std::move(inner)), capture_(capture) {
@@ -51,6 +53,7 @@ Result<capture::BufferSnapshot> Recorder::snapshot(Handle handle, uint64_t size_
 // The submission is recorded before it runs, so that a job which hangs or faults is in the capture.
 Result<Fence> Recorder::submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) {
   capture::Submission submission;
+  if (info().node.starts_with(kSimulatedPrefix)) submission.chip = info().node.substr(kSimulatedPrefix.size());
   submission.stream.assign(stream.begin(), stream.end());
   std::map<Handle, SubmitBuffer> uses;
   for (const SubmitBuffer& use : buffers) uses[use.handle] = use;

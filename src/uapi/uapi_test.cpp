@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "uapi/address_space.h"
 #include "uapi/simulated.h"
@@ -118,6 +118,7 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
                                             .content = capture::Content::bytes,
                                             .bytes = {0, 1}};
   const auto& first = capture.submissions[0];
+  EXPECT_EQ(first.chip, "inc");
   EXPECT_EQ(first.stream, std::vector<uint32_t>(std::begin(stream), std::end(stream)));
   EXPECT_EQ(first.buffers[0], expected_in);
   EXPECT_EQ(first.buffers[1].content, capture::Content::zero);

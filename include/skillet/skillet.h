@@ -1,0 +1,120 @@
+/* Skillet: runs quantized TensorFlow Lite models on NPUs, through mainline Linux drivers or simulated chips.
+ *
+ * The only public interface. Plain C; nothing is thrown, nothing aborts on bad models or devices.
+ * Objects are used by one thread at a time; different objects of different devices may be used at the same time.
+ *
+ *   skillet_device* device;
+ *   skillet_model* model;
+ *   if (skillet_open("sim:a311d", &device) || skillet_load_file(device, "net.tflite", NULL, &model)) ...
+ *     fputs(skillet_last_error(), stderr);
+ *   skillet_set_input(model, 0, pixels, pixels_bytes);
+ *   skillet_run(model);
+ *   skillet_get_output(model, 0, scores, scores_bytes);
+ *   skillet_close_model(model);
+ *   skillet_close(device);
+ */
+#ifndef SKILLET_SKILLET_H
+#define SKILLET_SKILLET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SKILLET_API __attribute__((visibility("default")))
+#else
+#define SKILLET_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0 is success. After any other value skillet_last_error() tells more. */
+typedef enum skillet_status {
+  SKILLET_OK = 0,
+  SKILLET_INVALID_ARGUMENT = 1, /* a null pointer, an unknown device, an index or size that does not fit */
+  SKILLET_MALFORMED = 2,        /* the model file is damaged */
+  SKILLET_UNSUPPORTED = 3,      /* valid, but neither the chip nor the CPU kernels can do it */
+  SKILLET_OUT_OF_RANGE = 4,     /* a value does not fit a field or a buffer */
+  SKILLET_IO = 5,               /* the operating system refused */
+  SKILLET_DEVICE = 6,           /* the device reported a fault */
+  SKILLET_TIMEOUT = 7,          /* the device did not finish in time */
+  SKILLET_INTERNAL = 8          /* a bug of Skillet, or no memory */
+} skillet_status;
+
+/* Element types; the values are stable. */
+typedef enum skillet_type {
+  SKILLET_FLOAT32 = 0,
+  SKILLET_FLOAT16 = 1,
+  SKILLET_INT8 = 2,
+  SKILLET_UINT8 = 3,
+  SKILLET_INT16 = 4,
+  SKILLET_INT32 = 5,
+  SKILLET_INT64 = 6,
+  SKILLET_BOOL = 7,
+  SKILLET_OTHER_TYPE = 8
+} skillet_type;
+
+#define SKILLET_MAX_RANK 8
+
+typedef struct skillet_tensor_info {
+  const char* name; /* valid as long as the model */
+  skillet_type type;
+  int32_t rank;                   /* 0: a scalar */
+  int32_t dims[SKILLET_MAX_RANK]; /* outermost first; images are N, height, width, channels */
+  size_t bytes;                   /* what skillet_set_input and skillet_get_output move */
+  float scale;                    /* real = scale * (stored - zero_point); 0: not quantized */
+  int32_t zero_point;
+} skillet_tensor_info;
+
+typedef struct skillet_options {
+  size_t struct_bytes; /* sizeof(skillet_options): lets the struct grow */
+  int32_t tuned;       /* 0: only jobs as a driver known to work on silicon makes them; 1: our own choices */
+  int32_t no_fallback; /* 1: an error instead of running an NPU part on the CPU when the NPU fails */
+  uint32_t timeout_ms; /* of one run on the device; 0: 10 s */
+} skillet_options;
+
+typedef struct skillet_device skillet_device;
+typedef struct skillet_model skillet_model;
+
+/* Opens "auto", "cpu" or a simulated chip such as "sim:a311d". */
+SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out);
+/* Models of the device may be closed later; they keep what they need. NULL is fine. */
+SKILLET_API void skillet_close(skillet_device* device);
+
+/* Reads and compiles a .tflite model. `options` may be NULL. The bytes of skillet_load_memory are copied. */
+SKILLET_API skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
+                                             skillet_model** out);
+SKILLET_API skillet_status skillet_load_memory(skillet_device* device, const void* data, size_t bytes,
+                                               const skillet_options* options, skillet_model** out);
+/* NULL is fine. */
+SKILLET_API void skillet_close_model(skillet_model* model);
+
+/* Numbers of inputs and outputs; 0 for NULL. */
+SKILLET_API size_t skillet_input_count(const skillet_model* model);
+SKILLET_API size_t skillet_output_count(const skillet_model* model);
+/* Error: no such index, or a rank above SKILLET_MAX_RANK. */
+SKILLET_API skillet_status skillet_input_info(const skillet_model* model, size_t index, skillet_tensor_info* out);
+SKILLET_API skillet_status skillet_output_info(const skillet_model* model, size_t index, skillet_tensor_info* out);
+
+/* Copies `bytes` bytes, which must be the input's size, in the model's own type and NHWC order. Inputs keep their value
+ * from run to run, and are zero before the first set. */
+SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes);
+/* Runs the model once, to its end. */
+SKILLET_API skillet_status skillet_run(skillet_model* model);
+/* Copies output `index` of the last run; `bytes` must be the output's size. */
+SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes);
+
+/* Which operations run where, and why not on the NPU: text for people, valid until the next call for this model. */
+SKILLET_API const char* skillet_explain(skillet_model* model);
+
+/* What went wrong in the last call of this thread that did not return SKILLET_OK; "" before the first. */
+SKILLET_API const char* skillet_last_error(void);
+/* "0.1.0" */
+SKILLET_API const char* skillet_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,219 @@
+// include/skillet/skillet.h on top of Session. Nothing is thrown across: bad_alloc and its kind become INTERNAL.
+#include <algorithm>
+#include <exception>
+
+#include "frontend/tflite/import.h"
+#include "runtime/session.h"
+#include "skillet/skillet.h"
+
+struct skillet_device {
+  skillet::runtime::Target target;
+};
+
+struct skillet_model {
+  std::unique_ptr<skillet::runtime::Session> session;
+  std::string explanation;
+  bool has_run = false;
+};
+
+namespace {
+
+using skillet::Error;
+using skillet::ErrorCode;
+using skillet::Result;
+
+thread_local std::string last_error;
+
+skillet_status status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return SKILLET_INVALID_ARGUMENT;
+    case ErrorCode::malformed: return SKILLET_MALFORMED;
+    case ErrorCode::unsupported: return SKILLET_UNSUPPORTED;
+    case ErrorCode::out_of_range: return SKILLET_OUT_OF_RANGE;
+    case ErrorCode::io: return SKILLET_IO;
+    case ErrorCode::device: return SKILLET_DEVICE;
+    case ErrorCode::timeout: return SKILLET_TIMEOUT;
+    case ErrorCode::internal: break;
+  }
+  return SKILLET_INTERNAL;
+}
+
+// Runs `body`, which returns Result<void>, and keeps the message of its error.
+template <typename Body>
+skillet_status guard(Body body) noexcept {
+  try {
+    const Result<void> result = body();
+    if (result.ok()) return SKILLET_OK;
+    last_error = result.error().message;
+    return status_of(result.error().code);
+  } catch (const std::exception& e) {
+    try {
+      last_error = e.what();
+    } catch (const std::exception&) {
+      last_error.clear();
+    }
+    return SKILLET_INTERNAL;
+  }
+}
+
+Error null_argument(const char* name) { return skillet::error(ErrorCode::invalid_argument, "{} is null", name); }
+
+skillet_type type_of(skillet::ir::DType dtype) {
+  using skillet::ir::DType;
+  switch (dtype) {
+    case DType::float32: return SKILLET_FLOAT32;
+    case DType::float16: return SKILLET_FLOAT16;
+    case DType::int8: return SKILLET_INT8;
+    case DType::uint8: return SKILLET_UINT8;
+    case DType::int16: return SKILLET_INT16;
+    case DType::int32: return SKILLET_INT32;
+    case DType::int64: return SKILLET_INT64;
+    case DType::boolean: return SKILLET_BOOL;
+    default: return SKILLET_OTHER_TYPE;
+  }
+}
+
+Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
+  skillet::runtime::SessionOptions result;
+  if (options == nullptr) return result;
+  if (options->struct_bytes != sizeof *options)
+    return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
+                          sizeof *options);
+  if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
+  result.allow_fallback = options->no_fallback == 0;
+  if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);
+  return result;
+}
+
+Result<void> load(const skillet_device& device, Result<skillet::ir::Graph> graph, const skillet_options* options,
+                  skillet_model** out) {
+  SK_TRY_ASSIGN(const auto session_opts, session_options(options));
+  if (!graph.ok()) return std::move(graph).error();
+  auto model = std::make_unique<skillet_model>();
+  SK_TRY_ASSIGN(model->session,
+                skillet::runtime::Session::create(std::move(graph).value(), device.target, session_opts));
+  *out = model.release();
+  return {};
+}
+
+Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::ir::TensorId>* ids, size_t index,
+                         skillet_tensor_info* out) {
+  if (model == nullptr) return null_argument("model");
+  if (out == nullptr) return null_argument("out");
+  if (index >= ids->size())
+    return skillet::error(ErrorCode::invalid_argument, "no tensor {}; there are {}", index, ids->size());
+  const skillet::ir::Tensor& tensor = model->session->graph().tensor((*ids)[index]);
+  if (tensor.shape.rank() > SKILLET_MAX_RANK)
+    return skillet::error(ErrorCode::unsupported, "'{}' has {} dimensions", tensor.name, tensor.shape.rank());
+  *out = {};
+  out->name = tensor.name.c_str();
+  out->type = type_of(tensor.dtype);
+  out->rank = tensor.shape.rank();
+  std::ranges::copy(tensor.shape.dims, out->dims);
+  out->bytes = static_cast<size_t>(tensor.bytes());
+  out->scale = tensor.quant.scale();
+  out->zero_point = tensor.quant.zero_point();
+  return {};
+}
+
+Result<void> get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
+  if (model == nullptr) return null_argument("model");
+  if (data == nullptr && bytes != 0) return null_argument("data");
+  if (!model->has_run) return skillet::error(ErrorCode::invalid_argument, "the model has not run yet");
+  if (index >= model->session->graph().outputs.size())
+    return skillet::error(ErrorCode::invalid_argument, "no output {}", index);
+  const std::span<const uint8_t> output = model->session->output(index);
+  if (bytes != output.size())
+    return skillet::error(ErrorCode::invalid_argument, "output {} has {} bytes, not {}", index, output.size(), bytes);
+  if (bytes != 0) std::memcpy(data, output.data(), bytes);
+  return {};
+}
+
+}  // namespace
+
+skillet_status skillet_open(const char* device, skillet_device** out) {
+  return guard([&]() -> Result<void> {
+    if (device == nullptr) return null_argument("device");
+    if (out == nullptr) return null_argument("out");
+    *out = nullptr;
+    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(device));
+    *out = new skillet_device{std::move(target)};
+    return {};
+  });
+}
+
+void skillet_close(skillet_device* device) { delete device; }
+
+skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
+                                 skillet_model** out) {
+  return guard([&]() -> Result<void> {
+    if (device == nullptr) return null_argument("device");
+    if (path == nullptr) return null_argument("path");
+    if (out == nullptr) return null_argument("out");
+    *out = nullptr;
+    return load(*device, skillet::tflite::import_file(path), options, out);
+  });
+}
+
+skillet_status skillet_load_memory(skillet_device* device, const void* data, size_t bytes,
+                                   const skillet_options* options, skillet_model** out) {
+  return guard([&]() -> Result<void> {
+    if (device == nullptr) return null_argument("device");
+    if (data == nullptr) return null_argument("data");
+    if (out == nullptr) return null_argument("out");
+    *out = nullptr;
+    return load(*device, skillet::tflite::import({static_cast<const uint8_t*>(data), bytes}, "model"), options, out);
+  });
+}
+
+void skillet_close_model(skillet_model* model) { delete model; }
+
+size_t skillet_input_count(const skillet_model* model) {
+  return model == nullptr ? 0 : model->session->graph().inputs.size();
+}
+
+size_t skillet_output_count(const skillet_model* model) {
+  return model == nullptr ? 0 : model->session->graph().outputs.size();
+}
+
+skillet_status skillet_input_info(const skillet_model* model, size_t index, skillet_tensor_info* out) {
+  return guard([&] { return tensor_info(model, model ? &model->session->graph().inputs : nullptr, index, out); });
+}
+
+skillet_status skillet_output_info(const skillet_model* model, size_t index, skillet_tensor_info* out) {
+  return guard([&] { return tensor_info(model, model ? &model->session->graph().outputs : nullptr, index, out); });
+}
+
+skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes) {
+  return guard([&]() -> Result<void> {
+    if (model == nullptr) return null_argument("model");
+    if (data == nullptr && bytes != 0) return null_argument("data");
+    return model->session->set_input(index, {static_cast<const uint8_t*>(data), bytes});
+  });
+}
+
+skillet_status skillet_run(skillet_model* model) {
+  return guard([&]() -> Result<void> {
+    if (model == nullptr) return null_argument("model");
+    SK_TRY(model->session->run());
+    model->has_run = true;
+    return {};
+  });
+}
+
+skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
+  return guard([&] { return get_output(model, index, data, bytes); });
+}
+
+const char* skillet_explain(skillet_model* model) {
+  if (model == nullptr) return "";
+  guard([&]() -> Result<void> {
+    model->explanation = skillet::runtime::explain(*model->session);
+    return {};
+  });
+  return model->explanation.c_str();
+}
+
+const char* skillet_last_error(void) { return last_error.c_str(); }
+
+const char* skillet_version(void) { return SKILLET_VERSION; }
