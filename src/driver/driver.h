@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ enum class Tuning : uint8_t { proven, tuned };
 
 struct CompileOptions {
   Tuning tuning = Tuning::proven;
+  // Tuning switches to turn on one by one on top of `tuning`, by the driver's own names.
+  std::vector<std::string> switches;
   // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
   bool keep_intermediates = false;
 };

@@ -41,7 +41,8 @@ const std::vector<driver::Relocation>& relocations_of(const Program& program, dr
 // Compares one submission with one job of ours.
 class JobComparison {
  public:
-  JobComparison(const capture::Submission& recorded, const Program& program, const driver::Job& job, std::vector<std::string>& details)
+  JobComparison(const capture::Submission& recorded, const Program& program, const driver::Job& job,
+                std::vector<std::string>& details)
       : recorded_(recorded), program_(program), job_(job), details_(details) {}
 
   Result<void> run() {
@@ -53,7 +54,8 @@ class JobComparison {
     const size_t n = std::min(theirs.size(), ours.size());
     for (size_t i = 0; i < n; ++i) {
       if (theirs[i].address != ours[i].address || theirs[i].word != ours[i].word) {
-        note("word {}: recorded {}, ours {}", theirs[i].word, hw::state_name(theirs[i].address), hw::state_name(ours[i].address));
+        note("word {}: recorded {}, ours {}", theirs[i].word, hw::state_name(theirs[i].address),
+             hw::state_name(ours[i].address));
         return {};
       }
       SK_TRY(state(theirs[i], ours[i]));
@@ -87,11 +89,13 @@ class JobComparison {
     const bool tp = theirs.address == static_cast<uint32_t>(hw::State::tp_instruction_address);
     const uint32_t mask = nn || tp ? 0x3f : 0xffffffff;
     if ((theirs.value & mask) != (ours.value & mask))
-      note("word {} {}: recorded 0x{:x}, ours 0x{:x}", theirs.word, hw::state_name(theirs.address), theirs.value & mask, ours.value & mask);
+      note("word {} {}: recorded 0x{:x}, ours 0x{:x}", theirs.word, hw::state_name(theirs.address), theirs.value & mask,
+           ours.value & mask);
     if (!nn && !tp) return {};
     const auto ours_at = address_at(job_.relocations, 4 * ours.word);
     if (!ours_at) return error(ErrorCode::internal, "word {} has no relocation", ours.word);
-    const bits::Descriptor& d = nn ? bits::descriptor_of<hw::NnInstruction>() : bits::descriptor_of<hw::TpInstruction>();
+    const bits::Descriptor& d =
+        nn ? bits::descriptor_of<hw::NnInstruction>() : bits::descriptor_of<hw::TpInstruction>();
     return descriptor(d, theirs.value & ~0x3fU, *ours_at, jobs_++);
   }
 
@@ -102,7 +106,8 @@ class JobComparison {
     std::vector<uint32_t> ours(size);
     std::memcpy(ours.data(), contents.data() + ours_at.offset, size * 4);
     for (const bits::Difference& difference : bits::diff(d, theirs, ours)) {
-      const auto row = std::find_if(d.rows.begin(), d.rows.end(), [&](const bits::Row& r) { return r.name == difference.field; });
+      const auto row =
+          std::find_if(d.rows.begin(), d.rows.end(), [&](const bits::Row& r) { return r.name == difference.field; });
       if (row != d.rows.end() && row->kind == bits::ValueKind::address) continue;
       note("job {} {}.{}: recorded {}, ours {}", job, d.name, difference.field, difference.a, difference.b);
     }
@@ -110,7 +115,8 @@ class JobComparison {
     for (size_t i = 0; i < d.rows.size(); ++i) {
       const bits::Row& row = d.rows[i];
       if (row.kind != bits::ValueKind::address) continue;
-      const auto symbol = address_at(relocations_of(program_, ours_at.buffer), ours_at.offset + row.where.pieces[0].word * 4U);
+      const auto symbol =
+          address_at(relocations_of(program_, ours_at.buffer), ours_at.offset + row.where.pieces[0].word * 4U);
       address(fmt::format("job {} {}.{}", job, d.name, row.name), unpacked.values[i].integer, symbol);
     }
     return {};
@@ -119,12 +125,14 @@ class JobComparison {
   void address(const std::string& what, uint64_t theirs, std::optional<OurAddress> ours) {
     if (theirs == 0 && !ours) return;
     if (theirs == 0 || !ours) return note("{}: recorded 0x{:x}, ours {}", what, theirs, ours ? "an address" : "0");
-    const auto buffer = std::find_if(recorded_.buffers.begin(), recorded_.buffers.end(), [&](const capture::BufferSnapshot& b) {
-      return b.address != 0 && theirs >= b.address && theirs - b.address < b.size_bytes;
-    });
+    const auto buffer =
+        std::find_if(recorded_.buffers.begin(), recorded_.buffers.end(), [&](const capture::BufferSnapshot& b) {
+          return b.address != 0 && theirs >= b.address && theirs - b.address < b.size_bytes;
+        });
     if (buffer == recorded_.buffers.end()) return note("{}: recorded 0x{:x} is in no buffer", what, theirs);
     const uint64_t offset = theirs - buffer->address;
-    if (program_.buffers[ours->buffer].role == driver::BufferRole::constant) return constant(what, *buffer, offset, *ours);
+    if (program_.buffers[ours->buffer].role == driver::BufferRole::constant)
+      return constant(what, *buffer, offset, *ours);
     place(what, *buffer, offset, *ours);
   }
 
@@ -150,11 +158,15 @@ class JobComparison {
     const int64_t distance = static_cast<int64_t>(offset) - static_cast<int64_t>(ours.offset);
     const auto known = places_.find(theirs.handle);
     if (known == places_.end()) {
-      const bool taken = std::any_of(places_.begin(), places_.end(), [&](const auto& p) { return p.second.buffer == ours.buffer; });
-      if (taken) note("{}: recorded buffer {} + {} is our buffer '{}', which stands for another one", what, theirs.handle, offset, program_.buffers[ours.buffer].name);
+      const bool taken =
+          std::any_of(places_.begin(), places_.end(), [&](const auto& p) { return p.second.buffer == ours.buffer; });
+      if (taken)
+        note("{}: recorded buffer {} + {} is our buffer '{}', which stands for another one", what, theirs.handle,
+             offset, program_.buffers[ours.buffer].name);
       places_[theirs.handle] = {ours.buffer, distance};
     } else if (known->second.buffer != ours.buffer || known->second.distance != distance) {
-      note("{}: recorded buffer {} + {}, ours '{}' + {}", what, theirs.handle, offset, program_.buffers[ours.buffer].name, ours.offset);
+      note("{}: recorded buffer {} + {}, ours '{}' + {}", what, theirs.handle, offset,
+           program_.buffers[ours.buffer].name, ours.offset);
     }
   }
 
@@ -163,10 +175,13 @@ class JobComparison {
     for (const capture::BufferSnapshot& b : recorded_.buffers) {
       const auto known = places_.find(b.handle);
       if (known == places_.end()) continue;
-      const auto use = std::find_if(job_.buffers.begin(), job_.buffers.end(), [&](const driver::BufferUse& u) { return u.buffer == known->second.buffer; });
-      if (use == job_.buffers.end()) note("buffer {} is not listed by our job", b.handle);
+      const auto use = std::find_if(job_.buffers.begin(), job_.buffers.end(),
+                                    [&](const driver::BufferUse& u) { return u.buffer == known->second.buffer; });
+      if (use == job_.buffers.end())
+        note("buffer {} is not listed by our job", b.handle);
       else if (use->read != b.read || use->write != b.write)
-        note("buffer {} listed read {} write {}, ours read {} write {}", b.handle, b.read, b.write, use->read, use->write);
+        note("buffer {} listed read {} write {}, ours read {} write {}", b.handle, b.read, b.write, use->read,
+             use->write);
     }
   }
 
@@ -188,14 +203,15 @@ struct Compiled {
 };
 
 Result<Compiled> compile_model(const std::string& path, const std::string& chip_name) {
-  SK_TRY_ASSIGN(ir::Graph graph, frontend::tflite::import_file(path));
+  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   const passes::Partitioning partitioning = passes::partition(graph, driver, chip);
   Compiled out;
   for (size_t i = 0; i < partitioning.support.size(); ++i) {
     if (!partitioning.support[i].ok)
-      out.refusals.push_back(fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
+      out.refusals.push_back(
+          fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
   }
   for (const passes::Partition& part : partitioning.parts) {
     if (!part.on_npu) continue;
@@ -211,9 +227,11 @@ Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compi
     for (const driver::Job& job : program.jobs) jobs.emplace_back(&program, &job);
   }
   const Program& first = compiled.programs.front();
-  if (capture.submissions[0].stream != first.init_jobs[0].stream) out.details.push_back("the initialisation stream differs");
+  if (capture.submissions[0].stream != first.init_jobs[0].stream)
+    out.details.push_back("the initialisation stream differs");
   const size_t recorded = capture.submissions.size() - 1;
-  if (recorded != jobs.size()) out.details.push_back(fmt::format("submissions: recorded {}, ours {}", recorded, jobs.size()));
+  if (recorded != jobs.size())
+    out.details.push_back(fmt::format("submissions: recorded {}, ours {}", recorded, jobs.size()));
   for (size_t i = 0; i < std::min(recorded, jobs.size()); ++i)
     SK_TRY(JobComparison(capture.submissions[i + 1], *jobs[i].first, *jobs[i].second, out.details).run());
   out.outcome = out.details.empty() ? Outcome::identical : Outcome::differs;

@@ -11,11 +11,11 @@
 namespace skillet::golden {
 
 enum class Outcome : uint8_t {
-  identical,    // same command words, descriptors and coefficient bytes, addresses aside
-  differs,      // `details` has the decoded field differences
-  refused,      // our driver does not take the ops; `details` has the reasons
-  no_job,       // the recorded driver sent nothing: nothing to compare
-  failed,       // the case could not be read or compiled
+  identical,  // same command words, descriptors and coefficient bytes, addresses aside
+  differs,    // `details` has the decoded field differences
+  refused,    // our driver does not take the ops; `details` has the reasons
+  no_job,     // the recorded driver sent nothing: nothing to compare
+  failed,     // the case could not be read or compiled
 };
 std::string_view outcome_name(Outcome outcome);
 

@@ -1,12 +1,13 @@
-// skillet_golden_compile CHIP [--dir DIR] [--json] [--case SET/CASE] [--expect FILE]: compiled jobs against recorded ones.
-// Exit code 1 when --expect is given and a case that is not identical is not listed there, or the other way round.
+// skillet_golden_compile CHIP [--dir DIR] [--json] [--case SET/CASE] [--expect FILE]: compiled jobs against recorded
+// ones. Exit code 1 when --expect is given and a case that is not identical is not listed there, or the other way
+// round.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <sstream>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "compile_compare.h"
 
@@ -24,11 +25,16 @@ Arguments parse_arguments(int argc, char** argv) {
   Arguments a;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--json") a.json = true;
-    else if (word == "--dir" && i + 1 < argc) a.dir = argv[++i];
-    else if (word == "--case" && i + 1 < argc) a.only = argv[++i];
-    else if (word == "--expect" && i + 1 < argc) a.expect = argv[++i];
-    else a.chip = word;
+    if (word == "--json")
+      a.json = true;
+    else if (word == "--dir" && i + 1 < argc)
+      a.dir = argv[++i];
+    else if (word == "--case" && i + 1 < argc)
+      a.only = argv[++i];
+    else if (word == "--expect" && i + 1 < argc)
+      a.expect = argv[++i];
+    else
+      a.chip = word;
   }
   return a;
 }
@@ -59,7 +65,8 @@ int check_expectations(const std::vector<Comparison>& results, const std::string
   return wrong;
 }
 
-nlohmann::json to_json(const Arguments& a, const std::vector<Comparison>& results, const std::map<Outcome, int>& counts) {
+nlohmann::json to_json(const Arguments& a, const std::vector<Comparison>& results,
+                       const std::map<Outcome, int>& counts) {
   nlohmann::json json{{"chip", a.chip}, {"dir", a.dir}, {"cases", nlohmann::json::array()}};
   for (int o = 0; o <= static_cast<int>(Outcome::failed); ++o) {
     const auto outcome = static_cast<Outcome>(o);
@@ -106,8 +113,10 @@ int main(int argc, char** argv) {
     results.push_back(skillet::golden::compare_case(a.dir, a.chip, name));
     ++counts[results.back().outcome];
   }
-  if (a.json) fmt::print("{}\n", to_json(a, results, counts).dump(1));
-  else print_text(results, counts);
+  if (a.json)
+    fmt::print("{}\n", to_json(a, results, counts).dump(1));
+  else
+    print_text(results, counts);
   if (a.expect.empty()) return 0;
   return check_expectations(results, a.expect) == 0 ? 0 : 1;
 }

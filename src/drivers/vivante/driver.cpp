@@ -43,8 +43,9 @@ class VivanteDriver final : public driver::Driver {
   }
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions&) const override {
-    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph));
+                                  const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning));
     return encode(row_of(chip), graph, std::move(lowered));
   }
 

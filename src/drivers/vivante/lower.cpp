@@ -19,7 +19,8 @@ using ir::TensorId;
 
 class Lowerer {
  public:
-  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph) : chip_(chip), graph_(graph) {
+  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
+      : chip_(chip), graph_(graph), tuning_(tuning) {
     slots_of_.assign(graph.tensors.size(), {kNoSlot, kNoSlot});
   }
 
@@ -78,11 +79,12 @@ class Lowerer {
   // The tensor in this layout; converts it by a TP job when it is not there yet.
   SlotId in_layout(TensorId tensor, Layout layout) {
     if (has(tensor, layout)) return slot_of(tensor, layout);
+    if (tuning_.skip_idle_transposes && image(tensor).layouts_coincide()) return slot_of(tensor, any_layout(tensor));
     const bool to_planar = layout == Layout::nchw_planar;
     const SlotId from = slot_of(tensor, to_planar ? Layout::nhwc : Layout::nchw_planar);
     const SlotId to =
         add_slot(graph_.tensor(tensor).name + (to_planar ? " (planar)" : " (NHWC)"), tensor_bytes(tensor));
-    slot_of(tensor, layout) = to;
+    if (!to_planar || tuning_.share_transposes) slot_of(tensor, layout) = to;
     if (to_planar)
       emit("TP transpose", transpose(image(tensor), from, to, zero_point(tensor)), true);
     else
@@ -152,6 +154,8 @@ class Lowerer {
     nn.first_pixel = method == StrideMethod::first_pixel;
     nn.kernels = make_kernels(graph_, op_, s, transform);
     nn.relu = fused_activation(op) != ir::Activation::none;
+    // At output zero point 0 the clamp of the 8-bit output does what the relu bit would do.
+    if (tuning_.six_channel_relu && nn.kernels.patch_elems() == 1 && zero_point(output) == 0) nn.relu = false;
     nn.six_channel_order = nn.kernels.patch_elems() == 1 && !nn.relu && !s.depthwise;
     nn.search_zero_runs = !nn.six_channel_order;
     nn.input_zero_point = zero_point(input);
@@ -298,6 +302,7 @@ class Lowerer {
 
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
+  const Tuning& tuning_;
   Lowered out_;
   std::vector<std::array<SlotId, 2>> slots_of_;  // by tensor, by layout
   ir::OpId op_ = 0;
@@ -305,7 +310,9 @@ class Lowerer {
 
 }  // namespace
 
-Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph) { return Lowerer(chip, graph).run(); }
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
+  return Lowerer(chip, graph, tuning).run();
+}
 
 Place place_of(const std::vector<Slot>& slots, SlotId slot) {
   Place place{slot, 0};

@@ -5,10 +5,11 @@
 
 #include "base/result.h"
 #include "drivers/vivante/operations.h"
+#include "drivers/vivante/tuning.h"
 
 namespace skillet::drivers::vivante {
 
 // Error names the op when the chip cannot run one of them.
-Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph);
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
 
 }  // namespace skillet::drivers::vivante

@@ -1,0 +1,41 @@
+#include "drivers/vivante/tuning.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+
+namespace skillet::drivers::vivante {
+namespace {
+
+struct SwitchRow {
+  std::string_view name;
+  bool Tuning::*member;
+};
+constexpr std::array kSwitches = {
+#define SWITCH(name, doc) SwitchRow{#name, &Tuning::name},
+#include "drivers/vivante/tuning.def"
+#undef SWITCH
+};
+
+Error unknown_switch(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const SwitchRow& row : kSwitches) known.push_back(row.name);
+  return error(ErrorCode::invalid_argument, "no tuning switch '{}'; there are {}", name, fmt::join(known, ", "));
+}
+
+}  // namespace
+
+Result<Tuning> tuning_of(const driver::CompileOptions& options) {
+  Tuning tuning;
+  for (const SwitchRow& row : kSwitches) tuning.*row.member = options.tuning == driver::Tuning::tuned;
+  for (const std::string& name : options.switches) {
+    bool found = false;
+    for (const SwitchRow& row : kSwitches) {
+      if (row.name == name) found = tuning.*row.member = true;
+    }
+    if (!found) return unknown_switch(name);
+  }
+  return tuning;
+}
+
+}  // namespace skillet::drivers::vivante
