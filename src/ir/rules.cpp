@@ -194,6 +194,12 @@ Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_
     return error(ErrorCode::malformed, "input {} must be int32 or int64", describe_tensor(v.graph, v.op.inputs[input]));
   }
   if (!tensor.is_constant()) return Values{};
+  // Lists of axes, sizes, parts; a long one shared by many ops of a hostile file would cost hours.
+  constexpr int64_t kMaxIndexElems = 4096;
+  if (tensor.shape.elems() > kMaxIndexElems) {
+    return error(ErrorCode::unsupported, "input {} has more than {} elements",
+                 describe_tensor(v.graph, v.op.inputs[input]), kMaxIndexElems);
+  }
   if (tensor.dtype == DType::int64) return Values{tensor.values<int64_t>()};
   const std::vector<int32_t> narrow = tensor.values<int32_t>();
   return Values{std::vector<int64_t>(narrow.begin(), narrow.end())};

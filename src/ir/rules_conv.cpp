@@ -37,10 +37,16 @@ Result<void> check_filter_quant(const OpView& v, size_t filter, int channel_axis
                describe_tensor(v.graph, v.op.inputs[filter]), quant.axis, channel_axis);
 }
 
-Result<void> check_bias(const OpView& v, size_t bias, int32_t channels) {
+Result<void> check_bias(const OpView& v, size_t bias, size_t input, int32_t channels) {
   if (!v.has(bias)) return {};
   const Tensor& tensor = v.in(bias);
-  if (tensor.shape.elems() == channels && tensor.dtype != DType::string) return {};
+  const DType values = v.in(input).dtype;
+  const bool integer = is_8bit(values) || values == DType::int16;
+  if (integer ? tensor.dtype != DType::int32 && tensor.dtype != DType::int64 : !is_activation_type(tensor.dtype)) {
+    return error(ErrorCode::malformed, "bias {} has a type that does not go with {} input",
+                 describe_tensor(v.graph, v.op.inputs[bias]), dtype_name(values));
+  }
+  if (tensor.shape.elems() == channels) return {};
   return error(ErrorCode::malformed, "bias {} does not have one value for each of the {} output channels",
                describe_tensor(v.graph, v.op.inputs[bias]), channels);
 }
@@ -87,7 +93,7 @@ Result<Shapes> conv(const OpView& v) {
     return error(ErrorCode::malformed, "filter {} does not fit {} input channels",
                  describe_tensor(v.graph, v.op.inputs[1]), channels_in);
   }
-  SK_TRY(check_bias(v, 2, channels_out));
+  SK_TRY(check_bias(v, 2, 0, channels_out));
   return windows(v, attrs, channels_out);
 }
 
@@ -103,7 +109,7 @@ Result<Shapes> depthwise_conv(const OpView& v) {
     return error(ErrorCode::malformed, "filter {} does not fit {} input channels with depth multiplier {}",
                  describe_tensor(v.graph, v.op.inputs[1]), channels_in, attrs.depth_multiplier);
   }
-  SK_TRY(check_bias(v, 2, filter[3]));
+  SK_TRY(check_bias(v, 2, 0, filter[3]));
   return windows(v, attrs, filter[3]);
 }
 
@@ -117,7 +123,7 @@ Result<Shapes> transpose_conv(const OpView& v) {
     return error(ErrorCode::malformed, "filter {} does not fit {} input channels",
                  describe_tensor(v.graph, v.op.inputs[1]), v.shape(2)[3]);
   }
-  SK_TRY(check_bias(v, 3, filter[0]));
+  SK_TRY(check_bias(v, 3, 2, filter[0]));
   SK_TRY_ASSIGN(const auto dims, constant_ints(v, 0));
   if (!dims) return Shapes{};
   if (dims->size() != 4 || (*dims)[0] != v.shape(2)[0] || (*dims)[3] != filter[0]) {
@@ -137,7 +143,7 @@ Result<Shapes> fully_connected(const OpView& v) {
     return error(ErrorCode::malformed, "input {} is not a whole number of rows of {} values",
                  describe_tensor(v.graph, v.op.inputs[0]), depth);
   }
-  SK_TRY(check_bias(v, 2, channels_out));
+  SK_TRY(check_bias(v, 2, 0, channels_out));
   if (!keep) return one_shape({input.elems() / depth, channels_out});
   std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
   if (dims.empty()) dims.push_back(1);

@@ -156,8 +156,9 @@ class Importer {
       return error(ErrorCode::malformed, "{} scales but {} zero points", channels, zero_points);
     }
     for (size_t i = 0; i < channels; ++i) {
-      const auto at = static_cast<flatbuffers::uoffset_t>(zero_points == 1 ? 0 : i);
-      const int64_t zero_point = zero_points == 0 ? 0 : from->zero_point()->Get(at);
+      // The FlatBuffers verifier checks that lists are aligned to 4 bytes only.
+      const size_t at = zero_points == 1 ? 0 : i;
+      const int64_t zero_point = zero_points == 0 ? 0 : load_le<int64_t>(from->zero_point()->Data() + 8 * at);
       if (zero_point < INT32_MIN || zero_point > INT32_MAX) {
         return error(ErrorCode::malformed, "zero point {} is out of range", zero_point);
       }
