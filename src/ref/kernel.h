@@ -1,0 +1,134 @@
+// What every kernel of ref/ shares: the op at hand with its tensors, refusals that name it, kernels made of a lambda.
+// Called by the files of ref/ only; the prepare functions that ref.cpp dispatches to are declared at the end.
+// Must not know: the arithmetic of single ops.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/fixed_point.h"
+#include "base/result.h"
+#include "ir/graph.h"
+#include "ref/ref.h"
+
+namespace skillet::ref {
+
+using Tensors = std::span<const std::span<uint8_t>>;
+using KernelPtr = std::unique_ptr<Kernel>;
+
+// An op of a graph that has passed ir::verify(): operand counts, ranks and inferable shapes agree with the op.
+class Context {
+ public:
+  Context(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id) {}
+
+  const ir::Op& op() const { return graph_.op(id_); }
+  template <typename T>
+  const T& attrs() const {
+    return op().as<T>();
+  }
+  size_t input_count() const { return op().inputs.size(); }
+  size_t output_count() const { return op().outputs.size(); }
+  bool has_input(size_t i) const { return op().input(i) != ir::kNoTensor; }
+  const ir::Tensor& input(size_t i) const { return graph_.tensor(op().inputs[i]); }
+  const ir::Tensor& output(size_t i = 0) const { return graph_.tensor(op().outputs[i]); }
+  size_t input_index(size_t i) const { return static_cast<size_t>(op().inputs[i]); }
+  size_t output_index(size_t i = 0) const { return static_cast<size_t>(op().outputs[i]); }
+
+  // "op 3 CONV_2D -> 'x': <text>"
+  template <typename... Args>
+  Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    return refusal(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Values of an int32 or int64 operand; error when it is not constant.
+  Result<std::vector<int64_t>> constant_ints(size_t input) const;
+  Result<int64_t> constant_int(size_t input) const;
+  // Error unless the tensor is 8-bit with one scale and one zero point.
+  Result<void> need_quantized(const ir::Tensor& tensor) const;
+
+ private:
+  Error refusal(std::string text) const;
+
+  const ir::Graph& graph_;
+  ir::OpId id_;
+};
+
+template <typename Run>
+class LambdaKernel final : public Kernel {
+ public:
+  explicit LambdaKernel(Run run) : run_(std::move(run)) {}
+  Result<void> run(Tensors tensors) override {
+    if constexpr (std::is_void_v<decltype(run_(tensors))>) {
+      run_(tensors);
+      return {};
+    } else {
+      return run_(tensors);
+    }
+  }
+
+ private:
+  Run run_;
+};
+
+// `run` takes the tensors; it returns nothing or a Result<void>.
+template <typename Run>
+KernelPtr make_kernel(Run run) {
+  return std::make_unique<LambdaKernel<Run>>(std::move(run));
+}
+
+// Contents as elements of T. Only for tensors that are aligned for T: one-byte types, and what Interpreter allocates.
+// Constants lie in model files at any address; read them through load_element().
+template <typename T>
+T* elements(std::span<uint8_t> bytes) {
+  return reinterpret_cast<T*>(bytes.data());
+}
+template <typename T>
+T load_element(std::span<const uint8_t> bytes, size_t i) {
+  return load_le<T>(bytes.data() + i * sizeof(T));
+}
+
+inline size_t elem_count(const ir::Tensor& tensor) { return static_cast<size_t>(tensor.shape.elems()); }
+inline size_t dim(const ir::Tensor& tensor, int i) { return static_cast<size_t>(tensor.shape[i]); }
+
+// Calls `body` with a value of the C++ type of an 8-bit tensor.
+template <typename Body>
+auto with_8bit(ir::DType dtype, Body body) {
+  return dtype == ir::DType::int8 ? body(int8_t{}) : body(uint8_t{});
+}
+
+// Limits of a quantized output.
+struct Range {
+  int32_t min = 0, max = 0;
+};
+Range type_range(ir::DType dtype);
+// Range of `tensor` narrowed by a fused activation, as TFLite's CalculateActivationRangeQuantized.
+Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor);
+
+// Same for float tensors.
+struct FloatRange {
+  float min = 0, max = 0;
+};
+Result<FloatRange> float_activation_range(const Context& context, ir::Activation activation);
+
+// Output image of a window that slides over an input, and the zeros before its first row or column (TFLite's rule).
+int32_t padding_before(ir::Padding padding, int32_t input, int32_t output, int32_t kernel, int32_t stride,
+                       int32_t dilation);
+
+using Prepare = Result<KernelPtr>(const Context& context);
+Prepare prepare_conv_2d, prepare_depthwise_conv_2d, prepare_float_conv_2d, prepare_transpose_conv;
+Prepare prepare_fully_connected;
+Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
+Prepare prepare_average_pool_2d, prepare_max_pool_2d;
+Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_leaky_relu, prepare_abs, prepare_neg;
+Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt, prepare_prelu;
+Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max;
+Prepare prepare_resize_bilinear, prepare_resize_nearest_neighbor;
+Prepare prepare_concatenation, prepare_split, prepare_split_v, prepare_pack, prepare_unpack;
+Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, prepare_slice, prepare_gather_nd;
+Prepare prepare_space_to_depth, prepare_depth_to_space, prepare_space_to_batch_nd, prepare_batch_to_space_nd;
+Prepare prepare_quantize, prepare_dequantize, prepare_cast;
+
+}  // namespace skillet::ref

@@ -1,0 +1,161 @@
+// MEAN, SUM and ARG_MAX.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ref/kernel.h"
+
+namespace skillet::ref {
+namespace {
+
+// Where each input element goes: the output index advances by `strides` along each input dimension, 0 where reduced.
+struct ReducePlan {
+  std::vector<size_t> dims, strides;
+  size_t outputs = 1, reduced = 1;  // elements; input elements per output element
+  bool over_image = false;          // exactly height and width of NHWC, dimensions kept
+
+  // body(input index, output index) for every input element, in order.
+  template <typename Body>
+  void for_each(Body body) const {
+    std::vector<size_t> at(dims.size());
+    size_t out = 0;
+    for (size_t in = 0; in < outputs * reduced; ++in) {
+      body(in, out);
+      for (size_t i = dims.size(); i-- > 0;) {
+        out += strides[i];
+        if (++at[i] < dims[i]) break;
+        out -= dims[i] * strides[i];
+        at[i] = 0;
+      }
+    }
+  }
+};
+
+Result<ReducePlan> reduce_plan(const Context& c) {
+  SK_TRY_ASSIGN(const auto axes, c.constant_ints(1));
+  const ir::Shape& shape = c.input(0).shape;
+  std::vector<bool> reduced(shape.dims.size());
+  for (int64_t axis : axes) reduced[static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis)] = true;
+  ReducePlan plan;
+  plan.strides.resize(shape.dims.size());
+  for (size_t i = shape.dims.size(); i-- > 0;) {
+    const auto size = static_cast<size_t>(shape.dims[i]);
+    plan.strides[i] = reduced[i] ? 0 : plan.outputs;
+    (reduced[i] ? plan.reduced : plan.outputs) *= size;
+  }
+  plan.dims.assign(shape.dims.begin(), shape.dims.end());
+  plan.over_image = c.attrs<ir::ReduceAttrs>().keep_dims && reduced == std::vector<bool>{false, true, true, false};
+  return plan;
+}
+
+template <typename T, typename Acc, typename Finish>
+KernelPtr reduce_kernel(const Context& c, ReducePlan plan, Finish finish) {
+  return make_kernel([plan = std::move(plan), finish, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    std::vector<Acc> sums(plan.outputs);
+    plan.for_each([&](size_t from, size_t to) { sums[to] += static_cast<Acc>(load_element<T>(t[in], from)); });
+    for (size_t i = 0; i < plan.outputs; ++i) elements<T>(t[out])[i] = finish(sums[i]);
+  });
+}
+
+// Mean of 8-bit values: sum, scaled by a fixed-point multiplier that includes the division.
+struct QuantizedMean {
+  int64_t count = 1;
+  int32_t input_zero_point = 0, output_zero_point = 0;
+  QuantizedMultiplier by;
+  Range range;
+
+  template <typename T>
+  T operator()(int64_t sum) const;
+};
+
+template <typename T>
+T QuantizedMean::operator()(int64_t sum) const {
+  const auto centred = static_cast<int32_t>(sum - count * input_zero_point);
+  const int32_t value = multiply_by_quantized_multiplier(centred, by) + output_zero_point;
+  return static_cast<T>(std::clamp(value, range.min, range.max));
+}
+
+// The multiplier of the scales, shifted up and divided by the count, as far as it stays within 32 bits.
+QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
+  int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(count));
+  shift = std::min({shift, 32, 31 + by.shift});
+  return {static_cast<int32_t>((int64_t{by.multiplier} << shift) / count), by.shift - shift};
+}
+
+Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
+  SK_TRY(c.need_quantized(c.input(0)));
+  SK_TRY(c.need_quantized(c.output()));
+  const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  const auto ratio = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
+  const QuantizedMean mean{.count = static_cast<int64_t>(plan.reduced),
+                           .input_zero_point = in.zero_point(),
+                           .output_zero_point = out.zero_point(),
+                           .by = divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)),
+                           .range = type_range(c.output().dtype)};
+  return with_8bit(c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return reduce_kernel<T, int64_t>(c, plan, [mean](int64_t sum) { return mean.operator()<T>(sum); });
+  });
+}
+
+template <typename T, typename Index>
+KernelPtr arg_max_kernel(const Context& c, size_t outer, size_t size, size_t inner) {
+  return make_kernel([=, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    for (size_t o = 0; o < outer * inner; ++o) {
+      const size_t first = o / inner * size * inner + o % inner;
+      size_t best = 0;
+      for (size_t i = 1; i < size; ++i) {
+        const T value = load_element<T>(t[in], first + i * inner);
+        if (value > load_element<T>(t[in], first + best * inner)) best = i;
+      }
+      elements<Index>(t[out])[o] = static_cast<Index>(best);
+    }
+  });
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_mean(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype == ir::DType::float32) {
+    return reduce_kernel<float, float>(c, plan, [n = static_cast<float>(plan.reduced)](float sum) { return sum / n; });
+  }
+  return quantized_mean(c, plan);
+}
+
+Result<KernelPtr> prepare_sum(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype == ir::DType::float32) {
+    return reduce_kernel<float, float>(c, plan, [](float sum) { return sum; });
+  }
+  if (c.input(0).dtype == ir::DType::int32) {
+    return reduce_kernel<int32_t, uint32_t>(c, plan, [](uint32_t sum) { return static_cast<int32_t>(sum); });
+  }
+  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+}
+
+Result<KernelPtr> prepare_arg_max(const Context& c) {
+  SK_TRY_ASSIGN(int64_t axis, c.constant_int(1));
+  const ir::Tensor& input = c.input(0);
+  if (axis < 0) axis += input.shape.rank();
+  size_t outer = 1, inner = 1;
+  for (int i = 0; i < input.shape.rank(); ++i) {
+    if (i < axis) outer *= dim(input, i);
+    if (i > axis) inner *= dim(input, i);
+  }
+  const size_t size = dim(input, static_cast<int>(axis));
+  const auto with_index = [&](auto type) -> Result<KernelPtr> {
+    using T = decltype(type);
+    if (c.output().dtype == ir::DType::int64) return arg_max_kernel<T, int64_t>(c, outer, size, inner);
+    return arg_max_kernel<T, int32_t>(c, outer, size, inner);
+  };
+  switch (input.dtype) {
+    case ir::DType::float32: return with_index(float{});
+    case ir::DType::int8: return with_index(int8_t{});
+    case ir::DType::uint8: return with_index(uint8_t{});
+    case ir::DType::int32: return with_index(int32_t{});
+    default: return c.unsupported("type {}", ir::dtype_name(input.dtype));
+  }
+}
+
+}  // namespace skillet::ref

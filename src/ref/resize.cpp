@@ -1,0 +1,136 @@
+// RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR. int8 interpolates in integers with 10 fractional bits, uint8 and float32
+// in float: TFLite's reference kernels do so too.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "ref/kernel.h"
+
+namespace skillet::ref {
+namespace {
+
+// How one output coordinate is made: element `low` and `high` of the input, `at` between them (times 1024 for
+// integers).
+template <typename Position>
+struct Tap {
+  size_t low = 0, high = 0;
+  Position from_low = 0;  // distance to `low`: the weight of `high`
+};
+
+std::vector<Tap<float>> float_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
+  float scale = static_cast<float>(input) / static_cast<float>(output);
+  if (attrs.align_corners && output > 1) scale = static_cast<float>(input - 1) / static_cast<float>(output - 1);
+  std::vector<Tap<float>> taps;
+  for (int32_t i = 0; i < output; ++i) {
+    const auto value = static_cast<float>(i);
+    const float at = attrs.half_pixel_centers ? (value + 0.5F) * scale - 0.5F : value * scale;
+    const int32_t low = std::clamp(static_cast<int32_t>(std::floor(at)), 0, input - 1);
+    const int32_t high = std::clamp(static_cast<int32_t>(std::ceil(at)), 0, input - 1);
+    taps.push_back({static_cast<size_t>(low), static_cast<size_t>(high), at - static_cast<float>(low)});
+  }
+  return taps;
+}
+
+std::vector<Tap<int64_t>> integer_taps(int64_t input, int64_t output, const ir::ResizeAttrs& attrs) {
+  constexpr int64_t kOne = 1 << 10;
+  int64_t scale = (kOne * input + output / 2) / output;
+  if (attrs.align_corners && output > 1) scale = (kOne * (input - 1) + (output - 1) / 2) / (output - 1);
+  std::vector<Tap<int64_t>> taps;
+  for (int64_t i = 0; i < output; ++i) {
+    const int64_t at = attrs.half_pixel_centers ? i * scale + scale / 2 - kOne / 2 : i * scale;
+    const int64_t low = std::clamp<int64_t>(at / kOne, 0, input - 1);
+    const int64_t high = std::clamp<int64_t>((at + kOne - 1) / kOne, 0, input - 1);
+    taps.push_back({static_cast<size_t>(low), static_cast<size_t>(high), at - kOne * low});
+  }
+  return taps;
+}
+
+template <typename T>
+T interpolate(float low_low, float low_high, float high_low, float high_high, Tap<float> y, Tap<float> x) {
+  const float rounding = std::is_integral_v<T> ? 0.5F : 0.0F;
+  const float value = low_low * (1 - y.from_low) * (1 - x.from_low) + high_low * y.from_low * (1 - x.from_low) +
+                      low_high * (1 - y.from_low) * x.from_low + high_high * y.from_low * x.from_low + rounding;
+  return static_cast<T>(value);
+}
+
+template <typename T>
+T interpolate(int64_t low_low, int64_t low_high, int64_t high_low, int64_t high_high, Tap<int64_t> y, Tap<int64_t> x) {
+  constexpr int64_t kOne = 1 << 10;
+  const int64_t sum = low_low * (kOne - y.from_low) * (kOne - x.from_low) +
+                      high_low * y.from_low * (kOne - x.from_low) + low_high * (kOne - y.from_low) * x.from_low +
+                      high_high * y.from_low * x.from_low;
+  const int64_t half = sum > 0 ? 1 << 19 : -(1 << 19);
+  return static_cast<T>((sum + half) / (1 << 20));
+}
+
+template <typename T, typename Position>
+KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vector<Tap<Position>> cols) {
+  return make_kernel([rows = std::move(rows), cols = std::move(cols), batches = dim(c.input(0), 0),
+                      h = dim(c.input(0), 1), w = dim(c.input(0), 2), depth = dim(c.input(0), 3), in = c.input_index(0),
+                      out = c.output_index()](Tensors t) {
+    T* to = elements<T>(t[out]);
+    for (size_t b = 0; b < batches; ++b) {
+      const T* image = elements<const T>(t[in]) + b * h * w * depth;
+      for (const auto& y : rows) {
+        const T *low = image + y.low * w * depth, *high = image + y.high * w * depth;
+        for (const auto& x : cols) {
+          for (size_t i = 0; i < depth; ++i) {
+            const size_t left = x.low * depth + i, right = x.high * depth + i;
+            *to++ = interpolate<T>(low[left], low[right], high[left], high[right], y, x);
+          }
+        }
+      }
+    }
+  });
+}
+
+std::vector<size_t> nearest_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
+  const float scale = attrs.align_corners && output > 1 ? static_cast<float>(input - 1) / static_cast<float>(output - 1)
+                                                        : static_cast<float>(input) / static_cast<float>(output);
+  const float offset = attrs.half_pixel_centers ? 0.5F : 0.0F;
+  std::vector<size_t> taps;
+  for (int32_t i = 0; i < output; ++i) {
+    const float at = (static_cast<float>(i) + offset) * scale;
+    const float rounded = attrs.align_corners ? std::round(at) : std::floor(at);
+    taps.push_back(static_cast<size_t>(std::clamp(static_cast<int32_t>(rounded), 0, input - 1)));
+  }
+  return taps;
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_resize_bilinear(const Context& c) {
+  const auto& attrs = c.attrs<ir::ResizeAttrs>();
+  const ir::Shape &in = c.input(0).shape, &out = c.output().shape;
+  SK_TRY(c.constant_ints(1));
+  if (c.input(0).dtype == ir::DType::int8) {
+    return bilinear<int8_t>(c, integer_taps(in[1], out[1], attrs), integer_taps(in[2], out[2], attrs));
+  }
+  auto rows = float_taps(in[1], out[1], attrs), cols = float_taps(in[2], out[2], attrs);
+  if (c.input(0).dtype == ir::DType::uint8) return bilinear<uint8_t>(c, std::move(rows), std::move(cols));
+  if (c.input(0).dtype == ir::DType::float32) return bilinear<float>(c, std::move(rows), std::move(cols));
+  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+}
+
+Result<KernelPtr> prepare_resize_nearest_neighbor(const Context& c) {
+  const auto& attrs = c.attrs<ir::ResizeAttrs>();
+  const ir::Shape &in = c.input(0).shape, &out = c.output().shape;
+  const int bytes = ir::dtype_bytes(c.input(0).dtype);
+  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  SK_TRY(c.constant_ints(1));
+  return make_kernel([rows = nearest_taps(in[1], out[1], attrs), cols = nearest_taps(in[2], out[2], attrs),
+                      batches = dim(c.input(0), 0), h = dim(c.input(0), 1), w = dim(c.input(0), 2),
+                      pixel = dim(c.input(0), 3) * static_cast<size_t>(bytes), from = c.input_index(0),
+                      to = c.output_index()](Tensors t) {
+    uint8_t* at = t[to].data();
+    for (size_t b = 0; b < batches; ++b) {
+      for (size_t y : rows) {
+        const uint8_t* row = t[from].data() + (b * h + y) * w * pixel;
+        for (size_t x : cols) at = std::copy_n(row + x * pixel, pixel, at);
+      }
+    }
+  });
+}
+
+}  // namespace skillet::ref

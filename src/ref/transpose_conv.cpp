@@ -1,0 +1,103 @@
+// TRANSPOSE_CONV, 8-bit: every input pixel times every filter tap in one matrix multiply, then added where it falls.
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "ref/weighted.h"
+#include "ref/window.h"
+
+namespace skillet::ref {
+namespace {
+
+struct TransposeConvPlan {
+  Window window;  // of the convolution that this one transposes: its input is our output
+  size_t batches = 0, depth = 0, depth_padded = 0, channels = 0;
+  int32_t input_zero_point = 0;
+  std::vector<int16_t> filter;  // [channels][kernel_h * kernel_w][depth_padded]
+  OutputStage stage;
+  // Scratch, reused by every run.
+  std::vector<int16_t> row;       // [depth_padded]
+  std::vector<int32_t> products;  // [channels][kernel_h * kernel_w]
+  std::vector<int32_t> sums;      // [our output pixels][channels]
+};
+
+void scatter(TransposeConvPlan& plan, size_t y, size_t x) {
+  const Window& w = plan.window;
+  const auto taps = static_cast<size_t>(w.kernel_h * w.kernel_w);
+  for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
+    for (int32_t kx = 0; kx < w.kernel_w; ++kx) {
+      const int32_t out_y = w.input_row(y, ky), out_x = w.input_col(x, kx);
+      if (!w.has_row(out_y) || !w.has_col(out_x)) continue;
+      int32_t* to = plan.sums.data() + w.input_index(out_y, out_x) * plan.channels;
+      const int32_t* from = plan.products.data() + ky * w.kernel_w + kx;
+      for (size_t n = 0; n < plan.channels; ++n) to[n] = wrapping_add(to[n], from[n * taps]);
+    }
+  }
+}
+
+template <typename T>
+void run_image(TransposeConvPlan& plan, const T* in, T* out) {
+  const Window& w = plan.window;
+  std::fill(plan.sums.begin(), plan.sums.end(), 0);
+  const size_t rows = plan.products.size();
+  for (size_t y = 0; y < static_cast<size_t>(w.output_h); ++y) {
+    for (size_t x = 0; x < static_cast<size_t>(w.output_w); ++x, in += plan.depth) {
+      gemm::widen(in, plan.depth, plan.input_zero_point, plan.row.data());
+      gemm::matmul_i16(plan.row.data(), 1, plan.depth_padded, plan.filter.data(), rows, plan.depth_padded,
+                       plan.depth_padded, plan.products.data(), rows);
+      scatter(plan, y, x);
+    }
+  }
+  for (size_t px = 0; px < w.input_px(); ++px) {
+    gemm::requantize(plan.sums.data() + px * plan.channels, plan.channels, plan.stage.from(0),
+                     out + px * plan.channels);
+  }
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_transpose_conv(const Context& c) {
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  const ir::Tensor &filter = c.input(1), &input = c.input(2), &output = c.output();
+  TransposeConvPlan plan;
+  SK_TRY(c.constant_ints(0));
+  plan.channels = dim(output, 3);
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .input = 2,
+                                          .filter = 1,
+                                          .bias = 3,
+                                          .channels = plan.channels,
+                                          .activation = attrs.activation}));
+  ir::ConvAttrs forward = attrs;
+  forward.dilation_h = forward.dilation_w = 1;
+  // TFLite pads by the size that the convolution would have, which need not be the input's.
+  ir::Shape forward_output = output.shape;
+  for (size_t i : {1, 2}) {
+    const int32_t kernel = filter.shape.dims[i], stride = i == 1 ? attrs.stride_h : attrs.stride_w;
+    const int32_t covered = attrs.padding == ir::Padding::same ? 1 : kernel;
+    forward_output.dims[i] = (output.shape.dims[i] - covered) / stride + 1;
+  }
+  SK_TRY_ASSIGN(plan.window, conv_window(c, forward, output.shape, filter.shape, forward_output));
+  plan.window.output_h = input.shape[1];
+  plan.window.output_w = input.shape[2];
+  plan.batches = dim(input, 0);
+  plan.depth = dim(input, 3);
+  plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);
+  plan.input_zero_point = input.quant.zero_point();
+  const size_t rows = elem_count(filter) / plan.depth;
+  plan.filter = widen_rows(filter, rows, plan.depth, plan.depth_padded);
+  plan.row.resize(plan.depth_padded);
+  plan.products.resize(rows);
+  plan.sums.resize(plan.window.input_px() * plan.channels);
+  return with_8bit(input.dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel(
+        [plan = std::move(plan), in = c.input_index(2), out = c.output_index()](Tensors tensors) mutable {
+          for (size_t b = 0; b < plan.batches; ++b) {
+            run_image(plan, elements<T>(tensors[in]) + b * plan.window.output_px() * plan.depth,
+                      elements<T>(tensors[out]) + b * plan.window.input_px() * plan.channels);
+          }
+        });
+  });
+}
+
+}  // namespace skillet::ref

@@ -1,0 +1,75 @@
+#include "ref/weighted.h"
+
+#include <cmath>
+
+namespace skillet::ref {
+namespace {
+
+Result<void> check_types(const WeightedOp& op) {
+  const Context& c = op.context;
+  const ir::Tensor &input = c.input(op.input), &filter = c.input(op.filter), &output = c.output();
+  SK_TRY(c.need_quantized(input));
+  SK_TRY(c.need_quantized(output));
+  if (filter.dtype != input.dtype || output.dtype != input.dtype) {
+    return c.unsupported("{} input, {} filter, {} output", ir::dtype_name(input.dtype), ir::dtype_name(filter.dtype),
+                         ir::dtype_name(output.dtype));
+  }
+  if (!filter.is_constant() || filter.quant.empty()) return c.unsupported("filter is not a quantized constant");
+  if (filter.quant.per_channel() && filter.quant.scales.size() != op.channels) {
+    return c.unsupported("{} filter scales for {} channels", filter.quant.scales.size(), op.channels);
+  }
+  if (filter.quant.per_channel() && filter.dtype == ir::DType::uint8) {
+    return c.unsupported("uint8 filter with one scale per channel");
+  }
+  for (int32_t zero_point : filter.quant.zero_points) {
+    if (filter.dtype == ir::DType::int8 && zero_point != 0) return c.unsupported("int8 filter with a zero point");
+  }
+  return {};
+}
+
+Result<std::vector<int32_t>> bias_values(const WeightedOp& op) {
+  if (!op.context.has_input(op.bias)) return std::vector<int32_t>(op.channels);
+  const ir::Tensor& bias = op.context.input(op.bias);
+  if (!bias.is_constant() || bias.dtype != ir::DType::int32)
+    return op.context.unsupported("bias is not constant int32");
+  return bias.values<int32_t>();
+}
+
+// uint8 takes the product of the scales in float, int8 in double: the two code paths of TFLite.
+double real_multiplier(const ir::Tensor& input, const ir::Tensor& filter, const ir::Tensor& output, size_t channel) {
+  const float filter_scale = filter.quant.per_channel() ? filter.quant.scales[channel] : filter.quant.scale();
+  const double product = input.dtype == ir::DType::uint8
+                             ? static_cast<double>(input.quant.scale() * filter_scale)
+                             : static_cast<double>(input.quant.scale()) * static_cast<double>(filter_scale);
+  return product / static_cast<double>(output.quant.scale());
+}
+
+}  // namespace
+
+Result<OutputStage> output_stage(const WeightedOp& op) {
+  SK_TRY(check_types(op));
+  const Context& c = op.context;
+  OutputStage stage;
+  SK_TRY_ASSIGN(stage.bias, bias_values(op));
+  SK_TRY_ASSIGN(stage.range, activation_range(c, op.activation, c.output()));
+  stage.zero_point = c.output().quant.zero_point();
+  for (size_t i = 0; i < op.channels; ++i) {
+    const auto by = quantize_multiplier(real_multiplier(c.input(op.input), c.input(op.filter), c.output(), i));
+    stage.multiplier.push_back(by.multiplier);
+    stage.shift.push_back(by.shift);
+  }
+  return stage;
+}
+
+std::vector<int16_t> widen_rows(const ir::Tensor& filter, size_t rows, size_t row_elems, size_t stride) {
+  std::vector<int16_t> out(rows * stride);
+  with_8bit(filter.dtype, [&](auto type) {
+    const auto* from = reinterpret_cast<const decltype(type)*>(filter.data.data());
+    for (size_t r = 0; r < rows; ++r) {
+      gemm::widen(from + r * row_elems, row_elems, filter.quant.zero_point(), out.data() + r * stride);
+    }
+  });
+  return out;
+}
+
+}  // namespace skillet::ref
