@@ -1,0 +1,57 @@
+// Golden cases: a model, its inputs, and the outputs that TensorFlow Lite's reference kernels computed.
+// Called by the conformance test and by every test that compares a device or a simulator with them.
+// Must not know: how the model is run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace skillet::golden {
+
+struct CaseInput {
+  std::string name;
+  std::vector<int64_t> dims;
+  std::string type;  // "UINT8", "INT8", "FLOAT32", ...
+  Bytes bytes;
+};
+
+struct CaseOutput {
+  std::string name;
+  std::vector<int64_t> dims;
+  std::string type;
+  size_t bytes = 0;
+  std::string sha256_128;         // first 128 bits of the hash, hex
+  std::optional<Bytes> expected;  // where the case holds them
+};
+
+struct GoldenCase {
+  std::string set, name;
+  std::string model_path;
+  std::vector<std::string> ops;   // "CONV_2D", ... in order
+  std::vector<CaseInput> inputs;  // in the order of the graph's inputs
+  std::vector<CaseOutput> outputs;
+};
+
+struct CaseId {
+  std::string set, name;
+};
+
+// Folder with cases/ and models/: $SKILLET_GOLDEN, else ../shared/golden beside the source tree; nothing when there is
+// none.
+std::optional<std::string> find_golden_dir(const std::string& source_dir);
+
+// Every cases/SET/NAME with a case.json, sorted.
+Result<std::vector<CaseId>> list_cases(const std::string& golden_dir);
+
+// Reads case.json and makes the inputs: from input_N.bin, or by the generator that is named. The inputs' hashes are
+// checked. Error with code `unsupported` where an input was not kept and has no generator.
+Result<GoldenCase> load_case(const std::string& golden_dir, const std::string& set, const std::string& name);
+
+// Error unless `actual` has the size and hash of `output`; says where the first differing byte is, if that is known.
+Result<void> compare_output(const CaseOutput& output, std::span<const uint8_t> actual);
+
+}  // namespace skillet::golden
