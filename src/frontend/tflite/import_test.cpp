@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "tflite_schema_generated.h"
+
 namespace skillet::tflite {
 namespace {
 
@@ -157,6 +159,40 @@ TEST(Import, ReadsBuffersBehindTheFlatBuffer) {
   const auto graph = import(file, "m");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(graph->tensors[1].values<uint8_t>(), (std::vector<uint8_t>{5, 6}));
+}
+
+// The FlatBuffers verifier does not see that a list of 8-byte numbers lies at an odd multiple of 4.
+TEST(Import, ReadsUnalignedZeroPoints) {
+  for (const bool padded : {false, true}) {  // one of the two is unaligned
+    flatbuffers::FlatBufferBuilder builder;
+    if (padded) builder.CreateVector(std::vector<int32_t>{1});
+    builder.StartVector(2, sizeof(int32_t));
+    builder.PushElement<int32_t>(0);
+    builder.PushElement<int32_t>(77);
+    const flatbuffers::Offset<flatbuffers::Vector<int64_t>> zero_points(builder.EndVector(1));
+    const auto scales = builder.CreateVector(std::vector<float>{1});
+    const auto quant = schema::CreateQuantizationParameters(builder, 0, 0, scales, zero_points);
+    const auto shape = builder.CreateVector(std::vector<int32_t>{1});
+    const auto tensor = schema::CreateTensor(builder, shape, 9, 0, 0, quant);
+    const auto subgraph = schema::CreateSubGraph(builder, builder.CreateVector(&tensor, 1));
+    builder.Finish(schema::CreateModel(builder, 3, 0, builder.CreateVector(&subgraph, 1)), "TFL3");
+    const auto graph = import({builder.GetBufferPointer(), builder.GetSize()}, "m");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    EXPECT_EQ(graph->tensors[0].quant.zero_point(), 77);
+  }
+}
+
+TEST(Import, RefusesSmallFilesThatUnfoldToLargeOnes) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto name = builder.CreateString(std::string(10000, 'n'));
+  std::vector<flatbuffers::Offset<schema::Tensor>> tensors;
+  for (int i = 0; i < 1000; ++i) tensors.push_back(schema::CreateTensor(builder, 0, 0, 0, name));
+  const auto subgraph = schema::CreateSubGraph(builder, builder.CreateVector(tensors));
+  const auto subgraphs = builder.CreateVector(&subgraph, 1);
+  builder.Finish(schema::CreateModel(builder, 3, 0, subgraphs), "TFL3");
+  const auto graph = import({builder.GetBufferPointer(), builder.GetSize()}, "m");
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().message.find("add up to more than the file"), std::string::npos) << graph.error().message;
 }
 
 TEST(Import, EmptyIndexListsAreConstant) {
