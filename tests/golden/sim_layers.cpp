@@ -1,0 +1,168 @@
+#include "sim_layers.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "drivers/vivante/hw/vivante.h"
+#include "frontend/tflite/import.h"
+#include "sim_memory.h"
+#include "sim_reference.h"
+
+namespace skillet::golden {
+namespace {
+
+namespace hw = ::skillet::vivante::hw;
+
+// The words of a stream from one NN job (exclusive) to the next (inclusive), with the TP jobs before it.
+struct Piece {
+  size_t submission = 0;
+  std::vector<uint32_t> words;
+  uint32_t first_job = 0, nn_job = 0;  // descriptor addresses
+  bool first_is_nn = false;
+};
+
+std::vector<Piece> split_jobs(const capture::Capture& capture) {
+  std::vector<Piece> pieces;
+  for (size_t s = 0; s < capture.submissions.size(); ++s) {
+    Piece piece{.submission = s};
+    const std::vector<uint32_t>& stream = capture.submissions[s].stream;
+    for (size_t i = 0; i + 1 < stream.size(); i += 2) {  // recorded packets are pairs of words
+      piece.words.insert(piece.words.end(), {stream[i], stream[i + 1]});
+      const bool nn = stream[i] == hw::load_state_word(hw::State::nn_instruction_address);
+      const bool tp = stream[i] == hw::load_state_word(hw::State::tp_instruction_address);
+      const uint32_t address = stream[i + 1] & ~uint32_t{63};
+      if ((nn || tp) && piece.first_job == 0) {
+        piece.first_job = address;
+        piece.first_is_nn = nn;
+      }
+      if (!nn) continue;
+      piece.nn_job = address;
+      pieces.push_back(std::move(piece));
+      piece = Piece{.submission = s};
+    }
+  }
+  return pieces;
+}
+
+template <typename T>
+Result<T> read_instruction(const CapturedMemory& memory, uint32_t address, uint32_t words) {
+  SK_TRY_ASSIGN(const Bytes bytes, memory.read(address, words * 4));
+  std::vector<uint32_t> raw(words);
+  std::memcpy(raw.data(), bytes.data(), bytes.size());
+  return bits::unpack<T>(raw).fields;
+}
+
+Result<uint64_t> input_address(const CapturedMemory& memory, const Piece& piece) {
+  if (piece.first_is_nn) {
+    SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.first_job, hw::kNnInstructionWords));
+    return nn.in_address.offset;
+  }
+  SK_TRY_ASSIGN(const auto tp, read_instruction<hw::TpInstruction>(memory, piece.first_job, hw::kTpInstructionWords));
+  return tp.in_base_address.offset;
+}
+
+// The NN job's output: planes of the op's output tensor, made NHWC.
+Result<Bytes> read_output(const CapturedMemory& memory, const Piece& piece, const ir::Tensor& tensor) {
+  SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.nn_job, hw::kNnInstructionWords));
+  SK_TRY_ASSIGN(const Bytes planar, memory.read(nn.out_address.offset, static_cast<uint64_t>(tensor.bytes())));
+  const auto channels = static_cast<size_t>(tensor.shape.back(0));
+  const size_t pixels = planar.size() / channels;
+  Bytes nhwc(planar.size());
+  for (size_t p = 0; p < pixels; ++p) {
+    for (size_t c = 0; c < channels; ++c) nhwc[p * channels + c] = planar[c * pixels + p];
+  }
+  return nhwc;
+}
+
+bool is_layer(ir::OpKind kind) {
+  return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d || kind == ir::OpKind::add;
+}
+
+class LayerReplay {
+ public:
+  LayerReplay(const Case& c, const ir::Graph& graph, const capture::Capture& capture, sim::Device& device)
+      : case_(c), graph_(graph), capture_(capture), device_(device), reference_(graph), pieces_(split_jobs(capture)) {}
+
+  Result<std::vector<ReplayRow>> run() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = *case_.inputs[i].bytes;
+    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      const auto id = static_cast<ir::OpId>(op);
+      if (is_layer(graph_.op(id).kind)) {
+        SK_TRY(layer(id).with_context(ir::describe_op(graph_, id)));
+      } else if (next_ < pieces_.size()) {
+        SK_TRY(reference_.run(id).with_context(ir::describe_op(graph_, id)));
+      }
+    }
+    if (next_ != pieces_.size())
+      return error(ErrorCode::malformed, "{} NN jobs, but only {} layers", pieces_.size(), next_);
+    return std::move(rows_);
+  }
+
+ private:
+  Result<void> layer(ir::OpId id) {
+    if (next_ == pieces_.size())
+      return error(ErrorCode::malformed, "no job for this layer: there are {} NN jobs", next_);
+    const Piece& piece = pieces_[next_];
+    if (next_ == 0 || pieces_[next_ - 1].submission != piece.submission) SK_TRY(start_submission(piece, id));
+    ++next_;
+    const auto start = std::chrono::steady_clock::now();
+    SK_TRY(device_.execute(piece.words, memory_.get()));
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    const ir::TensorId output = graph_.op(id).outputs[0];
+    SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output)));
+    SK_TRY(reference_.run(id));
+    const std::string name = fmt::format("{} op {} {}", case_.name, id, ir::op_name(graph_.op(id)));
+    rows_.push_back(compare_bytes(name, simulated, reference_.value(output), false));
+    rows_.back().simulated_ms = time.count();
+    reference_.value(output) = std::move(simulated);
+    return {};
+  }
+
+  // The first job of a submission reads the layer's input as it is in the model.
+  Result<void> start_submission(const Piece& piece, ir::OpId id) {
+    SK_TRY(memory_.add(capture_.submissions[piece.submission]));
+    SK_TRY_ASSIGN(const uint64_t address, input_address(memory_, piece));
+    return memory_.write(address, reference_.value(graph_.op(id).inputs[0]));
+  }
+
+  const Case& case_;
+  const ir::Graph& graph_;
+  const capture::Capture& capture_;
+  sim::Device& device_;
+  CapturedMemory memory_;
+  LayerReference reference_;
+  std::vector<Piece> pieces_;
+  size_t next_ = 0;
+  std::vector<ReplayRow> rows_;
+};
+
+}  // namespace
+
+ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, std::span<const uint8_t> expected,
+                        bool is_signed) {
+  ReplayRow row{.name = std::move(name), .elements = static_cast<int64_t>(expected.size())};
+  if (simulated.size() != expected.size()) {
+    row.reason = fmt::format("{} bytes, the reference has {}", simulated.size(), expected.size());
+    row.result = ReplayClass::fault;
+    return row;
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const int a = is_signed ? static_cast<int8_t>(simulated[i]) : simulated[i];
+    const int b = is_signed ? static_cast<int8_t>(expected[i]) : expected[i];
+    row.max_difference = std::max(row.max_difference, std::abs(a - b));
+    row.differing += a != b;
+  }
+  row.result = row.differing == 0        ? ReplayClass::exact
+               : row.max_difference == 1 ? ReplayClass::within_1
+                                         : ReplayClass::worse;
+  return row;
+}
+
+Result<std::vector<ReplayRow>> simulate_layers(const Case& c, const capture::Capture& capture, sim::Device& device) {
+  SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.model_path));
+  if (graph.inputs.size() != c.inputs.size())
+    return error(ErrorCode::malformed, "inputs of case.json and model differ");
+  return LayerReplay(c, graph, capture, device).run();
+}
+
+}  // namespace skillet::golden

@@ -1,0 +1,23 @@
+// Whole networks, layer by layer: each layer's simulated result against the reference kernel on the very inputs that
+// the simulated layer had, so that differences do not add up along the network. Called by sim_replay.cpp. Must not
+// know: how results are printed.
+#pragma once
+
+#include <vector>
+
+#include "capture/capture.h"
+#include "sim/sim.h"
+#include "sim_case.h"
+#include "sim_replay.h"
+
+namespace skillet::golden {
+
+// For networks of convolutions, depthwise convolutions and additions; what the recorded driver left to the CPU in
+// between runs on the reference kernels. Error when jobs and layers do not match.
+Result<std::vector<ReplayRow>> simulate_layers(const Case& c, const capture::Capture& capture, sim::Device& device);
+
+// Difference of two results; elements are signed or unsigned bytes.
+ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, std::span<const uint8_t> expected,
+                        bool is_signed);
+
+}  // namespace skillet::golden

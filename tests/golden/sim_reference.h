@@ -1,0 +1,30 @@
+// The reference results of a case where no recorded output was kept, and of single layers.
+// Called by sim_replay.cpp and sim_layers.cpp.
+// Must not know: captures, simulators.
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "ir/graph.h"
+#include "sim_case.h"
+
+namespace skillet::golden {
+
+// Runs the case's model on its inputs; the graph's outputs in order.
+Result<std::vector<Bytes>> run_reference(const Case& c);
+
+// Runs ops of a graph one by one on values that the caller may replace in between.
+class LayerReference {
+ public:
+  explicit LayerReference(const ir::Graph& graph);  // borrowed
+  Bytes& value(ir::TensorId tensor) { return values_[static_cast<size_t>(tensor)]; }
+  Result<void> run(ir::OpId op);
+
+ private:
+  const ir::Graph& graph_;
+  std::vector<Bytes> values_;
+};
+
+}  // namespace skillet::golden

@@ -1,0 +1,178 @@
+#include "sim_replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "capture/capture.h"
+#include "sim/sim.h"
+#include "sim/vivante/vivante.h"
+#include "sim_case.h"
+#include "sim_layers.h"
+#include "sim_memory.h"
+#include "sim_reference.h"
+
+namespace skillet::golden {
+namespace {
+
+namespace vivante = ::skillet::sim::vivante;
+
+// The recorded driver writes the weights of two filter shapes in orders of its own (specification 6.2.3).
+Result<std::unique_ptr<sim::Device>> create_device(const std::string& chip, const Case& c) {
+  SK_TRY_ASSIGN(vivante::Options options, vivante::options_from_environment());
+  options.order_5x5_ic1 = vivante::WeightOrder::row_wise;
+  if (c.has_op("FULLY_CONNECTED")) options.order_fully_connected = vivante::WeightOrder::linear;
+  return vivante::create(chip, options);
+}
+
+// Why the result of jobs that run well says nothing; empty: it does.
+std::string_view incomparable(const Case& c) {
+  const bool is_signed = !c.outputs.empty() && c.outputs[0].is_signed();
+  for (const char* op : {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}) {
+    if (is_signed && c.has_op(op)) return "int8 weights: the recorded driver does not convert them on V7";
+  }
+  for (const char* op : {"ADD", "SUB"}) {
+    if (is_signed && c.has_op(op)) return "int8 addition: the recorded driver mixes zero points on V7";
+  }
+  if (c.has_op("SPLIT") && c.has_op("CONCATENATION"))
+    return "recorded tensors overlap: concat and split want one to be in two places";
+  return {};
+}
+
+bool has_job(const capture::Submission& submission) {
+  return std::any_of(submission.buffers.begin(), submission.buffers.end(),
+                     [](const auto& buffer) { return buffer.listed; });
+}
+
+Result<void> place_inputs(const Case& c, const capture::Submission& submission, CapturedMemory& memory) {
+  size_t next = 0;
+  for (const capture::BufferSnapshot& buffer : submission.buffers) {
+    if (!buffer.holds_input || buffer.address == 0) continue;
+    uint64_t at = buffer.address;
+    if (next == c.inputs.size()) return error(ErrorCode::malformed, "more input buffers than inputs");
+    SK_TRY(memory.write(at, *c.inputs[next].bytes));
+    // Operands of an addition follow each other in one buffer.
+    at += c.inputs[next++].size_bytes;
+    const bool both = c.has_op("ADD") && c.inputs.size() == 2 && next == 1;
+    if (both) SK_TRY(memory.write(at, *c.inputs[next++].bytes));
+  }
+  return {};
+}
+
+// The graph's outputs: buffers that the jobs only write, in the order of their handles.
+Result<std::vector<Bytes>> read_outputs(const Case& c, const capture::Submission& submission,
+                                        const CapturedMemory& memory) {
+  std::vector<Bytes> outputs;
+  for (const capture::BufferSnapshot& buffer : submission.buffers) {
+    if (!buffer.write || buffer.read || outputs.size() == c.outputs.size()) continue;
+    const CaseTensor& tensor = c.outputs[outputs.size()];
+    SK_TRY_ASSIGN(Bytes bytes, memory.read(buffer.address, tensor.size_bytes));
+    // Signed tensors are unsigned with 128 added inside the chip.
+    if (tensor.is_signed()) std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
+    outputs.push_back(std::move(bytes));
+  }
+  if (outputs.size() != c.outputs.size())
+    return error(ErrorCode::malformed, "{} output buffers, {} outputs", outputs.size(), c.outputs.size());
+  return outputs;
+}
+
+Result<std::vector<Bytes>> expected_outputs(const Case& c) {
+  std::vector<Bytes> outputs;
+  for (const CaseTensor& tensor : c.outputs) {
+    if (!tensor.bytes || !c.inputs_recorded) return run_reference(c);
+    outputs.push_back(*tensor.bytes);
+  }
+  return outputs;
+}
+
+ReplayRow compare_outputs(const Case& c, const std::vector<Bytes>& simulated, const std::vector<Bytes>& expected) {
+  ReplayRow all{.name = c.name, .result = ReplayClass::exact};
+  for (size_t i = 0; i < simulated.size(); ++i) {
+    const ReplayRow one = compare_bytes(c.name, simulated[i], expected[i], c.outputs[i].is_signed());
+    all.elements += one.elements;
+    all.differing += one.differing;
+    all.max_difference = std::max(all.max_difference, one.max_difference);
+    if (one.result > all.result) all.result = one.result;
+    if (!one.reason.empty()) all.reason = one.reason;
+  }
+  return all;
+}
+
+Result<ReplayRow> simulate_outputs(const Case& c, const capture::Capture& capture, sim::Device& device) {
+  CapturedMemory memory;
+  const capture::Submission* last = nullptr;
+  double milliseconds = 0;
+  for (const capture::Submission& submission : capture.submissions) {
+    SK_TRY(memory.add(submission));
+    if (has_job(submission)) {
+      SK_TRY(place_inputs(c, submission, memory));
+      last = &submission;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    SK_TRY(device.execute(submission.stream, memory.get()));
+    milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+  ReplayRow row{.name = c.name, .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};
+  if (last != nullptr) row.reason = incomparable(c);
+  if (row.reason.empty()) {
+    SK_TRY_ASSIGN(const std::vector<Bytes> simulated, read_outputs(c, *last, memory));
+    SK_TRY_ASSIGN(const std::vector<Bytes> expected, expected_outputs(c));
+    if (expected.size() != simulated.size())
+      return error(ErrorCode::malformed, "{} reference outputs", expected.size());
+    row = compare_outputs(c, simulated, expected);
+    if (!c.inputs_recorded && row.reason.empty()) row.reason = "recorded input not kept: inputs of our own";
+  }
+  row.simulated_ms = milliseconds;
+  return row;
+}
+
+bool is_network(const Case& c) { return c.name.starts_with("coral/") && !c.has_op("SPLIT"); }
+
+Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const std::string& chip,
+                                                const std::string& name) {
+  SK_TRY_ASSIGN(const Case c, read_case(dir, name));
+  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(dir + "/" + chip + "/" + name));
+  SK_TRY_ASSIGN(const auto device, create_device(chip, c));
+  if (is_network(c)) return simulate_layers(c, capture, *device);
+  SK_TRY_ASSIGN(ReplayRow row, simulate_outputs(c, capture, *device));
+  return std::vector<ReplayRow>{std::move(row)};
+}
+
+}  // namespace
+
+std::string_view replay_class_name(ReplayClass result) {
+  switch (result) {
+    case ReplayClass::exact: return "exact";
+    case ReplayClass::within_1: return "within 1";
+    case ReplayClass::worse: return "worse";
+    case ReplayClass::not_comparable: return "not comparable";
+    case ReplayClass::fault: return "fault";
+  }
+  return "?";
+}
+
+std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name) {
+  auto rows = simulate_or_fail(dir, chip, name);
+  if (rows.ok()) return std::move(rows).value();
+  return {ReplayRow{.name = name, .result = ReplayClass::fault, .reason = rows.error().message}};
+}
+
+Result<std::vector<ReplayRow>> simulate(const std::string& dir, const std::string& chip) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/" + chip, failed)) {
+    if (entry.path().filename() != "capture.json") continue;
+    const auto folder = entry.path().parent_path();
+    names.push_back(folder.parent_path().filename().string() + "/" + folder.filename().string());
+  }
+  if (names.empty()) return error(ErrorCode::io, "{}/{}: no captures there", dir, chip);
+  std::sort(names.begin(), names.end());
+  std::vector<ReplayRow> rows;
+  for (const std::string& name : names) {
+    auto more = simulate_case(dir, chip, name);
+    std::move(more.begin(), more.end(), std::back_inserter(rows));
+  }
+  return rows;
+}
+
+}  // namespace skillet::golden
