@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,37 @@ class Device {
   virtual Result<void> end_cpu(Handle handle) = 0;
   virtual Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) = 0;
   virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
+
+  // Like alloc(), for a buffer that export_dmabuf() takes.
+  virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
+  // A file descriptor of the buffer's memory, which the caller closes. On a simulated device it is a memfd.
+  virtual Result<int> export_dmabuf(Handle handle);
+  // The memory of another device or process as a buffer; `fd` stays the caller's. free() it as often as it was
+  // imported.
+  virtual Result<Handle> import_dmabuf(int fd);
 };
+
+// One core behind a device node. A node may hold cores that are no NPU; its ids tell, to those who know chips.
+struct Core {
+  capture::DeviceInfo info;
+  uint32_t index = 0;  // in its node
+
+  bool operator==(const Core&) const = default;
+};
+
+struct NodeReport {
+  std::string node;            // "/dev/dri/renderD128"
+  std::string kernel_driver;   // empty: could not be asked
+  std::vector<Core> cores;     // empty for kernel drivers that we do not know
+  std::optional<Error> error;  // why the node cannot be opened or asked
+};
+
+// Asks each node that may be an NPU, in order; nodes that do not exist are left out. `root` stands before each path.
+std::vector<NodeReport> find_devices(const std::string& root = "");
+Result<NodeReport> ask_node(const std::string& node);
+Result<std::unique_ptr<Device>> open_core(const Core& core);
+// "null:a311d": takes what is submitted and runs nothing, for timing everything else.
+Result<std::unique_ptr<Device>> open_null(const std::string& chip_name);
 
 // "sim:a311d": a simulated chip in this process.
 Result<std::unique_ptr<Device>> open_simulated(const std::string& chip_name);

@@ -132,4 +132,12 @@ Result<std::unique_ptr<Device>> open_simulated(const std::string& chip_name) {
   return simulate(std::move(chip), std::move(info));
 }
 
+Result<std::unique_ptr<Device>> open_null(const std::string& chip_name) {
+  class NullChip : public sim::Device {
+    Result<void> execute(std::span<const uint32_t>, const sim::Memory&) override { return {}; }
+  };
+  capture::DeviceInfo info{.kernel_driver = "etnaviv", .node = "null:" + chip_name};
+  return simulate(std::make_unique<NullChip>(), std::move(info));
+}
+
 }  // namespace skillet::uapi

@@ -39,7 +39,7 @@ VENDOR_WORDS = re.compile(
 # Where a vendor may be named: the vendor's own folders, the one-line registries, the stand-ins for a kernel driver (a
 # simulated device says which one it stands for), the reader of recorded kernel calls and the tools' help texts. Tests may name anything.
 VENDOR_HOME = re.compile(
-    r"src/drivers/\w+/|src/sim/\w+/|src/interpose/|src/tools/|src/uapi/(etnaviv|rocket|ethosu|sim)\.(cpp|h)$"
+    r"src/drivers/\w+/|src/sim/\w+/|src/interpose/|src/tools/|src/uapi/(etnaviv|rocket|ethosu|sim)(_\w+)?\.(cpp|h)$"
     r"|src/driver/registry\.cpp$|src/sim/sim\.cpp$|src/capture/golden_folder\.cpp$")
 REGISTRIES = {"src/driver/registry.cpp", "src/sim/sim.cpp"}
 TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
