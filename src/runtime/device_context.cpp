@@ -5,31 +5,123 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr std::string_view kSimPrefix = "sim:";
+constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
-Result<Target> open_simulator(const std::string& name, capture::Capture* capture) {
-  Target target{.name = name};
-  const std::string chip_name = name.substr(kSimPrefix.size());
-  SK_TRY_ASSIGN(target.chip, driver::find_chip(chip_name));
-  SK_TRY_ASSIGN(target.driver, driver::driver_of(target.chip));
-  SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, uapi::open_simulated(chip_name));
+Target target_of(std::string name, driver::Chip chip, const driver::Driver* driver,
+                 std::unique_ptr<uapi::Device> device, capture::Capture* capture) {
   if (capture != nullptr) device = uapi::record(std::move(device), *capture);
+  Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
   target.context = std::make_shared<DeviceContext>();
   target.context->device = std::move(device);
   return target;
 }
 
+using Open = Result<std::unique_ptr<uapi::Device>> (*)(const std::string&);
+
+Result<Target> open_chip(const std::string& name, std::string_view prefix, Open open, capture::Capture* capture) {
+  const std::string chip_name = name.substr(prefix.size());
+  SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, open(chip_name));
+  return target_of(name, std::move(chip), driver, std::move(device), capture);
+}
+
+Result<Target> open_npu(const FoundNpu& npu, capture::Capture* capture) {
+  SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, uapi::open_core(npu.core));
+  return target_of(npu.core.info.node, npu.chip, npu.driver, std::move(device), capture);
+}
+
+void add_line(std::string& text, std::string_view line) { text += fmt::format("{}{}", text.empty() ? "" : "\n", line); }
+
+// The chip of a core, by the first driver that knows it.
+Result<FoundNpu> identify_core(const uapi::Core& core) {
+  std::string reasons;
+  for (const driver::Driver* driver : driver::drivers()) {
+    auto chip = driver->identify(core.info);
+    if (chip.ok()) return FoundNpu{.name = {}, .core = core, .chip = std::move(chip).value(), .driver = driver};
+    reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", chip.error().message);
+  }
+  if (reasons.empty()) reasons = core.info.node + ": this build has no drivers";
+  return error(ErrorCode::unsupported, "{}", reasons);
+}
+
+Error no_npu(const NpuSearch& search) {
+  return error(ErrorCode::io,
+               "no NPU here; looked at /dev/dri/renderD128 to renderD191 for a core that a driver knows{}{} (skillet "
+               "doctor says what is missing)",
+               search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
+}
+
+Result<Target> open_found(const NpuSearch& search, const std::string& name, capture::Capture* capture) {
+  if (search.npus.empty()) return no_npu(search);
+  std::string names;
+  for (const FoundNpu& npu : search.npus) {
+    if (name == "npu" || name == npu.name) return open_npu(npu, capture);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", npu.name);
+  }
+  return error(ErrorCode::invalid_argument, "no device '{}'; there are {}", name, names);
+}
+
+// Quiet where there is nothing to use; loud where there may be an NPU that cannot be used.
+Result<Target> open_npu_or_cpu(capture::Capture* capture) {
+  const NpuSearch search = find_npus();
+  auto found = open_found(search, "npu", capture);
+  if (found.ok()) return found;
+  const bool expected = search.npus.empty() && !search.blocked;
+  log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
+  return open_target("cpu");
+}
+
+Result<Target> open_node(const std::string& node, capture::Capture* capture) {
+  SK_TRY_ASSIGN(uapi::NodeReport report, uapi::ask_node(node));
+  const NpuSearch search = identify({std::move(report)});
+  if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
+  return open_npu(search.npus[0], capture);
+}
+
+// "etnaviv0": letters, then digits.
+bool is_device_name(const std::string& name) {
+  const size_t digits = name.find_first_of("0123456789");
+  return digits != 0 && digits != std::string::npos &&
+         name.find_first_not_of("0123456789", digits) == std::string::npos;
+}
+
 }  // namespace
 
-Result<Target> open_target(const std::string& name, capture::Capture* capture) {
-  if (name == "cpu") return Target{.name = name};
-  if (name.starts_with(kSimPrefix)) return open_simulator(name, capture).with_context(name);
-  if (name == "auto") {
-    log::info("no NPU found; running on the CPU");
-    return Target{.name = "cpu"};
+NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
+  NpuSearch search;
+  for (const uapi::NodeReport& node : nodes) {
+    if (node.error) {
+      search.blocked = true;
+      add_line(search.rejected, node.error->message);
+    } else if (node.cores.empty()) {
+      add_line(search.rejected,
+               fmt::format("{}: kernel driver '{}', no core of an NPU", node.node, node.kernel_driver));
+    }
+    for (const uapi::Core& core : node.cores) {
+      auto npu = identify_core(core);
+      if (!npu.ok()) {
+        add_line(search.rejected, fmt::format("core {}: {}", core.index, npu.error().message));
+        continue;
+      }
+      npu->name = fmt::format("{}{}", core.info.kernel_driver, search.npus.size());
+      search.npus.push_back(std::move(npu).value());
+    }
   }
-  if (name.starts_with("/")) return error(ErrorCode::unsupported, "{}: this build opens no kernel devices", name);
-  return error(ErrorCode::invalid_argument, "device '{}' is none of auto, cpu, sim:CHIP, /dev/...", name);
+  return search;
+}
+
+NpuSearch find_npus(const std::string& root) { return identify(uapi::find_devices(root)); }
+
+Result<Target> open_target(const std::string& name, capture::Capture* capture) {
+  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
+  if (name.starts_with(kSimPrefix))
+    return open_chip(name, kSimPrefix, uapi::open_simulated, capture).with_context(name);
+  if (name.starts_with(kNullPrefix)) return open_chip(name, kNullPrefix, uapi::open_null, capture).with_context(name);
+  if (name == "auto") return open_npu_or_cpu(capture);
+  if (name.starts_with("/")) return open_node(name, capture);
+  if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, capture);
+  return error(ErrorCode::invalid_argument, "device '{}' is none of auto, npu, cpu, sim:CHIP, /dev/...", name);
 }
 
 }  // namespace skillet::runtime

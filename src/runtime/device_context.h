@@ -32,8 +32,27 @@ struct Target {
   std::shared_ptr<DeviceContext> context;  // null: compile only
 };
 
-// "cpu"; "sim:CHIP" (a simulated chip in this process); "auto" (an NPU of this machine, else the CPU).
-// `capture` (borrowed, may be null) receives every submission. Errors name the chips or devices there are.
+// An NPU of this machine that a driver of ours knows.
+struct FoundNpu {
+  std::string name;  // kernel driver and number: what --device takes beside the node's path
+  uapi::Core core;
+  driver::Chip chip;
+  const driver::Driver* driver = nullptr;  // borrowed from the registry
+};
+
+struct NpuSearch {
+  std::vector<FoundNpu> npus;
+  std::string rejected;  // one line a node or core that is no NPU we know, with the reason
+  bool blocked = false;  // some node could not be opened or asked
+};
+
+// Asks the device nodes under `root` and lets the drivers identify their cores.
+NpuSearch find_npus(const std::string& root = "");
+NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
+
+// "cpu"; "sim:CHIP" (a simulated chip in this process); "null:CHIP" (takes jobs, computes nothing); "npu" (the first
+// NPU of this machine); "auto" (the same, else the CPU); a device node; a name that find_npus() gives. `capture`
+// (borrowed, may be null) receives every submission. Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, capture::Capture* capture = nullptr);
 
 }  // namespace skillet::runtime
