@@ -62,6 +62,27 @@ constexpr size_t kRowBlock = 2;
 #endif
 constexpr size_t kColBlock = 4;
 
+#if !HWY_HAVE_SCALABLE
+// Lane j of each 128-bit block of the result is the sum of the lanes of v_j in that block.
+HWY_INLINE V32 sum_four(V32 v0, V32 v1, V32 v2, V32 v3) {
+  const D32 d;
+  const auto even = hn::Add(hn::InterleaveLower(d, v0, v2), hn::InterleaveUpper(d, v0, v2));
+  const auto odd = hn::Add(hn::InterleaveLower(d, v1, v3), hn::InterleaveUpper(d, v1, v3));
+  return hn::Add(hn::InterleaveLower(d, even, odd), hn::InterleaveUpper(d, even, odd));
+}
+
+// Sum of the 128-bit blocks.
+template <class D>
+HWY_INLINE hn::Vec<hn::Full128<int32_t> > sum_blocks(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return sum_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+#endif
+
 template <size_t kRows, size_t kCols>
 HWY_INLINE void dot_block(const int16_t* HWY_RESTRICT a, size_t a_stride, const int16_t* HWY_RESTRICT b,
                           size_t b_stride, size_t depth, int32_t* HWY_RESTRICT c, size_t c_stride) {
@@ -82,9 +103,15 @@ HWY_INLINE void dot_block(const int16_t* HWY_RESTRICT a, size_t a_stride, const 
     }
   }
   for (size_t i = 0; i < kRows; ++i) {
-    for (size_t j = 0; j < kCols; ++j) {
-      c[i * c_stride + j] = hn::GetLane(hn::SumOfLanes(d32, hn::Add(low[i][j], high[i][j])));
+    for (size_t j = 0; j < kCols; ++j) low[i][j] = hn::Add(low[i][j], high[i][j]);
+#if !HWY_HAVE_SCALABLE
+    if constexpr (kCols == 4) {
+      const hn::Full128<int32_t> d;
+      hn::StoreU(sum_blocks(d32, sum_four(low[i][0], low[i][1], low[i][2], low[i][3])), d, c + i * c_stride);
+      continue;
     }
+#endif
+    for (size_t j = 0; j < kCols; ++j) c[i * c_stride + j] = hn::GetLane(hn::SumOfLanes(d32, low[i][j]));
   }
 }
 
