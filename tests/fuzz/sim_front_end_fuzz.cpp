@@ -21,7 +21,7 @@ namespace vivante = skillet::sim::vivante;
 constexpr uint64_t kDescriptor = 0x00600000, kInput = 0x00501000, kCoefficients = 0x00502000, kOutput = 0x00503000;
 constexpr uint64_t kTable = 0x00510000, kRaw = 0x00600000;
 constexpr size_t kRawStreamWords = 64;
-constexpr uint64_t kWorkLimit = uint64_t{1} << 20;
+constexpr uint64_t kWorkLimit = uint64_t{1} << 18;
 
 // 8x8x4 pixels, 3x3 filter, 8 output channels.
 constexpr uint32_t kNnJob[] = {0xA010010C, 0x00400200, 0xB800003F, 0x00400200, 0x10234008, 0x00014080, 0x00501000,
@@ -89,7 +89,7 @@ Scene raw_scene(std::span<const uint8_t> data) {
   data = data.subspan(1);
   const size_t words = std::min(kRawStreamWords, data.size() / 4);
   scene.stream.resize(words);
-  std::memcpy(scene.stream.data(), data.data(), words * 4);
+  if (words > 0) std::memcpy(scene.stream.data(), data.data(), words * 4);
   data = data.subspan(words * 4);
   if (!data.empty()) scene.buffers[kRaw] = Bytes(data.begin(), data.end());
   return scene;
