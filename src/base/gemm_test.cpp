@@ -1,7 +1,8 @@
-// The vector loops equal the plain ones, for random shapes and every tail length.
+// The vector loops equal the plain ones, for random shapes and every tail length, on every instruction set of this CPU.
 #include "base/gemm.h"
 
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 
 #include <random>
 #include <vector>
@@ -11,6 +12,22 @@
 
 namespace skillet::gemm {
 namespace {
+
+class Gemm : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override { choose(GetParam()); }
+  void TearDown() override { choose(0); }
+
+ private:
+  // 0: what the CPU has.
+  static void choose(int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Gemm, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+                         [](const auto& param) { return std::string(hwy::TargetName(param.param)); });
 
 std::vector<int16_t> random_matrix(std::mt19937& random, size_t rows, size_t stride, size_t used, int limit) {
   std::vector<int16_t> out(rows * stride);
@@ -39,7 +56,7 @@ void check_matmul(std::mt19937& random, size_t rows, size_t cols, size_t used, i
   }
 }
 
-TEST(Gemm, MatmulEqualsPlainLoop) {
+TEST_P(Gemm, MatmulEqualsPlainLoop) {
   std::mt19937 random(1);
   for (size_t rows = 1; rows < 10; ++rows) {
     for (size_t cols = 1; cols < 10; ++cols) check_matmul(random, rows, cols, 1 + random() % 100, 255);
@@ -48,7 +65,7 @@ TEST(Gemm, MatmulEqualsPlainLoop) {
   check_matmul(random, 5, 300, 4000, 255);  // more than one cache block
 }
 
-TEST(Gemm, MatmulWrapsAround) {
+TEST_P(Gemm, MatmulWrapsAround) {
   std::mt19937 random(2);
   check_matmul(random, 7, 9, 500, 32767);
 }
@@ -66,14 +83,14 @@ void check_widen(int32_t zero_point) {
   }
 }
 
-TEST(Gemm, Widen) {
+TEST_P(Gemm, Widen) {
   check_widen<uint8_t>(0);
   check_widen<uint8_t>(255);
   check_widen<int8_t>(-128);
   check_widen<int8_t>(127);
 }
 
-TEST(Gemm, MultiplyAccumulate) {
+TEST_P(Gemm, MultiplyAccumulate) {
   std::mt19937 random(4);
   for (size_t count = 0; count < 80; ++count) {
     const auto a = random_matrix(random, 1, count, count, 32767);
@@ -115,7 +132,7 @@ void check_requantize(std::mt19937& random, size_t count, bool with_bias) {
   ASSERT_EQ(out[count], 42);
 }
 
-TEST(Gemm, RequantizeEqualsFixedPoint) {
+TEST_P(Gemm, RequantizeEqualsFixedPoint) {
   std::mt19937 random(5);
   for (size_t count = 0; count < 200; ++count) {
     check_requantize<uint8_t>(random, count, count % 2 == 0);

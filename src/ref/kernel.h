@@ -123,7 +123,7 @@ Prepare prepare_fully_connected;
 Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
 Prepare prepare_average_pool_2d, prepare_max_pool_2d;
 Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_leaky_relu, prepare_abs, prepare_neg;
-Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt, prepare_prelu;
+Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt;
 Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max;
 Prepare prepare_resize_bilinear, prepare_resize_nearest_neighbor;
 Prepare prepare_concatenation, prepare_split, prepare_split_v, prepare_pack, prepare_unpack;

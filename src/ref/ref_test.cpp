@@ -1,0 +1,277 @@
+// Kernels against plain loops written here from the definition, random shapes; refusals; the interpreter.
+#include "ref/ref.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/fixed_point.h"
+#include "ref/hard_swish.h"
+#include "ref/softmax.h"
+
+namespace skillet::ref {
+namespace {
+
+using ir::DType;
+
+ir::Tensor tensor(DType dtype, ir::Shape shape, float scale, int32_t zero_point) {
+  return {.name = "t", .dtype = dtype, .shape = std::move(shape), .quant = {{scale}, {zero_point}, 0}};
+}
+
+ir::Tensor constant(ir::Tensor from, std::mt19937& random) {
+  Bytes bytes(static_cast<size_t>(from.bytes()));
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(random());
+  if (from.dtype == DType::int32) {
+    for (size_t i = 0; i < bytes.size(); i += 4) store_le(&bytes[i], static_cast<int32_t>(random() % 20001) - 10000);
+  }
+  set_constant(from, std::move(bytes));
+  return from;
+}
+
+// A graph of one op whose first inputs are computed and whose constants come with the tensors.
+ir::Graph one_op(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::Tensor> inputs, ir::Tensor output) {
+  ir::Graph graph;
+  ir::Op op{.kind = kind, .attrs = std::move(attrs)};
+  for (ir::Tensor& input : inputs) {
+    const bool computed = !input.is_constant();
+    op.inputs.push_back(graph.add_tensor(std::move(input)));
+    if (computed) graph.inputs.push_back(op.inputs.back());
+  }
+  op.outputs = graph.outputs = {graph.add_tensor(std::move(output))};
+  graph.add_op(std::move(op));
+  return graph;
+}
+
+void randomize(std::span<uint8_t> bytes, std::mt19937& random) {
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+}
+
+int32_t value(const ir::Tensor& t, std::span<const uint8_t> bytes, size_t i) {
+  return (t.dtype == DType::int8 ? static_cast<int8_t>(bytes[i]) : bytes[i]) - t.quant.zero_point();
+}
+
+// One random convolution, depthwise or not.
+struct ConvCase {
+  ir::Graph graph;
+  bool depthwise = false;
+};
+
+int32_t output_size(ir::Padding padding, int32_t in, int32_t kernel, int32_t stride, int32_t dilation) {
+  const int32_t covered = padding == ir::Padding::same ? 1 : (kernel - 1) * dilation + 1;
+  return (in - covered) / stride + 1;
+}
+
+ConvCase random_conv(std::mt19937& random, bool depthwise) {
+  const auto pick = [&](int32_t low, int32_t high) {
+    return low + static_cast<int32_t>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  ir::ConvAttrs attrs{.padding = pick(0, 1) == 0 ? ir::Padding::same : ir::Padding::valid,
+                      .stride_h = pick(1, 3),
+                      .stride_w = pick(1, 3),
+                      .dilation_h = pick(1, 2),
+                      .dilation_w = pick(1, 2),
+                      .depth_multiplier = depthwise ? pick(1, 3) : 1,
+                      .activation = pick(0, 1) == 0 ? ir::Activation::none : ir::Activation::relu6};
+  const DType dtype = pick(0, 1) == 0 ? DType::uint8 : DType::int8;
+  const bool is_u8 = dtype == DType::uint8;
+  const int32_t in_c = pick(1, 40), kh = pick(1, 4), kw = pick(1, 4);
+  const int32_t out_c = depthwise ? in_c * attrs.depth_multiplier : pick(1, 40);
+  const ir::Shape in{pick(1, 2), pick(7, 14), pick(7, 14), in_c};
+  const ir::Shape out{in[0], output_size(attrs.padding, in[1], kh, attrs.stride_h, attrs.dilation_h),
+                      output_size(attrs.padding, in[2], kw, attrs.stride_w, attrs.dilation_w), out_c};
+  const ir::Shape filter_shape = depthwise ? ir::Shape{1, kh, kw, out_c} : ir::Shape{out_c, kh, kw, in_c};
+  ir::Tensor filter = constant(tensor(dtype, filter_shape, 0.013F, is_u8 ? pick(0, 255) : 0), random);
+  if (!is_u8 && pick(0, 1) == 0 && out_c > 1) {
+    filter.quant = {{}, std::vector<int32_t>(static_cast<size_t>(out_c)), depthwise ? 3 : 0};
+    for (int32_t i = 0; i < out_c; ++i) filter.quant.scales.push_back(0.001F * static_cast<float>(pick(1, 30)));
+  }
+  const int32_t zero_point = is_u8 ? 0 : -128;
+  std::vector<ir::Tensor> inputs = {tensor(dtype, in, 0.02F, zero_point + pick(0, 255)), std::move(filter)};
+  if (pick(0, 3) > 0) inputs.push_back(constant(tensor(DType::int32, {out_c}, 0.00026F, 0), random));
+  return {one_op(depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d, attrs, std::move(inputs),
+                 tensor(dtype, out, 0.3F, zero_point + pick(0, 255))),
+          depthwise};
+}
+
+// The definition: seven loops, one multiplication each.
+int32_t plain_sum(const ConvCase& conv, std::span<const uint8_t> image, const ir::Shape& at) {
+  const ir::Tensor &in = conv.graph.tensor(0), &filter = conv.graph.tensor(1), &out = conv.graph.tensors.back();
+  const auto& attrs = conv.graph.op(0).as<ir::ConvAttrs>();
+  const int32_t kh = filter.shape[1], kw = filter.shape[2], channels = in.shape[3];
+  const auto pad = [&](int i, int32_t kernel, int32_t stride, int32_t dilation) {
+    const int32_t total = (out.shape[i] - 1) * stride + (kernel - 1) * dilation + 1 - in.shape[i];
+    return attrs.padding == ir::Padding::same ? std::max(total, 0) / 2 : 0;
+  };
+  int32_t sum = 0;
+  for (int32_t ky = 0; ky < kh; ++ky) {
+    for (int32_t kx = 0; kx < kw; ++kx) {
+      const int32_t y = at[1] * attrs.stride_h - pad(1, kh, attrs.stride_h, attrs.dilation_h) + ky * attrs.dilation_h;
+      const int32_t x = at[2] * attrs.stride_w - pad(2, kw, attrs.stride_w, attrs.dilation_w) + kx * attrs.dilation_w;
+      if (y < 0 || y >= in.shape[1] || x < 0 || x >= in.shape[2]) continue;
+      const int32_t pixel = ((at[0] * in.shape[1] + y) * in.shape[2] + x) * channels;
+      for (int32_t c = 0; c < (conv.depthwise ? 1 : channels); ++c) {
+        const int32_t from = conv.depthwise ? at[3] / attrs.depth_multiplier : c;
+        const int32_t weight =
+            conv.depthwise ? (ky * kw + kx) * out.shape[3] + at[3] : ((at[3] * kh + ky) * kw + kx) * channels + c;
+        sum += value(in, image, static_cast<size_t>(pixel + from)) *
+               value(filter, filter.data, static_cast<size_t>(weight));
+      }
+    }
+  }
+  return sum;
+}
+
+int32_t plain_output(const ConvCase& conv, int32_t sum, int32_t channel) {
+  const ir::Tensor &in = conv.graph.tensor(0), &filter = conv.graph.tensor(1), &out = conv.graph.tensors.back();
+  const auto c = static_cast<size_t>(channel);
+  if (conv.graph.op(0).inputs.size() > 2) sum += conv.graph.tensor(2).values<int32_t>()[c];
+  const float scale = filter.quant.scales[filter.quant.per_channel() ? c : 0];
+  const double product = in.dtype == DType::uint8 ? static_cast<double>(in.quant.scale() * scale)
+                                                  : static_cast<double>(in.quant.scale()) * static_cast<double>(scale);
+  const auto by = quantize_multiplier(product / static_cast<double>(out.quant.scale()));
+  const int32_t zero_point = out.quant.zero_point();
+  const int32_t type_min = out.dtype == DType::int8 ? -128 : 0, type_max = type_min + 255;
+  const bool relu6 = conv.graph.op(0).as<ir::ConvAttrs>().activation == ir::Activation::relu6;
+  const int32_t low = relu6 ? std::max(type_min, zero_point) : type_min;
+  const int32_t high = relu6 ? std::min(type_max, zero_point + 20) : type_max;  // 6 / 0.3
+  return std::clamp(multiply_by_quantized_multiplier(sum, by) + zero_point, low, high);
+}
+
+void check_conv(std::mt19937& random, bool depthwise) {
+  const ConvCase conv = random_conv(random, depthwise);
+  auto interpreter = Interpreter::create(conv.graph);
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+  const auto image = interpreter->tensor(0);
+  randomize(image, random);
+  ASSERT_TRUE(interpreter->run().ok());
+  const ir::Tensor& out = conv.graph.tensors.back();
+  const auto got = interpreter->tensor(conv.graph.outputs[0]);
+  size_t i = 0;
+  for (int32_t b = 0; b < out.shape[0]; ++b) {
+    for (int32_t y = 0; y < out.shape[1]; ++y) {
+      for (int32_t x = 0; x < out.shape[2]; ++x) {
+        for (int32_t c = 0; c < out.shape[3]; ++c, ++i) {
+          const int32_t expected = plain_output(conv, plain_sum(conv, image, {b, y, x, c}), c);
+          ASSERT_EQ(value(out, got, i) + out.quant.zero_point(), expected)
+              << out.shape.to_string() << " at " << b << "," << y << "," << x << "," << c;
+        }
+      }
+    }
+  }
+}
+
+TEST(Ref, Conv2dEqualsPlainLoop) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 40; ++i) check_conv(random, false);
+}
+
+TEST(Ref, DepthwiseConv2dEqualsPlainLoop) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 40; ++i) check_conv(random, true);
+}
+
+// A grouped convolution equals one convolution per group.
+TEST(Ref, GroupedConvolution) {
+  std::mt19937 random(3);
+  const ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+  ir::Graph grouped = one_op(
+      ir::OpKind::conv_2d, attrs,
+      {tensor(DType::int8, {1, 5, 5, 6}, 0.02F, 3), constant(tensor(DType::int8, {8, 3, 3, 3}, 0.01F, 0), random)},
+      tensor(DType::int8, {1, 3, 3, 8}, 0.3F, -5));
+  auto whole = Interpreter::create(grouped);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  randomize(whole->tensor(0), random);
+  ASSERT_TRUE(whole->run().ok());
+  for (size_t g = 0; g < 2; ++g) {
+    ir::Tensor filter = tensor(DType::int8, {4, 3, 3, 3}, 0.01F, 0);
+    const auto half = grouped.tensor(1).data.subspan(g * 108, 108);
+    set_constant(filter, Bytes(half.begin(), half.end()));
+    const ir::Graph part = one_op(ir::OpKind::conv_2d, attrs, {tensor(DType::int8, {1, 5, 5, 3}, 0.02F, 3), filter},
+                                  tensor(DType::int8, {1, 3, 3, 4}, 0.3F, -5));
+    auto interpreter = Interpreter::create(part);
+    ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+    for (size_t i = 0; i < 75; ++i) interpreter->tensor(0)[i] = whole->tensor(0)[i / 3 * 6 + g * 3 + i % 3];
+    ASSERT_TRUE(interpreter->run().ok());
+    for (size_t i = 0; i < 36; ++i) ASSERT_EQ(whole->tensor(2)[i / 4 * 8 + g * 4 + i % 4], interpreter->tensor(2)[i]);
+  }
+}
+
+TEST(Ref, RefusalNamesTheOp) {
+  std::mt19937 random(4);
+  ir::Graph graph =
+      one_op(ir::OpKind::conv_2d, ir::ConvAttrs{},
+             {tensor(DType::int8, {1, 4, 4, 2}, 0.1F, 0), constant(tensor(DType::int8, {3, 1, 1, 2}, 0.1F, 7), random)},
+             tensor(DType::int8, {1, 4, 4, 3}, 0.1F, 0));
+  const auto interpreter = Interpreter::create(graph);
+  ASSERT_FALSE(interpreter.ok());
+  EXPECT_EQ(interpreter.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(interpreter.error().message, "op 0 CONV_2D -> 't': int8 filter with a zero point");
+}
+
+TEST(Ref, UnknownOpIsRefused) {
+  ir::Graph graph =
+      one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {4}, 1, 0)}, tensor(DType::int8, {4}, 1, 0));
+  graph.ops[0].opaque_name = "FROBNICATE";
+  const auto interpreter = Interpreter::create(graph);
+  ASSERT_FALSE(interpreter.ok());
+  EXPECT_EQ(interpreter.error().message, "op 0 FROBNICATE -> 't': no CPU kernel for FROBNICATE");
+}
+
+TEST(Ref, GatherNdChecksItsIndices) {
+  ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
+  ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},
+                           tensor(DType::int8, {2, 2}, 1, 0));
+  graph.ops[0].opaque_name = "GATHER_ND";
+  auto interpreter = Interpreter::create(graph);
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+  for (size_t i = 0; i < 6; ++i) interpreter->tensor(0)[i] = static_cast<uint8_t>(10 + i);
+  store_le<int32_t>(interpreter->tensor(1).data(), 2);
+  store_le<int32_t>(interpreter->tensor(1).data() + 4, 0);
+  ASSERT_TRUE(interpreter->run().ok());
+  const auto out = interpreter->tensor(2);
+  EXPECT_EQ(Bytes(out.begin(), out.end()), (Bytes{14, 15, 10, 11}));
+  for (int32_t bad : {3, -1, INT32_MIN}) {
+    store_le<int32_t>(interpreter->tensor(1).data(), bad);
+    EXPECT_FALSE(interpreter->run().ok());
+  }
+}
+
+TEST(Ref, ConstantsAreNotCopied) {
+  std::mt19937 random(5);
+  const ir::Graph graph =
+      one_op(ir::OpKind::add, ir::ActivationAttrs{},
+             {tensor(DType::int8, {4}, 0.1F, 0), constant(tensor(DType::int8, {4}, 0.1F, 0), random)},
+             tensor(DType::int8, {4}, 0.1F, 0));
+  auto interpreter = Interpreter::create(graph);
+  ASSERT_TRUE(interpreter.ok());
+  EXPECT_EQ(interpreter->tensor(1).data(), graph.tensor(1).data.data());
+}
+
+TEST(Softmax, ExpIsCloseToTheRealOne) {
+  for (int32_t x = 0; x > -(1 << 30); x -= 1234567) {
+    const double real = std::exp(x / static_cast<double>(1 << 26));
+    ASSERT_NEAR(exp_on_negative_values(x) / 2147483648.0, real, 1e-6);
+  }
+  EXPECT_EQ(exp_on_negative_values(0), INT32_MAX);
+}
+
+TEST(Softmax, ReciprocalIsCloseToTheRealOne) {
+  for (int64_t x = 1 << 19; x < INT32_MAX; x += 9876543) {
+    const Reciprocal r = reciprocal(static_cast<int32_t>(x), 12);
+    const double real = 1 / (static_cast<double>(x) / (1 << 19));
+    ASSERT_NEAR(std::ldexp(r.value / 2147483648.0, -r.num_bits_over_unit), real, real * 1e-7);
+  }
+}
+
+TEST(HardSwish, IsCloseToTheRealOne) {
+  const HardSwish params = hard_swish_params({{0.05F}, {10}, 0}, {{0.04F}, {-20}, 0});
+  for (int32_t q = -128; q < 128; ++q) {
+    const double x = 0.05 * (q - 10), y = x * std::clamp(x + 3, 0.0, 6.0) / 6;
+    ASSERT_NEAR(hard_swish(params, q) + 20, y / 0.04, 1.0) << q;
+  }
+}
+
+}  // namespace
+}  // namespace skillet::ref
