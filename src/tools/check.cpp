@@ -89,7 +89,7 @@ void print_text(const Options& options, const Report& report) {
   fmt::print("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
              sum.cpu);
   if (sum.nowhere) fmt::print(", {} nowhere", sum.nowhere);
-  fmt::print("; {} million MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs / 1'000'000), share);
+  fmt::print("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
 }
 
 void print_json(const Options& options, const Report& report) {

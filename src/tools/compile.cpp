@@ -22,7 +22,7 @@ struct Options {
 // One NPU part of the model.
 struct Compiled {
   driver::Program program;
-  size_t ops = 0;
+  std::vector<ir::OpId> op_map;  // op of the part -> op of the model
   double ms = 0;
   std::string file;  // where it was written; empty: nowhere
 };
@@ -30,6 +30,11 @@ struct Compiled {
 struct Sizes {
   uint64_t constant_bytes = 0, scratch_bytes = 0, stream_words = 0, macs = 0;
 };
+
+// The op of the model that a device operation belongs to; -1: inserted by the compiler.
+ir::OpId model_op(const Compiled& part, const driver::OperationInfo& operation) {
+  return operation.op < 0 ? -1 : part.op_map.at(static_cast<size_t>(operation.op));
+}
 
 Sizes sizes(const driver::Program& program) {
   Sizes out;
@@ -51,7 +56,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
     if (!part.on_npu) continue;
     const Stopwatch clock;
     SK_TRY_ASSIGN(driver::Program program, target.driver->compile(target.chip, part.graph, compile_options));
-    out.push_back({std::move(program), part.op_map.size(), clock.ms(), ""});
+    out.push_back({std::move(program), part.op_map, clock.ms(), ""});
   }
   if (out.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
@@ -70,15 +75,15 @@ Result<void> write_programs(const Options& options, std::vector<Compiled>& parts
 
 void print_text(const Compiled& part, const std::string& title) {
   const Sizes size = sizes(part.program);
-  fmt::print("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title, part.ops,
-             part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  fmt::print("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title,
+             part.op_map.size(), part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
   TextTable table({"device operation", "model op", "MACs"});
   for (const driver::OperationInfo& operation : part.program.operations)
-    table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", operation.op),
+    table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
                operation.macs ? print_count(operation.macs) : "-"});
   fmt::print("{}", table.print());
-  fmt::print("  command words {}, constants {}, working memory {}, {} million MACs\n", print_count(size.stream_words),
-             print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs / 1'000'000));
+  fmt::print("  command words {}, constants {}, working memory {}, {} MACs\n", print_count(size.stream_words),
+             print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
   if (!part.file.empty()) fmt::print("  written to {}\n", part.file);
   fmt::print("\n");
 }
@@ -87,8 +92,8 @@ nlohmann::json to_json(const Compiled& part) {
   const Sizes size = sizes(part.program);
   nlohmann::json operations = nlohmann::json::array();
   for (const driver::OperationInfo& operation : part.program.operations)
-    operations.push_back({{"op", operation.op}, {"kind", operation.kind}, {"macs", operation.macs}});
-  return {{"ops", part.ops},
+    operations.push_back({{"op", model_op(part, operation)}, {"kind", operation.kind}, {"macs", operation.macs}});
+  return {{"ops", part.op_map},
           {"jobs", part.program.jobs.size()},
           {"compile_ms", part.ms},
           {"file", part.file},

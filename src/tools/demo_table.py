@@ -14,13 +14,13 @@ for run in report["runs"]:
     right += ok
     worst = max(worst, difference)
     print(f"  {run['input']:<10}  {expected:<8}  {best['label']:<10}  {best['score']:.4f}  "
-          f"{'identical' if difference == 0 else f'differs by {difference:g}'}{'' if ok else '   WRONG'}")
+          f"{'identical' if difference == 0 else f'differs by {difference:g} of 255'}{'' if ok else '   WRONG'}")
 
 npu_parts = [part for part in report["parts"] if part["where"] == "npu"]
 compile_ms = sum(part["compile_ms"] for part in npu_parts)
 run_ms = sorted(ms for run in report["runs"] for ms in run["run_ms"])[len(report["runs"]) // 2]
 print(f"\n{right} of {len(report['runs'])} digits recognised on {report['device']}, NPU against CPU: "
-      f"{'identical, bit for bit' if worst == 0 else f'differs by at most {worst:g}'}")
+      f"{'identical' if worst == 0 else f'scores differ by at most {worst:g} of 255'}")
 print(f"{report['npu_ops']} of {report['npu_ops'] + report['cpu_ops']} operations ran on the NPU ({report['jobs']} jobs); "
       f"compiled in {compile_ms:.1f} ms; one picture simulated in {run_ms:.1f} ms")
 sys.exit(0 if right == len(report["runs"]) and npu_parts else 1)

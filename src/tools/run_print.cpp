@@ -1,6 +1,7 @@
 // The report of `skillet run`: text for people, JSON for programs.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "tools/model.h"
 #include "tools/run_result.h"
@@ -36,35 +37,52 @@ double median(std::vector<double> values) {
 
 std::string unit(const std::string& type) { return type.starts_with("float") ? "" : " LSB"; }
 
-// "seven (0.99, 254/255)"
+// "seven (0.99)"
 std::string caption(const TopClass& top) {
   const std::string name = top.label.empty() ? fmt::format("class {}", top.index) : top.label;
   return fmt::format("{} ({:.2f})", name, top.score);
 }
 
+// Without the blank rows at the top and the bottom.
+std::vector<std::string> trimmed(std::vector<std::string> rows) {
+  const auto inked = [](const std::string& row) { return row.find_first_not_of(' ') != std::string::npos; };
+  rows.erase(std::find_if(rows.rbegin(), rows.rend(), inked).base(), rows.end());
+  rows.erase(rows.begin(), std::ranges::find_if(rows, inked));
+  return rows;
+}
+
+constexpr int kDrawingColumns = 22;
+
+// Cells of one row of the gallery.
+std::string gallery_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) line += fmt::format("  {:<{}}", cell, kDrawingColumns);
+  line.resize(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
 // Drawings side by side, each with its name and best class below.
-std::string gallery(const std::vector<Inference>& inferences) {
-  constexpr int kColumns = 22, kPerRow = 4;
+std::string gallery(std::span<const Inference> inferences) {
+  constexpr size_t kPerRow = 4;
   std::string out;
-  for (size_t first = 0; first < inferences.size(); first += kPerRow) {
-    const size_t count = std::min<size_t>(kPerRow, inferences.size() - first);
+  while (!inferences.empty()) {
     std::vector<std::vector<std::string>> drawings;
+    std::vector<std::string> captions;
     size_t height = 0;
-    for (size_t i = first; i < first + count; ++i) {
-      const Inference& inference = inferences[i];
-      drawings.push_back(inference.picture ? draw(*inference.picture, kColumns) : std::vector<std::string>{});
+    for (const Inference& inference : inferences.first(std::min(kPerRow, inferences.size()))) {
+      drawings.push_back(inference.picture ? trimmed(draw(*inference.picture, kDrawingColumns))
+                                           : std::vector<std::string>{});
       const bool known = !inference.outputs.empty() && !inference.outputs[0].top.empty();
-      drawings.back().push_back(inference.input + (known ? " -> " + caption(inference.outputs[0].top[0]) : ""));
+      captions.push_back(inference.input + (known ? " -> " + caption(inference.outputs[0].top[0]) : ""));
       height = std::max(height, drawings.back().size());
     }
     for (size_t row = 0; row < height; ++row) {
-      std::string line;
-      for (const auto& drawing : drawings)
-        line += fmt::format("  {:<{}}", row < drawing.size() ? drawing[row] : "", kColumns);
-      line.resize(line.find_last_not_of(' ') + 1);
-      out += line + "\n";
+      std::vector<std::string> cells;
+      for (const auto& drawing : drawings) cells.push_back(row < drawing.size() ? drawing[row] : "");
+      out += gallery_line(cells);
     }
-    out += "\n";
+    out += gallery_line(captions) + "\n";
+    inferences = inferences.subspan(drawings.size());
   }
   return out;
 }
@@ -141,27 +159,31 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
          fmt::format("{} of {} layers compared, largest difference {:g} LSB\n\n", compared, layers.size(), worst);
 }
 
-std::string print_times(const RunResult& result, const Session& session) {
-  TextTable table({"stage", "time", "what"});
-  table.add({"import", print_ms(result.import_ms), "reading and checking the model"});
-  table.add({"passes", print_ms(session.report().passes_ms), "making the graph ready, dividing it"});
+std::string print_parts(const Session& session) {
+  TextTable table({"part", "where", "operations", "compile", "load", "run"});
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    const std::string what =
-        fmt::format("part {} on the {}: {} operations", i, runs_on_npu(part) ? "NPU" : "CPU", part.ops.size());
-    table.add({"compile", print_ms(part.compile_ms), what});
-    if (runs_on_npu(part)) table.add({"load", print_ms(part.load_ms), what});
-    table.add({"run", print_ms(part.run_ms), what});
+    const bool on_npu = runs_on_npu(part);
+    table.add({fmt::format("{}", i), on_npu ? "npu" : "cpu", fmt::format("{}", part.ops.size()),
+               print_ms(part.compile_ms), on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)});
   }
+  return table.print();
+}
+
+std::string print_times(const RunResult& result, const Session& session) {
   std::vector<double> runs;
   for (const Inference& inference : result.inferences)
     runs.insert(runs.end(), inference.run_ms.begin(), inference.run_ms.end());
+  TextTable table({"stage", "time", "what"});
+  table.add({"import", print_ms(result.import_ms), "reading and checking the model"});
+  table.add({"passes", print_ms(session.report().passes_ms), "making the graph ready, dividing it"});
+  table.add({"prepare", print_ms(result.create_ms), "all of passes, compiling and loading"});
   table.add(
       {"inference", print_ms(median(runs)), runs.size() > 1 ? fmt::format("median of {}", runs.size()) : "all parts"});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms / static_cast<double>(result.inferences.size())),
                "the whole network on the CPU kernels"});
-  return table.print();
+  return fmt::format("{}\n{}", print_parts(session), table.print());
 }
 
 nlohmann::json outputs_json(const Inference& inference) {

@@ -24,6 +24,7 @@ std::string TextTable::print() const {
       if (&row != &rows_.front() && !looks_like_number(row[i])) numeric[i] = false;
     }
   }
+  numeric[0] = false;  // it names the row
   std::string out;
   for (const auto& row : rows_) {
     std::string line = " ";

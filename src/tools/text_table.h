@@ -14,7 +14,7 @@ class TextTable {
   explicit TextTable(std::vector<std::string> header) { add(std::move(header)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() <= 1; }
-  // Two blanks before each row and between columns; columns of numbers are right-aligned.
+  // Two blanks before each row and between columns; columns of numbers, after the first, are right-aligned.
   std::string print() const;
 
  private:
