@@ -20,7 +20,7 @@ Error os_error(const std::string& node, const std::string& what, int number);
 // The moment `timeout` from now as the kernel wants it.
 Timespec deadline(std::chrono::nanoseconds timeout);
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kPatience{2};
 
 class File {
  public:
