@@ -77,7 +77,8 @@ typedef struct skillet_options {
 typedef struct skillet_device skillet_device;
 typedef struct skillet_model skillet_model;
 
-/* Opens "auto", "cpu" or a simulated chip such as "sim:a311d". */
+/* Opens "auto" (an NPU of this machine, else the CPU), "cpu", "npu" (an NPU or an error), a simulated chip such as
+ * "sim:a311d", or a device node such as "/dev/dri/renderD128". */
 SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out);
 /* Models of the device may be closed later; they keep what they need. NULL is fine. */
 SKILLET_API void skillet_close(skillet_device* device);

@@ -192,6 +192,18 @@ TEST_F(DamagedFolder, ErrorsNameTheField) {
   expect("/device/model", "0x80zz", "device: model: bad number");
 }
 
+// Where only a hash was kept, the contents are unknown; so are converted inputs.
+TEST_F(DamagedFolder, HashOnlyContentsAreUnknown) {
+  auto& buffers = json_["submits"][1]["buffers"];
+  buffers[7].erase("file");
+  buffers[2]["content"] = "input_converted";
+  ASSERT_EQ(error_of_json(), "");
+  const Capture capture = read_or_die(folder_);
+  EXPECT_EQ(capture.submissions[1].buffers[7].content, Content::unknown);
+  EXPECT_EQ(capture.submissions[1].buffers[2].content, Content::unknown);
+  EXPECT_FALSE(capture.submissions[1].buffers[2].holds_input);
+}
+
 TEST(GoldenFolder, ReadsTheWholeSuite) {
   const std::string root = SKILLET_SOURCE_DIR "/../shared/golden";
   if (!fs::is_directory(root)) GTEST_SKIP() << "no golden suite beside the sources";

@@ -31,9 +31,9 @@ struct CompileOptions {
 
 // One decoded line of a submission, for `skillet decode` and `skillet diff`.
 struct AnnotatedField {
-  std::string path;    // "job 3 nn_instruction.kernel_x_size"
-  std::string value;   // printed value, with unit
-  std::string raw;     // hex
+  std::string path;      // "job 3 nn_instruction.kernel_x_size"
+  std::string value;     // printed value, with unit
+  std::string raw;       // hex
   bool unknown = false;  // bits no row claims
 };
 struct Annotated {

@@ -3,16 +3,16 @@
 // Must not know: a vendor's parameters.
 #pragma once
 
-#include <string>
-
 #include <fmt/format.h>
+
+#include <string>
 
 namespace skillet::driver {
 
 struct Support {
   bool ok = true;
-  std::string reason;        // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
-  bool unproven = false;     // supported, but no known driver ever ran this on silicon; `reason` says what
+  std::string reason;     // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
+  bool unproven = false;  // supported, but no known driver ever ran this on silicon; `reason` says what
 
   static Support yes() { return {}; }
   static Support yes_unproven(std::string reason) { return {true, std::move(reason), true}; }

@@ -131,6 +131,28 @@ TEST(Pipeline, RemovesDeadOps) {
   EXPECT_EQ(left, "cd");
 }
 
+// Golden text: the graph before and after all passes.
+TEST(Pipeline, TextBeforeAndAfter) {
+  constexpr std::string_view kTensors =
+      "graph \"golden\"\n"
+      "tensor 0 \"in\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+      "tensor 1 \"used\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+      "tensor 2 \"unused\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+      "tensor 3 \"out\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+      "inputs 0\n"
+      "outputs 3\n";
+  const std::string before = std::string(kTensors) +
+                             "op 0 RELU in=[0] out=[1]\n"
+                             "op 1 RELU6 in=[1] out=[2]\n"
+                             "op 2 RELU in=[1] out=[3]\n";
+  auto graph = ir::parse(before);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  ASSERT_TRUE(run_pipeline(*graph).ok());
+  EXPECT_EQ(ir::print(*graph), std::string(kTensors) +
+                                   "op 0 RELU in=[0] out=[1]\n"
+                                   "op 1 RELU in=[1] out=[3] source=2\n");
+}
+
 TEST(Pipeline, KeepsWhatUpdatesAVariable) {
   Letters letters("ab", {"v=add(a,b)", "d=relu(a)"}, "d");
   letters.graph.tensor(letters.id('v')).is_variable = true;
