@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The last table of ./x demo, from `skillet run --json` on stdin. A picture's name starts with the digit that it shows."""
+"""The last table of ./x demo, from `skillet run --compare=layers --json` on stdin. A picture's name starts with the digit that it shows."""
 import json
 import sys
 
@@ -19,8 +19,10 @@ for run in report["runs"]:
 npu_parts = [part for part in report["parts"] if part["where"] == "npu"]
 compile_ms = sum(part["compile_ms"] for part in npu_parts)
 run_ms = sorted(ms for run in report["runs"] for ms in run["run_ms"])[len(report["runs"]) // 2]
-print(f"\n{right} of {len(report['runs'])} digits recognised on {report['device']}, NPU against CPU: "
-      f"{'identical' if worst == 0 else f'scores differ by at most {worst:g} of 255'}")
+layers = [layer["max_difference"] for run in report["runs"] for layer in run.get("layers", []) if layer["compared"]]
+print(f"\n{right} of {len(report['runs'])} digits recognised on {report['device']}")
+print(f"each NPU operation is within {max(layers, default=0):g} of the CPU kernel given the same input "
+      f"({len(layers)} compared); over the network that adds up to {worst:g} of 255 in the scores")
 print(f"{report['npu_ops']} of {report['npu_ops'] + report['cpu_ops']} operations ran on the NPU ({report['jobs']} jobs); "
       f"compiled in {compile_ms:.1f} ms; one picture simulated in {run_ms:.1f} ms")
 sys.exit(0 if right == len(report["runs"]) and npu_parts else 1)

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""The `skillet` command as a person types it: exit codes, one-line errors, what the reports hold.
+
+usage: command_test.py SKILLET      run at the top of the source tree
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = sys.argv.pop(1)
+MODEL = "models/digits.tflite"
+PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
+CAPTURE, OTHER_CAPTURE = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/a311d_concat2_i8"
+
+# arguments, exit code, words of the one error line (exit code 0: of the output)
+CASES = [
+    (["--help"], 0, "Examples:"),
+    (["--version"], 0, "skillet 0."),
+    (["run", "--help"], 0, "--compare"),
+    ([], 2, "subcommand is required"),
+    (["fry"], 2, "see skillet --help"),
+    (["run"], 2, "MODEL is required (see skillet run --help)"),
+    (["run", MODEL, "--compare=everything"], 2, "--compare"),
+    (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
+    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
+    (["run", MODEL, "--image", "README.md"], 1, "README.md: not a BMP, PNG or JPEG picture"),
+    (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
+    (["run", "README.md"], 1, "README.md: not a TensorFlow Lite model"),
+    (["run", "no_such_file.tflite"], 1, "no_such_file.tflite"),
+    (["compile", MODEL, "--device", "cpu"], 2, "the CPU needs no compiling"),
+    (["check", MODEL, "--device", "sim:a311d"], 0, "on the NPU in"),
+    (["compile", MODEL, "--device", "sim:a311d"], 0, "device operation"),
+    (["decode", CAPTURE], 0, "submission 1"),
+    (["decode", CAPTURE, "--submission", "99"], 2, "no 99"),
+    (["decode", "README.md"], 1, "README.md"),
+    (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
+    (["devices"], 0, "sim:a311d"),
+]
+
+
+def skillet(*args):
+    return subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+
+
+def report(*args):
+    done = skillet(*args, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class Command(unittest.TestCase):
+    def test_exit_codes_and_messages(self):
+        for args, code, words in CASES:
+            with self.subTest(args=args):
+                done = skillet(*args)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stdout if code == 0 else done.stderr)
+                if code != 0:
+                    self.assertTrue(done.stderr.startswith("skillet: "), done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_every_device_recognises_the_digits(self):
+        for device in ("cpu", "sim:a311d"):
+            with self.subTest(device=device):
+                result = report("run", MODEL, "--device", device, "--labels", "models/digits_labels.txt", "--image", *PICTURES)
+                seen = [run["outputs"][0]["top"][0]["label"] for run in result["runs"]]
+                self.assertEqual(seen, [Path(picture).name[0] for picture in PICTURES])
+                self.assertEqual(result["npu_ops"] > 0, device != "cpu")
+                self.assertEqual(result["npu_ops"] + result["cpu_ops"], len(result["ops"]))
+
+    def test_npu_operations_are_within_one_of_the_cpu(self):
+        result = report("run", MODEL, "--device", "sim:a311d", "--random", "5", "--compare=layers")
+        layers = [layer for layer in result["runs"][0]["layers"] if layer["compared"]]
+        self.assertGreater(len(layers), 8)
+        self.assertLessEqual(max(layer["max_difference"] for layer in layers), 1)
+
+    def test_the_cpu_differs_from_itself_by_nothing(self):
+        result = report("run", MODEL, "--device", "cpu", "--random", "5", "--compare")
+        self.assertEqual(result["runs"][0]["outputs"][0]["max_difference"], 0)
+
+    def test_check_and_run_agree_where_operations_go(self):
+        checked = report("check", MODEL, "--device", "sim:a311d")
+        ran = report("run", MODEL, "--device", "sim:a311d")
+        self.assertEqual([op["where"] for op in checked["ops"]], [op["where"] for op in ran["ops"]])
+
+    def test_a_recorded_run_decodes_and_differs_from_another(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = str(Path(folder) / "run.capture")
+            report("run", MODEL, "--device", "sim:a311d", "--record", recorded)
+            decoded = report("decode", recorded)
+            self.assertEqual(decoded["chip"], "a311d")
+            self.assertFalse([f for s in decoded["submissions"] for f in s["fields"] if f["unknown"]])
+            self.assertEqual(skillet("diff", recorded, recorded).returncode, 0)
+        done = skillet("diff", CAPTURE, OTHER_CAPTURE, "--json")
+        self.assertEqual(done.returncode, 1)
+        self.assertGreater(len(json.loads(done.stdout)["differences"]), 0)
+
+    def test_compile_writes_a_program_per_part(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = report("compile", MODEL, "--device", "sim:a311d", "-o", str(Path(folder) / "digits"))
+            for part in result["parts"]:
+                self.assertGreater(Path(part["file"]).stat().st_size, 0)
+                self.assertGreater(part["stream_words"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
