@@ -103,6 +103,15 @@ Result<KernelPtr> prepare_opaque(const Context& c) {
   return c.unsupported("no CPU kernel for {}", ir::op_name(c.op()));
 }
 
+// A damaged file can declare sizes that no machine has; allocating them would end the process.
+Result<void> check_memory(const ir::Graph& graph) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 32;
+  int64_t bytes = 0;
+  for (const ir::Tensor& tensor : graph.tensors) bytes += tensor.is_constant() ? 0 : tensor.bytes();
+  if (bytes <= kMaxBytes) return {};
+  return error(ErrorCode::unsupported, "the computed tensors need {} bytes, the limit is {}", bytes, kMaxBytes);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
@@ -116,6 +125,7 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
 
 Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
   SK_TRY(ir::verify(graph));
+  SK_TRY(check_memory(graph));
   Interpreter interpreter;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     SK_TRY_ASSIGN(auto kernel, prepare(graph, static_cast<ir::OpId>(i)));

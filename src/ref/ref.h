@@ -21,16 +21,18 @@ class Kernel {
   virtual Result<void> run(std::span<const std::span<uint8_t>> tensors) = 0;
 };
 
-// Error names the op and what is unsupported. `graph` is borrowed for the kernel's life.
+// `graph` has passed ir::verify() and is borrowed for the kernel's life. Error (code unsupported) names the op and what
+// there is no kernel for. Inputs are only read, so that the spans of constants may point into a read-only file.
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
 
 // Runs a whole graph; owns the bytes of all tensors, so that any of them can be read after run().
 class Interpreter {
  public:
-  // `graph` is borrowed. Error when an op has no kernel.
+  // `graph` is borrowed; it is verified here. Error when an op has no kernel. Constants are not copied.
   static Result<Interpreter> create(const ir::Graph& graph);
 
-  std::span<uint8_t> tensor(ir::TensorId id);  // write inputs here before run(), read anything after it
+  // Write inputs here before run(), read anything after it. Constants must not be written.
+  std::span<uint8_t> tensor(ir::TensorId id);
   Result<void> run();
   // Runs ops one by one; `after` is called with each op's id (for per-layer comparison and timing).
   template <typename Callback>

@@ -219,6 +219,19 @@ TEST(Ref, UnknownOpIsRefused) {
   EXPECT_EQ(interpreter.error().message, "op 0 FROBNICATE -> 't': no CPU kernel for FROBNICATE");
 }
 
+TEST(Ref, HugeTensorsAreRefused) {
+  ir::Graph graph;
+  graph.inputs = {graph.add_tensor(tensor(DType::int8, {1 << 30}, 1, 0))};
+  for (ir::TensorId i = 0; i < 4; ++i) {
+    ir::Op op{.kind = ir::OpKind::relu, .attrs = ir::NoAttrs{}, .inputs = {i}};
+    op.outputs = {graph.add_tensor(tensor(DType::int8, {1 << 30}, 1, 0))};
+    graph.add_op(std::move(op));
+  }
+  const auto interpreter = Interpreter::create(graph);
+  ASSERT_FALSE(interpreter.ok());
+  EXPECT_EQ(interpreter.error().message, "the computed tensors need 5368709120 bytes, the limit is 4294967296");
+}
+
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
   ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},

@@ -1,0 +1,221 @@
+"""Makes the golden cases of the set `kernels`: ops and quantizations that the recorded sets leave out.
+
+Needs flatc, NumPy and tflite-runtime 2.14.0; the expected outputs are those of its reference kernels.
+Run from anywhere: python make_cases.py. Writes cases/kernels and models/kernels beside this file.
+"""
+
+import hashlib
+import json
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+from tflite_runtime.interpreter import Interpreter, OpResolverType
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCHEMA = HERE / "../../src/frontend/tflite/schema.fbs"
+TYPES = {"float32": (0, "FLOAT32"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int8": (9, "INT8")}
+SAME, VALID = 0, 1
+RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
+RANDOM = np.random.RandomState(7)
+
+
+def tensor(shape, dtype, scale=None, zero_point=0, data=None, axis=0):
+    return dict(shape=list(shape), dtype=dtype, scale=scale, zero_point=zero_point, data=data, axis=axis)
+
+
+def constant(values, dtype="int32", scale=None, zero_point=0, axis=0):
+    data = np.array(values, dtype=dtype)
+    return tensor(data.shape, dtype, scale, zero_point, data, axis)
+
+
+def weights(shape, dtype, scale, zero_point=0, axis=0):
+    low, high = {"uint8": (0, 256), "int8": (-127, 128), "int32": (-5000, 5000)}[dtype]
+    return constant(RANDOM.randint(low, high, shape), dtype, scale, zero_point, axis)
+
+
+def tensor_json(t, name, buffers):
+    quantization = {}
+    if t["scale"] is not None:
+        scales = t["scale"] if isinstance(t["scale"], list) else [t["scale"]]
+        quantization = dict(scale=scales, zero_point=[t["zero_point"]] * len(scales), quantized_dimension=t["axis"])
+    buffer = 0
+    if t["data"] is not None:
+        buffers.append(dict(data=list(t["data"].tobytes())))
+        buffer = len(buffers) - 1
+    return dict(shape=t["shape"], type=TYPES[t["dtype"]][0], buffer=buffer, name=name, quantization=quantization)
+
+
+def write_model(path, code, version, inputs, output, options):
+    buffers = [{}]
+    tensors = [tensor_json(t, f"i{k}", buffers) for k, t in enumerate(inputs)] + [tensor_json(output, "o", buffers)]
+    op = dict(opcode_index=0, inputs=list(range(len(inputs))), outputs=[len(inputs)])
+    if options:
+        op["builtin_options_type"], op["builtin_options"] = options
+    computed = [k for k, t in enumerate(inputs) if t["data"] is None]
+    graph = dict(name="main", tensors=tensors, inputs=computed, outputs=[len(inputs)], operators=[op])
+    operator_code = dict(deprecated_builtin_code=min(code, 127), builtin_code=code, version=version)
+    model = dict(version=3, operator_codes=[operator_code], subgraphs=[graph], buffers=buffers)
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "model.json"
+        source.write_text(json.dumps(model))
+        subprocess.run(["flatc", "-b", "-o", folder, SCHEMA, source], check=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((pathlib.Path(folder) / "model.tflite").read_bytes())
+
+
+def describe(detail, data, file):
+    scale, zero_point = detail["quantization"]
+    raw = data.tobytes()
+    return dict(name=detail["name"], type=TYPES[np.dtype(detail["dtype"]).name][1],
+                dims=[int(d) for d in detail["shape"]], scale=float(scale), zero_point=int(zero_point),
+                bytes=len(raw), sha256_128=hashlib.sha256(raw).hexdigest()[:32], file=file)
+
+
+def random_input(detail):
+    if detail["dtype"] == np.float32:
+        return (RANDOM.randn(*detail["shape"]) * 3).astype(np.float32)
+    return RANDOM.randint(0, 256, detail["shape"]).astype(np.uint8).view(detail["dtype"])
+
+
+def record(name, op_name, model):
+    """Runs the model on random inputs; writes them, the output and case.json."""
+    folder = HERE / "cases/kernels" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    interpreter = Interpreter(str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    case = dict(model=f"models/kernels/{name}.tflite", ops=[op_name], inputs=[], outputs=[])
+    for k, detail in enumerate(interpreter.get_input_details()):
+        data = random_input(detail)
+        interpreter.set_tensor(detail["index"], data)
+        (folder / f"input_{k}.bin").write_bytes(data.tobytes())
+        case["inputs"].append(describe(detail, data, f"input_{k}.bin"))
+    interpreter.invoke()
+    for k, detail in enumerate(interpreter.get_output_details()):
+        data = interpreter.get_tensor(detail["index"])
+        (folder / f"output_{k}.bin").write_bytes(data.tobytes())
+        case["outputs"].append(describe(detail, data, f"output_{k}.bin"))
+    (folder / "case.json").write_text(json.dumps(case))
+
+
+def make(name, op, inputs, output, options=None, version=1):
+    op_name, code = op
+    model = HERE / f"models/kernels/{name}.tflite"
+    write_model(model, code, version, inputs, output, options)
+    record(name, op_name, model)
+
+
+SHAPE = (1, 7, 9, 5)
+# Per type: input and output zero points; the scales of both differ.
+QUANT = {"uint8": ("u8", 128, 120), "int8": ("i8", 17, -100)}
+IN_SCALE, OUT_SCALE = 0.1, 0.033
+
+
+def elementwise(dtype):
+    short, zi, zo = QUANT[dtype]
+    x, y = tensor(SHAPE, dtype, IN_SCALE, zi), tensor(SHAPE, dtype, OUT_SCALE, zo)
+    row, col = tensor((1, 7, 1, 5), dtype, IN_SCALE, zi), tensor((1, 1, 9, 1), dtype, 0.07, zo)
+    for op in (("RELU", 19), ("RELU_N1_TO_1", 20), ("RELU6", 21), ("HARD_SWISH", 117)):
+        make(f"{op[0].lower()}_{short}", op, [x], y)
+    for alpha in (0.3, -0.2):
+        make(f"leaky_relu_{alpha}_{short}", ("LEAKY_RELU", 98), [x], y, ("LeakyReluOptions", dict(alpha=alpha)))
+    for op, options in ((("ADD", 0), "AddOptions"), (("SUB", 41), "SubOptions"), (("MUL", 18), "MulOptions")):
+        make(f"{op[0].lower()}_broadcast_relu6_{short}", op, [row, col], y,
+             (options, dict(fused_activation_function=RELU6)), version=2)
+    zero = 0 if dtype == "uint8" else -128
+    make(f"logistic_{short}", ("LOGISTIC", 14), [x], tensor(SHAPE, dtype, 1 / 256, zero))
+    make(f"tanh_{short}", ("TANH", 28), [x], tensor(SHAPE, dtype, 1 / 128, zero + 128))
+    make(f"softmax_beta_{short}", ("SOFTMAX", 25), [tensor((3, 40), dtype, IN_SCALE, zi)],
+         tensor((3, 40), dtype, 1 / 256, zero), ("SoftmaxOptions", dict(beta=0.5)))
+    make(f"quantize_float_{short}", ("QUANTIZE", 114), [tensor(SHAPE, "float32")], y)
+    make(f"requantize_{short}", ("QUANTIZE", 114), [x], y, version=2)
+    make(f"dequantize_{short}", ("DEQUANTIZE", 6), [x], tensor(SHAPE, "float32"), version=2)
+    if dtype == "int8":
+        make(f"abs_rescale_{short}", ("ABS", 101), [x], y)
+
+
+def reductions(dtype):
+    short, zi, zo = QUANT[dtype]
+    x = tensor(SHAPE, dtype, IN_SCALE, zi)
+    for axes, keep, dims in (([1, 2], True, (1, 1, 1, 5)), ([1, 2], False, (1, 5)), ([3], False, (1, 7, 9)),
+                             ([-1, 1], True, (1, 1, 9, 1))):
+        name = "".join(str(a % 4) for a in axes) + ("_keep" if keep else "")
+        make(f"mean_{name}_{short}", ("MEAN", 40), [x, constant(axes)], tensor(dims, dtype, OUT_SCALE, zo),
+             ("ReducerOptions", dict(keep_dims=keep)), version=2)
+    pool = dict(padding=SAME, stride_w=2, stride_h=1, filter_width=3, filter_height=2, fused_activation_function=RELU)
+    for op in (("AVERAGE_POOL_2D", 1), ("MAX_POOL_2D", 17)):
+        make(f"{op[0].lower()}_relu_{short}", op, [x], tensor((1, 7, 5, 5), dtype, IN_SCALE, zi),
+             ("Pool2DOptions", pool), version=2)
+    for corners, centers in ((0, 0), (1, 0), (0, 1)):
+        for op, options in ((("RESIZE_BILINEAR", 23), "ResizeBilinearOptions"),
+                            (("RESIZE_NEAREST_NEIGHBOR", 97), "ResizeNearestNeighborOptions")):
+            make(f"{op[0].lower()}_{corners}{centers}_{short}", op, [x, constant([13, 6])],
+                 tensor((1, 13, 6, 5), dtype, IN_SCALE, zi),
+                 (options, dict(align_corners=bool(corners), half_pixel_centers=bool(centers))), version=3)
+
+
+def weighted(dtype):
+    short, zi, zo = QUANT[dtype]
+    zero, scale = (111, 0.013) if dtype == "uint8" else (0, 0.013)
+    x = tensor(SHAPE, dtype, IN_SCALE, zi)
+    bias_scale = float(np.float32(IN_SCALE) * np.float32(scale))
+    conv = dict(padding=SAME, stride_w=2, stride_h=2, dilation_w_factor=1, dilation_h_factor=1,
+                fused_activation_function=RELU6)
+    make(f"conv_odd_{short}", ("CONV_2D", 3),
+         [x, weights((6, 3, 4, 5), dtype, scale, zero), weights((6,), "int32", bias_scale)],
+         tensor((1, 4, 5, 6), dtype, 0.3, zo), ("Conv2DOptions", conv), version=3)
+    depthwise = dict(padding=VALID, stride_w=1, stride_h=1, depth_multiplier=2, dilation_w_factor=2,
+                     dilation_h_factor=2, fused_activation_function=RELU_N1_TO_1)
+    make(f"depthwise_multiplier_{short}", ("DEPTHWISE_CONV_2D", 4),
+         [x, weights((1, 3, 3, 10), dtype, scale, zero, 3), weights((10,), "int32", bias_scale)],
+         tensor((1, 3, 5, 10), dtype, 0.1, zo), ("DepthwiseConv2DOptions", depthwise), version=3)
+    for padding, dims in ((SAME, (1, 14, 18, 6)), (VALID, (1, 15, 20, 6))):
+        make(f"transpose_conv_{'valid' if padding else 'same'}_{short}", ("TRANSPOSE_CONV", 67),
+             [constant(dims), weights((6, 3, 4, 5), dtype, scale, zero), x], tensor(dims, dtype, 0.3, zo),
+             ("TransposeConvOptions", dict(padding=padding, stride_w=2, stride_h=2)), version=2 if dtype == "int8" else 1)
+    make(f"fully_connected_{short}", ("FULLY_CONNECTED", 9),
+         [tensor((3, 20), dtype, IN_SCALE, zi), weights((7, 20), dtype, scale, zero), weights((7,), "int32", bias_scale)],
+         tensor((3, 7), dtype, 0.3, zo), ("FullyConnectedOptions", dict(fused_activation_function=RELU)), version=4)
+
+
+def layouts(dtype):
+    short, zi, _ = QUANT[dtype]
+
+    def t(*shape):
+        return tensor(shape, dtype, IN_SCALE, zi)
+
+    make(f"pad_v2_{short}", ("PADV2", 60), [t(*SHAPE), constant([[0, 0], [1, 2], [0, 3], [2, 0]]),
+                                            constant([7], dtype, IN_SCALE, zi)], t(1, 10, 12, 7), version=2)
+    make(f"space_to_depth_{short}", ("SPACE_TO_DEPTH", 26), [t(2, 4, 6, 3)], t(2, 2, 3, 12),
+         ("SpaceToDepthOptions", dict(block_size=2)), version=2)
+    make(f"depth_to_space_{short}", ("DEPTH_TO_SPACE", 5), [t(2, 4, 6, 12)], t(2, 8, 12, 3),
+         ("DepthToSpaceOptions", dict(block_size=2)))
+    make(f"space_to_batch_{short}", ("SPACE_TO_BATCH_ND", 38),
+         [t(2, 4, 6, 3), constant([2, 3]), constant([[1, 1], [2, 1]])], t(12, 3, 3, 3), version=2)
+    make(f"batch_to_space_{short}", ("BATCH_TO_SPACE_ND", 37),
+         [t(12, 3, 3, 3), constant([2, 3]), constant([[1, 1], [2, 1]])], t(2, 4, 6, 3), version=2)
+    make(f"pack_{short}", ("PACK", 83), [t(3, 4), t(3, 4)], t(3, 2, 4),
+         ("PackOptions", dict(values_count=2, axis=1)), version=2)
+    make(f"transpose_4d_{short}", ("TRANSPOSE", 39), [t(2, 3, 4, 5), constant([3, 1, 0, 2])], t(5, 3, 2, 4), version=2)
+    make(f"slice_{short}", ("SLICE", 65), [t(2, 3, 4, 5), constant([1, 0, 1, 2]), constant([1, 2, -1, 3])],
+         t(1, 2, 3, 3), version=2)
+    slices = (([-1, 2, 3], [-3, 0, -5], [-1, -1, -2], (2, 2, 2), {}),
+              ([0, 1, 0], [2, 2, 4], [1, 1, 2], (2, 2), dict(shrink_axis_mask=2)),
+              ([0, 0, 0], [0, 0, 0], [-1, 1, -1], (2, 3, 4), dict(begin_mask=7, end_mask=7)),
+              ([0, 1], [0, 3], [1, 1], (2, 3, 2), dict(ellipsis_mask=1)),
+              ([0, 0, 1, 0], [0, 2, 3, 4], [1, 1, 1, 1], (1, 2, 2, 4), dict(new_axis_mask=1)))
+    for k, (begin, end, strides, dims, masks) in enumerate(slices):
+        make(f"strided_slice_{k}_{short}", ("STRIDED_SLICE", 45),
+             [t(2, 3, 4), constant(begin), constant(end), constant(strides)], t(*dims),
+             ("StridedSliceOptions", masks), version=2)
+
+
+for element_type in QUANT:
+    elementwise(element_type)
+    reductions(element_type)
+    weighted(element_type)
+    layouts(element_type)
+make("concat_rescale_u8", ("CONCATENATION", 2),
+     [tensor((2, 3, 4), "uint8", 0.02, 3), tensor((2, 5, 4), "uint8", 0.031, 250)], tensor((2, 8, 4), "uint8", 0.02, 3),
+     ("ConcatenationOptions", dict(axis=-2)), version=2)
