@@ -1,6 +1,6 @@
 #include "drivers/vivante/filters.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include "base/int_math.h"
 #include "drivers/vivante/weights.h"
@@ -44,8 +44,12 @@ std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k
 void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
   const auto taps = tap_table(source.shape, k, transform);
   const int32_t channels = source.shape.depthwise ? 1 : source.shape.in.channels;
-  k.weights.resize(static_cast<size_t>(int64_t{k.output_channels} * k.band * k.patch_elems()));
-  uint8_t* to = k.weights.data();
+  if (k.patch_elems() == 1 && !source.shape.depthwise && source.flip == 0) {
+    k.weights = source.bytes;
+    return;
+  }
+  auto lowered = std::make_shared<Bytes>(static_cast<size_t>(int64_t{k.output_channels} * k.band * k.patch_elems()));
+  uint8_t* to = lowered->data();
   for (int32_t oc = 0; oc < k.output_channels; ++oc) {
     for (int32_t c = 0; c < channels; ++c) {
       const uint8_t* from = source.tap(oc, c, 0, 0);
@@ -55,14 +59,26 @@ void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
       }
     }
   }
+  k.weights = *lowered;
+  k.lowered = std::move(lowered);
+}
+
+uint64_t sum_of(std::span<const uint8_t> bytes) {
+  constexpr size_t kChunk = size_t{1} << 24;  // the 32-bit sum of a chunk cannot overflow
+  uint64_t sum = 0;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(kChunk, bytes.size()))) {
+    uint32_t part = 0;
+    for (const uint8_t byte : bytes.first(std::min(kChunk, bytes.size()))) part += byte;
+    sum += part;
+  }
+  return sum;
 }
 
 // The stream's bias takes the input zero point out of the raw products: bias - sum(w - wzp) * in_zp, modulo 2^32.
 void fold_biases(Kernels& k, const std::vector<int32_t>& biases, uint8_t input_zero_point) {
   const auto per_kernel = static_cast<size_t>(int64_t{k.band} * k.patch_elems());
   for (int32_t oc = 0; oc < k.output_channels; ++oc) {
-    const uint8_t* w = k.weights.data() + static_cast<size_t>(oc) * per_kernel;
-    const uint64_t sum = std::accumulate(w, w + per_kernel, uint64_t{0});
+    const uint64_t sum = sum_of(k.weights.subspan(static_cast<size_t>(oc) * per_kernel, per_kernel));
     const auto deviation = static_cast<int64_t>(sum) - static_cast<int64_t>(per_kernel) * k.zero_point;
     const int64_t bias = biases.empty() ? 0 : biases[static_cast<size_t>(oc)];
     k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias - deviation * input_zero_point)));

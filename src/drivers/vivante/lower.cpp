@@ -214,12 +214,14 @@ class Lowerer {
     nn.input_zero_point = zero_point(a);
     nn.output_zero_point = zero_point(output);
     nn.scale = weights.scale;
+    auto pixels = std::make_shared<const Bytes>(Bytes{weights.first, 0, 0, 0, weights.second, 0, 0, 0});
     nn.kernels = {.output_channels = 1,
                   .input_channels = 2,
                   .height = 2,
                   .width = 2,
                   .band = 2,
-                  .weights = {weights.first, 0, 0, 0, weights.second, 0, 0, 0},
+                  .weights = *pixels,
+                  .lowered = pixels,
                   .biases = {weights.bias}};
     nn.output = define_new(output, layout);
     emit("NN add", std::move(nn));

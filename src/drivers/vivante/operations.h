@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -46,7 +48,10 @@ struct Kernels {
   int32_t band = 0;              // input channels with weights; == input_channels for a full convolution
   int32_t kernels_per_band = 0;  // depthwise: kernels that share a band (depth multiplier); 0: full convolution
   uint8_t zero_point = 0;
-  Bytes weights;                // [oc][band][patch], patch in the order of the MAC array (weights.h)
+  // [oc][band][patch], patch in the order of the MAC array (weights.h). A view of the model's own bytes where those are
+  // right as they are, else of `lowered`.
+  std::span<const uint8_t> weights;
+  std::shared_ptr<const Bytes> lowered;
   std::vector<int32_t> biases;  // per oc, as the stream holds them: input zero point folded in
   int32_t phantom_bias = 0;     // of kernels beyond output_channels (weights.cpp)
 

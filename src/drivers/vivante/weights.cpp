@@ -15,6 +15,14 @@ constexpr int kValueBits = 8;
 constexpr int kZrlCandidates = 9;  // zrl_bits 0..8
 constexpr int kSixChannels = 6;
 
+// True when one of the bytes of `word` is `byte`.
+template <typename Word>
+constexpr bool has_byte(Word word, uint8_t byte) {
+  constexpr Word kOnes = static_cast<Word>(~Word{0}) / 0xff;
+  const Word x = word ^ (kOnes * byte);
+  return ((x - kOnes) & ~x & (kOnes << 7)) != 0;
+}
+
 // Receives the items of a stream and counts the bits that each candidate of zrl_bits would need.
 // A run of n zero points before a value costs n / 2^bits full symbols and one that carries the value.
 class CountSink {
@@ -22,13 +30,14 @@ class CountSink {
   explicit CountSink(uint8_t zero_point) : zero_point_(zero_point) {}
 
   void values(const uint8_t* at, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (at[i] == zero_point_) {
-        ++run_;
+    int i = 0;
+    while (i < count) {
+      if (run_ == 0 && i + kWordWeights <= count && !has_byte(load_le<uint64_t>(at + i), zero_point_)) {
+        values_ += kWordWeights;
+        i += kWordWeights;
         continue;
       }
-      if (run_ != 0) count_run();
-      ++values_;
+      one(at[i++]);
     }
   }
   void zeros(int64_t count) { run_ += count; }
@@ -44,6 +53,16 @@ class CountSink {
   }
 
  private:
+  static constexpr int kWordWeights = 8;
+
+  void one(uint8_t value) {
+    if (value == zero_point_) {
+      ++run_;
+      return;
+    }
+    if (run_ != 0) count_run();
+    ++values_;
+  }
   void count_run() {
     for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += run_ >> b;
     run_ = 0;
@@ -54,23 +73,31 @@ class CountSink {
   std::array<int64_t, kZrlCandidates> symbols_{};  // beyond the one per value
 };
 
-// Writes LSB-first bits into memory that is large enough.
+// Writes LSB-first bits into memory that is large enough, and kSlackBytes more.
 class BitWriter {
  public:
+  static constexpr size_t kSlackBytes = 8;
+  static constexpr int kMaxBits = 57;  // of one put()
+
   explicit BitWriter(uint8_t* at) : at_(at) {}
 
   void put(uint64_t value, int bits) {
     pending_ |= value << filled_;
     filled_ += bits;
-    if (filled_ >= 32) {
-      store_le(at_, static_cast<uint32_t>(pending_));
-      at_ += 4;
-      pending_ >>= 32;
-      filled_ -= 32;
-    }
+    store_le(at_, pending_);
+    const int whole = filled_ / 8;
+    at_ += whole;
+    pending_ = whole == 8 ? 0 : pending_ >> (8 * whole);
+    filled_ %= 8;
   }
-  void finish() {
-    if (filled_ > 0) put(0, 32 - filled_);
+  // Only where all before were whole bytes.
+  void put_bytes(const uint8_t* bytes, size_t count) {
+    std::memcpy(at_, bytes, count);
+    at_ += count;
+  }
+  void put_bytes(uint8_t byte, size_t count) {
+    std::memset(at_, byte, count);
+    at_ += count;
   }
 
  private:
@@ -79,48 +106,90 @@ class BitWriter {
   int filled_ = 0;
 };
 
-// Receives the same items and writes them.
+// Receives the same items and writes them with zero runs.
 class EmitSink {
  public:
   EmitSink(uint8_t* at, uint8_t zero_point, int zrl_bits, int32_t kernel_count)
-      : writer_(at), zero_point_(zero_point), bits_(zrl_bits) {
+      : writer_(at), zero_point_(zero_point), bits_(zrl_bits), symbol_bits_(zrl_bits + kValueBits) {
     writer_.put(static_cast<uint32_t>(zrl_bits), 8);
     writer_.put(static_cast<uint32_t>(kernel_count), 16);
+    full_symbol_ = symbol((int64_t{1} << bits_) - 1, zero_point_);
   }
 
   void values(const uint8_t* at, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (at[i] == zero_point_) {
-        ++run_;
+    int i = 0;
+    while (i < count) {
+      if (run_ == 0 && i + kGroup <= count && !has_byte(load_le<uint32_t>(at + i), zero_point_)) {
+        put_group(at + i);
+        i += kGroup;
         continue;
       }
-      if (run_ >> bits_ != 0) put_full_symbols();
-      put_symbol(run_, at[i]);
-      run_ = 0;
+      one(at[i++]);
     }
   }
   void zeros(int64_t count) { run_ += count; }
   void flush() {
     if (run_ >> bits_ != 0) put_full_symbols();
-    if (run_ > 0) put_symbol(run_ - 1, zero_point_);
+    if (run_ > 0) writer_.put(symbol(run_ - 1, zero_point_), symbol_bits_);
     run_ = 0;
   }
   void raw(uint32_t word) { writer_.put(word, 32); }
-  void finish() { writer_.finish(); }
 
  private:
-  void put_symbol(int64_t run, uint8_t value) {
-    writer_.put(static_cast<uint64_t>(run) | (uint64_t{value} << bits_), bits_ + kValueBits);
+  static constexpr int kGroup = 4;  // weights looked at together
+  static_assert(2 * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits, "symbols go out in pairs");
+
+  uint64_t symbol(int64_t run, uint8_t value) const { return static_cast<uint64_t>(run) | (uint64_t{value} << bits_); }
+
+  void one(uint8_t value) {
+    if (value == zero_point_) {
+      ++run_;
+      return;
+    }
+    if (run_ >> bits_ != 0) put_full_symbols();
+    writer_.put(symbol(run_, value), symbol_bits_);
+    run_ = 0;
   }
+  // Four symbols without runs.
+  void put_group(const uint8_t* at) {
+    const uint64_t low = uint64_t{at[0]} | uint64_t{at[1]} << symbol_bits_;
+    const uint64_t high = uint64_t{at[2]} | uint64_t{at[3]} << symbol_bits_;
+    put_pair(low << bits_);
+    put_pair(high << bits_);
+  }
+  void put_pair(uint64_t pair) { writer_.put(pair, 2 * symbol_bits_); }
   void put_full_symbols() {
     const int64_t full = int64_t{1} << bits_;
-    for (; run_ >= full; run_ -= full) put_symbol(full - 1, zero_point_);
+    const uint64_t pair = full_symbol_ | full_symbol_ << symbol_bits_;
+    for (; run_ >= 2 * full; run_ -= 2 * full) put_pair(pair);
+    if (run_ >= full) {
+      writer_.put(full_symbol_, symbol_bits_);
+      run_ -= full;
+    }
   }
 
   BitWriter writer_;
   uint8_t zero_point_;
-  int bits_;
+  int bits_, symbol_bits_;
+  uint64_t full_symbol_ = 0;
   int64_t run_ = 0;
+};
+
+// Receives the same items and writes them with zrl_bits 0: every item is whole bytes.
+class PlainEmitSink {
+ public:
+  PlainEmitSink(uint8_t* at, uint8_t zero_point, int32_t kernel_count) : writer_(at), zero_point_(zero_point) {
+    writer_.put(0, 8);
+    writer_.put(static_cast<uint32_t>(kernel_count), 16);
+  }
+  void values(const uint8_t* at, int count) { writer_.put_bytes(at, static_cast<size_t>(count)); }
+  void zeros(int64_t count) { writer_.put_bytes(zero_point_, static_cast<size_t>(count)); }
+  void flush() {}
+  void raw(uint32_t word) { writer_.put_bytes(reinterpret_cast<const uint8_t*>(&word), sizeof word); }
+
+ private:
+  BitWriter writer_;
+  uint8_t zero_point_;
 };
 
 // Plain bytes: zrl_bits 0, six-channel order. Weights need no inspection.
@@ -165,7 +234,8 @@ class Walker {
         layout_(layout),
         sink_(sink),
         patch_(kernels.patch_elems()),
-        filler_(static_cast<size_t>(patch_ * kSixChannels), 0) {}
+        filler_(static_cast<size_t>(patch_ * kSixChannels), 0),
+        row_(static_cast<size_t>(layout.split.kernels_per_superblock), 0) {}
 
   void core(int32_t core) {
     for (const Group& group : groups_of_core(layout_.split, core)) {
@@ -213,15 +283,27 @@ class Walker {
   }
 
   void dense(const Group& group) {
+    const bool rows = patch_ == 1 && k_.kernels_per_band == 0;
     for (int32_t z = 0; z < k_.input_channels; ++z) {
       const bool first = z == 0, last = z == k_.input_channels - 1;
-      if (first || last || k_.kernels_per_band == 0) {
+      if (rows && !first && !last) {
+        row(group, z);
+      } else if (first || last || k_.kernels_per_band == 0) {
         for (int32_t k = 0; k < group.count; ++k) piece(group.first + k, weights(group.first + k, z), 1, first, last);
       } else {
         banded_channel(group, z);
       }
       if (group.last_superblock) sink_.flush();
     }
+  }
+
+  // 1x1: one weight of each kernel, brought together first.
+  void row(const Group& group, int32_t z) {
+    const int32_t real = std::clamp(k_.output_channels - group.first, 0, group.count);
+    const uint8_t* from = k_.weights.data() + int64_t{group.first} * k_.band + z;
+    for (int32_t k = 0; k < real; ++k, from += k_.band) row_[static_cast<size_t>(k)] = *from;
+    for (int32_t k = real; k < group.count; ++k) row_[static_cast<size_t>(k)] = 0;
+    sink_.values(row_.data(), group.count);
   }
 
   // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points go out at once.
@@ -249,7 +331,7 @@ class Walker {
   const CoefficientLayout& layout_;
   Sink& sink_;
   int patch_;
-  Bytes filler_;
+  Bytes filler_, row_;
 };
 
 template <typename Sink>
@@ -294,7 +376,7 @@ std::vector<size_t> lay_out(const std::vector<int64_t>& bits, int32_t nn_cores, 
     largest = std::max(largest, size);
   }
   out.bytes = std::move(header);
-  out.bytes.resize(at);
+  out.bytes.resize(at + BitWriter::kSlackBytes);
   out.cache_bytes = static_cast<uint32_t>(largest * bits.size());
   return starts;
 }
@@ -341,22 +423,17 @@ Coefficients write_coefficients(const Kernels& kernels, const CoefficientLayout&
   }
   const std::vector<size_t> starts = lay_out(bits, layout.nn_cores, out);
   for (int32_t c = 0; c < cores; ++c) {
-    EmitSink emit(out.bytes.data() + starts[static_cast<size_t>(c)], kernels.zero_point, out.zrl_bits,
-                  layout.split.kernels_per_core);
-    walk_core(kernels, layout, c, emit);
-    emit.finish();
+    uint8_t* at = out.bytes.data() + starts[static_cast<size_t>(c)];
+    if (out.zrl_bits == 0) {
+      PlainEmitSink emit(at, kernels.zero_point, layout.split.kernels_per_core);
+      walk_core(kernels, layout, c, emit);
+    } else {
+      EmitSink emit(at, kernels.zero_point, out.zrl_bits, layout.split.kernels_per_core);
+      walk_core(kernels, layout, c, emit);
+    }
   }
+  out.bytes.resize(out.bytes.size() - BitWriter::kSlackBytes);
   return out;
-}
-
-Coefficients write_addition_coefficients(uint8_t weight_0, uint8_t weight_1, int32_t bias, int32_t nn_cores) {
-  constexpr int32_t kPatch = 4;  // 2x2
-  Kernels kernels{.output_channels = 1, .input_channels = 2, .height = 2, .width = 2, .band = 2};
-  kernels.weights.assign(2 * kPatch, 0);
-  kernels.weights[0] = weight_0;
-  kernels.weights[kPatch] = weight_1;
-  kernels.biases = {bias};
-  return write_coefficients(kernels, {.split = split_kernels(1, nn_cores, 1), .nn_cores = nn_cores});
 }
 
 }  // namespace skillet::drivers::vivante

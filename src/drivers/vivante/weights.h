@@ -57,7 +57,4 @@ struct Coefficients {
 };
 Coefficients write_coefficients(const Kernels& kernels, const CoefficientLayout& layout);
 
-// The stream of an addition: one kernel that weighs pixel (0, 0) of two channels (section 6.2.9).
-Coefficients write_addition_coefficients(uint8_t weight_0, uint8_t weight_1, int32_t bias, int32_t nn_cores);
-
 }  // namespace skillet::drivers::vivante
