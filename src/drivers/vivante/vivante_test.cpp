@@ -1,0 +1,385 @@
+#include <gtest/gtest.h>
+
+#include "base/int_math.h"
+#include "drivers/vivante/encode.h"
+#include "drivers/vivante/lower.h"
+#include "drivers/vivante/support.h"
+#include "drivers/vivante/tile.h"
+#include "drivers/vivante/tp.h"
+#include "drivers/vivante/tuning.h"
+#include "drivers/vivante/vivante_driver.h"
+#include "drivers/vivante/weights.h"
+
+namespace skillet::drivers::vivante {
+namespace {
+
+const hw::ChipRow& a311d() { return *hw::find_chip("a311d"); }
+
+std::vector<uint32_t> words_of(const Bytes& bytes, size_t from) {
+  std::vector<uint32_t> words((bytes.size() - from) / 4);
+  std::memcpy(words.data(), bytes.data() + from, words.size() * 4);
+  while (!words.empty() && words.back() == 0) words.pop_back();
+  return words;
+}
+
+// Kernel of one output channel from row-major planes.
+Kernels one_kernel(int32_t channels, int32_t size, const Bytes& planes, int32_t bias) {
+  Kernels k{.output_channels = 1,
+            .input_channels = channels,
+            .height = size,
+            .width = size,
+            .band = channels,
+            .zero_point = 3};
+  auto bytes = std::make_shared<Bytes>();
+  for (int32_t z = 0; z < channels; ++z) {
+    for (const int32_t position : patch_order(size, size))
+      bytes->push_back(planes[static_cast<size_t>(z * size * size + position)]);
+  }
+  k.weights = *bytes;
+  k.lowered = bytes;
+  k.biases = {bias};
+  return k;
+}
+
+// The test vectors of the specification, section 6.2.8: wzp 3, in_zp 2, bias 100, OC 1.
+struct StreamCase {
+  const char* what;
+  int32_t channels;
+  Bytes planes;
+  int32_t bias;
+  int zrl_bits_max;
+  std::vector<uint32_t> words;
+};
+
+TEST(VivanteWeights, StreamsEqualTheSpecifiedVectors) {
+  const Bytes ramp = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const StreamCase cases[] = {
+      {"plain 3x3", 1, ramp, 64, 0, {0x01000100, 0x00000040, 0x05040302, 0x09080706}},
+      // The search over zrl_bits ends at 0 for this one, so the vector with 2 bits is not reachable from here.
+      {"two planes, mostly zero points",
+       2,
+       {3, 3, 3, 3, 5, 6, 3, 3, 9, 3, 3, 3, 3, 3, 3, 3, 3, 3},
+       78,
+       2,
+       {0x0C000102, 0x00000138, 0x0981805C, 0x00C03C0F}},
+  };
+  for (const StreamCase& c : cases) {
+    const Kernels k = one_kernel(c.channels, 3, c.planes, c.bias);
+    const Coefficients out = write_coefficients(
+        k, {.split = split_kernels(1, 8, 1), .nn_cores = 8, .zrl_bits_max = c.zrl_bits_max, .plane_bytes = 16});
+    EXPECT_EQ(words_of(out.bytes, 64), c.words) << c.what;
+    EXPECT_EQ(load_le<uint32_t>(out.bytes.data()), 64U) << c.what << ": header";
+    EXPECT_EQ(out.bytes.size(), 128U) << c.what;
+  }
+}
+
+TEST(VivanteWeights, PatchIsTwoRowsByThreeColumns) {
+  EXPECT_EQ(patch_order(3, 3), (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(patch_order(2, 5), (std::vector<int32_t>{0, 1, 2, 5, 6, 7, 3, 4, 8, 9}));
+}
+
+// What one core's decoder reads back: a plain decoder, written from the format (section 6.2.5).
+struct DecodedKernels {
+  std::vector<uint8_t> weights;  // in stream order
+  std::vector<uint32_t> raws;    // biases and offsets in stream order
+};
+class StreamReader {
+ public:
+  StreamReader(const Bytes& bytes, size_t at, uint8_t zero_point)
+      : bytes_(bytes), at_(at * 8), zero_point_(zero_point) {
+    zrl_bits_ = static_cast<int>(get(8));
+    count_ = static_cast<int>(get(16));
+  }
+  uint32_t get(int bits) {
+    uint32_t value = 0;
+    for (int i = 0; i < bits; ++i, ++at_) value |= uint32_t{(bytes_[at_ / 8] >> (at_ % 8)) & 1U} << i;
+    return value;
+  }
+  uint8_t weight() {
+    if (queue_ == 0 && !has_value_) {
+      queue_ = get(zrl_bits_);
+      value_ = static_cast<uint8_t>(get(8));
+      has_value_ = true;
+    }
+    if (queue_ > 0) {
+      --queue_;
+      return zero_point_;
+    }
+    has_value_ = false;
+    return value_;
+  }
+  bool idle() const { return queue_ == 0 && !has_value_; }
+  int count() const { return count_; }
+
+ private:
+  const Bytes& bytes_;
+  size_t at_;
+  uint8_t zero_point_;
+  int zrl_bits_ = 0, count_ = 0;
+  uint32_t queue_ = 0;
+  uint8_t value_ = 0;
+  bool has_value_ = false;
+};
+
+uint64_t next_random(uint64_t& state) {
+  state += 0x9E3779B97F4A7C15;
+  uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band, uint64_t& seed) {
+  Kernels k{.output_channels = oc,
+            .input_channels = channels,
+            .height = size,
+            .width = size,
+            .band = band,
+            .zero_point = 130};
+  k.kernels_per_band = band == channels ? 0 : 1;
+  auto bytes = std::make_shared<Bytes>(static_cast<size_t>(oc * band * size * size));
+  for (uint8_t& b : *bytes) {
+    const uint64_t r = next_random(seed);
+    b = r % 3 == 0 ? 130 : static_cast<uint8_t>(r >> 8);
+  }
+  k.weights = *bytes;
+  k.lowered = bytes;
+  for (int32_t i = 0; i < oc; ++i) k.biases.push_back(static_cast<int32_t>(next_random(seed)));
+  k.phantom_bias = 77;
+  return k;
+}
+
+// Reads a dense-order stream of every core and checks each weight, bias and offset against the kernels.
+void expect_decodes(const Kernels& k, const CoefficientLayout& layout, const Coefficients& out) {
+  size_t at = static_cast<size_t>(align_up(4 * layout.nn_cores, 64));
+  const int32_t patch = k.patch_elems();
+  for (int32_t core = 0; core < layout.split.cores_used; ++core) {
+    StreamReader reader(out.bytes, at, k.zero_point);
+    ASSERT_EQ(reader.count(), layout.split.kernels_per_core);
+    for (int32_t s = 0, done = 0; s < layout.split.superblocks; ++s) {
+      const int32_t count = std::min(layout.split.kernels_per_superblock, layout.split.kernels_per_core - done);
+      const int32_t first = s * layout.split.kernels_per_superblock * layout.split.cores_used + core * count;
+      for (int32_t z = 0; z < k.input_channels; ++z) {
+        for (int32_t oc = first; oc < first + count; ++oc) {
+          const bool real = oc < k.output_channels;
+          const int32_t inside = real ? z - k.first_channel(oc) : 0;
+          for (int32_t p = 0; p < patch; ++p) {
+            uint8_t want = real ? k.zero_point : 0;
+            if (real && inside >= 0 && inside < k.band)
+              want = k.weights[static_cast<size_t>((oc * k.band + inside) * patch + p)];
+            ASSERT_EQ(reader.weight(), want) << "core " << core << " oc " << oc << " z " << z << " p " << p;
+            if (z == 0 && p == 0) {
+              ASSERT_TRUE(reader.idle());
+              ASSERT_EQ(reader.get(32),
+                        static_cast<uint32_t>(real ? k.biases[static_cast<size_t>(oc)] : k.phantom_bias));
+            }
+          }
+          if (z == k.input_channels - 1) {
+            ASSERT_TRUE(reader.idle());
+            ASSERT_EQ(reader.get(32), layout.plane_bytes * static_cast<uint32_t>(oc));
+          }
+        }
+      }
+      done += count;
+    }
+    at += load_le<uint32_t>(out.bytes.data() + 4 * core);
+  }
+  ASSERT_EQ(at, out.bytes.size());
+}
+
+TEST(VivanteWeights, RandomKernelsDecodeToThemselves) {
+  struct Shape {
+    int32_t oc, channels, size, band, superblocks, zrl;
+  };
+  const Shape shapes[] = {
+      {1, 1, 3, 1, 1, 5},   {16, 4, 3, 4, 2, 5},  {13, 7, 1, 7, 1, 5},  {40, 33, 1, 33, 3, 5}, {9, 2, 5, 2, 2, 0},
+      {16, 16, 3, 1, 2, 5}, {21, 21, 3, 1, 1, 5}, {64, 64, 3, 1, 4, 5}, {3, 9, 2, 9, 1, 3},    {24, 24, 3, 1, 3, 0},
+  };
+  uint64_t seed = 1;
+  for (const Shape& s : shapes) {
+    const Kernels k = random_kernels(s.oc, s.channels, s.size, s.band, seed);
+    const CoefficientLayout layout{
+        .split = split_kernels(s.oc, 8, s.superblocks), .nn_cores = 8, .zrl_bits_max = s.zrl, .plane_bytes = 99};
+    SCOPED_TRACE(fmt::format("oc {} channels {} size {} band {}", s.oc, s.channels, s.size, s.band));
+    expect_decodes(k, layout, write_coefficients(k, layout));
+  }
+}
+
+// The examples of the specification, section 9.4.
+TEST(VivanteTile, EqualsTheSpecifiedExamples) {
+  struct Case {
+    int32_t oc, kernel, size, tile_x, tile_y, interleave, superblocks;
+  };
+  const Case cases[] = {{32, 3, 112, 64, 10, 1, 1}, {64, 1, 112, 64, 12, 1, 2}, {128, 1, 56, 56, 12, 1, 4},
+                        {1024, 1, 7, 7, 7, 2, 8},   {256, 5, 112, 64, 8, 1, 4}, {273, 1, 10, 10, 10, 2, 3}};
+  for (const Case& c : cases) {
+    NnOperation op{.out = {c.size, c.size, c.oc}};
+    op.kernels.output_channels = c.oc;
+    op.kernels.height = op.kernels.width = c.kernel;
+    const Tiling t = tile(a311d(), op);
+    EXPECT_EQ(std::tie(t.tile_x, t.tile_y, t.interleave, t.superblocks),
+              std::tie(c.tile_x, c.tile_y, c.interleave, c.superblocks))
+        << "OC " << c.oc << ", " << c.kernel << "x" << c.kernel << ", " << c.size << "x" << c.size;
+  }
+}
+
+// The example of the specification, section 5.9: transpose of 8x8x4.
+TEST(VivanteTp, TransposeEqualsTheSpecifiedExample) {
+  TpOperation op = transpose({8, 8, 4}, 0, 1, 0x80);
+  hw::TpInstruction tp = op.instructions.at(0);
+  tp.in_base_address = {bits::Address::kAbsolute, 0x00500000};
+  tp.out_base_address = {bits::Address::kAbsolute, 0x00501000};
+  const auto words = bits::pack(tp);
+  ASSERT_TRUE(words.ok()) << words.error().message;
+  EXPECT_EQ(*words, (std::vector<uint32_t>{
+                        0x00000004, 0x00080008, 0x00000004, 0x00000020, 0x00000000, 0x00070003, 0x20000018, 0x00000000,
+                        0x00080001, 0x00080001, 0x00500000, 0x00000000, 0x80000002, 0x00501000, 0x00000001, 0x00000040,
+                        0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,
+                        0x0000000A, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x80000000, 0x00000080}));
+}
+
+TEST(VivanteTp, ReshuffleLeavesNoCoreWithoutWork) {
+  // 8x8x3 on 4 cores would give the last core an image of width 0.
+  const TpOperation op = reshuffle({.in = {8, 8, 3}, .out_width = 5, .out_height = 5}, 0, 1, 0, 4);
+  EXPECT_EQ(op.instructions.size(), 2U);
+  for (const hw::TpInstruction& tp : op.instructions) EXPECT_GT(tp.in_x_size, 0U);
+}
+
+// ---- whole operations, from graphs ----
+
+ir::Tensor activation(std::string name, ir::Shape shape, float scale = 0.02F, int32_t zero_point = 128) {
+  return {.name = std::move(name),
+          .dtype = ir::DType::uint8,
+          .shape = std::move(shape),
+          .quant = {{scale}, {zero_point}, 0}};
+}
+
+struct ConvSpec {
+  int32_t height = 8, width = 8, in = 4, out = 8, kernel = 3, stride = 1;
+  ir::Activation activation = ir::Activation::none;
+  float out_scale = 0.05F;
+  int32_t out_zero_point = 16;
+  int32_t dilation = 1;
+  std::vector<float> filter_scales = {0.01F};
+};
+ir::Graph conv_graph(const ConvSpec& s) {
+  ir::Graph g;
+  const int32_t oh = ceil_div(s.height, s.stride), ow = ceil_div(s.width, s.stride);
+  g.inputs = {g.add_tensor(activation("input", {1, s.height, s.width, s.in}))};
+  ir::Tensor filter = activation("filter", {s.out, s.kernel, s.kernel, s.in});
+  filter.quant = {s.filter_scales, std::vector<int32_t>(s.filter_scales.size(), 127), 0};
+  ir::set_constant(filter, Bytes(static_cast<size_t>(filter.shape.elems()), 130));
+  const ir::TensorId weights = g.add_tensor(std::move(filter));
+  const ir::TensorId output = g.add_tensor(activation("output", {1, oh, ow, s.out}, s.out_scale, s.out_zero_point));
+  ir::ConvAttrs attrs{.stride_h = s.stride,
+                      .stride_w = s.stride,
+                      .dilation_h = s.dilation,
+                      .dilation_w = s.dilation,
+                      .activation = s.activation};
+  g.add_op({.kind = ir::OpKind::conv_2d,
+            .attrs = attrs,
+            .inputs = {g.inputs[0], weights, ir::kNoTensor},
+            .outputs = {output}});
+  g.outputs = {output};
+  return g;
+}
+
+// The example of the specification, section 4.7, from a model-level graph.
+TEST(VivanteEncode, ConvolutionEqualsTheSpecifiedExample) {
+  const ir::Graph g = conv_graph({});
+  const auto chip = driver().chips()[0];
+  const auto program = driver().compile(chip, g, {});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto nn = std::find_if(program->debug_map.begin(), program->debug_map.end(),
+                               [](const auto& d) { return d.what == "nn_instruction"; });
+  ASSERT_NE(nn, program->debug_map.end());
+  std::vector<uint32_t> words(32);
+  std::memcpy(words.data(), program->buffers[nn->buffer].contents.data() + nn->offset_bytes, 128);
+  // Words 5 to 7 are addresses; the size of the coefficients (word 12) depends on the weights.
+  const std::vector<uint32_t> want = {0xA010010C, 0x00400200, 0xB800003F, 0x00400200, 0x10234008, 0,
+                                      0,          0,          0x00083004, 0,          0,          0x00000800};
+  EXPECT_EQ(std::vector<uint32_t>(words.begin(), words.begin() + 12), want);
+  EXPECT_EQ(words[15], 0x02400200U);
+  EXPECT_EQ(words[16], 0x00080008U);
+  EXPECT_EQ(words[17], 0x06000008U);
+  EXPECT_EQ(words[22], 0x0000107FU);
+  EXPECT_EQ(words[29], 0x7F800000U);
+}
+
+TEST(VivanteSupport, RefusalsCarryReasons) {
+  struct Case {
+    ConvSpec spec;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {{.dilation = 2}, "dilation 2x2"},
+      {{.stride = 3}, "stride 3x3"},
+      {{.kernel = 12}, "filter larger than 11 px"},
+      {{.activation = ir::Activation::relu6}, "fused RELU6, but 'output' reaches beyond 6"},
+      {{.activation = ir::Activation::tanh}, "fused activation"},
+      {{.filter_scales = {0.01F, 0.02F, 0.01F, 0.01F, 0.01F, 0.01F, 0.01F, 0.01F}}, "quantized per channel"},
+      {{.width = 9000, .out = 4}, "image larger than 8191 px"},
+  };
+  for (const Case& c : cases) {
+    const driver::Support support = supports(a311d(), conv_graph(c.spec), 0);
+    EXPECT_FALSE(support.ok) << c.reason;
+    EXPECT_NE(support.reason.find(c.reason), std::string::npos) << support.reason;
+  }
+  EXPECT_TRUE(
+      supports(a311d(), conv_graph({.activation = ir::Activation::relu6, .out_scale = 0.0235F, .out_zero_point = 0}), 0)
+          .ok);
+  EXPECT_TRUE(supports(a311d(), conv_graph({.filter_scales = std::vector<float>(8, 0.01F)}), 0).ok)
+      << "equal scales are one scale";
+  EXPECT_FALSE(supports(*hw::find_chip("s905d3"), conv_graph({}), 0).ok);
+}
+
+TEST(VivanteTuning, SwitchesAreKnownByName) {
+  EXPECT_FALSE(tuning_of({})->share_transposes);
+  EXPECT_TRUE(tuning_of({.tuning = driver::Tuning::tuned})->share_transposes);
+  EXPECT_TRUE(tuning_of({.switches = {"six_channel_relu"}})->six_channel_relu);
+  const auto unknown = tuning_of({.switches = {"faster"}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;
+}
+
+// Two readers of one NHWC input: one transpose each as recorded, one in all when tuned.
+TEST(VivanteLower, TransposesAreSharedWhenTuned) {
+  ir::Graph g = conv_graph({});
+  ir::Op second = g.op(0);
+  second.outputs = {g.add_tensor(g.tensor(g.outputs[0]))};
+  g.outputs.push_back(second.outputs[0]);
+  g.add_op(second);
+  const auto count = [&](const Tuning& tuning) {
+    const auto lowered = lower(a311d(), g, tuning);
+    return std::count_if(lowered->operations.begin(), lowered->operations.end(),
+                         [](const Operation& op) { return op.kind == "TP transpose"; });
+  };
+  EXPECT_EQ(count({}), 2);
+  EXPECT_EQ(count({.share_transposes = true}), 1);
+}
+
+// An operand of two additions cannot lie in two places: one of them gets a copy.
+TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
+  ir::Graph g;
+  g.inputs = {g.add_tensor(activation("a", {1, 4, 4, 8})), g.add_tensor(activation("b", {1, 4, 4, 8}))};
+  for (int i = 0; i < 2; ++i) {
+    g.outputs.push_back(g.add_tensor(activation("sum", {1, 4, 4, 8}, 0.04F)));
+    g.add_op(
+        {.kind = ir::OpKind::add, .attrs = ir::ActivationAttrs{}, .inputs = g.inputs, .outputs = {g.outputs.back()}});
+  }
+  const auto lowered = lower(a311d(), g, {});
+  ASSERT_TRUE(lowered.ok());
+  int copies = 0;
+  for (const Operation& op : lowered->operations) copies += op.kind == "TP copy";
+  EXPECT_EQ(copies, 2);
+}
+
+TEST(VivanteDriver, EncodesEveryRefusalAsAnErrorThatNamesTheOp) {
+  const auto program = driver().compile(driver().chips()[0], conv_graph({.dilation = 2}), {});
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.error().message.find("CONV_2D"), std::string::npos) << program.error().message;
+  EXPECT_NE(program.error().message.find("dilation"), std::string::npos) << program.error().message;
+}
+
+}  // namespace
+}  // namespace skillet::drivers::vivante
