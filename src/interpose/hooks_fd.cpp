@@ -1,0 +1,70 @@
+// Hooks of the virtual device node that take a descriptor: ioctl, mmap, close.
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdarg>
+
+#include "interpose/libc.h"
+#include "interpose/open_files.h"
+#include "interpose/redirect.h"
+#include "interpose/sync_file.h"
+
+namespace skillet::interpose {
+namespace {
+
+constexpr unsigned kDrmType = 'd', kSyncFileType = '>';
+
+std::shared_ptr<VirtualFile> file_of(int fd) {
+  if (!OpenFiles::any() || Inside::now()) return nullptr;
+  const Inside inside;
+  return OpenFiles::instance().find(fd);
+}
+
+int kernel_result(int result) {
+  if (result >= 0) return result;
+  errno = -result;
+  return -1;
+}
+
+int sync_ioctl(int fd, unsigned long request, void* argument) {
+  const Inside inside;
+  const int result = libc::ioctl(fd, request, argument);
+  if (result == 0 || errno != ENOTTY) return result;
+  return kernel_result(sync_file_ioctl(fd, request, argument));
+}
+
+}  // namespace
+}  // namespace skillet::interpose
+
+using namespace skillet::interpose;
+
+SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const unsigned type = _IOC_TYPE(request);
+  if (OpenFiles::any() && type == kSyncFileType) return sync_ioctl(fd, request, argument);
+  const auto file = type == kDrmType ? file_of(fd) : nullptr;
+  if (file == nullptr) return libc::ioctl(fd, request, argument);
+  const Inside inside;
+  const int number = errno;
+  const int result = file->ioctl(request, argument);
+  errno = number;
+  return kernel_result(result);
+}
+
+SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
+  const auto file = fd >= 0 ? file_of(fd) : nullptr;
+  if (file == nullptr) return libc::mmap(address, length, protection, flags, fd, offset);
+  const Inside inside;
+  return file->mmap(address, length, protection, flags, static_cast<uint64_t>(offset));
+}
+SK_HOOK_ALIAS(void*, mmap64, (void* address, size_t length, int protection, int flags, int fd, off_t offset), mmap);
+
+SK_HOOK(int, close, (int fd)) {
+  if (!OpenFiles::any() || Inside::now()) return libc::close(fd);
+  const Inside inside;
+  return OpenFiles::instance().close(fd);
+}

@@ -1,0 +1,102 @@
+#include "interpose/open_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <set>
+
+#include "base/log.h"
+#include "interpose/libc.h"
+
+namespace skillet::interpose {
+
+OpenFiles& OpenFiles::instance() {
+  static OpenFiles* const kInstance = new OpenFiles;  // never destroyed: hooks run until the very end of a process
+  return *kInstance;
+}
+
+std::optional<OpenFiles::Identity> OpenFiles::identify(int fd) {
+  struct stat status {};
+  if (fd < 0 || libc::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return Identity{status.st_dev, status.st_ino};
+}
+
+VirtualCore* OpenFiles::core() {
+  if (core_ == nullptr && !core_failed_) {
+    auto made = VirtualCore::create(VirtualOptions::from_environment());
+    core_failed_ = !made.ok();
+    if (made.ok()) {
+      core_ = std::move(made).value();
+      owner_ = ::getpid();
+    } else {
+      log::write(log::Level::error, "virtual device node: " + made.error().message);
+    }
+  }
+  return core_.get();
+}
+
+int OpenFiles::open(unsigned minor, int flags) {
+  const std::lock_guard lock(mutex_);
+  VirtualCore* const device = core();
+  if (device == nullptr) return -ENODEV;
+  const Fault fault = device->options().faults.next("open");
+  if (fault.kind == FaultKind::number) return device->refuse(fault.number, "open: injected fault");
+  drop_closed();
+  const int fd = ::memfd_create("skillet-virtual-node", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
+  if (fd < 0) return -errno;
+  const std::optional<Identity> identity = identify(fd);
+  if (!identity) {
+    libc::close(fd);
+    return -EIO;
+  }
+  files_[*identity] = std::make_shared<VirtualFile>(*device, minor);
+  any_.store(true, std::memory_order_release);
+  return fd;
+}
+
+std::shared_ptr<VirtualFile> OpenFiles::find(int fd) {
+  const std::optional<Identity> identity = identify(fd);
+  if (!identity) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(*identity);
+  return found == files_.end() ? nullptr : found->second;
+}
+
+std::optional<unsigned> OpenFiles::minor_of(dev_t device, ino_t inode) {
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find({device, inode});
+  if (found == files_.end()) return std::nullopt;
+  return found->second->minor();
+}
+
+// Forgets the files that no descriptor of the process refers to any more.
+void OpenFiles::drop_closed() {
+  if (files_.empty() || owner_ != ::getpid()) return;
+  DIR* const folder = libc::opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  std::set<Identity> alive;
+  while (const dirent* const entry = libc::readdir(folder)) {
+    if (const auto identity = identify(std::atoi(entry->d_name))) alive.insert(*identity);
+  }
+  ::closedir(folder);
+  std::erase_if(files_, [&](const auto& file) { return !alive.contains(file.first); });
+}
+
+// A child after fork(), or vfork() with its parent's memory, must not touch the parent's files.
+int OpenFiles::close(int fd) {
+  const std::optional<Identity> identity = owner_ == ::getpid() ? identify(fd) : std::nullopt;
+  const int result = libc::close(fd);
+  const int number = errno;
+  if (identity) {
+    const std::lock_guard lock(mutex_);
+    if (files_.contains(*identity)) drop_closed();
+  }
+  errno = number;
+  return result;
+}
+
+}  // namespace skillet::interpose
