@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/driver.h"
+#include "runtime/device_context.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 #include "uapi/device.h"
@@ -29,19 +30,36 @@ std::string kernel_driver_of(const fs::path& node) {
       .string();
 }
 
+// Nodes of accelerators whose kernel drivers this build does not speak to.
+void add_accelerators(std::vector<Row>& rows) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/accel", ignored)) {
+    if (!entry.path().filename().string().starts_with("accel")) continue;
+    rows.push_back({.device = entry.path().string(),
+                    .kernel_driver = kernel_driver_of(entry.path()),
+                    .title = "",
+                    .note = "this build has no driver for it"});
+  }
+}
+
+// One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
 std::vector<Row> real_devices() {
   std::vector<Row> rows;
-  for (const char* folder : {"/dev/dri", "/dev/accel"}) {
-    std::error_code ignored;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with("renderD") && !name.starts_with("accel")) continue;
-      rows.push_back({.device = entry.path().string(),
-                      .kernel_driver = kernel_driver_of(entry.path()),
-                      .title = "",
-                      .note = "this build opens simulated chips only"});
-    }
+  const std::vector<uapi::NodeReport> nodes = uapi::find_devices();
+  const runtime::NpuSearch all = runtime::identify(nodes);
+  for (const runtime::FoundNpu& npu : all.npus)
+    rows.push_back({.device = npu.core.info.node,
+                    .kernel_driver = npu.core.info.kernel_driver,
+                    .title = npu.chip.title,
+                    .note = fmt::format("core {}; also called {}", npu.core.index, npu.name),
+                    .usable = true});
+  for (const uapi::NodeReport& node : nodes) {
+    const runtime::NpuSearch search = runtime::identify({node});
+    if (!search.npus.empty()) continue;
+    const std::string driver = node.kernel_driver.empty() ? kernel_driver_of(node.node) : node.kernel_driver;
+    rows.push_back({.device = node.node, .kernel_driver = driver, .title = "", .note = search.rejected});
   }
+  add_accelerators(rows);
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.device < b.device; });
   return rows;
 }
@@ -82,7 +100,10 @@ Result<void> devices(bool json) {
   for (const Row& row : rows)
     table.add({row.device, row.usable ? "yes" : "no", row.kernel_driver, row.title, row.note});
   fmt::print("{}", table.print());
-  if (real_count == 0) fmt::print("No /dev/dri/renderD* and no /dev/accel/* here: no NPU (or GPU) driver is loaded.\n");
+  if (real_count == 0)
+    fmt::print(
+        "No /dev/dri/renderD* and no /dev/accel/* here: no NPU (or GPU) driver is loaded "
+        "(skillet doctor tells more).\n");
   return {};
 }
 

@@ -14,6 +14,7 @@ constexpr const char* kAbout =
     "\n"
     "Examples:\n"
     "  skillet devices                                  what can run a network here\n"
+    "  skillet doctor                                   is there an NPU; what is missing and how to mend it\n"
     "  skillet check net.tflite --device sim:a311d      which operations the NPU takes, and why not the others\n"
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
@@ -33,6 +34,7 @@ int run(int argc, char** argv) {
   add_decode(app, outcome);
   add_diff(app, outcome);
   add_devices(app, outcome);
+  add_doctor(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -14,7 +14,9 @@ namespace skillet::tools {
 Result<ir::Graph> import_model(const std::string& path);
 
 // What --device takes, for help texts.
-constexpr const char* kDeviceHelp = "auto, cpu, or a simulated chip such as sim:a311d (see skillet devices)";
+constexpr const char* kDeviceHelp =
+    "auto, npu, cpu, a device such as /dev/dri/renderD128 or etnaviv0, or a\nsimulated chip such as sim:a311d (see "
+    "skillet devices)";
 
 // Multiply-accumulates of a convolution or matrix product; 0 for other ops.
 uint64_t op_macs(const ir::Graph& graph, ir::OpId op);

@@ -24,5 +24,6 @@ void add_compile(CLI::App& app, Outcome& outcome);
 void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
 void add_devices(CLI::App& app, Outcome& outcome);
+void add_doctor(CLI::App& app, Outcome& outcome);
 
 }  // namespace skillet::tools

@@ -1,0 +1,122 @@
+// `skillet doctor`: is there an NPU that works, and if not, what to do.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "driver/driver.h"
+#include "tools/diagnose.h"
+#include "tools/self_test.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string root;
+  bool json = false;
+};
+
+struct Report {
+  std::vector<Finding> findings;
+  std::vector<std::string> ready;      // NPUs that passed the self-test: what --device takes
+  std::vector<std::string> simulated;  // the same for simulated chips
+};
+
+// Adds the outcome of a self-test; true when it passed.
+bool test_device(const std::string& device, const std::string& title, Report& report) {
+  auto target = runtime::open_target(device);
+  const auto tested = target.ok() ? self_test(*target) : Result<SelfTest>(target.error());
+  if (!tested.ok()) {
+    report.findings.push_back({"self-test-failed", Severity::problem,
+                               fmt::format("{} ({}) fails the self-test: {}", device, title, tested.error().message),
+                               "do not use it; please report this with the output of dmesg"});
+    return false;
+  }
+  report.findings.push_back(
+      {"self-test", Severity::fine,
+       fmt::format("{} ({}) computes a convolution as the CPU does: {:.1f} ms to compile and load, "
+                   "{:.2f} ms to run",
+                   device, title, tested->create_ms, tested->run_ms),
+       ""});
+  return true;
+}
+
+// A chip without a simulator is not a fault of this machine.
+void test_simulated(Report& report) {
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      const std::string device = "sim:" + chip.name;
+      if (!uapi::open_simulated(chip.name).ok()) continue;
+      if (test_device(device, chip.title, report)) report.simulated.push_back(device);
+    }
+  }
+}
+
+Report examine(const Options& options) {
+  const MachineFacts facts = gather_facts(options.root);
+  Report report{.findings = diagnose(facts), .ready = {}, .simulated = {}};
+  for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
+    if (test_device(npu.core.info.node, npu.chip.title, report)) report.ready.push_back(npu.core.info.node);
+  }
+  test_simulated(report);
+  return report;
+}
+
+const char* name_of(Severity severity) {
+  switch (severity) {
+    case Severity::fine: return "fine";
+    case Severity::note: return "note";
+    case Severity::problem: return "problem";
+  }
+  return "?";
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+std::string verdict(const Report& report) {
+  if (!report.ready.empty()) return fmt::format("Ready: {}. Try: skillet run MODEL --device auto", list(report.ready));
+  std::string out = "No NPU is ready here: networks run on the CPU";
+  if (!report.simulated.empty()) out += fmt::format(", or on a simulated chip (--device {})", list(report.simulated));
+  return out + ".";
+}
+
+void print_text(const Report& report) {
+  for (const Finding& finding : report.findings) {
+    fmt::print("{:<8} {}\n", name_of(finding.severity), finding.what);
+    if (!finding.fix.empty()) fmt::print("         fix: {}\n", finding.fix);
+  }
+  fmt::print("\n{}\n", verdict(report));
+}
+
+void print_json(const Report& report) {
+  nlohmann::json findings = nlohmann::json::array();
+  for (const Finding& one : report.findings)
+    findings.push_back({{"id", one.id}, {"severity", name_of(one.severity)}, {"what", one.what}, {"fix", one.fix}});
+  const nlohmann::json out = {{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}};
+  fmt::print("{}\n", out.dump(2));
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("doctor",
+                                      "Look for an NPU, test that it computes, and say what is missing and how to mend "
+                                      "it.\nExit code 1 when no NPU is ready.");
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->add_option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder")->group("");
+  verb->callback([options, &outcome] {
+    const Report report = examine(*options);
+    if (options->json)
+      print_json(report);
+    else
+      print_text(report);
+    outcome.exit_code = report.ready.empty() ? 1 : 0;
+  });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,32 @@
+// MachineFacts: what /proc, /sys, /dev and /lib tell about an NPU and its kernel driver, gathered once.
+// Called by `skillet doctor`; the tests give it made-up folders.
+// Must not know: what follows from the facts (diagnose.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/device_context.h"
+#include "uapi/device.h"
+
+namespace skillet::tools {
+
+enum class ModuleState { loaded, on_disk, missing };
+
+struct MachineFacts {
+  std::string container;       // "docker"; empty: none
+  std::string kernel_release;  // "6.8.0-rc1"
+  bool has_device_tree = false;
+  std::string board;                               // its model name, from the device tree
+  std::vector<std::string> board_compatible;       // "amlogic,a311d", ...
+  std::vector<std::string> cores, disabled_cores;  // paths of device-tree nodes that the kernel driver takes
+  ModuleState module = ModuleState::missing;
+  std::string vendor_module;  // a vendor's own driver that is loaded instead
+  std::vector<uapi::NodeReport> nodes;
+  std::vector<std::string> permissions;  // by node: what is missing; empty: nothing
+};
+
+// `root` stands before every path.
+MachineFacts gather_facts(const std::string& root = "");
+
+}  // namespace skillet::tools
