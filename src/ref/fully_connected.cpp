@@ -63,7 +63,8 @@ Result<KernelPtr> prepare_fully_connected(const Context& c) {
   plan.input_zero_point = input.quant.zero_point();
   SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
                                           .channels = plan.channels,
-                                          .activation = c.attrs<ir::FullyConnectedAttrs>().activation}));
+                                          .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
+                                          .float_product = true}));
   plan.filter = widen_rows(filter, plan.channels, plan.depth, plan.depth_padded);
   plan.row.resize(plan.depth_padded);
   plan.sums.resize(plan.channels);

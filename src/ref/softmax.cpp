@@ -80,18 +80,20 @@ struct SoftmaxPlan {
   std::array<int32_t, 256> exps{};
 };
 
+// False when the sum overflows its 12 integer bits: thousands of values near the maximum. TFLite's result is undefined.
 template <typename In, typename Out>
-void softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
+bool softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
   constexpr int32_t kMin = std::numeric_limits<Out>::min(), kMax = std::numeric_limits<Out>::max();
   const int32_t max = *std::max_element(in, in + plan.depth);
-  int32_t sum = 0;
+  int64_t sum = 0;
   for (size_t i = 0; i < plan.depth; ++i) {
     const int32_t diff = in[i] - max;
     if (diff < plan.diff_min) continue;
-    sum = wrapping_add(sum, rounding_divide_by_pot(plan.exps[static_cast<size_t>(-diff)], kSumIntegerBits));
+    sum += rounding_divide_by_pot(plan.exps[static_cast<size_t>(-diff)], kSumIntegerBits);
   }
-  const Reciprocal scale = reciprocal(sum, kSumIntegerBits);
-  const int shift = std::clamp(scale.num_bits_over_unit + 31 - 8, 0, 31);
+  if (sum > INT32_MAX) return false;
+  const Reciprocal scale = reciprocal(static_cast<int32_t>(sum), kSumIntegerBits);
+  const int shift = scale.num_bits_over_unit + 31 - 8;  // 23..31: the sum is at least 1
   for (size_t i = 0; i < plan.depth; ++i) {
     const int32_t diff = in[i] - max;
     out[i] = static_cast<Out>(kMin);
@@ -99,14 +101,12 @@ void softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
     const int32_t value = rounding_divide_by_pot(mul(scale.value, plan.exps[static_cast<size_t>(-diff)]), shift);
     out[i] = static_cast<Out>(std::clamp(value + kMin, kMin, kMax));
   }
+  return true;
 }
 
 Result<KernelPtr> quantized_softmax(const Context& c, SoftmaxPlan plan) {
   SK_TRY(c.need_quantized(c.input(0)));
   if (c.output().dtype != c.input(0).dtype) return c.unsupported("{} output", ir::dtype_name(c.output().dtype));
-  // Sums of exponentials have 12 integer bits: a longer row could overflow them.
-  constexpr size_t kMaxDepth = 1 << kSumIntegerBits;
-  if (plan.depth >= kMaxDepth) return c.unsupported("a row of {} values, the limit is {}", plan.depth, kMaxDepth - 1);
   const double beta = c.attrs<ir::SoftmaxAttrs>().beta;
   const double real = std::min(beta * static_cast<double>(c.input(0).quant.scale()) * (1 << (31 - kDiffIntegerBits)),
                                static_cast<double>(INT32_MAX));
@@ -119,10 +119,13 @@ Result<KernelPtr> quantized_softmax(const Context& c, SoftmaxPlan plan) {
   }
   return with_8bit(c.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return make_kernel([plan, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    return make_kernel([plan, in = c.input_index(0), out = c.output_index()](Tensors t) -> Result<void> {
       for (size_t r = 0; r < plan.rows; ++r) {
-        softmax_row(plan, elements<const T>(t[in]) + r * plan.depth, elements<T>(t[out]) + r * plan.depth);
+        const size_t first = r * plan.depth;
+        if (softmax_row(plan, elements<const T>(t[in]) + first, elements<T>(t[out]) + first)) continue;
+        return error(ErrorCode::out_of_range, "SOFTMAX: the sum of exponentials of row {} overflows", r);
       }
+      return {};
     });
   });
 }

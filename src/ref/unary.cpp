@@ -49,6 +49,7 @@ Result<KernelPtr> real_function(const Context& c, F f) {
   });
 }
 
+// The quotient is rounded to float first, as in TFLite: it decides how ties round.
 QuantizedMultiplier scale_ratio(const Context& c) {
   return quantize_multiplier(c.input(0).quant.scale() / c.output().quant.scale());
 }
@@ -88,7 +89,7 @@ Result<KernelPtr> prepare_leaky_relu(const Context& c) {
 Result<KernelPtr> prepare_abs(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return std::abs(x); });
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
-  const auto by = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
+  const auto by = scale_ratio(c);
   return table_kernel(c, [&](int32_t value) {
     const int32_t magnitude = std::abs(value - in.zero_point());
     const bool rescale = in.scale() != out.scale();

@@ -35,13 +35,15 @@ Result<std::vector<int32_t>> bias_values(const WeightedOp& op) {
   return bias.values<int32_t>();
 }
 
-// uint8 takes the product of the scales in float, int8 in double: the two code paths of TFLite.
-double real_multiplier(const ir::Tensor& input, const ir::Tensor& filter, const ir::Tensor& output, size_t channel) {
-  const float filter_scale = filter.quant.per_channel() ? filter.quant.scales[channel] : filter.quant.scale();
-  const double product = input.dtype == ir::DType::uint8
-                             ? static_cast<double>(input.quant.scale() * filter_scale)
-                             : static_cast<double>(input.quant.scale()) * static_cast<double>(filter_scale);
-  return product / static_cast<double>(output.quant.scale());
+double real_multiplier(const WeightedOp& op, size_t channel) {
+  const ir::Quant& filter = op.context.input(op.filter).quant;
+  const float input_scale = op.context.input(op.input).quant.scale();
+  const float filter_scale = filter.per_channel() ? filter.scales[channel] : filter.scale();
+  const bool float_product = op.float_product || op.context.input(op.input).dtype == ir::DType::uint8;
+  const double product = float_product && !filter.per_channel()
+                             ? static_cast<double>(input_scale * filter_scale)
+                             : static_cast<double>(input_scale) * static_cast<double>(filter_scale);
+  return product / static_cast<double>(op.context.output().quant.scale());
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ Result<OutputStage> output_stage(const WeightedOp& op) {
   SK_TRY_ASSIGN(stage.range, activation_range(c, op.activation, c.output()));
   stage.zero_point = c.output().quant.zero_point();
   for (size_t i = 0; i < op.channels; ++i) {
-    const auto by = quantize_multiplier(real_multiplier(c.input(op.input), c.input(op.filter), c.output(), i));
+    const auto by = quantize_multiplier(real_multiplier(op, i));
     stage.multiplier.push_back(by.multiplier);
     stage.shift.push_back(by.shift);
   }

@@ -31,10 +31,13 @@ struct WeightedOp {
   size_t input = 0, filter = 1, bias = 2;
   size_t channels = 0;  // of the output
   ir::Activation activation = ir::Activation::none;
+  bool float_product =
+      false;  // input scale * filter scale is rounded to float, as TFLite does where a filter has one scale
 };
 
-// Multipliers as TFLite's PopulateConvolutionQuantizationParams. Error when types or quantization do not fit the
-// kernels.
+// Multipliers as TFLite's PopulateConvolutionQuantizationParams (int8 convolutions) and
+// GetQuantizedConvolutionMultipler (uint8, and fully connected layers with one filter scale), which differ in how they
+// round. Error when types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
 // Constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros to

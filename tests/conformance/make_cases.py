@@ -133,6 +133,11 @@ def elementwise(dtype):
     make(f"dequantize_{short}", ("DEQUANTIZE", 6), [x], tensor(SHAPE, "float32"), version=2)
     if dtype == "int8":
         make(f"abs_rescale_{short}", ("ABS", 101), [x], y)
+    # A quotient of 9/4 that is not exact: whether it is computed in float or double decides how ties round.
+    x, y = tensor(SHAPE, dtype, 0.9, zi), tensor(SHAPE, dtype, 0.4, zo)
+    for op in (("RELU", 19), ("ABS", 101))[:2 if dtype == "int8" else 1]:
+        make(f"{op[0].lower()}_ties_{short}", op, [x], y)
+    make(f"requantize_ties_{short}", ("QUANTIZE", 114), [x], y, version=2)
 
 
 def reductions(dtype):
@@ -179,6 +184,44 @@ def weighted(dtype):
          tensor((3, 7), dtype, 0.3, zo), ("FullyConnectedOptions", dict(fused_activation_function=RELU)), version=4)
 
 
+def rounded_sums(dtype):
+    """Sums (biases, all weights being zero) that round differently when the scales are multiplied in float or double."""
+    input_scale, filter_scale = np.float32(0.0123), np.float32(0.0345)
+    output_scale = np.float32(1.3e6) * input_scale * filter_scale
+    float_product = float(input_scale * filter_scale) / float(output_scale)
+    double_product = float(input_scale) * float(filter_scale) / float(output_scale)
+
+    def scaled(sums, real):
+        fraction, exponent = np.frexp(real)
+        high = (sums * int(round(fraction * 2**31)) + (1 << 30)) >> 31
+        mask = (1 << -exponent) - 1
+        return (high >> -exponent) + ((high & mask) > (mask >> 1) + (high < 0))
+
+    sums = []
+    for output in range(-100, 100, 5):
+        near = int((output + 0.5) / double_product) + np.arange(-200, 200, dtype=np.int64)
+        sums += list(near[scaled(near, float_product) != scaled(near, double_product)][:1])
+    short, zi, _ = QUANT[dtype]
+    zero = 128 if dtype == "uint8" else 0
+    n, scales = len(sums), (float(filter_scale), float(input_scale * filter_scale), float(output_scale))
+    bias = constant(sums, "int32", scales[1])
+
+    def filter_of(*shape):
+        return constant(np.full(shape, zero), dtype, scales[0], zero)
+
+    def t(*shape):
+        return tensor(shape, dtype, float(input_scale), zi)
+
+    make(f"fully_connected_rounding_{short}", ("FULLY_CONNECTED", 9), [t(1, 8), filter_of(n, 8), bias],
+         tensor((1, n), dtype, scales[2], zero), ("FullyConnectedOptions", {}), version=4)
+    steps = dict(padding=SAME, stride_w=1, stride_h=1, dilation_w_factor=1, dilation_h_factor=1)
+    make(f"conv_rounding_{short}", ("CONV_2D", 3), [t(1, 2, 2, 8), filter_of(n, 1, 1, 8), bias],
+         tensor((1, 2, 2, n), dtype, scales[2], zero), ("Conv2DOptions", steps), version=3)
+    make(f"depthwise_rounding_{short}", ("DEPTHWISE_CONV_2D", 4), [t(1, 2, 2, n), filter_of(1, 1, 1, n), bias],
+         tensor((1, 2, 2, n), dtype, scales[2], zero), ("DepthwiseConv2DOptions", dict(steps, depth_multiplier=1)),
+         version=3)
+
+
 def layouts(dtype):
     short, zi, _ = QUANT[dtype]
 
@@ -215,6 +258,7 @@ for element_type in QUANT:
     elementwise(element_type)
     reductions(element_type)
     weighted(element_type)
+    rounded_sums(element_type)
     layouts(element_type)
 make("concat_rescale_u8", ("CONCATENATION", 2),
      [tensor((2, 3, 4), "uint8", 0.02, 3), tensor((2, 5, 4), "uint8", 0.031, 250)], tensor((2, 8, 4), "uint8", 0.02, 3),
