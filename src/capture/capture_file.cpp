@@ -1,12 +1,16 @@
 // Our own capture file: one device record, then blobs (each distinct buffer content once) and submissions.
+#include <fcntl.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 #include "capture/archive.h"
 #include "capture/capture.h"
 #include "capture/capture_format.h"
+#include "capture/file_writer.h"
 
 namespace skillet::capture {
 namespace {
@@ -108,13 +112,96 @@ Result<DeviceInfo> read_device(const Bytes& record) {
   return device;
 }
 
+PackedRecord write_device(const DeviceInfo& info) {
+  ArchiveWriter device;
+  visit_device(device, info);
+  return {kDevice, device.take()};
+}
+
 }  // namespace
+
+struct FileWriter::State {
+  int fd = -1;
+  std::string path;
+  uint64_t end = 0;          // where the end record is
+  uint64_t before_last = 0;  // where the last submission's own record is; 0: nothing to take back
+  uint64_t unpacked_bytes = 0;
+  std::vector<PackedRecord> pending;
+  BlobWriter blobs{pending};
+
+  ~State() {
+    if (fd >= 0) ::close(fd);
+  }
+  Result<void> write_at(uint64_t offset, std::span<const uint8_t> bytes) const;
+  Result<void> flush();
+};
+
+Result<void> FileWriter::State::write_at(uint64_t offset, std::span<const uint8_t> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(written < 0 ? errno : ENOSPC));
+    offset += static_cast<uint64_t>(written);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+// Puts the pending records, and a new end record, where the end record was.
+Result<void> FileWriter::State::flush() {
+  Bytes out;
+  for (const PackedRecord& record : pending) {
+    unpacked_bytes += record.bytes.size();
+    if (unpacked_bytes > kCaptureFormat.limit_bytes)
+      return error(ErrorCode::out_of_range, "{}: a capture file holds at most {} bytes", path,
+                   kCaptureFormat.limit_bytes);
+    before_last = end + out.size();
+    SK_TRY(append_packed_record(out, record));
+  }
+  const size_t size = out.size();
+  SK_TRY(append_packed_record(out, {}));
+  SK_TRY(write_at(end, out));
+  end += size;
+  pending.clear();
+  return {};
+}
+
+FileWriter::FileWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+FileWriter::FileWriter(FileWriter&&) noexcept = default;
+FileWriter::~FileWriter() = default;
+
+Result<FileWriter> FileWriter::create(const std::string& path, const DeviceInfo& device) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (state->fd < 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+  const Bytes header = pack_file_header(kCaptureFormat);
+  SK_TRY(state->write_at(0, header));
+  state->end = header.size();
+  state->pending.push_back(write_device(device));
+  SK_TRY(state->flush());
+  state->before_last = 0;
+  return FileWriter(std::move(state));
+}
+
+Result<void> FileWriter::append(const Submission& submission) {
+  Bytes record = write_submission(submission, state_->blobs);
+  state_->pending.push_back({kSubmission, std::move(record)});
+  return state_->flush();
+}
+
+// Blobs of the submission stay: later ones may name them.
+Result<void> FileWriter::drop_last() {
+  if (state_->before_last == 0) return {};
+  state_->end = std::exchange(state_->before_last, 0);
+  if (::ftruncate(state_->fd, static_cast<off_t>(state_->end)) != 0)
+    return error(ErrorCode::io, "{}: {}", state_->path, std::strerror(errno));
+  return state_->flush();
+}
 
 Result<Bytes> serialise(const Capture& capture) {
   std::vector<PackedRecord> records;
-  ArchiveWriter device;
-  visit_device(device, capture.device);
-  records.push_back({kDevice, device.take()});
+  records.push_back(write_device(capture.device));
   BlobWriter blobs(records);
   for (const Submission& submission : capture.submissions) {
     Bytes bytes = write_submission(submission, blobs);

@@ -7,6 +7,7 @@
 
 #include "capture/archive.h"
 #include "capture/capture_format.h"
+#include "capture/file_writer.h"
 
 namespace skillet::capture {
 namespace {
@@ -82,6 +83,28 @@ TEST(CaptureFile, ReadsWhatItWrites) {
   for (const Capture& capture : captures) {
     ASSERT_TRUE(write(capture, path).ok());
     EXPECT_EQ(read_or_die(path), capture);
+  }
+  fs::remove(path);
+}
+
+TEST(CaptureFile, GrowsAndIsWholeAfterEachSubmission) {
+  const std::string path = ::testing::TempDir() + "/skillet_file_writer_test.skcap";
+  fs::remove(path);
+  const Capture whole = read_or_die(kCaptures + "a311d_conv1x1_relu6_u8");
+  auto writer = FileWriter::create(path, whole.device);
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  EXPECT_EQ(FileWriter::create(path, whole.device).error().code, ErrorCode::io);
+  Capture expected{.device = whole.device, .submissions = {}};
+  EXPECT_EQ(read_or_die(path), expected);
+  ASSERT_TRUE(writer->drop_last().ok());
+  EXPECT_EQ(read_or_die(path), expected);
+  for (const Submission& submission : whole.submissions) {
+    ASSERT_TRUE(writer->append(submission).ok());
+    ASSERT_TRUE(writer->drop_last().ok());
+    EXPECT_EQ(read_or_die(path), expected);
+    ASSERT_TRUE(writer->append(submission).ok());
+    expected.submissions.push_back(submission);
+    EXPECT_EQ(read_or_die(path), expected);
   }
   fs::remove(path);
 }

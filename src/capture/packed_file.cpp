@@ -89,10 +89,19 @@ bool has_magic(const PackedFormat& format, std::span<const uint8_t> file) {
   return file.size() >= format.magic.size() && std::equal(format.magic.begin(), format.magic.end(), file.begin());
 }
 
-Result<Bytes> pack_records(const PackedFormat& format, std::span<const PackedRecord> records) {
+Bytes pack_file_header(const PackedFormat& format) {
   Bytes out;
   append(out, format.magic.data(), format.magic.size());
   append(out, &format.version, sizeof format.version);
+  return out;
+}
+
+Result<void> append_packed_record(Bytes& out, const PackedRecord& record) {
+  return append_record(out, record.kind, record.bytes);
+}
+
+Result<Bytes> pack_records(const PackedFormat& format, std::span<const PackedRecord> records) {
+  Bytes out = pack_file_header(format);
   uint64_t total = 0;
   for (const PackedRecord& record : records) {
     total += record.bytes.size();

@@ -27,6 +27,9 @@ struct PackedRecord {
 };
 
 Result<Bytes> pack_records(const PackedFormat& format, std::span<const PackedRecord> records);
+// The parts of such a file, for one that grows: what it starts with, then records, the end record (kind 0) last.
+Bytes pack_file_header(const PackedFormat& format);
+Result<void> append_packed_record(Bytes& out, const PackedRecord& record);
 Result<std::vector<PackedRecord>> unpack_records(const PackedFormat& format, std::span<const uint8_t> file);
 // True when `file` starts with the format's magic.
 bool has_magic(const PackedFormat& format, std::span<const uint8_t> file);

@@ -223,3 +223,21 @@ SK_HOOK(char*, canonicalize_file_name, (const char* path)) {
   const Redirect redirect(path);
   return redirect.is_active() ? resolve(redirect, nullptr) : libc::realpath(path, static_cast<char*>(nullptr));
 }
+
+// `ls -l` asks for extended attributes of all it lists.
+SK_HOOK(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t size)) {
+  const Redirect redirect(path);
+  return libc::getxattr(redirect.path(), name, value, size);
+}
+SK_HOOK(ssize_t, lgetxattr, (const char* path, const char* name, void* value, size_t size)) {
+  const Redirect redirect(path);
+  return libc::lgetxattr(redirect.path(), name, value, size);
+}
+SK_HOOK(ssize_t, listxattr, (const char* path, char* list, size_t size)) {
+  const Redirect redirect(path);
+  return libc::listxattr(redirect.path(), list, size);
+}
+SK_HOOK(ssize_t, llistxattr, (const char* path, char* list, size_t size)) {
+  const Redirect redirect(path);
+  return libc::llistxattr(redirect.path(), list, size);
+}

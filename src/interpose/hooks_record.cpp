@@ -1,0 +1,121 @@
+// Hooks of the recording library: ioctl, and what copies or closes descriptors.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "interpose/libc.h"
+#include "interpose/recorded_file.h"
+
+namespace skillet::interpose {
+namespace {
+
+constexpr unsigned kDrmType = 'd';
+constexpr const char* kDefaultPath = "capture.skcap";
+
+// The descriptors of the process that were asked something of DRM: their file, or null for other drivers.
+class Files {
+ public:
+  static Files& instance() {
+    static Files* const kInstance = new Files;  // never destroyed: hooks run until the very end of a process
+    return *kInstance;
+  }
+  static bool any() { return any_.load(std::memory_order_acquire); }
+
+  std::shared_ptr<RecordedFile> find_or_add(int fd) {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(fd);
+    if (found != files_.end()) return found->second;
+    const char* const path = std::getenv(kCaptureVariable);
+    std::shared_ptr<RecordedFile> file;
+    if (RecordedFile::is_one(fd)) file = std::make_shared<RecordedFile>(path == nullptr ? kDefaultPath : path);
+    any_.store(true, std::memory_order_release);
+    return files_[fd] = file;
+  }
+  void copied(int from, int to) {
+    if (to < 0 || from == to) return;
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(from);
+    if (found == files_.end()) {
+      files_.erase(to);
+    } else {
+      files_[to] = found->second;
+    }
+  }
+  void closed(int fd) {
+    const std::lock_guard lock(mutex_);
+    files_.erase(fd);
+  }
+  // A child after vfork() has its parent's memory, not its parent's descriptors.
+  bool is_ours() const { return owner_ == ::getpid(); }
+
+ private:
+  Files() : owner_(::getpid()) {}
+  static inline constinit std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<RecordedFile>> files_;
+  pid_t owner_;
+};
+
+bool follows() { return Files::any() && Files::instance().is_ours(); }
+
+int copied(int from, int to) {
+  if (follows()) Files::instance().copied(from, to);
+  return to;
+}
+
+// While set, calls of this thread come from ourselves.
+thread_local bool t_is_inside __attribute__((tls_model("initial-exec"))) = false;
+
+int record_ioctl(int fd, unsigned long request, void* argument) {
+  t_is_inside = true;
+  const auto file = Files::instance().find_or_add(fd);
+  const int result = file == nullptr ? libc::ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
+  t_is_inside = false;
+  return result;
+}
+
+int control(int fd, int command, void* argument) {
+  const int result = libc::fcntl(fd, command, argument);
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, result) : result;
+}
+
+}  // namespace
+}  // namespace skillet::interpose
+
+using namespace skillet::interpose;
+
+SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (_IOC_TYPE(request) != kDrmType || t_is_inside) return libc::ioctl(fd, request, argument);
+  return record_ioctl(fd, request, argument);
+}
+
+SK_HOOK(int, close, (int fd)) {
+  // Before the close: afterwards another thread may own the number.
+  if (follows() && !t_is_inside) Files::instance().closed(fd);
+  return libc::close(fd);
+}
+
+SK_HOOK(int, dup, (int fd)) { return copied(fd, libc::dup(fd)); }
+SK_HOOK(int, dup2, (int from, int to)) { return copied(from, libc::dup2(from, to)); }
+SK_HOOK(int, dup3, (int from, int to, int flags)) { return copied(from, libc::dup3(from, to, flags)); }
+
+SK_HOOK(int, fcntl, (int fd, int command, ...)) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return control(fd, command, argument);
+}
+SK_HOOK_ALIAS(int, fcntl64, (int fd, int command, ...), fcntl);
