@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace skillet::gemm {
 namespace HWY_NAMESPACE {
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 // x86 without SSE4: the plain loops.
 
 void MatmulI16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
@@ -73,7 +73,7 @@ HWY_INLINE V32 sum_four(V32 v0, V32 v1, V32 v2, V32 v3) {
 
 // Sum of the 128-bit blocks.
 template <class D>
-HWY_INLINE hn::Vec<hn::Full128<int32_t> > sum_blocks(D d, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<hn::Full128<int32_t> > sum_blocks(D, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) <= 4) {
     return v;
   } else {
@@ -225,7 +225,7 @@ HWY_INLINE void requantize_any(const int32_t* acc, size_t count, const Requantiz
     if (!whole) std::copy_n(tail_out, count - i, out + i);
   }
 }
-#endif  // HWY_SCALAR
+#endif  // HWY_SCALAR || HWY_EMU128
 
 void WidenU8(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
   widen_any(in, count, zero_point, out);

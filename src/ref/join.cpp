@@ -79,8 +79,8 @@ Table rescale_table(const ir::Quant& from, const ir::Quant& to) {
   const float bias = static_cast<float>(-from.zero_point()) * scale;
   Table table{};
   for (size_t raw = 0; raw < 256; ++raw) {
-    const float value = std::clamp(std::round(static_cast<float>(raw) * scale + bias), -1e6F, 1e6F);
-    table[raw] = static_cast<uint8_t>(std::clamp(static_cast<int32_t>(value) + to.zero_point(), 0, 255));
+    const int32_t value = round_to_int(static_cast<float>(raw) * scale + bias);
+    table[raw] = static_cast<uint8_t>(std::clamp(value + to.zero_point(), 0, 255));
   }
   return table;
 }

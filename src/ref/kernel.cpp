@@ -1,7 +1,5 @@
 #include "ref/kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace skillet::ref {
@@ -38,10 +36,7 @@ Range type_range(ir::DType dtype) { return dtype == ir::DType::int8 ? Range{-128
 Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor) {
   const Range limits = type_range(tensor.dtype);
   const auto quantize = [&](float value) {
-    const float scaled = std::round(value / tensor.quant.scale());
-    // A limit that is outside of int32 is outside of the type too.
-    return std::clamp(static_cast<int32_t>(std::clamp(scaled, -1e6F, 1e6F)) + tensor.quant.zero_point(), limits.min,
-                      limits.max);
+    return std::clamp(round_to_int(value / tensor.quant.scale()) + tensor.quant.zero_point(), limits.min, limits.max);
   };
   switch (activation) {
     case ir::Activation::none: return limits;

@@ -3,7 +3,9 @@
 // Must not know: the arithmetic of single ops.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,6 +90,11 @@ T* elements(std::span<uint8_t> bytes) {
 template <typename T>
 T load_element(std::span<const uint8_t> bytes, size_t i) {
   return load_le<T>(bytes.data() + i * sizeof(T));
+}
+
+// The nearest integer; saturates far outside of every 8-bit range, and is 0 for what is no number.
+inline int32_t round_to_int(float value) {
+  return std::isnan(value) ? 0 : static_cast<int32_t>(std::clamp(std::round(value), -1e6F, 1e6F));
 }
 
 inline size_t elem_count(const ir::Tensor& tensor) { return static_cast<size_t>(tensor.shape.elems()); }

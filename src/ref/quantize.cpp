@@ -30,8 +30,9 @@ Result<KernelPtr> requantize(const Context& c) {
   std::array<uint8_t, 256> table{};
   for (int raw = 0; raw < 256; ++raw) {
     const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    const int32_t scaled = multiply_by_quantized_multiplier(value - from.zero_point(), by) + to.zero_point();
-    table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp(scaled, range.min, range.max));
+    const int32_t scaled = multiply_by_quantized_multiplier(value - from.zero_point(), by);
+    table[static_cast<size_t>(raw)] =
+        static_cast<uint8_t>(std::clamp(wrapping_add(scaled, to.zero_point()), range.min, range.max));
   }
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
     std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });

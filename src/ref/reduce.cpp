@@ -71,7 +71,7 @@ struct QuantizedMean {
 template <typename T>
 T QuantizedMean::operator()(int64_t sum) const {
   const auto centred = static_cast<int32_t>(sum - count * input_zero_point);
-  const int32_t value = multiply_by_quantized_multiplier(centred, by) + output_zero_point;
+  const int32_t value = wrapping_add(multiply_by_quantized_multiplier(centred, by), output_zero_point);
   return static_cast<T>(std::clamp(value, range.min, range.max));
 }
 

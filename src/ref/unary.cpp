@@ -44,8 +44,7 @@ Result<KernelPtr> real_function(const Context& c, F f) {
   const float inverse_scale = 1 / out.scale();
   return table_kernel(c, [&](int32_t value) {
     const float real = in.scale() * static_cast<float>(value - in.zero_point());
-    const float rescaled = std::round(f(real) * inverse_scale);
-    return static_cast<int32_t>(std::clamp(rescaled + static_cast<float>(out.zero_point()), -1e6F, 1e6F));
+    return round_to_int(f(real) * inverse_scale) + out.zero_point();
   });
 }
 
@@ -65,7 +64,7 @@ Result<KernelPtr> relu_family(const Context& c, ir::Activation activation) {
   const auto by = scale_ratio(c);
   return table_kernel(c, [&](int32_t value) {
     const int32_t scaled = multiply_by_quantized_multiplier(value - c.input(0).quant.zero_point(), by);
-    return std::clamp(scaled + c.output().quant.zero_point(), range.min, range.max);
+    return std::clamp(wrapping_add(scaled, c.output().quant.zero_point()), range.min, range.max);
   });
 }
 
@@ -82,7 +81,8 @@ Result<KernelPtr> prepare_leaky_relu(const Context& c) {
   const auto slope = quantize_multiplier(c.input(0).quant.scale() * alpha / c.output().quant.scale());
   return table_kernel(c, [&](int32_t value) {
     const int32_t centred = value - c.input(0).quant.zero_point();
-    return c.output().quant.zero_point() + multiply_by_quantized_multiplier(centred, centred >= 0 ? identity : slope);
+    const int32_t scaled = multiply_by_quantized_multiplier(centred, centred >= 0 ? identity : slope);
+    return wrapping_add(scaled, c.output().quant.zero_point());
   });
 }
 
@@ -93,7 +93,7 @@ Result<KernelPtr> prepare_abs(const Context& c) {
   return table_kernel(c, [&](int32_t value) {
     const int32_t magnitude = std::abs(value - in.zero_point());
     const bool rescale = in.scale() != out.scale();
-    return (rescale ? multiply_by_quantized_multiplier(magnitude, by) : magnitude) + out.zero_point();
+    return wrapping_add(rescale ? multiply_by_quantized_multiplier(magnitude, by) : magnitude, out.zero_point());
   });
 }
 
