@@ -148,7 +148,10 @@ Result<void> LoadedProgram::run_init_jobs() {
 Result<void> LoadedProgram::run_jobs(std::span<const ReadyJob> jobs) {
   uapi::Fence last = 0;
   for (const ReadyJob& job : jobs) {
-    SK_TRY_ASSIGN(last, device().submit(job.stream, job.buffers).with_context(fmt::format("job '{}'", job.name)));
+    auto fence = device().submit(job.stream, job.buffers);
+    // The text is only made on failure: this runs at each inference.
+    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", job.name));
+    last = *fence;
   }
   if (jobs.empty()) return {};
   return device().wait(last, timeout_);

@@ -164,10 +164,10 @@ Result<void> Session::run_part(size_t index) {
 Result<void> Session::run_npu(Part& part) {
   const passes::Partition& partition = part.partition;
   for (const ir::TensorId id : partition.graph.inputs)
-    SK_TRY(part.loaded->write_input(id, storage_[at(partition.tensor_map[at(id)])]));
+    SK_TRY(part.loaded->write_input(id, spans_[at(partition.tensor_map[at(id)])]));
   SK_TRY(part.loaded->run());
   for (const ir::TensorId id : partition.graph.outputs)
-    SK_TRY(part.loaded->read_output(id, storage_[at(partition.tensor_map[at(id)])]));
+    SK_TRY(part.loaded->read_output(id, spans_[at(partition.tensor_map[at(id)])]));
   return {};
 }
 
@@ -194,6 +194,34 @@ Result<std::vector<Bytes>> Session::run(std::span<const std::span<const uint8_t>
   std::vector<Bytes> outputs;
   for (size_t i = 0; i < graph_.outputs.size(); ++i) outputs.emplace_back(output(i).begin(), output(i).end());
   return outputs;
+}
+
+// Until the end of run_on() kernels and NPU parts use the caller's bytes for this tensor.
+Result<void> Session::borrow(ir::TensorId id, std::span<uint8_t> bytes) {
+  const bool constant = graph_.tensor(id).is_constant();
+  if (constant || bytes.size() != storage_[at(id)].size())
+    return error(ErrorCode::invalid_argument, "{} bytes given, {} {}", bytes.size(), ir::describe_tensor(graph_, id),
+                 constant ? "is constant" : fmt::format("takes {}", storage_[at(id)].size()));
+  spans_[at(id)] = bytes;
+  return {};
+}
+
+Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
+                             std::span<const std::span<uint8_t>> outputs) {
+  if (inputs.size() != graph_.inputs.size() || outputs.size() != graph_.outputs.size())
+    return error(ErrorCode::invalid_argument, "{} inputs and {} outputs given, the model has {} and {}", inputs.size(),
+                 outputs.size(), graph_.inputs.size(), graph_.outputs.size());
+  Result<void> done;
+  for (size_t i = 0; i < inputs.size() && done.ok(); ++i)
+    done = borrow(graph_.inputs[i], {const_cast<uint8_t*>(inputs[i].data()), inputs[i].size()});  // only read
+  for (size_t i = 0; i < outputs.size() && done.ok(); ++i) done = borrow(graph_.outputs[i], outputs[i]);
+  if (done.ok()) done = run();
+  for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
+    for (const ir::TensorId id : *list) {
+      if (!graph_.tensor(id).is_constant()) spans_[at(id)] = storage_[at(id)];
+    }
+  }
+  return done;
 }
 
 Result<Bytes> Session::tensor(ir::TensorId id) {

@@ -86,6 +86,10 @@ class Session {
   // set_input for all, run, all outputs.
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
+  // The same on the caller's memory, without copies in between and, in the steady state, without allocations. Sizes must
+  // be the tensors'. Afterwards output() and tensor() do not have what was read and written here.
+  Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);
+
   // Bytes of any tensor after a run, in host layout. Error when it only ever existed inside the NPU.
   Result<Bytes> tensor(ir::TensorId id);
 
@@ -102,6 +106,7 @@ class Session {
   Result<void> prepare_npu(Part& part, PartReport& report);
   Result<void> prepare_cpu(Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
+  Result<void> borrow(ir::TensorId id, std::span<uint8_t> bytes);
   Result<void> run_part(size_t index);
   Result<void> run_npu(Part& part);
   Result<void> run_cpu(Part& part);

@@ -221,5 +221,23 @@ TEST(OpenTarget, NamesWhatThereIs) {
   EXPECT_NE(missing_node.error().message.find("/dev/toaster"), std::string::npos);
 }
 
+TEST_F(ToySession, RunsOnMemoryOfTheCaller) {
+  auto session = open();
+  const Inputs inputs(5);
+  std::vector<Bytes> outputs(2, Bytes(kElems));
+  const std::span<const uint8_t> in[] = {inputs.x, inputs.y};
+  const std::span<uint8_t> out[] = {outputs[0], outputs[1]};
+  auto ran = session->run_on(in, out);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_EQ(outputs, inputs.expected());
+  EXPECT_EQ(run(*session, Inputs(9)), Inputs(9).expected()) << "its own memory is in use again";
+
+  const std::span<uint8_t> too_short[] = {outputs[0], std::span(outputs[1]).first(3)};
+  ran = session->run_on(in, too_short);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_NE(ran.error().message.find("3 bytes given"), std::string::npos) << ran.error().message;
+  EXPECT_EQ(run(*session, inputs), inputs.expected()) << "nothing stays borrowed after an error";
+}
+
 }  // namespace
 }  // namespace skillet::runtime
