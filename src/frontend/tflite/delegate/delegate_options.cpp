@@ -1,0 +1,135 @@
+#include "frontend/tflite/delegate/delegate_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace skillet::delegate {
+namespace {
+
+// True when `value` is right; it is then in the options.
+using Parse = bool (*)(std::string_view value, Options& options);
+
+struct Row {
+  std::string_view key;
+  std::string_view alias;  // the name that TensorFlow Lite's own tools have for it; empty: none
+  Parse parse;
+  std::string_view help;
+};
+
+bool parse_int(std::string_view text, int minimum, int& value) {
+  int parsed = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (failure != std::errc{} || end != text.data() + text.size() || parsed < minimum) return false;
+  value = parsed;
+  return true;
+}
+
+// Some hosts cannot pass a colon: sim-CHIP is sim:CHIP.
+bool parse_device(std::string_view value, Options& options) {
+  options.device = value;
+  if (value.starts_with("sim-")) options.device[3] = ':';
+  if (value.starts_with("null-")) options.device[4] = ':';
+  return !value.empty();
+}
+bool parse_tuning(std::string_view value, Options& options) {
+  if (value != "proven" && value != "tuned") return false;
+  options.compile.tuning = value == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  return true;
+}
+bool parse_switches(std::string_view value, Options& options) {
+  options.compile.switches.clear();
+  while (!value.empty()) {
+    const size_t end = std::min(value.find('+'), value.size());
+    if (end != 0) options.compile.switches.emplace_back(value.substr(0, end));
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return true;
+}
+bool parse_cache_dir(std::string_view value, Options& options) {
+  options.cache_dir = value;
+  return true;
+}
+bool parse_log(std::string_view value, Options& options) {
+  constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "info", "debug"};
+  const auto found = std::ranges::find(kNames, value);
+  if (found == kNames.end()) return false;
+  options.log = static_cast<log::Level>(found - kNames.begin());
+  options.has_log = true;
+  return true;
+}
+bool parse_strict(std::string_view value, Options& options) { return parse_bool(value, options.strict); }
+bool parse_max_partitions(std::string_view value, Options& options) {
+  return parse_int(value, 0, options.max_delegated_partitions);
+}
+bool parse_min_nodes(std::string_view value, Options& options) {
+  return parse_int(value, 0, options.min_nodes_per_partition);
+}
+bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
+bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
+
+constexpr std::array kRows = {
+    Row{"device", "", parse_device,
+        "auto: an NPU of this machine, else nothing is claimed; cpu: claim nothing; a device node; sim:CHIP or "
+        "sim-CHIP: "
+        "a simulated chip; null-CHIP: a device that computes nothing, for measuring the host's part (auto)"},
+    Row{"tuning", "", parse_tuning,
+        "proven: only jobs as a driver that is known to work on silicon makes them; tuned: our own choices (proven)"},
+    Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
+    Row{"cache_dir", "delegate_serialize_dir", parse_cache_dir, "folder for compiled programs (none: no cache)"},
+    Row{"log", "", parse_log, "error, warning, info (which operation runs where, and why not), debug (warning)"},
+    Row{"strict", "", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
+    Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
+    Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
+    Row{"timeout_ms", "", parse_timeout, "of one run of one partition on the device (10000)"},
+    Row{"help", "", parse_help, "1: print this list (0)"},
+};
+
+std::string environment_name(std::string_view key) {
+  std::string name = "SKILLET_";
+  for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
+
+void apply(const Row& row, std::string_view name, std::string_view value, Options& options) {
+  if (!row.parse(value, options))
+    options.problems.push_back(fmt::format("option {}: '{}' is not a value for it; {}", name, value, row.help));
+}
+
+}  // namespace
+
+bool parse_bool(std::string_view text, bool& value) {
+  std::string lower;
+  for (const char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::array<std::string_view, 4> kTrue = {"1", "true", "yes", "on"}, kFalse = {"0", "false", "no", "off"};
+  const bool is_true = std::ranges::find(kTrue, lower) != kTrue.end();
+  if (!is_true && std::ranges::find(kFalse, lower) == kFalse.end()) return false;
+  value = is_true;
+  return true;
+}
+
+Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*)) {
+  Options options;
+  for (const Row& row : kRows) {
+    const std::string name = environment_name(row.key);
+    if (const char* value = get_environment(name.c_str()); value != nullptr) apply(row, name, value, options);
+  }
+  for (const auto& [key, value] : given) {
+    const auto row =
+        std::ranges::find_if(kRows, [&](const Row& r) { return r.key == key || (!r.alias.empty() && r.alias == key); });
+    if (row == kRows.end()) {
+      options.problems.push_back(fmt::format("unknown option '{}' (help=1 lists them)", key));
+    } else {
+      apply(*row, key, value, options);
+    }
+  }
+  return options;
+}
+
+std::string options_help() {
+  std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
+  for (const Row& row : kRows) text += fmt::format("  {:<26}{:<34}{}\n", row.key, environment_name(row.key), row.help);
+  return text;
+}
+
+}  // namespace skillet::delegate

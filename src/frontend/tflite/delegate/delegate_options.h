@@ -1,0 +1,42 @@
+// Options of the delegate: from the host's key/value list and from the environment.
+// Called by plugin.cpp.
+// Must not know: the host's structs, devices.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "driver/driver.h"
+
+namespace skillet::delegate {
+
+struct Options {
+  std::string device = "auto";
+  driver::CompileOptions compile;
+  std::string cache_dir;  // empty: no cache on disk
+  log::Level log = log::Level::warning;
+  bool has_log = false;
+  bool strict = false;
+  int max_delegated_partitions = 0;  // 0: no limit
+  int min_nodes_per_partition = 1;
+  int timeout_ms = 10'000;
+  bool help = false;
+  std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults
+};
+
+using KeyValue = std::pair<std::string, std::string>;
+
+// `get_environment` (borrowed, like std::getenv) gives SKILLET_DEVICE and so on; the host's list wins.
+Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*));
+
+// One line an option.
+std::string options_help();
+
+// As hosts write booleans: Python passes "True".
+bool parse_bool(std::string_view text, bool& value);
+
+}  // namespace skillet::delegate

@@ -1,0 +1,284 @@
+#include "frontend/tflite/delegate/graph_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "frontend/tflite/delegate/node_attrs.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::delegate {
+namespace {
+
+using ir::DType;
+using ir::TensorId;
+
+// In the order of TfLiteType; 0 is "no type".
+constexpr std::array kTypes = {
+    DType::variant,  DType::float32,   DType::int32,  DType::uint8,   DType::int64,   DType::string,     DType::boolean,
+    DType::int16,    DType::complex64, DType::int8,   DType::float16, DType::float64, DType::complex128, DType::uint64,
+    DType::resource, DType::variant,   DType::uint32, DType::uint16,  DType::int4,    DType::bfloat16,
+};
+
+bool is_quantizable(DType dtype) {
+  switch (dtype) {
+    case DType::int4:
+    case DType::int8:
+    case DType::uint8:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int32:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64: return true;
+    default: return false;
+  }
+}
+
+bool in_range(const TfLiteContext* context, int id) {
+  return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
+}
+
+std::string opaque_name(const TfLiteRegistration& registration) {
+  if (registration.builtin_code == kTfLiteBuiltinCustom || registration.custom_name != nullptr)
+    return registration.custom_name == nullptr ? "CUSTOM" : registration.custom_name;
+  const std::string_view name = tflite::builtin_name(registration.builtin_code);
+  return name.empty() ? fmt::format("BUILTIN_{}", registration.builtin_code) : std::string(name);
+}
+
+void make_opaque(ir::Op& op, std::string name) {
+  op.kind = ir::OpKind::opaque;
+  op.opaque_name = std::move(name);
+  op.attrs = ir::default_attrs(ir::OpKind::opaque);
+}
+
+// One tensor. The result always has a type and a shape that the IR can hold; `problem` says what it could not express.
+class TensorReader {
+ public:
+  explicit TensorReader(const TfLiteTensor& from) : from_(from) {}
+
+  ir::Tensor read() {
+    if (from_.name != nullptr) to_.name = from_.name;
+    to_.is_variable = from_.is_variable;
+    read_type();
+    read_shape();
+    if (problem.empty()) read_quant();
+    if (problem.empty()) read_contents();
+    return std::move(to_);
+  }
+
+  std::string problem;
+
+ private:
+  template <typename... Args>
+  void refuse(fmt::format_string<Args...> format, Args&&... args) {
+    if (problem.empty()) problem = fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  void read_type() {
+    to_.dtype = DType::variant;
+    if (from_.type <= 0 || static_cast<size_t>(from_.type) >= kTypes.size()) {
+      refuse("element type {} is not known", from_.type);
+    } else {
+      to_.dtype = kTypes[static_cast<size_t>(from_.type)];
+    }
+    if (from_.sparsity != nullptr) refuse("it is sparse");
+    if (from_.allocation_type == kTfLiteNonCpu) refuse("its memory is not readable by the CPU");
+    if (from_.allocation_type == kTfLiteVariantObject) refuse("it holds an object, not elements");
+  }
+
+  void read_shape() {
+    const auto dims = elements(from_.dims);
+    if (std::ranges::any_of(dims, [](int dim) { return dim < 0; })) return refuse("a dimension is not known");
+    to_.shape.dims.assign(dims.begin(), dims.end());
+  }
+
+  // Accepts what is odd but harmless, as the importer of files does: the axis of a list of scales for one dimension.
+  void read_quant() {
+    if (!is_quantizable(to_.dtype) || from_.quantization.type == 0 || from_.quantization.params == nullptr) return;
+    if (from_.quantization.type != kTfLiteAffineQuantization)
+      return refuse("quantization of kind {} is not known", from_.quantization.type);
+    const auto& affine = *static_cast<const TfLiteAffineQuantization*>(from_.quantization.params);
+    if (affine.scale == nullptr || affine.scale->size <= 0) return;
+    const auto count = static_cast<size_t>(affine.scale->size);
+    const auto zero_points = elements(affine.zero_point);
+    if (zero_points.size() > 1 && zero_points.size() != count)
+      return refuse("{} scales but {} zero points", count, zero_points.size());
+    to_.quant.scales.assign(affine.scale->data(), affine.scale->data() + count);
+    for (size_t i = 0; i < count; ++i) {
+      to_.quant.zero_points.push_back(zero_points.empty() ? 0 : zero_points[zero_points.size() == 1 ? 0 : i]);
+    }
+    if (count > 1 && to_.shape.rank() != 1) to_.quant.axis = affine.quantized_dimension;
+  }
+
+  void read_contents() {
+    if (from_.allocation_type != kTfLiteMmapRo || to_.is_variable) return;
+    if (from_.bytes == 0 || from_.data == nullptr) {
+      if (from_.bytes != 0) return refuse("its contents are missing");
+      if (to_.bytes() == 0) ir::set_constant(to_, {});
+      return;
+    }
+    to_.data = {static_cast<const uint8_t*>(from_.data), from_.bytes};
+  }
+
+  const TfLiteTensor& from_;
+  ir::Tensor to_;
+};
+
+std::string problem_of(const ir::Tensor& tensor) {
+  ir::Graph alone;
+  alone.add_tensor(tensor);
+  const auto checked = ir::verify(alone);
+  return checked.ok() ? std::string{} : checked.error().message;
+}
+
+// `op` and its tensors as a graph of their own.
+ir::Graph only(const ir::Graph& graph, const ir::Op& op) {
+  ir::Graph alone;
+  ir::Op copy = op;
+  std::vector<TensorId> originals;
+  const auto add = [&](TensorId id) {
+    originals.push_back(id);
+    return alone.add_tensor(graph.tensor(id));
+  };
+  for (TensorId& id : copy.inputs) {
+    if (id == ir::kNoTensor) continue;
+    const auto known = std::ranges::find(originals, id);
+    if (known != originals.end()) {
+      id = static_cast<TensorId>(known - originals.begin());
+      continue;
+    }
+    id = add(id);
+    const ir::Tensor& tensor = alone.tensor(id);
+    if (!tensor.is_constant() && !tensor.is_variable) alone.inputs.push_back(id);
+  }
+  for (TensorId& id : copy.outputs) alone.outputs.push_back(id = add(id));
+  alone.add_op(std::move(copy));
+  return alone;
+}
+
+class Builder {
+ public:
+  explicit Builder(TfLiteContext* context) : context_(context), id_of_(context->tensors_size, ir::kNoTensor) {}
+
+  Result<HostGraph> run(std::span<const HostNode> nodes, std::span<const int> outputs) {
+    for (const HostNode& node : nodes) add_op(node);
+    const auto producers = ir::producers(out_.graph);
+    for (size_t i = 0; i < producers.size(); ++i) {
+      const ir::Tensor& tensor = out_.graph.tensors[i];
+      if (producers[i] < 0 && !tensor.is_constant() && !tensor.is_variable)
+        out_.graph.inputs.push_back(static_cast<TensorId>(i));
+    }
+    for (const int output : outputs) {
+      if (in_range(context_, output) && id_of_[static_cast<size_t>(output)] != ir::kNoTensor)
+        out_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
+    }
+    infer_each();
+    SK_TRY(ir::verify(out_.graph));
+    return std::move(out_);
+  }
+
+ private:
+  void add_op(const HostNode& node) {
+    ir::Op op = node.op;
+    std::string refusal = node.refusal;
+    for (auto* operands : {&op.inputs, &op.outputs}) {
+      for (TensorId& id : *operands) {
+        if (id == ir::kNoTensor) continue;
+        const int host = id;
+        id = tensor(host);
+        const std::string& problem = problems_[static_cast<size_t>(id)];
+        if (refusal.empty() && !problem.empty())
+          refusal = fmt::format("{}: {}", ir::describe_tensor(out_.graph, id), problem);
+      }
+    }
+    if (!refusal.empty() && op.kind != ir::OpKind::opaque) make_opaque(op, std::string(ir::op_kind_name(op.kind)));
+    out_.graph.add_op(std::move(op));
+    out_.refusal.push_back(std::move(refusal));
+  }
+
+  TensorId tensor(int host) {
+    TensorId& id = id_of_[static_cast<size_t>(host)];
+    if (id != ir::kNoTensor) return id;
+    TensorReader reader(context_->tensors[host]);
+    ir::Tensor tensor = reader.read();
+    std::string problem = reader.problem.empty() ? problem_of(tensor) : std::move(reader.problem);
+    // Opaque ops may touch it all the same; nothing else will.
+    if (!problem.empty()) tensor = {.name = tensor.name, .dtype = DType::variant};
+    id = out_.graph.add_tensor(std::move(tensor));
+    out_.host_tensor.push_back(host);
+    problems_.push_back(std::move(problem));
+    return id;
+  }
+
+  void infer_each();
+
+  TfLiteContext* context_;
+  std::vector<TensorId> id_of_;        // by the host's tensor
+  std::vector<std::string> problems_;  // by tensor of the graph
+  HostGraph out_;
+};
+
+// Op by op, so that one odd op (quantization out of range, shapes that contradict each other) stays with the host and
+// does not cost the whole graph.
+void Builder::infer_each() {
+  for (size_t i = 0; i < out_.graph.ops.size(); ++i) {
+    ir::Op& op = out_.graph.ops[i];
+    if (op.kind == ir::OpKind::opaque) continue;
+    ir::Graph alone = only(out_.graph, op);
+    auto checked = ir::infer_shapes(alone);
+    if (checked.ok()) checked = ir::verify(alone);
+    if (!checked.ok()) {
+      out_.refusal[i] = checked.error().message;
+      make_opaque(op, std::string(ir::op_kind_name(op.kind)));
+      continue;
+    }
+    for (size_t j = 0; j < op.outputs.size(); ++j)
+      out_.graph.tensor(op.outputs[j]).shape = alone.tensor(alone.outputs[j]).shape;
+  }
+}
+
+}  // namespace
+
+std::span<const int> elements(const TfLiteIntArray* array) {
+  if (array == nullptr || array->size <= 0) return {};
+  return {array->data(), static_cast<size_t>(array->size)};
+}
+
+Result<HostNode> read_node(TfLiteContext* context, int index) {
+  TfLiteNode* node = nullptr;
+  TfLiteRegistration* registration = nullptr;
+  if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk || node == nullptr ||
+      registration == nullptr)
+    return error(ErrorCode::malformed, "the host does not give node {}", index);
+  HostNode result{.index = index, .op = {}, .refusal = {}};
+  result.op.source_index = index;
+  for (const int id : elements(node->inputs))
+    result.op.inputs.push_back(id == kTfLiteOptionalTensor ? ir::kNoTensor : id);
+  for (const int id : elements(node->outputs)) result.op.outputs.push_back(id);
+  for (const auto* operands : {&result.op.inputs, &result.op.outputs}) {
+    for (const TensorId id : *operands) {
+      if (!in_range(context, id) && !(id == ir::kNoTensor && operands == &result.op.inputs))
+        return error(ErrorCode::malformed, "node {} has tensor {}, the host has {}", index, id, context->tensors_size);
+    }
+  }
+  const auto kind = ir::op_kind_from_tflite_code(registration->builtin_code);
+  make_opaque(result.op, kind ? std::string(ir::op_kind_name(*kind)) : opaque_name(*registration));
+  if (!kind) return result;
+  auto attrs = read_attrs(*kind, node->builtin_data, registration->version);
+  if (!attrs.ok()) {
+    result.refusal = attrs.error().message;
+    return result;
+  }
+  result.op.kind = *kind;
+  result.op.opaque_name.clear();
+  result.op.attrs = std::move(attrs).value();
+  return result;
+}
+
+Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs) {
+  return Builder(context).run(nodes, outputs);
+}
+
+}  // namespace skillet::delegate

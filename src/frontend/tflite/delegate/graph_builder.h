@@ -1,0 +1,40 @@
+// Reads what a TensorFlow Lite host holds in memory (tensors, nodes) into ir::Graph.
+// Called by delegate.cpp (the whole plan, to ask what the NPU takes) and kernel.cpp (one partition).
+// Must not know: devices, drivers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "frontend/tflite/delegate/tflite_abi.h"
+#include "ir/graph.h"
+
+namespace skillet::delegate {
+
+// One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor where one is left out.
+struct HostNode {
+  int index = -1;  // the host's
+  ir::Op op;       // opaque when `refusal` is not empty
+  std::string refusal;
+};
+
+// Error: an index is outside the host's tensors, so that nothing about the graph can be trusted.
+Result<HostNode> read_node(TfLiteContext* context, int index);
+
+// A graph whose tensors stand for those of the host that its ops touch.
+struct HostGraph {
+  ir::Graph graph;
+  std::vector<int> host_tensor;      // by tensor of the graph
+  std::vector<std::string> refusal;  // by op: why it cannot be ours; empty where it may be
+};
+
+// `nodes` in execution order; `outputs`: host tensors that others read. Inputs are what no op computes, in order of
+// first use. Constants are views of the host's memory: the graph must not outlive it. Shapes are the host's for
+// inputs and inferred for the rest; the graph is verified. Ops whose tensors we cannot express become opaque.
+Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs);
+
+std::span<const int> elements(const TfLiteIntArray* array);
+
+}  // namespace skillet::delegate

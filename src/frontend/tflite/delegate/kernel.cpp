@@ -1,0 +1,115 @@
+#include "frontend/tflite/delegate/kernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace skillet::delegate {
+namespace {
+
+// The host frees the array.
+Result<void> resize(TfLiteContext* context, int tensor, const ir::Shape& shape) {
+  const auto rank = static_cast<size_t>(shape.rank());
+  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(TfLiteIntArray) + rank * sizeof(int)));
+  if (array == nullptr) return error(ErrorCode::internal, "no memory");
+  array->size = shape.rank();
+  std::ranges::copy(shape.dims, array->data());
+  if (context->ResizeTensor(context, &context->tensors[tensor], array) == kTfLiteOk) return {};
+  return error(ErrorCode::internal, "the host refuses to resize tensor {} to {}", tensor, shape.to_string());
+}
+
+Result<std::span<uint8_t>> bytes_of(TfLiteContext* context, int id, int64_t size_bytes) {
+  const TfLiteTensor& tensor = context->tensors[id];
+  const auto expected = static_cast<size_t>(size_bytes);
+  if (tensor.bytes != expected)
+    return error(ErrorCode::invalid_argument, "tensor {} has {} bytes; it was prepared for {}", id, tensor.bytes,
+                 expected);
+  if (tensor.data == nullptr && expected != 0)
+    return error(ErrorCode::invalid_argument, "tensor {} has no memory of the CPU", id);
+  return std::span(static_cast<uint8_t*>(tensor.data), expected);
+}
+
+bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
+  return std::ranges::equal(elements(context->tensors[id].dims), shape.dims);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
+                                               std::vector<HostNode> nodes, std::vector<int> outputs) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs)));
+  SK_TRY(kernel->build(context));
+  return kernel;
+}
+
+Kernel::~Kernel() {
+  const std::lock_guard lock(state_->device);
+  session_.reset();
+}
+
+Result<void> Kernel::build(TfLiteContext* context) {
+  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_));
+  inputs_.clear();
+  outputs_.clear();
+  for (const ir::TensorId id : host.graph.inputs) inputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  input_bytes_.resize(inputs_.size());
+  output_bytes_.resize(outputs_.size());
+  runtime::SessionOptions options{.compile = state_->options.compile, .allow_fallback = !state_->options.strict};
+  options.timeout = std::chrono::milliseconds(state_->options.timeout_ms);
+  const std::lock_guard lock(state_->device);
+  session_.reset();  // its buffers first
+  SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(host.graph), state_->target, options));
+  describe();
+  return {};
+}
+
+void Kernel::describe() {
+  macs_ = 0, jobs_ = 0, problem_.clear();
+  uint64_t bytes = 0;
+  const runtime::Report& report = session_->report();
+  for (size_t part = 0; part < report.parts.size(); ++part) {
+    const driver::Program* program = session_->program(part);
+    if (program == nullptr) {
+      const auto& one = report.parts[part];
+      const std::string reason = one.on_npu || one.ops.empty() ? one.fallback : report.ops[one.ops[0]].reason;
+      problem_ = reason.empty() ? "it runs on the CPU" : reason;
+      continue;
+    }
+    jobs_ += program->jobs.size();
+    for (const driver::OperationInfo& operation : program->operations) macs_ += operation.macs;
+    for (const driver::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
+  }
+  summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs_, bytes);
+}
+
+Result<void> Kernel::prepare(TfLiteContext* context) {
+  const auto unchanged = [&] {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const ir::Graph& graph = session_->graph();
+      if (!same_shape(context, inputs_[i], graph.tensor(graph.inputs[i]).shape)) return false;
+    }
+    return true;
+  };
+  if (session_ == nullptr || !unchanged()) SK_TRY(build(context));
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const ir::Shape& shape = graph.tensor(graph.outputs[i]).shape;
+    if (!same_shape(context, outputs_[i], shape)) SK_TRY(resize(context, outputs_[i], shape));
+  }
+  return {};
+}
+
+Result<void> Kernel::invoke(TfLiteContext* context) {
+  if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    SK_TRY_ASSIGN(input_bytes_[i], bytes_of(context, inputs_[i], graph.tensor(graph.inputs[i]).bytes()));
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    SK_TRY_ASSIGN(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
+  }
+  const std::lock_guard lock(state_->device);
+  return session_->run_on(input_bytes_, output_bytes_);
+}
+
+}  // namespace skillet::delegate

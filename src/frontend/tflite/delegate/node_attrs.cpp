@@ -1,0 +1,165 @@
+#include "frontend/tflite/delegate/node_attrs.h"
+
+#include "frontend/tflite/delegate/builtin_params.h"
+
+namespace skillet::delegate {
+namespace {
+
+using ir::Attrs;
+using ir::OpKind;
+
+// Op versions from which on a field that was appended later is there (converter/tools/versioning/op_version.cc).
+constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8;
+
+Result<ir::Padding> padding_of(TfLiteEnum code) {
+  if (code == kTfLitePaddingSame) return ir::Padding::same;
+  if (code == kTfLitePaddingValid) return ir::Padding::valid;
+  return error(ErrorCode::unsupported, "unknown padding {}", code);
+}
+
+Result<ir::Activation> activation_of(TfLiteEnum code) {
+  if (code >= 0 && code <= static_cast<int>(ir::Activation::sign_bit)) return static_cast<ir::Activation>(code);
+  return error(ErrorCode::unsupported, "unknown activation function {}", code);
+}
+
+// What convolutions and pooling have in common.
+template <typename A, typename P>
+Result<A> window_attrs(const P& params) {
+  A attrs;
+  SK_TRY_ASSIGN(attrs.padding, padding_of(params.padding));
+  attrs.stride_h = params.stride_height;
+  attrs.stride_w = params.stride_width;
+  return attrs;
+}
+
+template <typename P>
+Result<ir::ConvAttrs> conv_attrs(const P& params) {
+  SK_TRY_ASSIGN(auto attrs, window_attrs<ir::ConvAttrs>(params));
+  SK_TRY_ASSIGN(attrs.activation, activation_of(params.activation));
+  attrs.dilation_h = params.dilation_height_factor;
+  attrs.dilation_w = params.dilation_width_factor;
+  return attrs;
+}
+
+Result<Attrs> read(const TfLiteConvParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(const auto attrs, conv_attrs(params));
+  return Attrs{attrs};
+}
+Result<Attrs> read(const TfLiteDepthwiseConvParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(auto attrs, conv_attrs(params));
+  attrs.depth_multiplier = params.depth_multiplier;
+  return Attrs{attrs};
+}
+Result<Attrs> read(const TfLiteTransposeConvParams& params, int version) {
+  SK_TRY_ASSIGN(auto attrs, window_attrs<ir::ConvAttrs>(params));
+  if (version >= kTransposeConvActivation) {
+    SK_TRY_ASSIGN(attrs.activation, activation_of(params.activation));
+  }
+  return Attrs{attrs};
+}
+Result<Attrs> read(const TfLitePoolParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(auto attrs, window_attrs<ir::PoolAttrs>(params));
+  SK_TRY_ASSIGN(attrs.activation, activation_of(params.activation));
+  attrs.filter_h = params.filter_height;
+  attrs.filter_w = params.filter_width;
+  return Attrs{attrs};
+}
+Result<Attrs> read(const TfLiteFullyConnectedParams& params, int /*version*/) {
+  // Weights shuffled for one CPU's vector unit.
+  if (params.weights_format != 0) return error(ErrorCode::unsupported, "weights format {}", params.weights_format);
+  SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
+  return Attrs{ir::FullyConnectedAttrs{.activation = activation, .keep_num_dims = params.keep_num_dims}};
+}
+Result<Attrs> read(const TfLiteArithmeticParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
+  return Attrs{ir::ActivationAttrs{activation}};
+}
+Result<Attrs> read(const TfLiteConcatenationParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
+  return Attrs{ir::ConcatAttrs{.axis = params.axis, .activation = activation}};
+}
+
+Result<std::vector<int32_t>> list_of(const int (&values)[8], int count) {
+  if (count < 0 || count > 8) return error(ErrorCode::malformed, "a list of {} entries", count);
+  return std::vector<int32_t>(values, values + count);
+}
+Result<Attrs> read(const TfLiteReshapeParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(auto shape, list_of(params.shape, params.num_dimensions));
+  return Attrs{ir::ReshapeAttrs{std::move(shape)}};
+}
+Result<Attrs> read(const TfLiteSqueezeParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(auto axes, list_of(params.squeeze_dims, params.num_squeeze_dims));
+  return Attrs{ir::SqueezeAttrs{std::move(axes)}};
+}
+Result<Attrs> read(const TfLiteStridedSliceParams& params, int version) {
+  return Attrs{ir::StridedSliceAttrs{.begin_mask = params.begin_mask,
+                                     .end_mask = params.end_mask,
+                                     .ellipsis_mask = params.ellipsis_mask,
+                                     .new_axis_mask = params.new_axis_mask,
+                                     .shrink_axis_mask = params.shrink_axis_mask,
+                                     .offset = version >= kStridedSliceOffset && params.offset}};
+}
+Result<Attrs> read(const TfLiteSplitParams& params, int /*version*/) {
+  return Attrs{ir::SplitAttrs{params.num_splits}};
+}
+Result<Attrs> read(const TfLitePackParams& params, int /*version*/) {
+  return Attrs{ir::PackAttrs{.axis = params.axis, .count = params.values_count}};
+}
+Result<Attrs> read(const TfLiteUnpackParams& params, int /*version*/) {
+  return Attrs{ir::PackAttrs{.axis = params.axis, .count = params.num}};
+}
+Result<Attrs> read(const TfLiteLeakyReluParams& params, int /*version*/) {
+  return Attrs{ir::LeakyReluAttrs{params.alpha}};
+}
+Result<Attrs> read(const TfLiteSoftmaxParams& params, int /*version*/) { return Attrs{ir::SoftmaxAttrs{params.beta}}; }
+Result<Attrs> read(const TfLiteReducerParams& params, int /*version*/) {
+  return Attrs{ir::ReduceAttrs{params.keep_dims}};
+}
+Result<Attrs> read(const TfLiteResizeParams& params, int /*version*/) {
+  return Attrs{ir::ResizeAttrs{.align_corners = params.align_corners, .half_pixel_centers = params.half_pixel_centers}};
+}
+Result<Attrs> read(const TfLiteBlockParams& params, int /*version*/) {
+  return Attrs{ir::BlockAttrs{params.block_size}};
+}
+
+template <typename P>
+Result<Attrs> from(const void* builtin_data, int version) {
+  if (builtin_data == nullptr) return error(ErrorCode::malformed, "the node has no parameters");
+  return read(*static_cast<const P*>(builtin_data), version);
+}
+
+}  // namespace
+
+Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
+  switch (kind) {
+    case OpKind::conv_2d: return from<TfLiteConvParams>(data, version);
+    case OpKind::depthwise_conv_2d: return from<TfLiteDepthwiseConvParams>(data, version);
+    case OpKind::transpose_conv: return from<TfLiteTransposeConvParams>(data, version);
+    case OpKind::fully_connected: return from<TfLiteFullyConnectedParams>(data, version);
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::div: return from<TfLiteArithmeticParams>(data, version);
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d: return from<TfLitePoolParams>(data, version);
+    case OpKind::concatenation: return from<TfLiteConcatenationParams>(data, version);
+    case OpKind::split:
+    case OpKind::split_v: return from<TfLiteSplitParams>(data, version);
+    case OpKind::reshape: return from<TfLiteReshapeParams>(data, version);
+    case OpKind::squeeze: return from<TfLiteSqueezeParams>(data, version);
+    case OpKind::strided_slice: return from<TfLiteStridedSliceParams>(data, version);
+    case OpKind::pack: return from<TfLitePackParams>(data, version);
+    case OpKind::unpack: return from<TfLiteUnpackParams>(data, version);
+    case OpKind::leaky_relu: return from<TfLiteLeakyReluParams>(data, version);
+    case OpKind::softmax: return from<TfLiteSoftmaxParams>(data, version);
+    case OpKind::mean:
+    case OpKind::sum: return from<TfLiteReducerParams>(data, version);
+    case OpKind::resize_bilinear:
+    case OpKind::resize_nearest_neighbor: return from<TfLiteResizeParams>(data, version);
+    case OpKind::space_to_depth:
+    case OpKind::depth_to_space: return from<TfLiteBlockParams>(data, version);
+    default: return ir::default_attrs(kind);
+  }
+}
+
+}  // namespace skillet::delegate

@@ -1,0 +1,172 @@
+#include "frontend/tflite/delegate/partitioner.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "passes/passes.h"
+
+namespace skillet::delegate {
+namespace {
+
+// Dropping one partition may change how the host divides the rest; each round drops at least one.
+constexpr int kMaxRounds = 16;
+
+struct FreeArray {
+  void operator()(TfLiteIntArray* array) const { std::free(array); }
+};
+using IntArray = std::unique_ptr<TfLiteIntArray, FreeArray>;
+
+IntArray int_array(const std::vector<int>& values) {
+  IntArray array(static_cast<TfLiteIntArray*>(std::malloc(sizeof(TfLiteIntArray) + values.size() * sizeof(int))));
+  if (array == nullptr) throw std::bad_alloc();
+  array->size = static_cast<int>(values.size());
+  std::ranges::copy(values, array->data());
+  return array;
+}
+
+// What no op of the graph reads: as far as we can see from a context, that may be an output.
+std::vector<int> unread(const std::vector<HostNode>& nodes) {
+  std::set<int> produced;
+  for (const HostNode& node : nodes) produced.insert(node.op.outputs.begin(), node.op.outputs.end());
+  for (const HostNode& node : nodes) {
+    for (const int id : node.op.inputs) produced.erase(id);
+  }
+  return {produced.begin(), produced.end()};
+}
+
+}  // namespace
+
+Result<void> Partitioner::run() {
+  SK_TRY(ask_driver());
+  std::vector<Candidate> candidates;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    SK_TRY_ASSIGN(candidates, divide(std::move(candidates)));
+    for (Candidate& candidate : candidates) judge(candidate);
+    limit(candidates);
+    bool dropped = false;
+    for (const Candidate& candidate : candidates) {
+      for (const int node : candidate.nodes) {
+        if (candidate.drop.empty()) continue;
+        refuse(node, candidate.drop);
+        dropped = true;
+      }
+    }
+    if (!dropped) {
+      for (Candidate& candidate : candidates) kernels.push_back(std::move(candidate.kernel));
+      break;
+    }
+  }
+  if (kernels.empty()) {
+    for (const HostNode& node : nodes_) refuse(node.index, "the host's partitions of the rest keep changing");
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (reason_[i].empty()) continue;
+    const std::string_view name = ir::op_name(nodes_[i].op);
+    refusals.push_back(fmt::format("op {} {}: {}", nodes_[i].index, name, reason_[i]));
+  }
+  return {};
+}
+
+void Partitioner::refuse(int node, std::string reason) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].index == node && reason_[i].empty()) reason_[i] = std::move(reason);
+  }
+}
+
+Result<void> Partitioner::ask_driver() {
+  TfLiteIntArray* plan = nullptr;
+  if (context_->GetExecutionPlan(context_, &plan) != kTfLiteOk)
+    return error(ErrorCode::malformed, "the host gives no execution plan");
+  const auto indices = elements(plan);
+  const std::vector<int> copy(indices.begin(), indices.end());  // the host reuses the array
+  for (const int index : copy) {
+    SK_TRY_ASSIGN(HostNode node, read_node(context_, index));
+    nodes_.push_back(std::move(node));
+  }
+  ops = nodes_.size();
+  reason_.resize(ops);
+  SK_TRY_ASSIGN(const HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
+  const auto answer = passes::partition(host.graph, state_->target.driver, state_->target.chip);
+  for (size_t i = 0; i < ops; ++i) {
+    const driver::Support& support = answer.support[i];
+    if (!host.refusal[i].empty()) {
+      reason_[i] = host.refusal[i];
+    } else if (!support.ok) {
+      reason_[i] = support.reason.empty() ? "the NPU's driver does not take it" : support.reason;
+    }
+  }
+  return {};
+}
+
+std::vector<int> Partitioner::claimed() const {
+  std::vector<int> indices;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (reason_[i].empty()) indices.push_back(nodes_[i].index);
+  }
+  return indices;
+}
+
+Result<std::vector<Partitioner::Candidate>> Partitioner::divide(std::vector<Candidate> before) {
+  std::vector<Candidate> candidates;
+  const std::vector<int> wanted = claimed();
+  if (wanted.empty()) return candidates;
+  TfLiteDelegateParams* params = nullptr;
+  int count = 0;
+  const IntArray nodes = int_array(wanted);
+  if (context_->PreviewDelegatePartitioning(context_, nodes.get(), &params, &count) != kTfLiteOk || count < 0)
+    return error(ErrorCode::malformed, "the host cannot divide its graph");
+  for (int i = 0; i < count; ++i) {
+    const auto replaced = elements(params[i].nodes_to_replace), outputs = elements(params[i].output_tensors);
+    Candidate candidate{.nodes = {replaced.begin(), replaced.end()}, .outputs = {outputs.begin(), outputs.end()}};
+    const auto known = std::ranges::find_if(before, [&](const Candidate& other) {
+      return other.nodes == candidate.nodes && other.outputs == candidate.outputs;
+    });
+    if (known != before.end()) candidate.kernel = std::move(known->kernel);
+    candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+// Compiles, to see what the NPU would really do.
+void Partitioner::judge(Candidate& candidate) {
+  const int minimum = state_->options.min_nodes_per_partition;
+  if (static_cast<int>(candidate.nodes.size()) < minimum) {
+    candidate.drop =
+        fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}", candidate.nodes.size(), minimum);
+    return;
+  }
+  if (candidate.kernel == nullptr) {
+    std::vector<HostNode> nodes;
+    for (const int index : candidate.nodes) {
+      const auto found = std::ranges::find(nodes_, index, &HostNode::index);
+      if (found != nodes_.end()) nodes.push_back(*found);
+    }
+    auto kernel = Kernel::create(context_, state_, std::move(nodes), candidate.outputs);
+    if (!kernel.ok()) {
+      candidate.drop = kernel.error().message;
+      return;
+    }
+    candidate.kernel = std::move(kernel).value();
+  }
+  const Kernel& kernel = *candidate.kernel;
+  if (!kernel.problem().empty()) {
+    candidate.drop = kernel.problem();
+  } else if (kernel.jobs() == 0 || kernel.macs() == 0) {
+    candidate.drop = "its partition would only move data: the NPU would compute nothing";
+  }
+}
+
+// Keeps the partitions with the most work.
+void Partitioner::limit(std::vector<Candidate>& candidates) const {
+  const auto most = static_cast<size_t>(state_->options.max_delegated_partitions);
+  std::vector<Candidate*> kept;
+  for (Candidate& candidate : candidates) {
+    if (candidate.drop.empty()) kept.push_back(&candidate);
+  }
+  if (most == 0 || kept.size() <= most) return;
+  std::ranges::stable_sort(kept, std::greater{}, [](const Candidate* one) { return one->kernel->macs(); });
+  for (size_t i = most; i < kept.size(); ++i)
+    kept[i]->drop = fmt::format("max_delegated_partitions={} other partitions have more work", most);
+}
+
+}  // namespace skillet::delegate

@@ -1,0 +1,94 @@
+#include "frontend/tflite/delegate/plugin.h"
+
+#include <cstdlib>
+#include <exception>
+
+#include "base/log.h"
+#include "frontend/tflite/delegate/delegate.h"
+
+namespace skillet::delegate {
+namespace {
+
+using ReportError = void (*)(const char*);
+
+void tell(ReportError report_error, log::Level level, const std::string& message) {
+  log::message(level, "{}", message);
+  if (report_error != nullptr) report_error(("skillet: " + message).c_str());
+}
+
+std::vector<KeyValue> copy(const char* const* keys, const char* const* values, size_t count) {
+  std::vector<KeyValue> given;
+  for (size_t i = 0; i < count && keys != nullptr && values != nullptr; ++i) {
+    if (keys[i] != nullptr) given.emplace_back(keys[i], values[i] == nullptr ? "" : values[i]);
+  }
+  return given;
+}
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+// "auto" without an NPU is not an error: the host's own kernels run.
+Result<runtime::Target> open(const Options& options, std::string& why_none) {
+  const bool any = options.device == "auto";
+  auto target = runtime::open_target(any ? "npu" : options.device);
+  if (target.ok()) {
+    if (target->driver == nullptr) why_none = "device=cpu";
+    return target;
+  }
+  if (options.strict) return std::move(target).error();
+  why_none = target.error().message;
+  return runtime::Target{.name = "cpu", .chip = {}, .driver = nullptr, .context = nullptr};
+}
+
+void say_hello(const runtime::Target& target) {
+  if (!log::enabled(log::Level::warning)) return;
+  const capture::DeviceInfo& info = target.context->device->info();
+  log::write(log::Level::info, fmt::format("Skillet {} delegate, device {} ({}), chip {}", SKILLET_VERSION, info.node,
+                                           info.kernel_driver, target.chip.title));
+}
+
+Result<std::unique_ptr<Delegate>> make(const std::vector<KeyValue>& given, ReportError report_error) {
+  auto state = std::make_shared<State>();
+  state->options = parse_options(given, environment);
+  const Options& options = state->options;
+  if (options.has_log) log::set_level(options.log);
+  if (options.help) log::write(log::Level::info, options_help());
+  for (const std::string& problem : options.problems) {
+    if (options.strict) return error(ErrorCode::invalid_argument, "{}", problem);
+    log::warning("{}; ignored", problem);
+  }
+  std::string why_none;
+  SK_TRY_ASSIGN(state->target, open(options, why_none));
+  if (!why_none.empty()) {
+    const bool wanted = options.device == "cpu";
+    const std::string text = "no operation goes to an NPU: " + why_none;
+    if (wanted) {
+      log::info("{}", text);
+    } else {
+      tell(options.device == "auto" ? nullptr : report_error, log::Level::warning, text);
+    }
+    return make_delegate(std::move(state));
+  }
+  say_hello(state->target);
+  if (!options.cache_dir.empty()) {
+    state->caching = std::make_unique<CachingDriver>(*state->target.driver, options.cache_dir);
+    state->target.driver = state->caching.get();
+  }
+  return make_delegate(std::move(state));
+}
+
+}  // namespace
+
+TfLiteDelegate* create(const char* const* keys, const char* const* values, size_t count, ReportError report_error) {
+  try {
+    auto delegate = make(copy(keys, values, count), report_error);
+    if (delegate.ok()) return &std::move(delegate).value().release()->host;
+    tell(report_error, log::Level::error, delegate.error().message);
+  } catch (const std::exception& caught) {
+    if (report_error != nullptr) report_error(caught.what());
+  }
+  return nullptr;
+}
+
+void destroy(TfLiteDelegate* delegate) { delete reinterpret_cast<Delegate*>(delegate); }
+
+}  // namespace skillet::delegate

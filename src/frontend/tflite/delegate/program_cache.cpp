@@ -1,0 +1,93 @@
+#include "frontend/tflite/delegate/program_cache.h"
+
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/log.h"
+
+namespace skillet::delegate {
+namespace {
+
+// A cache file: this text, the key, a line feed, a program file. The key carries the version of everything else.
+constexpr std::string_view kMagic = "skillet-program-cache 1 ";
+
+struct FreeState {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+Result<void> save(const std::string& path, const std::string& key, const driver::Program& program) {
+  SK_TRY_ASSIGN(const Bytes body, driver::serialise(program));
+  std::string head = fmt::format("{}{}\n", kMagic, key);
+  Bytes file(head.begin(), head.end());
+  file.insert(file.end(), body.begin(), body.end());
+  // Other processes may write the same file; whoever renames last wins, and all wrote the same.
+  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  SK_TRY(write_file(temporary, file));
+  std::error_code failure;
+  std::filesystem::rename(temporary, path, failure);
+  if (failure) {
+    std::filesystem::remove(temporary, failure);
+    return error(ErrorCode::io, "{}: cannot rename {} to it", path, temporary);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options) {
+  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
+  XXH3_128bits_reset(state.get());
+  const auto add = [&](std::string_view text) {
+    const uint64_t size_bytes = text.size();  // so that "ab" + "c" differs from "a" + "bc"
+    XXH3_128bits_update(state.get(), &size_bytes, sizeof size_bytes);
+    XXH3_128bits_update(state.get(), text.data(), text.size());
+  };
+  add(SKILLET_VERSION);
+  add(chip.family + "/" + chip.name);
+  add(options.tuning == driver::Tuning::tuned ? "tuned" : "proven");
+  add(options.keep_intermediates ? "keep" : "");
+  for (const std::string& name : options.switches) add(name);
+  add(ir::print(graph));
+  for (const ir::Tensor& tensor : graph.tensors)
+    add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::optional<driver::Program> CachingDriver::load(const std::string& path, const std::string& key) const {
+  std::error_code failure;
+  if (!std::filesystem::exists(path, failure)) return std::nullopt;
+  auto file = read_file(path);
+  if (!file.ok()) {
+    log::warning("cache: {}; compiling", file.error().message);
+    return std::nullopt;
+  }
+  const std::string head = fmt::format("{}{}\n", kMagic, key);
+  const bool ours = file->size() > head.size() && std::equal(head.begin(), head.end(), file->begin());
+  auto program = ours ? driver::deserialise(std::span(*file).subspan(head.size()))
+                      : Result<driver::Program>(error(ErrorCode::malformed, "it does not begin with its key"));
+  if (program.ok()) return std::move(program).value();
+  log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
+  return std::nullopt;
+}
+
+Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
+                                               const driver::CompileOptions& options) const {
+  const std::string key = cache_key(chip, graph, options);
+  const std::string path = fmt::format("{}/{}.skp", folder_, key);
+  if (auto program = load(path, key)) {
+    log::debug("cache: {}", path);
+    return std::move(*program);
+  }
+  SK_TRY_ASSIGN(driver::Program program, inner_.compile(chip, graph, options));
+  std::error_code failure;
+  std::filesystem::create_directories(folder_, failure);
+  if (auto saved = save(path, key, program); !saved.ok()) log::warning("cache: {}", saved.error().message);
+  return program;
+}
+
+}  // namespace skillet::delegate

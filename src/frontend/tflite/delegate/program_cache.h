@@ -1,0 +1,42 @@
+// CachingDriver: a driver that keeps what another one compiles in files of a folder.
+// Called by plugin.cpp, which puts it between a session and the real driver.
+// Must not know: devices, the host.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/driver.h"
+
+namespace skillet::delegate {
+
+// A file is named after the hash of graph, constants, chip, options and version, holds that hash again, and is verified
+// as any program file is. Whatever is wrong with a file or the folder: the program is compiled, and a warning says why.
+class CachingDriver : public driver::Driver {
+ public:
+  // `inner` is borrowed (drivers live as long as the library).
+  CachingDriver(const driver::Driver& inner, std::string folder) : inner_(inner), folder_(std::move(folder)) {}
+
+  std::string_view name() const override { return inner_.name(); }
+  std::span<const driver::Chip> chips() const override { return inner_.chips(); }
+  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override { return inner_.identify(info); }
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return inner_.supports(chip, graph, op);
+  }
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override;
+  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
+    return inner_.decode(chip, submission);
+  }
+
+ private:
+  std::optional<driver::Program> load(const std::string& path, const std::string& key) const;
+
+  const driver::Driver& inner_;
+  std::string folder_;
+};
+
+// 32 hexadecimal digits.
+std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options);
+
+}  // namespace skillet::delegate

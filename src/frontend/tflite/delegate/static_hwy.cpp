@@ -1,0 +1,30 @@
+// The two functions of libhwy that dynamic dispatch calls, so that the plug-in does not need the library: Debian has no
+// static one, and few hosts have it at all.
+#include <hwy/targets.h>
+
+namespace hwy {
+
+// No more than our kernels are worth distinguishing; what is not listed runs the next best.
+int64_t SupportedTargets() {
+#if HWY_ARCH_X86
+  int64_t targets = HWY_STATIC_TARGET;
+  if (__builtin_cpu_supports("ssse3") != 0) targets |= HWY_SSSE3;
+  if (__builtin_cpu_supports("sse4.1") != 0 && __builtin_cpu_supports("sse4.2") != 0 &&
+      __builtin_cpu_supports("pclmul") != 0 && __builtin_cpu_supports("aes") != 0)
+    targets |= HWY_SSE4;
+  // The compiler's AVX2 code of Highway uses FMA, BMI and F16C too.
+  if ((targets & HWY_SSE4) != 0 && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+      __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("f16c") != 0)
+    targets |= HWY_AVX2;
+  return targets;
+#else
+  return HWY_STATIC_TARGET;
+#endif
+}
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+}  // namespace hwy

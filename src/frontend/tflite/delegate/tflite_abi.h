@@ -1,0 +1,172 @@
+// The C structs through which TensorFlow Lite and a delegate talk, in the newest layout (LiteRT 2.x, LP64).
+// Called by everything in this folder; our own declarations: no TFLite header or library is needed to build.
+// Must not know: anything of Skillet.
+//
+// One binary serves TFLite 2.9 and all later ones because the structs only ever grew at the end: what we hand over is
+// zeroed and has the newest size, and of what we receive nothing behind the oldest layout is read. Builtin parameters
+// whose tail came later are read by the op's version (builtin_params.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2, kTfLiteApplicationError = 3 };
+
+// TfLiteType, TfLiteAllocationType and so on are plain ints here: hosts may know values that we do not.
+using TfLiteEnum = int;
+
+constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, kTfLiteVariantObject = 7,
+                     kTfLiteNonCpu = 8;
+constexpr TfLiteEnum kTfLiteAffineQuantization = 1;  // other kinds have other params
+constexpr int kTfLiteOptionalTensor = -1;
+constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1, kTfLiteDelegateFlagsRequirePropagatedShapes = 2;
+constexpr int kTfLiteBuiltinCustom = 32, kTfLiteBuiltinDelegate = 51;
+
+// `size` elements follow.
+struct TfLiteIntArray {
+  int size;
+  const int* data() const { return reinterpret_cast<const int*>(this + 1); }
+  int* data() { return reinterpret_cast<int*>(this + 1); }
+};
+struct TfLiteFloatArray {
+  int size;
+  const float* data() const { return reinterpret_cast<const float*>(this + 1); }
+};
+
+struct TfLiteAffineQuantization {
+  TfLiteFloatArray* scale;
+  TfLiteIntArray* zero_point;
+  int32_t quantized_dimension;
+};
+
+struct TfLiteQuantization {
+  TfLiteEnum type;
+  void* params;
+};
+
+struct TfLiteDelegate;
+
+struct TfLiteTensor {
+  TfLiteEnum type;
+  void* data;
+  TfLiteIntArray* dims;
+  struct {
+    float scale;
+    int32_t zero_point;
+  } params;  // superseded by `quantization`
+  TfLiteEnum allocation_type;
+  size_t bytes;
+  const void* allocation;
+  const char* name;
+  TfLiteDelegate* delegate;
+  int buffer_handle;
+  bool data_is_stale;
+  bool is_variable;
+  TfLiteQuantization quantization;
+  void* sparsity;
+  const TfLiteIntArray* dims_signature;
+};
+
+struct TfLiteNode {
+  TfLiteIntArray* inputs;
+  TfLiteIntArray* outputs;
+  TfLiteIntArray* intermediates;
+  TfLiteIntArray* temporaries;
+  void* user_data;
+  void* builtin_data;
+  const void* custom_initial_data;
+  int custom_initial_data_size;
+  TfLiteDelegate* delegate;
+  bool might_have_side_effect;
+};
+
+struct TfLiteContext;
+
+struct TfLiteDelegateParams {
+  TfLiteDelegate* delegate;
+  TfLiteIntArray* nodes_to_replace;
+  TfLiteIntArray* input_tensors;
+  TfLiteIntArray* output_tensors;
+};
+
+// Passed by value to ReplaceNodeSubsetsWithDelegateKernels: newer hosts read all of it.
+struct TfLiteRegistration {
+  void* (*init)(TfLiteContext* context, const char* buffer, size_t length);
+  void (*free)(TfLiteContext* context, void* buffer);
+  TfLiteStatus (*prepare)(TfLiteContext* context, TfLiteNode* node);
+  TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node);
+  const char* (*profiling_string)(const TfLiteContext* context, const TfLiteNode* node);
+  int32_t builtin_code;
+  const char* custom_name;
+  int version;
+  void* registration_external;                                      // since 2.10
+  void* (*async_kernel)(TfLiteContext* context, TfLiteNode* node);  // since 2.13
+  uint64_t inplace_operator;                                        // since 2.14
+};
+
+struct TfLiteContext {
+  size_t tensors_size;
+  TfLiteStatus (*GetExecutionPlan)(TfLiteContext* context, TfLiteIntArray** execution_plan);
+  TfLiteTensor* tensors;  // moves when tensors are added
+  void* impl;
+  TfLiteStatus (*ResizeTensor)(TfLiteContext* context, TfLiteTensor* tensor, TfLiteIntArray* new_size);
+  void (*ReportError)(TfLiteContext* context, const char* format, ...);
+  TfLiteStatus (*AddTensors)(TfLiteContext* context, int tensors_to_add, int* first_new_tensor_index);
+  TfLiteStatus (*GetNodeAndRegistration)(TfLiteContext* context, int node_index, TfLiteNode** node,
+                                         TfLiteRegistration** registration);
+  TfLiteStatus (*ReplaceNodeSubsetsWithDelegateKernels)(TfLiteContext* context, TfLiteRegistration registration,
+                                                        const TfLiteIntArray* nodes_to_replace,
+                                                        TfLiteDelegate* delegate);
+  int recommended_num_threads;
+  void* GetExternalContext;
+  void* SetExternalContext;
+  bool allow_fp32_relax_to_fp16;
+  void* profiler;
+  void* AllocatePersistentBuffer;
+  void* AllocateBufferForEval;
+  void* RequestScratchBufferInArena;
+  void* GetScratchBuffer;
+  void* ResizeTensorExplicit;
+  TfLiteStatus (*PreviewDelegatePartitioning)(TfLiteContext* context, const TfLiteIntArray* nodes_to_replace,
+                                              TfLiteDelegateParams** partition_params_array, int* num_partitions);
+  void* GetTensor;
+  void* GetEvalTensor;
+  void* GetModelMetadata;
+  void* AcquireSubgraphContext;  // since 2.14: do not read
+  void* ReleaseSubgraphContext;  // since 2.14: do not read
+};
+
+// Allocated larger than this and zeroed, see plugin.cpp.
+struct TfLiteDelegate {
+  void* data;
+  TfLiteStatus (*Prepare)(TfLiteContext* context, TfLiteDelegate* delegate);
+  TfLiteStatus (*CopyFromBufferHandle)(TfLiteContext* context, TfLiteDelegate* delegate, int handle,
+                                       TfLiteTensor* tensor);
+  TfLiteStatus (*CopyToBufferHandle)(TfLiteContext* context, TfLiteDelegate* delegate, int handle,
+                                     TfLiteTensor* tensor);
+  void (*FreeBufferHandle)(TfLiteContext* context, TfLiteDelegate* delegate, int* handle);
+  int64_t flags;
+  void* opaque_delegate_builder;  // since 2.11
+};
+
+}  // extern "C"
+
+// Sizes and places as measured with the headers of TFLite 2.9, 2.13, 2.16 and LiteRT 2.2 (same in all unless noted).
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteTensor) == 112);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, allocation_type) == 32);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, bytes) == 40);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, buffer_handle) == 72);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, quantization) == 80);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, dims_signature) == 104);
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteNode) == 80);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteNode, builtin_data) == 40);
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteDelegateParams) == 32);
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteContext) == 200);      // 184 before 2.14
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteRegistration) == 88);  // 64 in 2.9, 72 in 2.10, 80 in 2.13
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteRegistration, version) == 56);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteContext, ReplaceNodeSubsetsWithDelegateKernels) == 64);
+static_assert(sizeof(void*) != 8 || offsetof(TfLiteContext, PreviewDelegatePartitioning) == 152);
+static_assert(sizeof(void*) != 8 || sizeof(TfLiteDelegate) == 56);  // 48 before 2.11
+static_assert(sizeof(bool) == 1 && sizeof(TfLiteEnum) == 4);
