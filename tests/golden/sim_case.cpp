@@ -1,78 +1,67 @@
 #include "sim_case.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <cctype>
+
+#include "frontend/tflite/import.h"
 
 namespace skillet::golden {
 namespace {
 
-using Json = nlohmann::json;
-
-class SplitMix64 {
- public:
-  explicit SplitMix64(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-  }
-
- private:
-  uint64_t state_;
-};
-
-Result<CaseTensor> read_tensor(const Json& json, const std::string& folder) {
-  if (!json.contains("type") || !json.contains("bytes")) return error(ErrorCode::malformed, "type or bytes missing");
-  CaseTensor tensor{.type = json["type"].get<std::string>(), .size_bytes = json["bytes"].get<uint64_t>()};
-  if (!json.contains("file")) return tensor;
-  SK_TRY_ASSIGN(Bytes bytes, read_file(folder + "/" + json["file"].get<std::string>()));
-  if (bytes.size() != tensor.size_bytes)
-    return error(ErrorCode::malformed, "{} bytes in the file, {} in case.json", bytes.size(), tensor.size_bytes);
-  tensor.bytes = std::move(bytes);
-  return tensor;
+std::string type_name(ir::DType dtype) {
+  std::string name(ir::dtype_name(dtype));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
 }
 
-Result<std::vector<CaseTensor>> read_tensors(const Json& json, const char* field, const std::string& folder) {
-  std::vector<CaseTensor> tensors;
-  for (const Json& one : json.value(field, Json::array())) {
-    SK_TRY_ASSIGN(CaseTensor tensor,
-                  read_tensor(one, folder).with_context(fmt::format("{}[{}]", field, tensors.size())));
-    tensors.push_back(std::move(tensor));
+// Any bytes will do, as long as they are always the same.
+Bytes make_input(size_t size) {
+  Bytes bytes(size);
+  uint32_t state = 1;
+  for (uint8_t& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<uint8_t>(state >> 24);
   }
-  return tensors;
+  return bytes;
 }
 
-// Inputs without a file come from one generator for all inputs in order; where case.json names none, the same
-// generator gives bytes that are as good as any.
-void generate_inputs(const Json& json, Case& c) {
-  SplitMix64 random(1);
-  for (size_t i = 0; i < c.inputs.size(); ++i) {
-    Bytes bytes(c.inputs[i].size_bytes);
-    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random.next()); });
-    if (c.inputs[i].bytes) continue;
-    c.inputs[i].bytes = std::move(bytes);
-    c.inputs_recorded = c.inputs_recorded && json["inputs"][i].contains("generator");
+// What case.json would say, from the model itself.
+Result<ReplayCase> case_from_model(const std::string& dir, const std::string& set, const std::string& name) {
+  ReplayCase c{.inputs_recorded = false};
+  c.golden.set = set;
+  c.golden.name = name;
+  c.golden.model_path = dir + "/models/" + set + "/" + name + ".tflite";
+  SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.golden.model_path));
+  for (const ir::Op& op : graph.ops) c.golden.ops.emplace_back(ir::op_name(op));
+  for (const ir::TensorId id : graph.inputs) {
+    const ir::Tensor& tensor = graph.tensor(id);
+    c.golden.inputs.push_back({.name = tensor.name,
+                               .type = type_name(tensor.dtype),
+                               .bytes = make_input(static_cast<size_t>(tensor.bytes()))});
   }
+  for (const ir::TensorId id : graph.outputs) {
+    const ir::Tensor& tensor = graph.tensor(id);
+    c.golden.outputs.push_back(
+        {.name = tensor.name, .type = type_name(tensor.dtype), .bytes = static_cast<size_t>(tensor.bytes())});
+  }
+  return c;
 }
 
 }  // namespace
 
-bool Case::has_op(std::string_view op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
+bool ReplayCase::has_op(std::string_view op) const {
+  return std::find(golden.ops.begin(), golden.ops.end(), op) != golden.ops.end();
+}
 
-Result<Case> read_case(const std::string& dir, const std::string& name) {
-  const std::string folder = dir + "/cases/" + name;
-  SK_TRY_ASSIGN(const Bytes bytes, read_file(folder + "/case.json"));
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!json.is_object() || !json.contains("model"))
-    return error(ErrorCode::malformed, "{}/case.json: no model", folder);
-  Case c{.name = name, .model_path = dir + "/" + json["model"].get<std::string>()};
-  for (const Json& op : json.value("ops", Json::array())) c.ops.push_back(op.get<std::string>());
-  SK_TRY_ASSIGN(c.inputs, read_tensors(json, "inputs", folder).with_context(folder));
-  SK_TRY_ASSIGN(c.outputs, read_tensors(json, "outputs", folder).with_context(folder));
-  generate_inputs(json, c);
-  return c;
+Result<ReplayCase> read_replay_case(const std::string& dir, const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return error(ErrorCode::invalid_argument, "'{}' is not SET/CASE", name);
+  const std::string set = name.substr(0, slash), base = name.substr(slash + 1);
+  auto golden = load_case(dir, set, base);
+  if (!golden.ok() && golden.error().code == ErrorCode::unsupported) return case_from_model(dir, set, base);
+  if (!golden.ok()) return std::move(golden).error();
+  return ReplayCase{.golden = std::move(golden).value()};
 }
 
 }  // namespace skillet::golden

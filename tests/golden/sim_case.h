@@ -1,37 +1,26 @@
-// A golden case: its model, inputs and recorded TensorFlow Lite outputs.
-// Called by sim_replay.cpp.
+// The golden case that belongs to a recorded job; also where its inputs were not kept.
+// Called by sim_replay.cpp and sim_layers.cpp.
 // Must not know: captures, simulators.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "base/bytes.h"
 #include "base/result.h"
+#include "golden_case.h"
 
 namespace skillet::golden {
 
-struct CaseTensor {
-  std::string type;  // "UINT8", "INT8", ...
-  uint64_t size_bytes = 0;
-  std::optional<Bytes> bytes;  // where a file was kept, or the generator is known
+struct ReplayCase {
+  GoldenCase golden;
+  bool inputs_recorded = true;  // false: neither a file nor a generator; the inputs are of our own making
 
-  bool is_signed() const { return type == "INT8"; }
-};
-
-struct Case {
-  std::string name;  // "set/case"
-  std::string model_path;
-  std::vector<std::string> ops;  // TensorFlow Lite names
-  std::vector<CaseTensor> inputs, outputs;
-  bool inputs_recorded = true;  // false: no file and no generator; the bytes are of our own making
-
+  std::string name() const { return golden.set + "/" + golden.name; }
   bool has_op(std::string_view op) const;
+  bool has_signed_output() const { return !golden.outputs.empty() && golden.outputs[0].type == "INT8"; }
 };
 
-// DIR/cases/SET/CASE/case.json and the files beside it. Errors name file and field.
-Result<Case> read_case(const std::string& dir, const std::string& name);
+// `name` is "set/case".
+Result<ReplayCase> read_replay_case(const std::string& dir, const std::string& name);
 
 }  // namespace skillet::golden

@@ -80,11 +80,11 @@ bool is_layer(ir::OpKind kind) {
 
 class LayerReplay {
  public:
-  LayerReplay(const Case& c, const ir::Graph& graph, const capture::Capture& capture, sim::Device& device)
+  LayerReplay(const ReplayCase& c, const ir::Graph& graph, const capture::Capture& capture, sim::Device& device)
       : case_(c), graph_(graph), capture_(capture), device_(device), reference_(graph), pieces_(split_jobs(capture)) {}
 
   Result<std::vector<ReplayRow>> run() {
-    for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = *case_.inputs[i].bytes;
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = case_.golden.inputs[i].bytes;
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       const auto id = static_cast<ir::OpId>(op);
       if (is_layer(graph_.op(id).kind)) {
@@ -111,7 +111,7 @@ class LayerReplay {
     const ir::TensorId output = graph_.op(id).outputs[0];
     SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output)));
     SK_TRY(reference_.run(id));
-    const std::string name = fmt::format("{} op {} {}", case_.name, id, ir::op_name(graph_.op(id)));
+    const std::string name = fmt::format("{} op {} {}", case_.name(), id, ir::op_name(graph_.op(id)));
     rows_.push_back(compare_bytes(name, simulated, reference_.value(output), false));
     rows_.back().simulated_ms = time.count();
     reference_.value(output) = std::move(simulated);
@@ -125,7 +125,7 @@ class LayerReplay {
     return memory_.write(address, reference_.value(graph_.op(id).inputs[0]));
   }
 
-  const Case& case_;
+  const ReplayCase& case_;
   const ir::Graph& graph_;
   const capture::Capture& capture_;
   sim::Device& device_;
@@ -158,9 +158,10 @@ ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, st
   return row;
 }
 
-Result<std::vector<ReplayRow>> simulate_layers(const Case& c, const capture::Capture& capture, sim::Device& device) {
-  SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.model_path));
-  if (graph.inputs.size() != c.inputs.size())
+Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,
+                                               sim::Device& device) {
+  SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.golden.model_path));
+  if (graph.inputs.size() != c.golden.inputs.size())
     return error(ErrorCode::malformed, "inputs of case.json and model differ");
   return LayerReplay(c, graph, capture, device).run();
 }

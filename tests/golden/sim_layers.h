@@ -14,7 +14,8 @@ namespace skillet::golden {
 
 // For networks of convolutions, depthwise convolutions and additions; what the recorded driver left to the CPU in
 // between runs on the reference kernels. Error when jobs and layers do not match.
-Result<std::vector<ReplayRow>> simulate_layers(const Case& c, const capture::Capture& capture, sim::Device& device);
+Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,
+                                               sim::Device& device);
 
 // Difference of two results; elements are signed or unsigned bytes.
 ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, std::span<const uint8_t> expected,

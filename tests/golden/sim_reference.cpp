@@ -7,7 +7,7 @@
 
 namespace skillet::golden {
 
-Result<std::vector<Bytes>> run_reference(const Case& c) {
+Result<std::vector<Bytes>> run_reference(const GoldenCase& c) {
   SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.model_path));
   if (graph.inputs.size() != c.inputs.size())
     return error(ErrorCode::malformed, "{}: {} inputs, case.json has {}", c.model_path, graph.inputs.size(),
@@ -15,10 +15,10 @@ Result<std::vector<Bytes>> run_reference(const Case& c) {
   SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::span<uint8_t> to = interpreter.tensor(graph.inputs[i]);
-    if (to.size() != c.inputs[i].bytes->size())
+    if (to.size() != c.inputs[i].bytes.size())
       return error(ErrorCode::malformed, "{}: input {} has {} bytes, case.json says {}", c.model_path, i, to.size(),
-                   c.inputs[i].bytes->size());
-    std::copy(c.inputs[i].bytes->begin(), c.inputs[i].bytes->end(), to.begin());
+                   c.inputs[i].bytes.size());
+    std::copy(c.inputs[i].bytes.begin(), c.inputs[i].bytes.end(), to.begin());
   }
   SK_TRY(interpreter.run());
   std::vector<Bytes> outputs;

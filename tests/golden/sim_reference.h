@@ -7,13 +7,13 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "golden_case.h"
 #include "ir/graph.h"
-#include "sim_case.h"
 
 namespace skillet::golden {
 
 // Runs the case's model on its inputs; the graph's outputs in order.
-Result<std::vector<Bytes>> run_reference(const Case& c);
+Result<std::vector<Bytes>> run_reference(const GoldenCase& c);
 
 // Runs ops of a graph one by one on values that the caller may replace in between.
 class LayerReference {

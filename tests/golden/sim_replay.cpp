@@ -18,7 +18,7 @@ namespace {
 namespace vivante = ::skillet::sim::vivante;
 
 // The recorded driver writes the weights of two filter shapes in orders of its own (specification 6.2.3).
-Result<std::unique_ptr<sim::Device>> create_device(const std::string& chip, const Case& c) {
+Result<std::unique_ptr<sim::Device>> create_device(const std::string& chip, const ReplayCase& c) {
   SK_TRY_ASSIGN(vivante::Options options, vivante::options_from_environment());
   options.order_5x5_ic1 = vivante::WeightOrder::row_wise;
   if (c.has_op("FULLY_CONNECTED")) options.order_fully_connected = vivante::WeightOrder::linear;
@@ -26,13 +26,12 @@ Result<std::unique_ptr<sim::Device>> create_device(const std::string& chip, cons
 }
 
 // Why the result of jobs that run well says nothing; empty: it does.
-std::string_view incomparable(const Case& c) {
-  const bool is_signed = !c.outputs.empty() && c.outputs[0].is_signed();
+std::string_view incomparable(const ReplayCase& c) {
   for (const char* op : {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}) {
-    if (is_signed && c.has_op(op)) return "int8 weights: the recorded driver does not convert them on V7";
+    if (c.has_signed_output() && c.has_op(op)) return "int8 weights: the recorded driver does not convert them on V7";
   }
   for (const char* op : {"ADD", "SUB"}) {
-    if (is_signed && c.has_op(op)) return "int8 addition: the recorded driver mixes zero points on V7";
+    if (c.has_signed_output() && c.has_op(op)) return "int8 addition: the recorded driver mixes zero points on V7";
   }
   if (c.has_op("SPLIT") && c.has_op("CONCATENATION"))
     return "recorded tensors overlap: concat and split want one to be in two places";
@@ -44,51 +43,52 @@ bool has_job(const capture::Submission& submission) {
                      [](const auto& buffer) { return buffer.listed; });
 }
 
-Result<void> place_inputs(const Case& c, const capture::Submission& submission, CapturedMemory& memory) {
+Result<void> place_inputs(const ReplayCase& c, const capture::Submission& submission, CapturedMemory& memory) {
   size_t next = 0;
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
     if (!buffer.holds_input || buffer.address == 0) continue;
     uint64_t at = buffer.address;
-    if (next == c.inputs.size()) return error(ErrorCode::malformed, "more input buffers than inputs");
-    SK_TRY(memory.write(at, *c.inputs[next].bytes));
+    if (next == c.golden.inputs.size()) return error(ErrorCode::malformed, "more input buffers than inputs");
+    SK_TRY(memory.write(at, c.golden.inputs[next].bytes));
     // Operands of an addition follow each other in one buffer.
-    at += c.inputs[next++].size_bytes;
-    const bool both = c.has_op("ADD") && c.inputs.size() == 2 && next == 1;
-    if (both) SK_TRY(memory.write(at, *c.inputs[next++].bytes));
+    at += c.golden.inputs[next++].bytes.size();
+    const bool both = c.has_op("ADD") && c.golden.inputs.size() == 2 && next == 1;
+    if (both) SK_TRY(memory.write(at, c.golden.inputs[next++].bytes));
   }
   return {};
 }
 
 // The graph's outputs: buffers that the jobs only write, in the order of their handles.
-Result<std::vector<Bytes>> read_outputs(const Case& c, const capture::Submission& submission,
+Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Submission& submission,
                                         const CapturedMemory& memory) {
   std::vector<Bytes> outputs;
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
-    if (!buffer.write || buffer.read || outputs.size() == c.outputs.size()) continue;
-    const CaseTensor& tensor = c.outputs[outputs.size()];
-    SK_TRY_ASSIGN(Bytes bytes, memory.read(buffer.address, tensor.size_bytes));
+    if (!buffer.write || buffer.read || outputs.size() == c.golden.outputs.size()) continue;
+    const CaseOutput& tensor = c.golden.outputs[outputs.size()];
+    SK_TRY_ASSIGN(Bytes bytes, memory.read(buffer.address, tensor.bytes));
     // Signed tensors are unsigned with 128 added inside the chip.
-    if (tensor.is_signed()) std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
+    if (tensor.type == "INT8") std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
     outputs.push_back(std::move(bytes));
   }
-  if (outputs.size() != c.outputs.size())
-    return error(ErrorCode::malformed, "{} output buffers, {} outputs", outputs.size(), c.outputs.size());
+  if (outputs.size() != c.golden.outputs.size())
+    return error(ErrorCode::malformed, "{} output buffers, {} outputs", outputs.size(), c.golden.outputs.size());
   return outputs;
 }
 
-Result<std::vector<Bytes>> expected_outputs(const Case& c) {
+Result<std::vector<Bytes>> expected_outputs(const ReplayCase& c) {
   std::vector<Bytes> outputs;
-  for (const CaseTensor& tensor : c.outputs) {
-    if (!tensor.bytes || !c.inputs_recorded) return run_reference(c);
-    outputs.push_back(*tensor.bytes);
+  for (const CaseOutput& tensor : c.golden.outputs) {
+    if (!tensor.expected) return run_reference(c.golden);
+    outputs.push_back(*tensor.expected);
   }
   return outputs;
 }
 
-ReplayRow compare_outputs(const Case& c, const std::vector<Bytes>& simulated, const std::vector<Bytes>& expected) {
-  ReplayRow all{.name = c.name, .result = ReplayClass::exact};
+ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated,
+                          const std::vector<Bytes>& expected) {
+  ReplayRow all{.name = c.name(), .result = ReplayClass::exact};
   for (size_t i = 0; i < simulated.size(); ++i) {
-    const ReplayRow one = compare_bytes(c.name, simulated[i], expected[i], c.outputs[i].is_signed());
+    const ReplayRow one = compare_bytes(c.name(), simulated[i], expected[i], c.golden.outputs[i].type == "INT8");
     all.elements += one.elements;
     all.differing += one.differing;
     all.max_difference = std::max(all.max_difference, one.max_difference);
@@ -98,7 +98,7 @@ ReplayRow compare_outputs(const Case& c, const std::vector<Bytes>& simulated, co
   return all;
 }
 
-Result<ReplayRow> simulate_outputs(const Case& c, const capture::Capture& capture, sim::Device& device) {
+Result<ReplayRow> simulate_outputs(const ReplayCase& c, const capture::Capture& capture, sim::Device& device) {
   CapturedMemory memory;
   const capture::Submission* last = nullptr;
   double milliseconds = 0;
@@ -112,7 +112,7 @@ Result<ReplayRow> simulate_outputs(const Case& c, const capture::Capture& captur
     SK_TRY(device.execute(submission.stream, memory.get()));
     milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
-  ReplayRow row{.name = c.name, .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};
+  ReplayRow row{.name = c.name(), .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};
   if (last != nullptr) row.reason = incomparable(c);
   if (row.reason.empty()) {
     SK_TRY_ASSIGN(const std::vector<Bytes> simulated, read_outputs(c, *last, memory));
@@ -126,11 +126,11 @@ Result<ReplayRow> simulate_outputs(const Case& c, const capture::Capture& captur
   return row;
 }
 
-bool is_network(const Case& c) { return c.name.starts_with("coral/") && !c.has_op("SPLIT"); }
+bool is_network(const ReplayCase& c) { return c.golden.set == "coral" && !c.has_op("SPLIT"); }
 
 Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const std::string& chip,
                                                 const std::string& name) {
-  SK_TRY_ASSIGN(const Case c, read_case(dir, name));
+  SK_TRY_ASSIGN(const ReplayCase c, read_replay_case(dir, name));
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(dir + "/" + chip + "/" + name));
   SK_TRY_ASSIGN(const auto device, create_device(chip, c));
   if (is_network(c)) return simulate_layers(c, capture, *device);
