@@ -44,7 +44,8 @@ std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k
 void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
   const auto taps = tap_table(source.shape, k, transform);
   const int32_t channels = source.shape.depthwise ? 1 : source.shape.in.channels;
-  if (k.patch_elems() == 1 && !source.shape.depthwise && source.flip == 0) {
+  const bool pointwise = source.shape.kernel_height == 1 && source.shape.kernel_width == 1;
+  if (pointwise && transform == FilterTransform::none && !source.shape.depthwise && source.flip == 0) {
     k.weights = source.bytes;
     return;
   }
@@ -61,6 +62,19 @@ void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
   }
   k.weights = *lowered;
   k.lowered = std::move(lowered);
+}
+
+// 1x1 filters are read in groups of channels, so that a depthwise one needs its zero points written out.
+void fill_bands(Kernels& k) {
+  auto full = std::make_shared<Bytes>(static_cast<size_t>(int64_t{k.output_channels} * k.input_channels), k.zero_point);
+  for (int32_t oc = 0; oc < k.output_channels; ++oc) {
+    uint8_t* row = full->data() + int64_t{oc} * k.input_channels + k.first_channel(oc);
+    std::copy_n(k.weights.data() + int64_t{oc} * k.band, k.band, row);
+  }
+  k.band = k.input_channels;
+  k.kernels_per_band = 0;
+  k.weights = *full;
+  k.lowered = std::move(full);
 }
 
 uint64_t sum_of(std::span<const uint8_t> bytes) {
@@ -103,6 +117,7 @@ Kernels make_kernels(const ir::Graph& graph, ir::OpId id, const ConvShape& shape
   k.kernels_per_band = shape.depthwise ? shape.multiplier : 0;
   k.zero_point = unsigned_zero_point(filter);
   copy_weights({filter.data, shape, xor_byte(filter.dtype)}, k, transform);
+  if (k.patch_elems() == 1 && k.kernels_per_band != 0) fill_bands(k);
   const std::vector<int32_t> biases =
       op.input(2) == ir::kNoTensor ? std::vector<int32_t>{} : graph.tensor(op.input(2)).values<int32_t>();
   fold_biases(k, biases, unsigned_zero_point(graph.tensor(op.input(0))));

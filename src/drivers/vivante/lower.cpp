@@ -156,7 +156,7 @@ class Lowerer {
     nn.relu = fused_activation(op) != ir::Activation::none;
     // At output zero point 0 the clamp of the 8-bit output does what the relu bit would do.
     if (tuning_.six_channel_relu && nn.kernels.patch_elems() == 1 && zero_point(output) == 0) nn.relu = false;
-    nn.six_channel_order = nn.kernels.patch_elems() == 1 && !nn.relu && !s.depthwise;
+    nn.six_channel_order = nn.kernels.patch_elems() == 1 && !nn.relu;
     nn.search_zero_runs = !nn.six_channel_order;
     nn.input_zero_point = zero_point(input);
     nn.output_zero_point = zero_point(output);
