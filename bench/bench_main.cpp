@@ -97,7 +97,7 @@ Result<Times> time_model(const std::string& path, const Options& options) {
   return median(std::move(runs));
 }
 
-std::string ratio(double a, double b) { return b > 0 ? fmt::format("{:.2f}", a / b) : "-"; }
+std::string ratio(double a, double b) { return a > 0 && b > 0 ? fmt::format("{:.2f}", a / b) : "-"; }
 
 void print_text(const std::vector<Times>& rows, const Options& options) {
   TextTable table({"model", "NPU ops", "import", "passes", "compile", "load", "NPU run", "CPU run", "all run", "ref",
