@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Installs a build into an empty folder and builds programs against what is there.
+
+usage: install_test.py BUILD_DIR VERSION
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD, VERSION = sys.argv[1:3]
+CONSUMER = Path(__file__).parent / "consumer"
+# A compiler's sanitizer must be loaded first; packages are built without.
+SANITIZED = "SKILLET_SANITIZE:STRING=\n" not in Path(BUILD, "CMakeCache.txt").read_text() + "\n"
+
+
+def run(*command, **environment):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="skillet_install_")
+        cls.root = Path(cls.folder.name)
+        run("cmake", "--install", BUILD, "--prefix", "/usr", DESTDIR=str(cls.root))
+        (cls.lib,) = {path.parent.parent for path in cls.root.glob("usr/lib*/**/skillet.pc")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def consumer(self, program):
+        self.assertEqual(run(str(program), LD_LIBRARY_PATH=str(self.lib)), f"skillet {VERSION}\n")
+
+    def test_files(self):
+        names = {str(path.relative_to(self.root)) for path in self.root.rglob("*") if not path.is_dir()}
+        lib = str(self.lib.relative_to(self.root))
+        for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet.so",
+                     f"{lib}/libskillet.so.0", f"{lib}/libskillet.so.{VERSION}", f"{lib}/pkgconfig/skillet.pc",
+                     f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules"):
+            self.assertIn(name, names)
+        self.assertNotIn("usr/lib/teflon/libteflon.so", names)
+
+    def test_only_our_names_are_exported(self):
+        symbols = run("nm", "-D", "--defined-only", str(self.lib / "libskillet.so")).split("\n")
+        names = [line.split()[-1].split("@")[0] for line in symbols if line]
+        foreign = [name for name in names if not name.startswith(("skillet_", "tflite_plugin_"))]
+        self.assertEqual(foreign, [])
+        self.assertIn("skillet_open", names)
+
+    def test_command(self):
+        self.assertEqual(run(str(self.root / "usr/bin/skillet"), "--version"), f"skillet {VERSION}\n")
+
+    @unittest.skipIf(SANITIZED, "the library is built with a sanitizer")
+    def test_pkg_config(self):
+        if not shutil.which("pkg-config"):
+            self.skipTest("no pkg-config")
+        flags = run("pkg-config", "--cflags", "--libs", "skillet", PKG_CONFIG_PATH=str(self.lib / "pkgconfig"),
+                    PKG_CONFIG_SYSROOT_DIR=str(self.root)).split()
+        program = self.root / "consumer"
+        run("cc", "-Wall", "-Werror", str(CONSUMER / "consumer.c"), *flags, "-o", str(program))
+        self.consumer(program)
+
+    @unittest.skipIf(SANITIZED, "the library is built with a sanitizer")
+    def test_cmake_config(self):
+        build = self.root / "build"
+        run("cmake", "-S", str(CONSUMER), "-B", str(build), f"-Dskillet_DIR={self.lib}/cmake/skillet")
+        run("cmake", "--build", str(build))
+        self.consumer(build / "consumer")
+
+    def test_teflon_link(self):
+        run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))
+        link = self.root / "usr/lib/teflon/libteflon.so"
+        self.assertTrue(link.is_symlink())
+        target = self.root / os.readlink(link).lstrip("/")
+        self.assertTrue(target.exists(), target)
+        link.unlink()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
