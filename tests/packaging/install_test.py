@@ -62,8 +62,7 @@ class Install(unittest.TestCase):
     def test_pkg_config(self):
         if not shutil.which("pkg-config"):
             self.skipTest("no pkg-config")
-        flags = run("pkg-config", "--cflags", "--libs", "skillet", PKG_CONFIG_PATH=str(self.lib / "pkgconfig"),
-                    PKG_CONFIG_SYSROOT_DIR=str(self.root)).split()
+        flags = run("pkg-config", "--cflags", "--libs", "skillet", PKG_CONFIG_PATH=str(self.lib / "pkgconfig")).split()
         program = self.root / "consumer"
         run("cc", "-Wall", "-Werror", str(CONSUMER / "consumer.c"), *flags, "-o", str(program))
         self.consumer(program)
