@@ -35,6 +35,8 @@ int run(int argc, char** argv) {
   add_diff(app, outcome);
   add_devices(app, outcome);
   add_doctor(app, outcome);
+  add_virtual(app, outcome);
+  add_capture(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

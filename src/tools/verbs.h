@@ -25,5 +25,7 @@ void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
 void add_devices(CLI::App& app, Outcome& outcome);
 void add_doctor(CLI::App& app, Outcome& outcome);
+void add_virtual(CLI::App& app, Outcome& outcome);
+void add_capture(CLI::App& app, Outcome& outcome);
 
 }  // namespace skillet::tools

@@ -1,0 +1,85 @@
+// `skillet capture`: runs any program and records what it sends to the NPU.
+#include "capture/capture.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "interpose/recorded_file.h"
+#include "tools/preload.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string path = "capture.skcap";
+  std::vector<std::string> command;
+};
+
+// PATH, PATH.2, PATH.3, ...: one for each time that the program opened the device.
+std::string numbered(const std::string& path, int number) {
+  return number == 1 ? path : fmt::format("{}.{}", path, number);
+}
+
+// Removes what an earlier recording left. Never anything that is no capture.
+Result<void> remove_old(const std::string& path) {
+  for (int number = 1; fs::exists(numbered(path, number)); ++number) {
+    const std::string one = numbered(path, number);
+    if (const auto old = capture::read(one); !old.ok() || fs::is_directory(one))
+      return error(ErrorCode::invalid_argument, "{} exists and is no capture file", one);
+    fs::remove(one);
+  }
+  return {};
+}
+
+Result<void> report(const std::string& path) {
+  if (!fs::exists(path)) {
+    fmt::print(stderr, "skillet: nothing was recorded: the program sent no job to an etnaviv device\n");
+    return {};
+  }
+  for (int number = 1; fs::exists(numbered(path, number)); ++number) {
+    SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(numbered(path, number)));
+    fmt::print(stderr, "skillet: {}: {} submissions to {}\n", numbered(path, number), recorded.submissions.size(),
+               recorded.device.node);
+  }
+  return {};
+}
+
+Result<int> run_capture(const Options& options) {
+  const std::string path = fs::absolute(options.path).string();  // the program may change its folder
+  SK_TRY(remove_old(path));
+  SK_TRY_ASSIGN(const int code, run_preloaded({.command = options.command,
+                                               .library = "libskillet-record.so",
+                                               .order = PreloadOrder::before_others,
+                                               .environment = {{interpose::kCaptureVariable, path}}}));
+  SK_TRY(report(path));
+  return code;
+}
+
+}  // namespace
+
+void add_capture(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("capture",
+                         "Run any program and record what it sends to the NPU (etnaviv), real or virtual. The exit "
+                         "code is the program's.\n"
+                         "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
+                         "         skillet capture -- skillet virtual -- python3 classify.py");
+  verb->add_option("-o,--output", options->path, "capture file; further ones are PATH.2, PATH.3, ...")
+      ->capture_default_str();
+  verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
+  verb->callback([options, &outcome] {
+    const Result<int> code = run_capture(*options);
+    if (code.ok()) {
+      outcome.exit_code = *code;
+    } else {
+      outcome.finish(code.error());
+    }
+  });
+}
+
+}  // namespace skillet::tools
