@@ -65,6 +65,7 @@ bool parse_max_partitions(std::string_view value, Options& options) {
 bool parse_min_nodes(std::string_view value, Options& options) {
   return parse_int(value, 0, options.min_nodes_per_partition);
 }
+bool parse_min_macs(std::string_view value, Options& options) { return parse_int(value, 0, options.min_macs_per_byte); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
 bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
 
@@ -81,6 +82,8 @@ constexpr std::array kRows = {
     Row{"strict", "", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
     Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
+    Row{"min_macs_per_byte", "", parse_min_macs,
+        "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves (4)"},
     Row{"timeout_ms", "", parse_timeout, "of one run of one partition on the device (10000)"},
     Row{"help", "", parse_help, "1: print this list (0)"},
 };

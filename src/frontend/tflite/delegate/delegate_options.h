@@ -23,6 +23,9 @@ struct Options {
   bool strict = false;
   int max_delegated_partitions = 0;  // 0: no limit
   int min_nodes_per_partition = 1;
+  // Work that is worth the way to the NPU and back. Guessed: a CPU with SIMD does some multiply-accumulates in the time
+  // it takes to copy a byte out and another one in; measure on a board before relying on it.
+  int min_macs_per_byte = 4;
   int timeout_ms = 10'000;
   bool help = false;
   std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults

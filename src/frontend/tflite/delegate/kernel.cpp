@@ -64,7 +64,11 @@ Result<void> Kernel::build(TfLiteContext* context) {
 }
 
 void Kernel::describe() {
-  macs_ = 0, jobs_ = 0, problem_.clear();
+  macs_ = 0, jobs_ = 0, io_bytes_ = 0, problem_.clear();
+  const ir::Graph& graph = session_->graph();
+  for (const auto* list : {&graph.inputs, &graph.outputs}) {
+    for (const ir::TensorId id : *list) io_bytes_ += static_cast<uint64_t>(graph.tensor(id).bytes());
+  }
   uint64_t bytes = 0;
   const runtime::Report& report = session_->report();
   for (size_t part = 0; part < report.parts.size(); ++part) {

@@ -41,6 +41,8 @@ class Kernel {
   std::span<const HostNode> nodes() const { return nodes_; }
   uint64_t macs() const { return macs_; }
   size_t jobs() const { return jobs_; }
+  // What crosses between host and NPU in one run.
+  uint64_t io_bytes() const { return io_bytes_; }
   // Why (a part of) this does not run on the NPU; empty: all of it does.
   const std::string& problem() const { return problem_; }
   // "N ops, M jobs, K bytes"
@@ -59,7 +61,7 @@ class Kernel {
   std::vector<int> inputs_, outputs_;  // host tensors, in the order of the session's inputs and outputs
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;
-  uint64_t macs_ = 0;
+  uint64_t macs_ = 0, io_bytes_ = 0;
   size_t jobs_ = 0;
   std::string problem_, summary_;
 };

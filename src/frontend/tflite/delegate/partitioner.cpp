@@ -149,10 +149,15 @@ void Partitioner::judge(Candidate& candidate) {
     candidate.kernel = std::move(kernel).value();
   }
   const Kernel& kernel = *candidate.kernel;
+  const auto worth = static_cast<uint64_t>(state_->options.min_macs_per_byte);
   if (!kernel.problem().empty()) {
     candidate.drop = kernel.problem();
   } else if (kernel.jobs() == 0 || kernel.macs() == 0) {
     candidate.drop = "its partition would only move data: the NPU would compute nothing";
+  } else if (kernel.macs() / std::max<uint64_t>(kernel.io_bytes(), 1) < worth) {
+    candidate.drop =
+        fmt::format("its partition does {} multiply-accumulates and moves {} bytes, less than min_macs_per_byte={}",
+                    kernel.macs(), kernel.io_bytes(), worth);
   }
 }
 

@@ -1,0 +1,468 @@
+// The delegate in front of a host made of an ir::Graph; real hosts are in tests/integration.
+#include "frontend/tflite/delegate/delegate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "frontend/tflite/delegate/builtin_params.h"
+#include "frontend/tflite/delegate/node_attrs.h"
+#include "frontend/tflite/delegate/plugin.h"
+#include "frontend/tflite/delegate/testing/allocations.h"
+#include "frontend/tflite/delegate/testing/fake_host.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::delegate {
+namespace {
+
+ir::Graph digits() {
+  auto graph = tflite::import_file(SKILLET_SOURCE_DIR "/models/digits.tflite");
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  return graph.ok() ? std::move(graph).value() : ir::Graph{};
+}
+
+std::string reported;
+void collect(const char* text) { reported += text; }
+
+class Plugin {
+ public:
+  explicit Plugin(const std::vector<KeyValue>& options) {
+    std::vector<const char*> keys, values;
+    for (const auto& [key, value] : options) {
+      keys.push_back(key.c_str());
+      values.push_back(value.c_str());
+    }
+    reported.clear();
+    delegate = create(keys.data(), values.data(), keys.size(), collect);
+  }
+  ~Plugin() { destroy(delegate); }
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+
+  TfLiteDelegate* delegate = nullptr;
+};
+
+std::vector<KeyValue> on_sim(std::vector<KeyValue> more = {}) {
+  more.emplace_back("device", "sim:a311d");
+  return more;
+}
+
+void fill_inputs(FakeHost& host, const ir::Graph& graph, uint8_t seed) {
+  for (const ir::TensorId id : graph.inputs) {
+    uint32_t state = seed;
+    for (uint8_t& byte : host.bytes(id)) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  }
+}
+
+std::vector<Bytes> outputs_of(FakeHost& host, const ir::Graph& graph) {
+  EXPECT_EQ(host.invoke(), kTfLiteOk) << (host.errors.empty() ? "" : host.errors[0]);
+  std::vector<Bytes> all;
+  for (const ir::TensorId id : graph.outputs) all.emplace_back(host.bytes(id).begin(), host.bytes(id).end());
+  return all;
+}
+
+std::vector<Bytes> expected(const ir::Graph& graph, uint8_t seed) {
+  FakeHost host(graph);
+  fill_inputs(host, graph, seed);
+  return outputs_of(host, graph);
+}
+
+TEST(Delegate, RunsWithTheResultsOfTheCpu) {
+  const ir::Graph graph = digits();
+  const Plugin plugin(on_sim());
+  ASSERT_NE(plugin.delegate, nullptr) << reported;
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+  ASSERT_GE(host.partitions(), 1U);
+  for (uint8_t seed = 1; seed < 4; ++seed) {
+    fill_inputs(host, graph, seed);
+    EXPECT_EQ(outputs_of(host, graph), expected(graph, seed));
+  }
+}
+
+TEST(Delegate, FollowsTensorsThatMove) {
+  const ir::Graph graph = digits();
+  const Plugin plugin(on_sim());
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (!graph.tensors[i].is_constant()) host.move_memory(static_cast<ir::TensorId>(i));
+  }
+  fill_inputs(host, graph, 7);
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 7));
+  host.tensor(graph.inputs[0]).data = nullptr;
+  EXPECT_EQ(host.invoke_partition(0), kTfLiteError);
+  EXPECT_NE(host.errors.at(0).find("no memory of the CPU"), std::string::npos) << host.errors[0];
+}
+
+TEST(Delegate, ChoosesPartitionsByOptions) {
+  const ir::Graph graph = digits();
+  const auto partitions = [&](std::vector<KeyValue> options) {
+    const Plugin plugin(on_sim(std::move(options)));
+    FakeHost host(graph);
+    EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+    std::vector<std::vector<int>> all;
+    for (size_t i = 0; i < host.partitions(); ++i) all.push_back(host.partition(i));
+    fill_inputs(host, graph, 3);
+    EXPECT_EQ(outputs_of(host, graph), expected(graph, 3));
+    return all;
+  };
+  const auto all = partitions({});
+  ASSERT_EQ(all.size(), 2U);
+  const std::vector<std::vector<int>> only_first = {all[0]};
+  EXPECT_EQ(partitions({{"max_delegated_partitions", "1"}}), only_first) << "the one with the most work";
+  EXPECT_EQ(partitions({{"min_nodes_per_partition", "5"}}), only_first);
+  EXPECT_TRUE(partitions({{"min_nodes_per_partition", "100"}}).empty());
+  EXPECT_TRUE(partitions({{"min_macs_per_byte", "1000000"}}).empty());
+}
+
+TEST(Delegate, LeavesToTheHostWhatOnlyMovesData) {
+  ir::Graph graph{.name = "reshape"};
+  ir::Tensor tensor{.name = "in", .dtype = ir::DType::uint8, .shape = {1, 4, 4, 8}};
+  tensor.quant = {.scales = {1.0F}, .zero_points = {0}};
+  graph.inputs = {graph.add_tensor(tensor)};
+  tensor.name = "out", tensor.shape = {1, 128};
+  graph.outputs = {graph.add_tensor(tensor)};
+  graph.add_op({.kind = ir::OpKind::reshape, .attrs = ir::ReshapeAttrs{{1, 128}}, .inputs = {0}, .outputs = {1}});
+  const Plugin plugin(on_sim({{"min_macs_per_byte", "0"}}));
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+  EXPECT_EQ(host.partitions(), 0U);
+}
+
+TEST(Delegate, StrictMakesFallbackAnError) {
+  const Plugin plugin(on_sim({{"strict", "True"}}));
+  FakeHost host(digits());
+  EXPECT_EQ(host.apply(plugin.delegate), kTfLiteError);
+  ASSERT_EQ(host.errors.size(), 1U);
+  EXPECT_NE(host.errors[0].find("SOFTMAX"), std::string::npos) << host.errors[0];
+}
+
+TEST(Delegate, NeverFailsByDefault) {
+  for (const char* device : {"sim:nonesuch", "/dev/null", "/nowhere", "auto", "cpu", "", "banana"}) {
+    const Plugin plugin({{"device", device}, {"colour", "blue"}, {"strict", "maybe"}});
+    ASSERT_NE(plugin.delegate, nullptr) << device;
+    FakeHost host(digits());
+    EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk) << device;
+    EXPECT_EQ(host.partitions(), 0U) << device;
+  }
+  const Plugin strict({{"device", "sim:nonesuch"}, {"strict", "1"}});
+  EXPECT_EQ(strict.delegate, nullptr);
+  EXPECT_NE(reported.find("nonesuch"), std::string::npos) << reported;
+  const Plugin unknown(on_sim({{"colour", "blue"}, {"strict", "1"}}));
+  EXPECT_EQ(unknown.delegate, nullptr);
+  EXPECT_NE(reported.find("colour"), std::string::npos) << reported;
+}
+
+TEST(Delegate, TakesNullPointers) {
+  TfLiteDelegate* delegate = create(nullptr, nullptr, 0, nullptr);
+  EXPECT_NE(delegate, nullptr);
+  destroy(delegate);
+  destroy(nullptr);
+  const char* key = "strict";
+  const char* value = "1";
+  const char* keys[] = {key, "device"};
+  const char* values[] = {value, nullptr};
+  EXPECT_EQ(create(keys, values, 2, nullptr), nullptr) << "strict, and no device named ''";
+}
+
+TEST(Delegate, OutlivesNothing) {
+  const ir::Graph graph = digits();
+  auto plugin = std::make_unique<Plugin>(on_sim());
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(plugin->delegate), kTfLiteOk);
+  plugin.reset();  // before the interpreter, as some hosts do
+  fill_inputs(host, graph, 2);
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 2));
+}
+
+TEST(Delegate, ServesInterpretersOnSeveralThreads) {
+  const ir::Graph graph = digits();
+  const Plugin plugin(on_sim());
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  const auto want = expected(graph, 5);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      FakeHost host(graph);
+      if (host.apply(plugin.delegate) != kTfLiteOk || host.partitions() == 0) ++wrong;
+      fill_inputs(host, graph, 5);
+      for (int i = 0; i < 3; ++i) wrong += outputs_of(host, graph) != want;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// One 1x1 convolution of 8 to 8 channels on uint8.
+ir::Graph convolution() {
+  ir::Graph graph{.name = "conv"};
+  const auto add = [&](const char* name, ir::DType dtype, ir::Shape shape, float scale, int32_t zero_point) {
+    ir::Tensor tensor{.name = name, .dtype = dtype, .shape = std::move(shape)};
+    tensor.quant = {.scales = {scale}, .zero_points = {zero_point}};
+    return graph.add_tensor(std::move(tensor));
+  };
+  const auto in = add("in", ir::DType::uint8, {1, 6, 6, 8}, 0.5F, 128);
+  const auto filter = add("filter", ir::DType::uint8, {8, 1, 1, 8}, 0.25F, 120);
+  const auto bias = add("bias", ir::DType::int32, {8}, 0.125F, 0);
+  const auto out = add("out", ir::DType::uint8, {1, 6, 6, 8}, 4.0F, 128);
+  Bytes weights(64);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<uint8_t>(100 + i);
+  ir::set_constant(graph.tensor(filter), weights);
+  ir::set_constant(graph.tensor(bias), Bytes(32, 1));
+  graph.inputs = {in}, graph.outputs = {out};
+  graph.add_op({.kind = ir::OpKind::conv_2d, .attrs = ir::ConvAttrs{}, .inputs = {in, filter, bias}, .outputs = {out}});
+  return graph;
+}
+const std::vector<KeyValue> kAnyWork = {{"min_macs_per_byte", "0"}};
+
+TEST(Delegate, CompilesAgainAfterResizing) {
+  ir::Graph graph = convolution();
+  const Plugin plugin(on_sim(kAnyWork));
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+  ASSERT_EQ(host.partitions(), 1U);
+  for (const int32_t size : {10, 3, 6}) {
+    const ir::Shape shape{1, size, size, 8};
+    host.resize(graph.inputs[0], shape);
+    ASSERT_EQ(host.prepare(), kTfLiteOk);
+    ASSERT_EQ(host.tensor(graph.outputs[0]).dims->data()[1], size) << "the kernel sizes its outputs";
+    graph.tensor(graph.inputs[0]).shape = graph.tensor(graph.outputs[0]).shape = shape;
+    fill_inputs(host, graph, 9);
+    EXPECT_EQ(outputs_of(host, graph), expected(graph, 9));
+  }
+  // A batch is nothing for this chip: the same kernel runs it on the CPU.
+  const ir::Shape batch{2, 6, 6, 8};
+  host.resize(graph.inputs[0], batch);
+  ASSERT_EQ(host.prepare(), kTfLiteOk) << host.errors.at(0);
+  graph.tensor(graph.inputs[0]).shape = graph.tensor(graph.outputs[0]).shape = batch;
+  fill_inputs(host, graph, 9);
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 9));
+}
+
+TEST(Delegate, LeavesOddNodesToTheHost) {
+  const ir::Graph graph = convolution();
+  const auto partitions_with = [&](auto damage) {
+    const Plugin plugin(on_sim(kAnyWork));
+    FakeHost host(graph);
+    damage(host);
+    EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+    return host.partitions();
+  };
+  const auto quant = [](FakeHost& host, int tensor) {
+    return static_cast<TfLiteAffineQuantization*>(host.tensor(tensor).quantization.params);
+  };
+  EXPECT_EQ(partitions_with([](FakeHost&) {}), 1U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).builtin_data = nullptr; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->padding = 9; }),
+            0U);
+  EXPECT_EQ(
+      partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->activation = 99; }),
+      0U);
+  EXPECT_EQ(
+      partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->stride_width = 0; }),
+      0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.registration(0).builtin_code = 12345; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.registration(0).builtin_code = kTfLiteBuiltinDelegate; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).inputs->data()[0] = 1000; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = -1; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = h.node(0).inputs->data()[0]; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = 20; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = -7; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).allocation_type = kTfLiteNonCpu; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).dims = nullptr; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).dims->data()[1] = -1; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).dims->data()[1] = 0x7fffffff; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).is_variable = true; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(1).quantization.type = 2; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(1).data = nullptr; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(1).bytes = 63; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(1).sparsity = &h; }), 0U);
+  EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 0)->zero_point->data()[0] = 300; }), 0U);
+  EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 0)->scale = nullptr; }), 0U);
+  // Odd, but harmless.
+  EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 2)->quantized_dimension = 3; }), 1U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).name = nullptr; }), 1U);
+  EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 2)->zero_point = nullptr; }), 1U);
+}
+
+TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
+  const TfLiteTransposeConvParams transpose{kTfLitePaddingSame, 1, 1, 77};
+  EXPECT_TRUE(read_attrs(ir::OpKind::transpose_conv, &transpose, 3).ok()) << "no such field before version 4";
+  EXPECT_FALSE(read_attrs(ir::OpKind::transpose_conv, &transpose, 4).ok());
+  const TfLiteStridedSliceParams slice{0, 0, 0, 0, 0, true};
+  EXPECT_FALSE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 7)).offset);
+  EXPECT_TRUE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 8)).offset);
+  const TfLiteReshapeParams reshape{{}, 9};
+  EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
+}
+
+// Forwards to a simulated chip until it is told to fail, or to do nothing.
+class WrappedDevice : public uapi::Device {
+ public:
+  WrappedDevice() : inner_(std::move(uapi::open_simulated("a311d")).value()) {}
+  const capture::DeviceInfo& info() const override { return inner_->info(); }
+  Result<uapi::Handle> alloc(uint64_t size_bytes) override { return inner_->alloc(size_bytes); }
+  Result<void> free(uapi::Handle handle) override { return inner_->free(handle); }
+  Result<uint64_t> address(uapi::Handle handle) const override { return inner_->address(handle); }
+  Result<std::span<uint8_t>> map(uapi::Handle handle) override { return inner_->map(handle); }
+  Result<void> begin_cpu(uapi::Handle handle, bool write) override { return inner_->begin_cpu(handle, write); }
+  Result<void> end_cpu(uapi::Handle handle) override { return inner_->end_cpu(handle); }
+  Result<uapi::Fence> submit(std::span<const uint32_t> stream, std::span<const uapi::SubmitBuffer> buffers) override {
+    ++submits;
+    if (fail) return error(ErrorCode::device, "the chip is on fire");
+    return idle ? Result<uapi::Fence>(1) : inner_->submit(stream, buffers);
+  }
+  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
+    return idle ? Result<void>() : inner_->wait(fence, timeout);
+  }
+  bool fail = false, idle = false;
+  int submits = 0;
+
+ private:
+  std::unique_ptr<uapi::Device> inner_;
+};
+
+struct Wrapped {
+  std::shared_ptr<State> state = std::make_shared<State>();
+  WrappedDevice* chip = nullptr;  // owned by the state
+  std::unique_ptr<Delegate> delegate;
+
+  Wrapped() {
+    state->target = std::move(runtime::open_target("sim:a311d")).value();
+    auto device = std::make_unique<WrappedDevice>();
+    chip = device.get();
+    state->target.context->device = std::move(device);
+    delegate = make_delegate(state);
+  }
+};
+
+TEST(Delegate, AllocatesNothingInTheSteadyState) {
+  const Wrapped wrapped;
+  FakeHost host(digits());
+  ASSERT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  ASSERT_EQ(host.partitions(), 2U);
+  wrapped.chip->idle = true;
+  const size_t before = allocation_count();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(host.invoke_partition(0), kTfLiteOk);
+  EXPECT_EQ(allocation_count() - before, 0U);
+}
+
+TEST(Delegate, GoesOnWithoutItsDevice) {
+  const ir::Graph graph = digits();
+  const Wrapped wrapped;
+  WrappedDevice& chip = *wrapped.chip;
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  fill_inputs(host, graph, 4);
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
+  chip.fail = true;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the chip is on fire"), std::string::npos);
+  const int submits = chip.submits;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "said once";
+  EXPECT_EQ(chip.submits, submits) << "a device that failed is left alone";
+}
+
+// Counts what really is compiled.
+class CountingDriver : public driver::Driver {
+ public:
+  explicit CountingDriver(const driver::Driver& inner) : inner_(inner) {}
+  std::string_view name() const override { return inner_.name(); }
+  std::span<const driver::Chip> chips() const override { return inner_.chips(); }
+  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override { return inner_.identify(info); }
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return inner_.supports(chip, graph, op);
+  }
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override {
+    ++compiled;
+    return inner_.compile(chip, graph, options);
+  }
+  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
+    return inner_.decode(chip, submission);
+  }
+  mutable int compiled = 0;
+
+ private:
+  const driver::Driver& inner_;
+};
+
+TEST(ProgramCache, CompilesOnce) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "skillet_cache_test" / "new";
+  std::filesystem::remove_all(folder);
+  const ir::Graph graph = convolution();
+  const auto chip = std::move(driver::find_chip("a311d")).value();
+  const CountingDriver counting(*std::move(driver::driver_of(chip)).value());
+  const CachingDriver caching(counting, folder.string());
+  const auto compile = [&](const ir::Graph& what, const driver::CompileOptions& options = {}) {
+    auto program = caching.compile(chip, what, options);
+    EXPECT_TRUE(program.ok()) << program.error().message;
+    return std::pair(program.ok() ? std::move(program).value() : driver::Program{}, counting.compiled);
+  };
+  const auto [program, first] = compile(graph);
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(compile(graph), std::pair(program, 1)) << "from the file";
+  ir::Graph other = graph;
+  auto weights = graph.tensor(1).values<uint8_t>();
+  weights.at(5) ^= 1;
+  ir::set_constant(other.tensor(1), weights);
+  EXPECT_EQ(compile(other).second, 2) << "other weights";
+  EXPECT_EQ(compile(graph, {.tuning = driver::Tuning::tuned}).second, 3) << "other options";
+
+  const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
+  const Bytes good = *read_file(path);
+  int compiled = 3;
+  for (size_t at = 0; at < good.size(); at += 1 + good.size() / 16) {
+    Bytes bad = good;
+    bad[at] ^= 0x10;
+    ASSERT_TRUE(write_file(path, bad).ok());
+    EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "byte " << at;
+  }
+  ASSERT_TRUE(write_file(path, std::span(good).first(good.size() / 2)).ok());
+  EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "truncated";
+  // Another graph's file under this name.
+  std::filesystem::copy_file(fmt::format("{}/{}.skp", folder.string(), cache_key(chip, other, {})), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(compile(graph), std::pair(program, ++compiled));
+  EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
+}
+
+TEST(Options, ParseAsHostsWriteThem) {
+  const auto none = [](const char*) -> const char* { return nullptr; };
+  Options options = parse_options({{"device", "sim-a311d"},
+                                   {"tuning", "tuned"},
+                                   {"strict", "True"},
+                                   {"switches", "a+b"},
+                                   {"delegate_serialize_dir", "/x"},
+                                   {"log", "info"},
+                                   {"max_delegated_partitions", "3"}},
+                                  none);
+  EXPECT_TRUE(options.problems.empty());
+  EXPECT_EQ(options.device, "sim:a311d");
+  EXPECT_EQ(options.compile.tuning, driver::Tuning::tuned);
+  EXPECT_EQ(options.compile.switches, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(options.strict);
+  EXPECT_EQ(options.cache_dir, "/x");
+  EXPECT_EQ(options.log, log::Level::info);
+  EXPECT_EQ(options.max_delegated_partitions, 3);
+
+  const auto environment = [](const char* name) -> const char* {
+    if (std::string_view(name) == "SKILLET_DEVICE") return "cpu";
+    return std::string_view(name) == "SKILLET_STRICT" ? "yes" : nullptr;
+  };
+  options = parse_options({{"device", "auto"}}, environment);
+  EXPECT_EQ(options.device, "auto") << "the host's list wins";
+  EXPECT_TRUE(options.strict);
+  for (const char* bad : {"-1", "1x", "", "99999999999"})
+    EXPECT_EQ(parse_options({{"max_delegated_partitions", bad}}, none).problems.size(), 1U) << bad;
+  EXPECT_NE(options_help().find("SKILLET_CACHE_DIR"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace skillet::delegate

@@ -1,0 +1,196 @@
+"""The cases, run one a process: cases.py CASE HOST DELEGATE DEVICE [MODEL]; prints one JSON object as its last line.
+
+A case that fails raises; what it prints then is the failure.
+"""
+import json
+import multiprocessing
+import re
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+
+import hosts
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "models/digits.tflite"
+CONVOLUTION = ROOT / "tests/models/conv3x3_s2_u8.tflite"  # 3x3, stride 2, nothing in it depends on the image's size
+SHARED = ROOT.parent / "shared/models"
+
+
+def read_bmp(path):
+    """24-bit pixels, height x width x RGB."""
+    data = path.read_bytes()
+    start, = np.frombuffer(data, "<u4", 1, 10)
+    width, height = np.frombuffer(data, "<i4", 2, 18)
+    row_bytes = (int(width) * 3 + 3) // 4 * 4
+    rows = np.frombuffer(data, np.uint8, row_bytes * abs(int(height)), int(start)).reshape(abs(int(height)), row_bytes)
+    pixels = rows[:, :int(width) * 3].reshape(abs(int(height)), int(width), 3)[:, :, ::-1]
+    return pixels[::-1] if height > 0 else pixels
+
+
+def picture_for(model):
+    name = "squat" if "movenet" in model.name else "bird_segmentation" if "deeplab" in model.name else "grace_hopper"
+    return SHARED / f"{name}.bmp"
+
+
+def example_inputs(model, wanted):
+    """A picture where the model takes one and there is one; else the same random numbers each time."""
+    random = np.random.default_rng(1)
+    values = []
+    for shape, dtype in wanted:
+        picture = picture_for(model)
+        if len(shape) == 4 and shape[3] == 3 and picture.exists():
+            pixels = read_bmp(picture)
+            rows, cols = (np.arange(n) * pixels.shape[i] // n for i, n in enumerate(shape[1:3]))
+            value = pixels[rows][:, cols][None].astype(np.int32)
+        else:
+            value = random.integers(0, 256, shape)
+        if dtype == np.float32:
+            values.append((value / 127.5 - 1).astype(np.float32))
+        else:
+            values.append((value - (128 if dtype == np.int8 else 0)).astype(dtype))
+    return values
+
+
+def claims(err):
+    """N, M, K of "N of M ops claimed, K partitions", from what the delegate says on stderr; the last time."""
+    found = re.findall(r"(\d+) of (\d+) ops claimed, (\d+) partitions", err)
+    return [int(x) for x in found[-1]] if found else None
+
+
+def differences(got, want):
+    top = all(np.argmax(g) == np.argmax(w) for g, w in zip(got, want))
+    diffs = [np.abs(g.astype(np.float64) - w.astype(np.float64)) for g, w in zip(got, want)]
+    return {"max": max(float(d.max()) for d in diffs), "mean": max(float(d.mean()) for d in diffs), "top1": bool(top)}
+
+
+class Case:
+    def __init__(self, host, path, device, model):
+        self.host, self.path, self.device, self.model = host, path, device, model
+
+    def delegate(self, **options):
+        return hosts.load_delegate(self.host, self.path, {"device": self.device, **options})
+
+    def pair(self, model, **options):
+        return hosts.runner(self.host, model, self.delegate(**options)), hosts.runner(self.host, model)
+
+    # ---- cases ----
+
+    def model_case(self):
+        """Outputs with the delegate against those of the same runtime without it."""
+        ours, theirs = self.pair(self.model)
+        inputs = example_inputs(self.model, ours.inputs())
+        got, want = ours.run(inputs), theirs.run(inputs)
+        assert all(np.array_equal(a, b) for a, b in zip(got, ours.run(inputs))), "a second run gives other results"
+        return differences(got, want)
+
+    def default_kernels(self):
+        """Beside the runtime's own delegate (XNNPACK), which takes what we leave."""
+        ours = hosts.runner(self.host, DIGITS, self.delegate(), reference=False)
+        theirs = hosts.runner(self.host, DIGITS)
+        inputs = example_inputs(DIGITS, ours.inputs())
+        return differences(ours.run(inputs), theirs.run(inputs))
+
+    def resize(self):
+        ours, theirs = self.pair(CONVOLUTION, min_macs_per_byte=0)
+        worst = {"max": 0.0, "mean": 0.0, "top1": True}
+        (shape, _), = ours.inputs()
+        for height, width in ((12, 12), (7, 9), shape[1:3]):
+            for one in (ours, theirs):
+                one.resize(0, (shape[0], height, width, shape[3]))
+            inputs = example_inputs(CONVOLUTION, ours.inputs())
+            got, want = ours.run(inputs), theirs.run(inputs)
+            assert got[0].shape == want[0].shape, f"{got[0].shape} is not {want[0].shape}"
+            worst["max"] = max(worst["max"], differences(got, want)["max"])
+        return worst
+
+    def threads(self):
+        """Two interpreters with a delegate each, and two that share one, at once."""
+        _, theirs = self.pair(DIGITS)
+        inputs = example_inputs(DIGITS, theirs.inputs())
+        want, shared, wrong = theirs.run(inputs), self.delegate(), []
+
+        def work(delegate):
+            try:
+                one = hosts.runner(self.host, DIGITS, delegate)
+                for _ in range(20):
+                    if differences(one.run(inputs), want)["max"] != 0:
+                        wrong.append("other results")
+            except Exception as error:  # an exception of a thread is otherwise only printed
+                wrong.append(str(error))
+
+        threads = [threading.Thread(target=work, args=(d,)) for d in (shared, shared, self.delegate(), self.delegate())]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong, wrong[0]
+        return {"max": 0.0}
+
+    def processes(self):
+        """Four at once, with one cache."""
+        with tempfile.TemporaryDirectory() as folder:
+            context = multiprocessing.get_context("spawn")
+            with context.Pool(4) as pool:
+                results = pool.starmap(run_process, [(self.host, self.path, self.device, folder)] * 4)
+            files = [f.name for f in Path(folder).iterdir()]
+            assert files and all(name.endswith(".skp") for name in files), f"cache: {files}"
+        return {"max": max(results)}
+
+    def reload(self):
+        """Interpreters made and dropped: memory must not grow."""
+        theirs = hosts.runner(self.host, DIGITS)
+        inputs = example_inputs(DIGITS, theirs.inputs())
+        sizes = []
+        for i in range(300):
+            one = hosts.runner(self.host, DIGITS, self.delegate(log="error"))
+            one.run(inputs)
+            del one
+            if i % 100 == 99:
+                sizes.append(resident_kib())
+        assert sizes[-1] - sizes[0] < 2048, f"resident memory grows: {sizes} KiB"
+        return {"max": 0.0, "note": f"{sizes[-1] - sizes[0]} KiB more after 200"}
+
+    def options(self):
+        """Errors only where they are asked for, and with their cause."""
+        hosts.runner(self.host, DIGITS, hosts.load_delegate(self.host, self.path, {"device": "sim:nonesuch", "x": "y"}))
+        for wrong, word in (({"device": "sim:nonesuch"}, "nonesuch"), ({"colour": "blue"}, "colour")):
+            try:
+                self.delegate(strict=True, **wrong) if "device" not in wrong else hosts.load_delegate(
+                    self.host, self.path, {"strict": "1", **wrong})
+            except ValueError as error:
+                assert word in str(error), f"the message is '{error}'"
+            else:
+                raise AssertionError(f"{wrong} is no error with strict=1")
+        try:
+            hosts.runner(self.host, DIGITS, self.delegate(strict=1))
+        except (RuntimeError, ValueError):
+            return {"max": 0.0}
+        raise AssertionError("SOFTMAX stays with the host, which is no error with strict=1")
+
+
+def run_process(host, path, device, cache):
+    case = Case(host, path, device, None)
+    ours, theirs = case.pair(DIGITS, cache_dir=cache)
+    inputs = example_inputs(DIGITS, theirs.inputs())
+    return differences(ours.run(inputs), theirs.run(inputs))["max"]
+
+
+def resident_kib():
+    return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+
+
+def main():
+    name, host, path, device, *model = sys.argv[1:]
+    if name == "version":
+        print(json.dumps({"version": hosts.version(host)}))
+        return
+    case = Case(host, path, device, Path(model[0]) if model else None)
+    print(json.dumps(getattr(case, name)()))
+
+
+if __name__ == "__main__":
+    main()

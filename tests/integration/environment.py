@@ -1,0 +1,61 @@
+"""What the tests need from outside: a virtual environment with TensorFlow Lite runtimes, and TFLite 2.9 from npm.
+
+Everything goes under build/, once; later runs need no network. Functions return None, after a line, when they cannot.
+"""
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+PACKAGES = ["numpy<2", "ai-edge-litert", "tflite-runtime==2.14.0"]
+# The only place where a TFLite of 2022 with the C interface is packaged for Linux.
+NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
+
+
+def python_with_runtimes(folder):
+    """The interpreter of a virtual environment in FOLDER."""
+    python, mark = folder / "bin/python", folder / "skillet-packages.json"
+    if mark.exists() and json.loads(mark.read_text()) == PACKAGES:
+        return python
+    if subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, check=False).returncode != 0:
+        print("integration: no virtual environment can be made here (Debian: python3-venv)")
+        return None
+    found = []
+    for package in PACKAGES:  # one by one: a Python that a runtime has no wheel for still tests the other one
+        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            found.append(package)
+        else:
+            print(f"integration: pip does not install {package}: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    if len(found) < 2:
+        return None
+    if found == PACKAGES:
+        mark.write_text(json.dumps(PACKAGES))
+    return python
+
+
+def tflite_2_9(folder):
+    """libtensorflowlite_c.so of TFLite 2.9 for this machine."""
+    machine = {"x86_64": "linux_amd64", "aarch64": "linux_arm64"}.get(machine_name())
+    library = folder / NPM_FOLDER / "package/cc_deps" / str(machine) / "libtensorflowlite_c.so"
+    if library.exists():
+        return library
+    if machine is None or shutil.which("npm") is None:
+        print("integration: TFLite 2.9 is left out, it needs npm (Debian: npm) on x86-64 or arm64")
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["npm", "pack", "--silent", NPM_PACKAGE], cwd=folder, capture_output=True, check=False)
+    archive = folder / f"{NPM_FOLDER}.tgz"
+    if done.returncode != 0 or not archive.exists():
+        print(f"integration: TFLite 2.9 is left out, npm does not give {NPM_PACKAGE}")
+        return None
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / NPM_FOLDER)
+    return library if library.exists() else None
+
+
+def machine_name():
+    return subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
