@@ -13,16 +13,15 @@ namespace {
 // Where output pixel `i` of `out_count` lies between two input pixels, and how far from the first.
 struct Sample {
   int first, second;
-  float weight_second;
+  double weight_second;
 };
 
 std::vector<Sample> samples(int in_count, int out_count) {
   std::vector<Sample> out;
-  const float ratio = static_cast<float>(in_count) / static_cast<float>(out_count);
   for (int i = 0; i < out_count; ++i) {
-    const float at = std::max(0.0F, (static_cast<float>(i) + 0.5F) * ratio - 0.5F);
+    const double at = std::max(0.0, (i + 0.5) * in_count / out_count - 0.5);
     const int first = std::min(static_cast<int>(at), in_count - 1);
-    out.push_back({first, std::min(first + 1, in_count - 1), at - static_cast<float>(first)});
+    out.push_back({first, std::min(first + 1, in_count - 1), at - first});
   }
   return out;
 }
@@ -59,11 +58,12 @@ Picture resize(const Picture& picture, int width_px, int height_px) {
     for (const Sample& column : columns) {
       for (int c = 0; c < picture.channels; ++c) {
         const auto line = [&](int y) {
-          const float a = pixel_at(picture, column.first, y, c), b = pixel_at(picture, column.second, y, c);
-          return a + (b - a) * column.weight_second;
+          const double a = pixel_at(picture, column.first, y, c), b = pixel_at(picture, column.second, y, c);
+          return a * (1 - column.weight_second) + b * column.weight_second;
         };
-        const float top = line(row.first), bottom = line(row.second);
-        out.pixels.push_back(static_cast<uint8_t>(std::lround(top + (bottom - top) * row.weight_second)));
+        const double top = line(row.first), bottom = line(row.second);
+        out.pixels.push_back(
+            static_cast<uint8_t>(std::nearbyint(top * (1 - row.weight_second) + bottom * row.weight_second)));
       }
     }
   }
