@@ -1,0 +1,62 @@
+// The host's part of an inference through the delegate: everything but the device, which is null: it takes jobs and
+// does nothing. Prints microseconds and allocations per run of each partition. usage: delegate_bench MODEL.tflite
+// [DEVICE]      (default null:a311d)
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "frontend/tflite/delegate/plugin.h"
+#include "frontend/tflite/delegate/testing/allocations.h"
+#include "frontend/tflite/delegate/testing/fake_host.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::delegate {
+namespace {
+
+constexpr int kRuns = 1000;
+
+void measure(FakeHost& host, size_t partition) {
+  std::vector<double> times_us;
+  const size_t before = allocation_count();
+  times_us.reserve(kRuns);
+  for (int i = 0; i < kRuns; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (host.invoke_partition(partition) != kTfLiteOk) {
+      std::printf("partition %zu: %s\n", partition, host.errors.empty() ? "failed" : host.errors[0].c_str());
+      return;
+    }
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+    times_us.push_back(elapsed.count());
+  }
+  std::ranges::sort(times_us);
+  std::printf("partition %zu, %zu nodes: median %.1f us, 99%% %.1f us, %.1f allocations\n", partition,
+              host.partition(partition).size(), times_us[kRuns / 2], times_us[kRuns * 99 / 100],
+              static_cast<double>(allocation_count() - before - 1) / kRuns);
+}
+
+int run(const char* model, const char* device) {
+  auto graph = tflite::import_file(model);
+  if (!graph.ok()) {
+    std::fprintf(stderr, "%s\n", graph.error().message.c_str());
+    return 1;
+  }
+  const char* key = "device";
+  TfLiteDelegate* delegate = create(&key, &device, 1, nullptr);
+  FakeHost host(std::move(graph).value());
+  if (delegate == nullptr || host.apply(delegate) != kTfLiteOk) return 1;
+  for (size_t i = 0; i < host.partitions(); ++i) measure(host, i);
+  destroy(delegate);
+  return 0;
+}
+
+}  // namespace
+}  // namespace skillet::delegate
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: delegate_bench MODEL.tflite [DEVICE]\n");
+    return 2;
+  }
+  return skillet::delegate::run(argv[1], argc > 2 ? argv[2] : "null:a311d");
+}
