@@ -70,6 +70,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
     loaded->jobs_.push_back(std::move(ready));
   }
   SK_TRY(loaded->run_init_jobs());
+  SK_TRY(loaded->watch_outputs());
   for (driver::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
   return loaded;
 }
@@ -157,7 +158,11 @@ Result<void> LoadedProgram::run_jobs(std::span<const ReadyJob> jobs) {
   return device().wait(last, timeout_);
 }
 
-Result<void> LoadedProgram::run() { return run_jobs(jobs_); }
+Result<void> LoadedProgram::run() {
+  SK_TRY(run_jobs(jobs_));
+  for (auto& [bound, check] : checks_) check.job_ran();
+  return {};
+}
 
 Result<CpuAccess> LoadedProgram::open(const Bound& bound, bool write) {
   const driver::BufferId id = bound.binding.buffer;
@@ -184,18 +189,34 @@ Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uin
   return {};
 }
 
-Result<void> LoadedProgram::copy_out(const Bound& bound, std::span<uint8_t> bytes) {
-  if (bytes.size() != bound.binding.size_bytes)
-    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), bound.binding.size_bytes);
-  SK_TRY_ASSIGN(const CpuAccess access, open(bound, false));
+Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> bytes) {
+  const auto check = checks_.find(&bound);
+  SK_TRY_ASSIGN(const CpuAccess access, open(bound, check != checks_.end()));
   const auto source = access.bytes().subspan(bound.binding.offset_bytes, bound.binding.size_bytes);
+  if (check != checks_.end() && !check->second.settle(source)) return false;
   if (bound.binding.layout == driver::Layout::nchw_planar) {
     transpose(source, bytes, bound.images, bound.pixels, bound.channels, bound.elem_bytes, false);
   } else {
     std::ranges::copy(source, bytes.begin());
   }
   xor_bytes(bytes, bound.binding.xor_byte);
-  return {};
+  if (check != checks_.end()) check->second.mark(source);
+  return true;
+}
+
+// A job that left no trace runs once more: it may have been thrown away when another program's job hung.
+Result<void> LoadedProgram::copy_out(const Bound& bound, std::span<uint8_t> bytes) {
+  if (bytes.size() != bound.binding.size_bytes)
+    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), bound.binding.size_bytes);
+  SK_TRY_ASSIGN(bool written, try_copy_out(bound, bytes));
+  if (written) return {};
+  log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
+  SK_TRY(run());
+  SK_TRY_ASSIGN(written, try_copy_out(bound, bytes));
+  if (written) return {};
+  return error(ErrorCode::device,
+               "{}: the job left its output untouched: the NPU hung and was reset (see dmesg for 'recover hung GPU')",
+               device().info().node);
 }
 
 const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
@@ -205,6 +226,38 @@ const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
     }
   }
   return nullptr;
+}
+
+bool LoadedProgram::is_written_by_jobs(driver::BufferId buffer) const {
+  return std::ranges::any_of(program_.jobs, [&](const driver::Job& job) {
+    return std::ranges::any_of(job.buffers,
+                               [&](const driver::BufferUse& use) { return use.buffer == buffer && use.write; });
+  });
+}
+
+// No other tensor lies in the same bytes. The same tensor as an intermediate is read through the output.
+bool LoadedProgram::is_only_an_output(const Bound& output) const {
+  const auto overlaps = [&](const Bound& other) {
+    const driver::TensorBinding &a = output.binding, &b = other.binding;
+    return &other != &output && a.tensor != b.tensor && a.buffer == b.buffer &&
+           a.offset_bytes < b.offset_bytes + b.size_bytes && b.offset_bytes < a.offset_bytes + a.size_bytes;
+  };
+  return std::ranges::none_of(inputs_, overlaps) && std::ranges::none_of(outputs_, overlaps) &&
+         std::ranges::none_of(intermediates_, overlaps);
+}
+
+// Not when a job overwrites an input: then it could not run once more.
+Result<void> LoadedProgram::watch_outputs() {
+  if (!device().loses_jobs()) return {};
+  for (const Bound& input : inputs_) {
+    if (is_written_by_jobs(input.binding.buffer)) return {};
+  }
+  for (const Bound& output : outputs_) {
+    if (!is_written_by_jobs(output.binding.buffer) || !is_only_an_output(output)) continue;
+    SK_TRY_ASSIGN(const CpuAccess access, open(output, true));
+    checks_[&output].mark(access.bytes().subspan(output.binding.offset_bytes, output.binding.size_bytes));
+  }
+  return {};
 }
 
 bool LoadedProgram::has(ir::TensorId tensor) const { return find(tensor) != nullptr; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "driver/program.h"
 #include "ir/graph.h"
 #include "runtime/device_context.h"
+#include "runtime/write_check.h"
 
 namespace skillet::runtime {
 
@@ -65,6 +67,11 @@ class LoadedProgram {
   Result<void> run_jobs(std::span<const ReadyJob> jobs);
   const Bound* find(ir::TensorId tensor) const;
   Result<CpuAccess> open(const Bound& bound, bool write);
+  Result<void> watch_outputs();
+  bool is_written_by_jobs(driver::BufferId buffer) const;
+  bool is_only_an_output(const Bound& output) const;
+  // False: the last run has not written the tensor.
+  Result<bool> try_copy_out(const Bound& bound, std::span<uint8_t> bytes);
   Result<void> copy_out(const Bound& bound, std::span<uint8_t> bytes);
 
   std::shared_ptr<DeviceContext> context_;
@@ -74,6 +81,7 @@ class LoadedProgram {
   std::vector<uint64_t> addresses_;    // by BufferId
   std::vector<ReadyJob> jobs_;
   std::vector<Bound> inputs_, outputs_, intermediates_;
+  std::map<const Bound*, WriteCheck> checks_;  // of outputs whose bytes come from jobs alone
 };
 
 }  // namespace skillet::runtime

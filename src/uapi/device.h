@@ -39,6 +39,9 @@ class Device {
   virtual Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) = 0;
   virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
 
+  // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs tell.
+  virtual bool loses_jobs() const { return false; }
+
   // Like alloc(), for a buffer that export_dmabuf() takes.
   virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
   // A file descriptor of the buffer's memory, which the caller closes. On a simulated device it is a memfd.

@@ -192,7 +192,7 @@ int FakeKernel::submit(kernel::GemSubmit& query) {
       return EINVAL;  // a buffer listed twice
   }
   query.fence = last_fence_++;  // kernels since 6.x count from 0
-  if (busy || hangs || !chip_) return 0;
+  if (busy || hangs || !chip_ || (lost > 0 && lost-- > 0)) return 0;
   const std::vector<uint32_t> stream(reinterpret_cast<const uint32_t*>(query.stream),
                                      reinterpret_cast<const uint32_t*>(query.stream) + query.stream_size / 4);
   if (auto ran = chip_->execute(stream, memory); !ran.ok())

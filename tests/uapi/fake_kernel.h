@@ -50,6 +50,7 @@ class FakeKernel {
   uint64_t softpin_start = 0x00400000;
   bool busy = false;   // submissions are taken and do not finish
   bool hangs = false;  // submissions finish and have written nothing, as after a reset
+  int lost = 0;        // so many of the next submissions do so
 
   // What ioctl() and mmap() do with a descriptor of the node.
   static FakeKernel* of(int fd);

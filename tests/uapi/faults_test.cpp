@@ -71,7 +71,7 @@ const Call kCalls[] = {
     {"GEM_INFO", kernel::kGemInfo, 0, "cpu"},
     {"mmap", kMmapFault, 1, "cpu"},
     {"GEM_CPU_PREP (load)", kernel::kGemCpuPrep, 0, "cpu"},
-    {"GEM_CPU_PREP (second run)", kernel::kGemCpuPrep, 5, "cpu"},
+    {"GEM_CPU_PREP (second run)", kernel::kGemCpuPrep, 6, "cpu"},
     {"GEM_CPU_FINI", kernel::kGemCpuFini, 0, "npu"},
     {"GEM_SUBMIT (set-up)", kernel::kGemSubmit, 0, "cpu"},
     {"GEM_SUBMIT (first run)", kernel::kGemSubmit, 1, "cpu"},
@@ -126,6 +126,32 @@ TEST(Faults, InterruptedCallsAreRepeated) {
   const Outcome outcome = run_model(fake.node(), true);
   print_row(fake, {"GEM_SUBMIT (for ever)", 0, 0, ""}, "EAGAIN", outcome);
   EXPECT_EQ(outcome.kind, "cpu");
+}
+
+// After a reset the kernel reports success, and the output was not written.
+TEST(Faults, HungAndResetJobsAreNoticed) {
+  FakeKernel fake({kA311d});
+  fake.hangs = true;
+  Outcome outcome = run_model(fake.node(), true);
+  print_row(fake, {"hang, then reset", 0, 0, ""}, "-", outcome);
+  EXPECT_EQ(outcome.kind, "cpu");
+  EXPECT_NE(outcome.text.find("left its output untouched"), std::string::npos) << outcome.text;
+  outcome = run_model(fake.node(), false);
+  EXPECT_EQ(outcome.kind, "error");
+
+  fake.hangs = false;
+  fake.lost = 2;  // the set-up and the first job
+  outcome = run_model(fake.node(), false);
+  print_row(fake, {"one reset, then well", 0, 0, ""}, "-", outcome);
+  EXPECT_EQ(outcome.kind, "npu") << outcome.text;
+
+  fake.busy = true;
+  const auto start = std::chrono::steady_clock::now();
+  outcome = run_model(fake.node(), true);
+  print_row(fake, {"never finishes", 0, 0, ""}, "-", outcome);
+  EXPECT_EQ(outcome.kind, "cpu");
+  EXPECT_NE(outcome.text.find("ETIMEDOUT"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 TEST(Faults, WithoutFallbackTheErrorComesOut) {
