@@ -46,7 +46,9 @@ class VivanteDriver final : public driver::Driver {
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
     SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning));
-    return encode(row_of(chip), graph, std::move(lowered));
+    auto program = encode(row_of(chip), graph, std::move(lowered));
+    if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
+    return program;
   }
 
   Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "base/log.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "sim/vivante/field_check.h"
 
@@ -112,7 +113,9 @@ class StreamRunner {
                    "{} <- 0x{:08x}: event {} is not modelled, or the descriptor is not {}-byte aligned",
                    state_text(state), value, value & ~kAddressMask, hw::kDescriptorAlignBytes);
     const uint32_t address = value & kAddressMask;
-    return run(address).with_context(fmt::format("job {} ({} descriptor 0x{:08x})", job_++, unit, address));
+    const std::string job = fmt::format("job {} ({} descriptor 0x{:08x})", job_++, unit, address);
+    if (log::debug_flag("sim")) log::write(log::Level::info, job);
+    return run(address).with_context(job);
   }
 
   std::span<const uint32_t> stream_;
