@@ -9,7 +9,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-PACKAGES = ["numpy<2", "ai-edge-litert", "tflite-runtime==2.14.0"]
+NUMPY = "numpy<2"  # what tflite-runtime was built with
+PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
 # The only place where a TFLite of 2022 with the C interface is packaged for Linux.
 NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
 
@@ -24,13 +25,13 @@ def python_with_runtimes(folder):
         return None
     found = []
     for package in PACKAGES:  # one by one: a Python that a runtime has no wheel for still tests the other one
-        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NUMPY, package]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             found.append(package)
         else:
             print(f"integration: pip does not install {package}: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-    if len(found) < 2:
+    if not found:
         return None
     if found == PACKAGES:
         mark.write_text(json.dumps(PACKAGES))

@@ -21,7 +21,8 @@ def output(*command):
 def check_symbols(path):
     defined = {line.split()[-1].split("@")[0] for line in output("nm", "-D", "--defined-only", path).splitlines()}
     assert defined == EXPORTS, f"exports {sorted(defined)}"
-    imported = [line.split()[-1] for line in output("nm", "-D", "--undefined-only", path).splitlines()]
+    # Weak ones (w) may stay unresolved; libzstd has hooks for tracing.
+    imported = [line.split()[-1] for line in output("nm", "-D", "--undefined-only", path).splitlines() if " U " in line]
     for name in imported:
         assert not re.match(r"TfLite|_ZN6tflite|_ZN3fmt|_ZNS?t|ZSTD|XXH|__cxa_thread_atexit", name), f"imports {name}"
 

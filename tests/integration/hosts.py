@@ -1,4 +1,4 @@
-"""One face for the runtimes that load the delegate: LiteRT and tflite-runtime from Python, TFLite 2.9 through its C API.
+"""One face for the runtimes that load the delegate: LiteRT and tflite-runtime in Python, TFLite 2.9 through its C API.
 
 Runner(host, model, delegate).run(inputs) -> outputs; inputs and outputs are lists of NumPy arrays.
 """
@@ -82,8 +82,8 @@ class CRunner:
 
     def __init__(self, model, delegate=None):
         self.c = c = ctypes.CDLL(os.environ["TFLITE_2_9"])
-        for name in ("ModelCreateFromFile", "InterpreterOptionsCreate", "InterpreterCreate", "InterpreterGetInputTensor",
-                     "InterpreterGetOutputTensor", "TensorData"):
+        for name in ("ModelCreateFromFile", "InterpreterOptionsCreate", "InterpreterCreate", "TensorData",
+                     "InterpreterGetInputTensor", "InterpreterGetOutputTensor"):
             getattr(c, f"TfLite{name}").restype = ctypes.c_void_p
         c.TfLiteTensorByteSize.restype = ctypes.c_size_t
         self.delegate = delegate  # must outlive the interpreter
@@ -141,3 +141,31 @@ class CRunner:
 
 def runner(host, model, delegate=None, reference=True):
     return CRunner(model, delegate) if host == "tflite2.9" else PythonRunner(host, model, delegate, reference)
+
+
+class SkilletRunner:
+    """The same model through Skillet's own C interface (include/skillet/skillet.h): no TensorFlow Lite at all."""
+
+    def __init__(self, library, model, device):
+        self.c = c = ctypes.CDLL(library)
+        c.skillet_last_error.restype = ctypes.c_char_p
+        c.skillet_output_count.restype = ctypes.c_size_t
+        self.device, self.model = ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(c.skillet_open(device.encode(), ctypes.byref(self.device)))
+        self.check(c.skillet_load_file(self.device, str(model).encode(), None, ctypes.byref(self.model)))
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.c.skillet_last_error().decode())
+
+    def run(self, inputs, like):
+        """LIKE: arrays of the outputs' shapes and types."""
+        for i, value in enumerate(inputs):
+            data = np.ascontiguousarray(value).tobytes()
+            self.check(self.c.skillet_set_input(self.model, ctypes.c_size_t(i), data, ctypes.c_size_t(len(data))))
+        self.check(self.c.skillet_run(self.model))
+        outputs = [np.empty_like(one, order="C") for one in like]
+        for i, one in enumerate(outputs):
+            self.check(self.c.skillet_get_output(self.model, ctypes.c_size_t(i), one.ctypes.data_as(ctypes.c_void_p),
+                                                 ctypes.c_size_t(one.nbytes)))
+        return outputs
