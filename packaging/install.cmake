@@ -13,12 +13,9 @@ foreach(preload IN ITEMS skillet_virtual_preload skillet_capture_preload)
   endif()
 endforeach()
 
-# The TensorFlow Lite delegate: part of libskillet.so, or a library of its own.
-set(delegate_file ${CMAKE_INSTALL_LIBDIR}/libskillet.so.0)
-if(TARGET skillet_delegate)
-  install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir} NAMELINK_SKIP)
-  set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
-endif()
+# The TensorFlow Lite delegate; libskillet_c is the C interface.
+install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir})
+set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
