@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The command on a virtual etnaviv node: as on a healthy board, and with each call of the kernel failing.
+
+usage: virtual_test.py SKILLET [--slow]     --slow: a job that never finishes
+"""
+import json
+import subprocess
+import sys
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SKILLET = sys.argv[1]
+SLOW = "--slow" in sys.argv
+MODEL = str(Path(__file__).parents[1] / "captures/a311d_conv1x1_relu6_u8/model.tflite")
+NODE = "/dev/dri/renderD128"
+
+# call: (which call of that name, what comes of it); "error": there is no device; "cpu": the CPU stands in; "npu": no harm
+CALLS = {
+    "open": [(1, "error"), (2, "error")],
+    "version": [(1, "error")],
+    "get_param": [(1, "error"), (4, "error"), (6, "error")],
+    "gem_new": [(1, "cpu"), (3, "cpu")],
+    "gem_info": [(1, "cpu")],
+    "mmap": [(1, "cpu")],
+    "gem_cpu_prep": [(1, "cpu"), (4, "cpu")],
+    "gem_cpu_fini": [(1, "npu")],
+    "submit": [(1, "cpu"), (2, "cpu")],
+    "wait_fence": [(1, "cpu"), (2, "cpu")],
+    "gem_close": [(1, "npu")],
+}
+ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
+
+
+def virtual(*command, fail=None):
+    """Exit code, stdout, stderr of `skillet COMMAND` on a virtual node."""
+    faults = ["--fail", fail] if fail else []
+    done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", *faults, "--", SKILLET, *command], capture_output=True,
+                          text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_model(fail, device="npu"):
+    """What came of a run: ("npu" | "cpu" | "error", text), or ("wrong", why)."""
+    code, out, err = virtual("run", MODEL, "--device", device, "--compare", "--json", fail=fail)
+    if code != 0:
+        return ("error" if code == 1 else "wrong"), err.strip()
+    report = json.loads(out)
+    where, difference = report["parts"][0]["where"], report["runs"][0]["outputs"][0]["max_difference"]
+    if difference > (1 if where == "npu" else 0):
+        return "wrong", f"{difference} away from the CPU's result, on the {where}"
+    return where, report["parts"][0]["fallback"] if where == "cpu" else err.strip()
+
+
+class Healthy(unittest.TestCase):
+    def test_devices_and_doctor(self):
+        code, out, err = virtual("devices", "--json")
+        self.assertEqual(code, 0, err)
+        (row,) = [row for row in json.loads(out) if row["device"] == NODE]
+        self.assertTrue(row["usable"])
+        self.assertIn("etnaviv0", row["note"])
+        code, out, err = virtual("doctor", "--json")
+        self.assertEqual(code, 0, err)
+        report = json.loads(out)
+        self.assertEqual(report["ready"], [NODE])
+        self.assertEqual([one for one in report["findings"] if one["severity"] == "problem"], [])
+
+    def test_names_of_the_device(self):
+        for device in ("auto", "npu", "etnaviv0", NODE):
+            self.assertEqual(run_model(None, device), ("npu", ""), device)
+        code, _, err = virtual("run", MODEL, "--device", "etnaviv1")
+        self.assertEqual(code, 2)
+        self.assertIn("there are etnaviv0", err)
+
+    def test_without_permission(self):
+        where, text = run_model("open:*:EACCES", "auto")
+        self.assertEqual(where, "cpu", text)
+        code, out, _ = virtual("doctor", "--json", fail="open:*:EACCES")
+        self.assertEqual(code, 1)
+        self.assertIn("problem", {one["severity"] for one in json.loads(out)["findings"]})
+
+    def test_doctor_notices_a_chip_that_does_not_compute(self):
+        code, out, _ = virtual("doctor", "--json", fail="submit:*:reset")
+        self.assertEqual(code, 1)
+        (found,) = [one for one in json.loads(out)["findings"] if one["id"] == "self-test-failed"]
+        self.assertIn("left its output untouched", found["what"])
+
+
+class Faults(unittest.TestCase):
+    def check(self, rows):
+        with ThreadPoolExecutor(2) as pool:
+            outcomes = list(pool.map(lambda row: run_model(row[0]), rows))
+        for (fail, expected, shown), (kind, text) in zip(rows, outcomes):
+            print(f"{fail:24} -> {kind:5} {text.splitlines()[-1] if text else ''}")
+            with self.subTest(fail):
+                self.assertEqual(kind, expected, text)
+                self.assertIn(shown, text)
+
+    def test_each_call(self):
+        self.check([(f"{call}:{which}:{error}", expected, "" if expected == "npu" else error)
+                    for call, places in CALLS.items() for which, expected in places for error in ERRORS])
+
+    def test_interrupted_calls(self):
+        self.check([(f"{call}:{which}:{error}", "npu", "")
+                    for call, places in CALLS.items() for which, _ in places if call not in ("mmap", "open")
+                    for error in ("EINTR", "EAGAIN")])
+
+    def test_resets(self):
+        self.check([("submit:2:reset", "npu", "running it once more"),
+                    ("submit:2:reset,submit:3:reset", "cpu", "left its output untouched"),
+                    ("submit:*:reset", "cpu", "left its output untouched")])
+
+
+class Hang(unittest.TestCase):
+    def test_a_job_that_never_finishes(self):
+        start = time.monotonic()
+        where, text = run_model("submit:2:hang")
+        self.assertEqual(where, "cpu", text)
+        self.assertIn("ETIMEDOUT", text)
+        self.assertLess(time.monotonic() - start, 30)
+
+
+if __name__ == "__main__":
+    cases = [Hang] if SLOW else [Healthy, Faults]
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case) for case in cases)
+    sys.exit(not unittest.TextTestRunner().run(suite).wasSuccessful())
