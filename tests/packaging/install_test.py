@@ -42,18 +42,22 @@ class Install(unittest.TestCase):
     def test_files(self):
         names = {str(path.relative_to(self.root)) for path in self.root.rglob("*") if not path.is_dir()}
         lib = str(self.lib.relative_to(self.root))
-        for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet.so",
-                     f"{lib}/libskillet.so.0", f"{lib}/libskillet.so.{VERSION}", f"{lib}/pkgconfig/skillet.pc",
+        for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet_c.so",
+                     f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", f"{lib}/skillet/libskillet.so", f"{lib}/pkgconfig/skillet.pc",
                      f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules"):
             self.assertIn(name, names)
         self.assertNotIn("usr/lib/teflon/libteflon.so", names)
 
+    def exports(self, library):
+        lines = run("nm", "-D", "--defined-only", str(self.lib / library)).splitlines()
+        return {line.split()[-1].split("@")[0] for line in lines}
+
     def test_only_our_names_are_exported(self):
-        symbols = run("nm", "-D", "--defined-only", str(self.lib / "libskillet.so")).split("\n")
-        names = [line.split()[-1].split("@")[0] for line in symbols if line]
-        foreign = [name for name in names if not name.startswith(("skillet_", "tflite_plugin_"))]
-        self.assertEqual(foreign, [])
+        names = self.exports("libskillet_c.so")
         self.assertIn("skillet_open", names)
+        self.assertEqual({name for name in names if not name.startswith("skillet_")}, set())
+        self.assertEqual(self.exports("skillet/libskillet.so"),
+                         {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
 
     def test_command(self):
         self.assertEqual(run(str(self.root / "usr/bin/skillet"), "--version"), f"skillet {VERSION}\n")
