@@ -41,7 +41,9 @@ class Files {
   }
   void copied(int from, int to) {
     if (to < 0 || from == to) return;
+    std::shared_ptr<RecordedFile> replaced;
     const std::lock_guard lock(mutex_);
+    if (const auto old = files_.find(to); old != files_.end()) replaced = std::move(old->second);
     const auto found = files_.find(from);
     if (found == files_.end()) {
       files_.erase(to);
@@ -49,9 +51,14 @@ class Files {
       files_[to] = found->second;
     }
   }
+  // A file ends after the lock: it closes descriptors itself.
   void closed(int fd) {
+    std::shared_ptr<RecordedFile> ended;
     const std::lock_guard lock(mutex_);
-    files_.erase(fd);
+    const auto found = files_.find(fd);
+    if (found == files_.end()) return;
+    ended = std::move(found->second);
+    files_.erase(found);
   }
   // A child after vfork() has its parent's memory, not its parent's descriptors.
   bool is_ours() const { return owner_ == ::getpid(); }

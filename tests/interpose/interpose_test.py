@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""`skillet virtual` and `skillet capture` from outside: injected faults, recordings, exit codes, what is left behind.
+
+usage: interpose_test.py SKILLET PROBE REPLAY VIRTUAL_LIBRARY RECORD_LIBRARY SOURCE_DIR
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET, PROBE, REPLAY, VIRTUAL_LIBRARY, RECORD_LIBRARY = sys.argv[1:6]
+SOURCE = Path(sys.argv[6])
+CASE = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
+
+GOOD_RUN = ["submit fine", "wait_fence fine", "gem_cpu_prep fine", "gem_cpu_fini fine", "output right"]
+UNWRITTEN_RUN = GOOD_RUN[:4] + ["output unwritten"]
+HUNG_RUN = ["submit fine", "wait_fence ETIMEDOUT", "gem_cpu_prep ETIMEDOUT", "gem_cpu_fini fine", "output unwritten"]
+HEAD = ["open fine", "version fine", "get_param fine"]
+TAIL = ["prime_handle_to_fd fine", "gem_close fine"]
+GOOD = HEAD + ["allocate fine"] + GOOD_RUN + GOOD_RUN + TAIL
+
+
+def replaced(lines, index, line):
+    return lines[:index] + [line] + lines[index + 1:]
+
+
+# What is injected, and all that the probe then prints.
+FAULTS = [
+    ("", GOOD),
+    ("open:1:EACCES", ["open EACCES"]),
+    ("version:1:EIO", replaced(GOOD, 1, "version EIO")),
+    ("get_param:1:ENXIO", replaced(GOOD, 2, "get_param ENXIO")),
+    ("gem_new:1:ENOMEM", HEAD + ["allocate gem_new"]),
+    ("gem_new:7:ENOMEM", HEAD + ["allocate gem_new"]),
+    ("gem_new:99:ENOMEM", GOOD),
+    ("gem_info:2:ENOENT", HEAD + ["allocate mmap"]),
+    ("mmap:3:ENOMEM", HEAD + ["allocate mmap"]),
+    ("submit:1:EIO", HEAD + ["allocate fine", "submit EIO"] + UNWRITTEN_RUN[1:] + GOOD_RUN + TAIL),
+    ("submit:2:ENOMEM", HEAD + ["allocate fine"] + GOOD_RUN + ["submit ENOMEM"] + UNWRITTEN_RUN[1:] + TAIL),
+    ("submit:*:EBUSY", HEAD + ["allocate fine"] + 2 * (["submit EBUSY"] + UNWRITTEN_RUN[1:]) + TAIL),
+    ("submit:2:hang", HEAD + ["allocate fine"] + GOOD_RUN + HUNG_RUN + TAIL),
+    ("submit:1:hang", HEAD + ["allocate fine"] + HUNG_RUN + HUNG_RUN + TAIL),  # the second waits for the first
+    ("submit:1:reset", HEAD + ["allocate fine"] + UNWRITTEN_RUN + GOOD_RUN + TAIL),
+    ("wait_fence:2:ETIMEDOUT", replaced(GOOD, 10, "wait_fence ETIMEDOUT")),
+    ("gem_cpu_prep:1:EINTR", replaced(GOOD, 6, "gem_cpu_prep EINTR")),
+    ("gem_cpu_fini:1:EINVAL", replaced(GOOD, 7, "gem_cpu_fini EINVAL")),
+    ("prime_handle_to_fd:1:EMFILE", replaced(GOOD, 14, "prime_handle_to_fd EMFILE")),
+    ("gem_close:1:EINVAL,submit:2:reset",
+     HEAD + ["allocate fine"] + GOOD_RUN + UNWRITTEN_RUN + replaced(TAIL, 1, "gem_close EINVAL")),
+]
+
+
+def run(*command, **options):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, **options)
+
+
+def virtual(*command):
+    return run(SKILLET, "virtual", *command)
+
+
+class Virtual(unittest.TestCase):
+    def test_faults(self):
+        for spec, expected in FAULTS:
+            with self.subTest(spec=spec):
+                result = virtual("--fail", spec, "--", PROBE, CASE)
+                self.assertEqual(result.stdout.splitlines(), expected, result.stderr)
+
+    def test_exit_codes(self):
+        self.assertEqual(virtual("--", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(virtual("--", "sh", "-c", "kill -9 $$").returncode, 137)
+        self.assertEqual(virtual("--", "/nonexistent/program").returncode, 127)
+
+    def test_bad_usage(self):
+        for arguments in (["--chip", "pdp11", "--", "true"], ["--fail", "submit:0:EIO", "--", "true"],
+                          ["--fail", "submit:1:EWRONG", "--", "true"], ["--fail", "dance:1:EIO", "--", "true"],
+                          ["--fail", "gem_new:1:hang", "--", "true"], ["--fail", "submit", "--", "true"],
+                          ["--on-fault", "cry", "--", "true"], []):
+            with self.subTest(arguments=arguments):
+                result = virtual(*arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn("skillet:", result.stderr)
+
+    def test_fault_as_error(self):
+        # A job whose descriptor is not there is a fault of the simulator.
+        script = ("import fcntl,os,struct,ctypes\n"
+                  "fd = os.open('/dev/dri/renderD128', os.O_RDWR)\n"
+                  "stream = ctypes.create_string_buffer(struct.pack('<2I', 0x08010428, 0x00400000))\n"
+                  "args = bytearray(struct.pack('<6I3QIiQ2I', 0,0,0,0,0,8, 0,0,ctypes.addressof(stream), 8,-1, 0,0,0))\n"
+                  "fcntl.ioctl(fd, 0xC0486446, args)\n")
+        self.assertEqual(virtual("--", sys.executable, "-c", script).returncode, 0)
+        result = virtual("--on-fault", "error", "--", sys.executable, "-c", script)
+        self.assertIn("[Errno 5]", result.stderr)
+        self.assertIn("recover hung GPU", result.stderr)
+        self.assertIn("not mapped", result.stderr)
+
+    def test_shell_tools(self):
+        listing = virtual("--", "ls", "-l", "/dev/dri")
+        self.assertEqual(listing.stderr, "")
+        self.assertRegex(listing.stdout, r"crw-rw---- .* 226, +128 .*renderD128")
+        found = virtual("--", "find", "/dev/dri", "-type", "c")
+        self.assertEqual(sorted(found.stdout.split()), ["/dev/dri/card0", "/dev/dri/renderD128"])
+        script = "import os; print(*sorted(os.listdir('/dev/dri')), os.path.realpath('/sys/class/drm/card0/device'))"
+        self.assertEqual(virtual("--", sys.executable, "-c", script).stdout.split(),
+                         ["card0", "renderD128", "/sys/devices/platform/skillet/ff100000.npu"])
+
+    def test_trace(self):
+        result = virtual("--trace", "--", PROBE, CASE)
+        self.assertRegex(result.stderr, r"virtual: gem_new: 8192 bytes, handle \d+")
+        self.assertRegex(result.stderr, r"virtual: submit: job 2: \d+ words, 8 buffers")
+
+    def test_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, TMPDIR=folder)
+            run(SKILLET, "virtual", "--", PROBE, CASE, env=environment)
+            self.assertEqual(os.listdir(folder), [])
+            # Without the command, the library makes and removes the folder itself.
+            result = run(PROBE, CASE, env=dict(environment, LD_PRELOAD=VIRTUAL_LIBRARY))
+            self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_skillets_own_driver(self):
+        model, picture = SOURCE / "models/digits.tflite", SOURCE / "models/digits/7.png"
+        picture = picture if picture.exists() else sorted((SOURCE / "models/digits").glob("*.png"))[0]
+        run_it = [SKILLET, "run", model, "--image", picture, "--json", "--device"]
+        on_node = virtual("--", *run_it, "/dev/dri/renderD128")
+        self.assertEqual(on_node.returncode, 0, on_node.stderr)
+        simulated = run(*run_it, "sim:a311d")
+        scores = [re.findall(r'"(?:score|value|label)": [^,\n]*', text) for text in (on_node.stdout, simulated.stdout)]
+        self.assertTrue(scores[0])
+        self.assertEqual(scores[0], scores[1])
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "job.skcap"
+
+    def capture(self, *command):
+        return run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--", *command)
+
+    def check(self, submissions):
+        replayed = run(REPLAY, self.path, CASE / "output_0.bin")
+        self.assertEqual(replayed.stdout.strip(), f"{submissions} submissions of a311d, output right", replayed.stderr)
+        decoded = run(SKILLET, "decode", self.path)
+        self.assertEqual(decoded.returncode, 0, decoded.stderr)
+        # The same jobs as those that were recorded on silicon.
+        golden = run(SKILLET, "decode", CASE, "--submission", "1").stdout.split("submission 1\n")[1]
+        self.assertEqual(decoded.stdout.count(golden.strip()), submissions)
+
+    def test_replay_equals(self):
+        result = self.capture(PROBE, CASE)
+        self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
+        self.assertIn("2 submissions to /dev/dri/renderD128", result.stderr)
+        self.check(2)
+
+    def test_a_crash_loses_nothing(self):
+        result = self.capture(PROBE, CASE, "--crash")
+        self.assertEqual(result.returncode, 134, result.stderr)
+        self.check(1)
+
+    def test_refused_submissions_are_left_out(self):
+        run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--fail", "submit:1:EINVAL", "--", PROBE, CASE)
+        self.check(1)
+
+    def test_several_processes(self):
+        result = self.capture("sh", "-c", f"{PROBE} {CASE}; {PROBE} {CASE}")
+        self.assertIn(f"{self.path}.2: 2 submissions", result.stderr)
+        self.check(2)
+        self.assertEqual(self.capture(PROBE, CASE).returncode, 0)
+        self.assertFalse(Path(f"{self.path}.2").exists())
+
+    def test_keeps_files_that_are_no_captures(self):
+        self.path.write_text("precious")
+        self.assertEqual(self.capture(PROBE, CASE).returncode, 2)
+        self.assertEqual(self.path.read_text(), "precious")
+
+    def test_nothing_to_record(self):
+        result = run(SKILLET, "capture", "-o", self.path, "--", "sh", "-c", "exit 3")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("nothing was recorded", result.stderr)
+
+
+class Libraries(unittest.TestCase):
+    def test_exports_are_the_listed_ones(self):
+        for library, listing in ((VIRTUAL_LIBRARY, "virtual.map"), (RECORD_LIBRARY, "record.map")):
+            text = (SOURCE / "src/interpose" / listing).read_text().split("global:")[1].split("local:")[0]
+            names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
+            self.assertEqual(sorted(line.split()[2] for line in names.splitlines()), sorted(re.findall(r"\w+", text)))
+
+    def test_dependencies_are_few(self):
+        allowed = r"lib(c|m|stdc\+\+|gcc_s|hwy)\.so\.\d+|ld-linux.*"
+        for library in (VIRTUAL_LIBRARY, RECORD_LIBRARY):
+            text = subprocess.run(["readelf", "-d", library], capture_output=True, text=True).stdout
+            for needed in re.findall(r"NEEDED.*\[(.*)\]", text):
+                self.assertRegex(needed, f"^({allowed})$", library)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

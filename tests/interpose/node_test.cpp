@@ -1,0 +1,443 @@
+// The virtual device node, asked as the kernel is asked. Runs with libskillet-virtual.so preloaded.
+#include "node.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "interpose/drm_core_uapi.h"
+#include "sim/sim.h"
+#include "uapi/replay.h"
+
+namespace skillet::interpose_test {
+namespace {
+
+using interpose::GemUserptr;
+
+const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8";
+constexpr uint64_t kPage = 4096, kLow = 0x00400000;
+const std::vector<uint32_t> kNothing = {0, 0};  // zero words are skipped
+
+RecordedJob load_job() {
+  auto job = RecordedJob::load(kCase);
+  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
+  return std::move(job).value();
+}
+
+void expect_output(const RecordedJob& job) {
+  const std::vector<uint8_t> output = job.output();
+  for (size_t i = 0; i < output.size(); ++i) ASSERT_LE(std::abs(output[i] - job.expected()[i]), 1) << i;
+}
+
+bool is_zero(const std::vector<uint8_t>& bytes) {
+  return std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; });
+}
+
+TEST(VirtualNode, TellsItsParameters) {
+  const Node node;
+  ASSERT_GE(node.fd(), 0);
+  struct Row {
+    uint32_t pipe, param;
+    int failure;
+    uint64_t value;
+  };
+  for (const Row& row :
+       {Row{0, 0x01, 0, 0x8000}, Row{0, 0x02, 0, 0x7120}, Row{0, 0x03, 0, 0xe0287cac}, Row{0, 0x0f, 0, 0x10},
+        Row{0, 0x18, 0, 512}, Row{0, 0x1b, 0, kLow}, Row{0, 0x1c, 0, 0x45080009}, Row{0, 0x1d, 0, 0x88},
+        Row{0, 0x1e, 0, 0}, Row{0, 0x1f, EINVAL, 0}, Row{0, 0, EINVAL, 0}, Row{1, 1, ENXIO, 0}, Row{4, 1, EINVAL, 0}}) {
+    abi::GetParam args{.pipe = row.pipe, .param = row.param, .value = 0};
+    EXPECT_EQ(node.call(abi::kGetParam, args), row.failure) << row.param;
+    EXPECT_EQ(args.value, row.value) << row.param;
+  }
+}
+
+TEST(VirtualNode, RefusesWhatItDoesNotKnow) {
+  const Node node;
+  uint64_t argument[16] = {};
+  EXPECT_EQ(node.call(_IOWR('d', 0x41, uint64_t), argument), EINVAL);
+  EXPECT_EQ(node.call(_IOWR('d', 0x7f, uint64_t), argument), EINVAL);
+  EXPECT_EQ(node.call(_IOWR('d', 0xbf, uint64_t), argument), EOPNOTSUPP);  // sync objects
+  EXPECT_EQ(node.call(abi::kGetParam, nullptr), EFAULT);
+  EXPECT_EQ(node.call(_IOWR('d', 0x4a, interpose::PmDomain), argument), EINVAL);
+  EXPECT_EQ(node.call(_IOWR('d', 0x4b, interpose::PmSignal), argument), EINVAL);
+  const Node missing("/dev/dri/renderD129");
+  EXPECT_EQ(missing.open_error(), ENOENT);
+}
+
+TEST(VirtualBuffers, AreZeroedSharedAndOutliveTheirHandle) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(5000, handle), 0);
+  uint8_t *one = nullptr, *two = nullptr;
+  ASSERT_EQ(node.map(handle, 2 * kPage, one), 0);  // sizes are whole pages
+  ASSERT_EQ(node.map(handle, kPage, two), 0);
+  EXPECT_EQ(one[2 * kPage - 1], 0);
+  one[7] = 42;
+  EXPECT_EQ(two[7], 42);
+  uint8_t* three = nullptr;
+  EXPECT_EQ(node.map(handle, 3 * kPage, three), EINVAL);
+  ASSERT_EQ(node.close_buffer(handle), 0);
+  EXPECT_EQ(node.close_buffer(handle), EINVAL);
+  EXPECT_EQ(node.map(handle, kPage, three), ENOENT);
+  EXPECT_EQ(two[7], 42);
+}
+
+TEST(VirtualBuffers, GemRules) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(1, handle), 0);
+  for (const uint32_t flags : {0u, 0x00030000u, 0x00020001u, 0x00080000u, 0x00220000u}) {
+    abi::GemNew args{.size = kPage, .flags = flags, .handle = 0};
+    EXPECT_EQ(node.call(abi::kGemNew, args), EINVAL) << flags;
+  }
+  for (const uint32_t flags : {0x00010000u, 0x00040000u, 0x00120000u}) {
+    abi::GemNew args{.size = kPage, .flags = flags, .handle = 0};
+    EXPECT_EQ(node.call(abi::kGemNew, args), 0) << flags;
+  }
+  abi::GemInfo info{.handle = handle, .pad = 1, .offset = 0};
+  EXPECT_EQ(node.call(abi::kGemInfo, info), EINVAL);
+  EXPECT_EQ(node.prepare(handle, abi::kPrepRead | abi::kPrepWrite | abi::kPrepNoSync, 0), 0);
+  EXPECT_EQ(node.prepare(handle, 8, 0), EINVAL);
+  EXPECT_EQ(node.prepare(99, abi::kPrepRead, 0), ENOENT);
+  abi::GemCpuFini finish{.handle = handle, .flags = 1};
+  EXPECT_EQ(node.call(abi::kGemCpuFini, finish), EINVAL);
+  finish = {.handle = 99, .flags = 0};
+  EXPECT_EQ(node.call(abi::kGemCpuFini, finish), ENOENT);
+  abi::GemWait wait{.pipe = 0, .handle = handle, .flags = 2, .pad = 0, .timeout = {}};
+  EXPECT_EQ(node.call(abi::kGemWait, wait), EINVAL);
+  wait.flags = 1;
+  EXPECT_EQ(node.call(abi::kGemWait, wait), 0);
+  wait.pipe = 1;
+  EXPECT_EQ(node.call(abi::kGemWait, wait), ENXIO);
+  abi::WaitFence fence{.pipe = 4, .fence = 1, .flags = 0, .pad = 0, .timeout = {}};
+  EXPECT_EQ(node.call(abi::kWaitFence, fence), EINVAL);
+}
+
+TEST(VirtualBuffers, TravelAsDescriptors) {
+  const Node one, two;
+  uint32_t handle = 0;
+  uint8_t *bytes = nullptr, *imported_bytes = nullptr;
+  ASSERT_EQ(one.new_buffer(kPage, handle), 0);
+  ASSERT_EQ(one.map(handle, kPage, bytes), 0);
+  abi::PrimeHandle prime{.handle = handle, .flags = abi::kPrimeCloexec | abi::kPrimeReadWrite, .fd = -1};
+  ASSERT_EQ(one.call(abi::kPrimeHandleToFd, prime), 0);
+  EXPECT_EQ(::lseek(prime.fd, 0, SEEK_END), static_cast<off_t>(kPage));
+  abi::PrimeHandle again{.handle = 0, .flags = 0, .fd = prime.fd};
+  ASSERT_EQ(one.call(abi::kPrimeFdToHandle, again), 0);
+  EXPECT_EQ(again.handle, handle);
+  ASSERT_EQ(two.call(abi::kPrimeFdToHandle, again), 0);
+  ASSERT_EQ(two.map(again.handle, kPage, imported_bytes), 0);
+  bytes[3] = 9;
+  EXPECT_EQ(imported_bytes[3], 9);
+  const int null = ::open("/dev/null", O_RDWR);
+  abi::PrimeHandle wrong{.handle = 0, .flags = 0, .fd = null};
+  EXPECT_EQ(one.call(abi::kPrimeFdToHandle, wrong), EBADF);
+  ::close(null);
+  ::close(prime.fd);
+}
+
+TEST(VirtualBuffers, OfUserMemory) {
+  const Node node;
+  void* const memory = ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  constexpr unsigned long kUserptr = _IOWR('d', 0x48, GemUserptr);
+  GemUserptr args{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
+  EXPECT_EQ(node.call(kUserptr, args), 0);
+  GemUserptr crooked{.user_ptr = address + 8, .user_size = kPage, .flags = 3, .handle = 0};
+  EXPECT_EQ(node.call(kUserptr, crooked), EINVAL);
+  ::munmap(memory, 2 * kPage);
+  GemUserptr gone{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
+  EXPECT_EQ(node.call(kUserptr, gone), EFAULT);
+  abi::GemSubmit submit{};
+  submit.flags = abi::kSubmitSoftpin;
+  EXPECT_EQ(node.submit(submit, {{1, args.handle, kLow}}, kNothing), EFAULT);
+}
+
+TEST(VirtualSubmit, RunsARecordedJob) {
+  const Node node;
+  RecordedJob job = load_job();
+  ASSERT_EQ(job.allocate(node), "");
+  uint32_t first = 0, second = 0;
+  ASSERT_EQ(job.submit(node, 0, first), 0);
+  EXPECT_EQ(node.prepare(job.output_handle(), abi::kPrepRead, 1000), 0);
+  expect_output(job);
+  ASSERT_EQ(job.submit(node, 0, second), 0);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(node.wait(second, 1000), 0);
+}
+
+TEST(VirtualSubmit, GivesTheBytesThatAReplayGives) {
+  const Node node;
+  RecordedJob job = load_job();
+  ASSERT_EQ(job.allocate(node), "");
+  uint32_t fence = 0;
+  ASSERT_EQ(job.submit(node, 0, fence), 0);
+  const capture::Capture recording{.device = {}, .submissions = {job.recorded()}};
+  auto replay = uapi::Replay::create(sim::create("a311d").value(), recording).value();
+  const auto input = read_file(kCase + "/input_0.bin");
+  ASSERT_TRUE(replay.set(3, *input).ok() && replay.run(0).ok());
+  const auto bytes = replay.buffer(6).value().first(job.expected().size());
+  EXPECT_EQ(job.output(), std::vector<uint8_t>(bytes.begin(), bytes.end()));
+}
+
+TEST(VirtualSubmit, GivesFenceDescriptors) {
+  const Node node;
+  RecordedJob job = load_job();
+  ASSERT_EQ(job.allocate(node), "");
+  uint32_t fence = 0;
+  int fd = -1;
+  ASSERT_EQ(job.submit(node, abi::kSubmitFenceFdOut, fence, &fd), 0);
+  pollfd poll{fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&poll, 1, 1000), 1);
+  int both = fd;
+  ASSERT_EQ(job.submit(node, abi::kSubmitFenceFdIn | abi::kSubmitFenceFdOut, fence, &both), 0);
+  EXPECT_NE(both, fd);
+  int bad = ::open("/dev/null", O_RDONLY);
+  EXPECT_EQ(job.submit(node, abi::kSubmitFenceFdIn, fence, &bad), EINVAL);
+  ::close(bad);
+  ::close(both);
+  ::close(fd);
+}
+
+TEST(VirtualSubmit, AFaultLooksLikeAHang) {
+  const Node node;
+  RecordedJob job = load_job();
+  ASSERT_EQ(job.allocate(node), "");
+  std::vector<abi::SubmitBo> listed = job.listed();
+  std::erase_if(listed, [&](const abi::SubmitBo& one) { return one.handle == job.input_handle(); });
+  abi::GemSubmit args{};
+  args.flags = abi::kSubmitSoftpin;
+  ASSERT_EQ(node.submit(args, listed, job.recorded().stream), 0);
+  EXPECT_EQ(node.wait(args.fence, 1000), 0);
+  EXPECT_TRUE(is_zero(job.output()));
+  uint32_t fence = 0;
+  ASSERT_EQ(job.submit(node, 0, fence), 0);
+  expect_output(job);
+}
+
+TEST(VirtualSubmit, AppliesRelocations) {
+  const Node node;
+  RecordedJob job = load_job();
+  ASSERT_EQ(job.allocate(node), "");
+  std::vector<uint32_t> stream = job.recorded().stream;
+  const std::vector<abi::SubmitBo> listed = job.listed();
+  uint32_t fence = 0;
+  ASSERT_EQ(job.submit(node, 0, fence), 0);  // from now on the buffers have their addresses
+  job.clear_output();
+  std::vector<abi::SubmitReloc> relocations;
+  for (uint32_t word = 0; word < stream.size(); ++word) {
+    for (uint32_t i = 0; i < listed.size(); ++i) {
+      if (stream[word] != static_cast<uint32_t>(listed[i].presumed)) continue;
+      relocations.push_back({word * 4, i, 0, 0, 0});
+      stream[word] = 0xdead0000;
+    }
+  }
+  ASSERT_FALSE(relocations.empty());
+  abi::GemSubmit args{};
+  args.nr_relocs = static_cast<uint32_t>(relocations.size());
+  args.relocs = reinterpret_cast<uint64_t>(relocations.data());
+  ASSERT_EQ(node.submit(args, listed, stream), 0);
+  expect_output(job);
+}
+
+// One row per rule of the kernel: what is changed in a good submission, and what it answers.
+TEST(VirtualSubmit, EnforcesTheKernelsRules) {
+  using Buffers = std::vector<abi::SubmitBo>;
+  using Relocs = std::vector<abi::SubmitReloc>;
+  struct Rule {
+    const char* name;
+    int failure;
+    std::function<void(abi::GemSubmit&, Buffers&, Relocs&)> spoil;
+  };
+  const auto no_softpin = [](abi::GemSubmit& a) { a.flags = 0; };
+  const Rule rules[] = {
+      {"nothing", 0, [](auto&, auto&, auto&) {}},
+      {"pad", EINVAL, [](auto& a, auto&, auto&) { a.pad = 1; }},
+      {"no such core", ENXIO, [](auto& a, auto&, auto&) { a.pipe = 1; }},
+      {"pipe", EINVAL, [](auto& a, auto&, auto&) { a.pipe = 4; }},
+      {"exec_state", EINVAL, [](auto& a, auto&, auto&) { a.exec_state = 3; }},
+      {"unknown flag", EINVAL, [](auto& a, auto&, auto&) { a.flags |= 0x10; }},
+      {"performance counters", EINVAL, [](auto& a, auto&, auto&) { a.nr_pmrs = 1; }},
+      {"buffer flags", EINVAL, [](auto&, auto& b, auto&) { b[0].flags = 4; }},
+      {"unknown handle", EINVAL, [](auto&, auto& b, auto&) { b[0].handle = 99; }},
+      {"handle 0", EINVAL, [](auto&, auto& b, auto&) { b[0].handle = 0; }},
+      {"listed twice", EINVAL, [](auto&, auto& b, auto&) { b.push_back(b[0]); }},
+      {"too low", EINVAL, [](auto&, auto& b, auto&) { b[0].presumed = kLow - kPage; }},
+      {"address 0", EINVAL, [](auto&, auto& b, auto&) { b[0].presumed = 0; }},
+      {"not on a page", EINVAL, [](auto&, auto& b, auto&) { b[0].presumed += 64; }},
+      {"beyond 4 GiB", ENOSPC, [](auto&, auto& b, auto&) { b[0].presumed = uint64_t{1} << 32; }},
+      {"across 4 GiB", ENOSPC, [](auto&, auto& b, auto&) { b[0].presumed = 0xfffff000; }},
+      {"overlap", ENOSPC, [](auto&, auto& b, auto&) { b[0].presumed = b[1].presumed + kPage; }},
+      {"softpin and relocation", EINVAL,
+       [](auto&, auto&, auto& r) {
+         r = {{0, 0, 0, 0, 0}};
+       }},
+      {"relocation", 0,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{4, 0, 0, 0, 0}, {4, 1, 8188, 0, 0}};
+       }},
+      {"relocation not on a word", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{2, 0, 0, 0, 0}};
+       }},
+      {"relocation outside", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{8, 0, 0, 0, 0}};
+       }},
+      {"relocation to no buffer", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{0, 2, 0, 0, 0}};
+       }},
+      {"relocation too far", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{0, 1, 8189, 0, 0}};
+       }},
+      {"relocation flags", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{0, 0, 0, 1, 0}};
+       }},
+      {"unsorted", EINVAL,
+       [&](auto& a, auto&, auto& r) {
+         no_softpin(a), r = {{4, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
+       }},
+      {"fence", EINVAL, [](auto& a, auto&, auto&) { a.flags |= abi::kSubmitFenceFdIn, a.fence_fd = -1; }},
+  };
+  for (const Rule& rule : rules) {
+    const Node node;
+    Buffers buffers(2);
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      buffers[i] = {abi::kSubmitBoRead, 0, kLow + i * 0x10000};
+      ASSERT_EQ(node.new_buffer(2 * kPage, buffers[i].handle), 0);
+    }
+    Relocs relocations;
+    abi::GemSubmit args{};
+    args.flags = abi::kSubmitSoftpin;
+    rule.spoil(args, buffers, relocations);
+    args.nr_relocs = static_cast<uint32_t>(relocations.size());
+    args.relocs = reinterpret_cast<uint64_t>(relocations.data());
+    EXPECT_EQ(node.submit(args, buffers, kNothing), rule.failure) << rule.name;
+  }
+}
+
+TEST(VirtualSubmit, ChecksSizesAndPointers) {
+  const Node node;
+  abi::GemSubmit args{};
+  args.stream_size = 6;
+  args.stream = reinterpret_cast<uint64_t>(kNothing.data());
+  EXPECT_EQ(node.call(abi::kGemSubmit, args), EINVAL);
+  args.stream_size = 256 * 1024;
+  EXPECT_EQ(node.call(abi::kGemSubmit, args), EINVAL);
+  args.stream_size = 8;
+  args.stream = kPage;
+  EXPECT_EQ(node.call(abi::kGemSubmit, args), EFAULT);
+  args.stream = reinterpret_cast<uint64_t>(kNothing.data());
+  args.nr_bos = 1;
+  EXPECT_EQ(node.call(abi::kGemSubmit, args), EFAULT);
+}
+
+TEST(VirtualSubmit, KeepsAddressesWhileABufferLives) {
+  const Node node;
+  uint32_t one = 0, two = 0;
+  ASSERT_EQ(node.new_buffer(kPage, one), 0);
+  ASSERT_EQ(node.new_buffer(kPage, two), 0);
+  const auto submit = [&](uint32_t handle, uint64_t address) {
+    abi::GemSubmit args{};
+    args.flags = abi::kSubmitSoftpin;
+    return node.submit(args, {{1, handle, address}}, kNothing);
+  };
+  EXPECT_EQ(submit(one, kLow), 0);
+  EXPECT_EQ(submit(one, kLow), 0);
+  EXPECT_EQ(submit(one, kLow + kPage), EINVAL);
+  EXPECT_EQ(submit(two, kLow), ENOSPC);
+  ASSERT_EQ(node.close_buffer(one), 0);
+  EXPECT_EQ(submit(two, kLow), 0);
+  const Node other;  // has an address space of its own
+  ASSERT_EQ(other.new_buffer(kPage, one), 0);
+  abi::GemSubmit args{};
+  args.flags = abi::kSubmitSoftpin;
+  EXPECT_EQ(other.submit(args, {{1, one, kLow}}, kNothing), 0);
+}
+
+TEST(VirtualFiles, CopiesOfADescriptorAreTheSameFile) {
+  auto node = std::make_unique<Node>();
+  uint32_t handle = 0;
+  ASSERT_EQ(node->new_buffer(kPage, handle), 0);
+  const int copy = ::fcntl(node->fd(), F_DUPFD_CLOEXEC, 3), other = ::dup(copy);
+  node.reset();
+  abi::GemInfo info{.handle = handle, .pad = 0, .offset = 0};
+  EXPECT_EQ(::ioctl(copy, abi::kGemInfo, &info), 0);
+  ::close(copy);
+  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), 0);
+  ::close(other);
+  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), -1);
+  EXPECT_EQ(errno, EBADF);
+}
+
+TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    ::close(node.fd());
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  uint8_t* bytes = nullptr;
+  EXPECT_EQ(node.map(handle, kPage, bytes), 0);
+}
+
+TEST(VirtualFiles, ClosedFilesGiveTheirMemoryBack) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  for (int i = 0; i < 3; ++i) {
+    const Node node;
+    uint32_t handle = 0;
+    for (int k = 0; k < 50; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  }
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(VirtualFiles, ManyBuffers) {
+  const Node node;
+  uint32_t handle = 0;
+  for (int k = 0; k < 3000; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0) << k;
+  const int fd = ::open("/dev/null", O_RDONLY);
+  EXPECT_LT(fd, 1000);  // numbers of the process stay low
+  ::close(fd);
+}
+
+TEST(VirtualFiles, ThreadsShareTheNode) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 3; ++i) {
+        const Node node;
+        RecordedJob job = load_job();
+        ASSERT_EQ(job.allocate(node), "");
+        uint32_t fence = 0;
+        ASSERT_EQ(job.submit(node, 0, fence), 0);
+        ASSERT_EQ(node.wait(fence, 10000), 0);
+        expect_output(job);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace skillet::interpose_test

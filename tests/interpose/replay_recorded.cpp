@@ -1,0 +1,44 @@
+// Replays a capture file on the simulator and compares the last buffer that its last job writes with the expected
+// bytes.
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/bytes.h"
+#include "uapi/replay.h"
+
+namespace skillet::interpose_test {
+namespace {
+
+Result<bool> is_output(uapi::Replay& replay, const capture::Submission& job, const Bytes& expected) {
+  for (const capture::BufferSnapshot& one : job.buffers) {
+    if (!one.write || one.size_bytes < expected.size()) continue;
+    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, replay.buffer(one.handle));
+    bool is_equal = true;
+    for (size_t i = 0; i < expected.size(); ++i) is_equal = is_equal && std::abs(bytes[i] - expected[i]) <= 1;
+    if (is_equal) return true;
+  }
+  return false;
+}
+
+Result<void> run(const std::string& path, const std::string& expected_path) {
+  SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(path));
+  SK_TRY_ASSIGN(const Bytes expected, read_file(expected_path));
+  if (recorded.submissions.empty()) return error(ErrorCode::malformed, "{}: no submissions", path);
+  SK_TRY_ASSIGN(auto chip, sim::create(recorded.submissions[0].chip));
+  SK_TRY_ASSIGN(uapi::Replay replay, uapi::Replay::create(std::move(chip), recorded));
+  for (size_t i = 0; i < replay.size(); ++i) SK_TRY(replay.run(i));
+  SK_TRY_ASSIGN(const bool is_right, is_output(replay, recorded.submissions.back(), expected));
+  if (!is_right) return error(ErrorCode::device, "{}: no buffer holds the expected output", path);
+  std::printf("%zu submissions of %s, output right\n", replay.size(), recorded.submissions[0].chip.c_str());
+  return {};
+}
+
+}  // namespace
+}  // namespace skillet::interpose_test
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const auto done = skillet::interpose_test::run(argv[1], argv[2]);
+  if (!done.ok()) std::fprintf(stderr, "%s\n", done.error().message.c_str());
+  return done.ok() ? 0 : 1;
+}
