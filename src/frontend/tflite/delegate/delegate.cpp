@@ -101,9 +101,11 @@ const char* node_profiling_string(const TfLiteContext* /*context*/, const TfLite
 void log_result(const Partitioner& partitioner) {
   for (const std::string& line : partitioner.refusals) log::info("{}", line);
   for (const auto& kernel : partitioner.kernels) log::info("partition of {}", kernel->summary());
-  if (log::enabled(log::Level::warning))
-    log::write(log::Level::info, fmt::format("{} of {} ops claimed, {} partitions", partitioner.claimed().size(),
-                                             partitioner.ops, partitioner.kernels.size()));
+  if (!log::enabled(log::Level::warning)) return;
+  const bool untold = !partitioner.refusals.empty() && !log::enabled(log::Level::info);
+  log::write(log::Level::info,
+             fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
+                         partitioner.kernels.size(), untold ? "; log=info tells why not the others" : ""));
 }
 
 Result<void> check_strict(const Partitioner& partitioner) {
