@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "capture/capture.h"
 #include "driver/driver.h"
+#include "runtime/shared_buffer.h"
 #include "uapi/device.h"
 
 namespace skillet::runtime {
@@ -22,6 +23,7 @@ struct DeviceContext {
   std::unique_ptr<uapi::Device> device;
   // Streams of the initialisation jobs that this device file has run.
   std::set<std::vector<uint32_t>> init_done;
+  SharedBuffers shared;  // of the caller; tensors that lie in them are used in place
 };
 
 // Where to run. Without a driver everything runs on the CPU.

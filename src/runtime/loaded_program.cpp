@@ -87,6 +87,7 @@ Result<void> LoadedProgram::allocate() {
     handles_.push_back(handle);
     SK_TRY_ASSIGN(const uint64_t address, device().address(handle).with_context(buffer.name));
     addresses_.push_back(address);
+    places_.push_back({handle, address, 0});
   }
   return {};
 }
@@ -131,7 +132,7 @@ Result<LoadedProgram::ReadyJob> LoadedProgram::prepare(const driver::Job& job) {
   ReadyJob ready{.name = job.name, .stream = job.stream};
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(ready.stream.data()), ready.stream.size() * 4};
   SK_TRY(apply(bytes, job.relocations, addresses_).with_context(fmt::format("job '{}'", job.name)));
-  for (const driver::BufferUse& use : job.buffers) ready.buffers.push_back({handles_[use.buffer], use.read, use.write});
+  ready.buffers = list_buffers(job);
   return ready;
 }
 
@@ -166,7 +167,13 @@ Result<void> LoadedProgram::run() {
 
 Result<CpuAccess> LoadedProgram::open(const Bound& bound, bool write) {
   const driver::BufferId id = bound.binding.buffer;
-  return CpuAccess::begin(device(), handles_[id], program_.buffers[id].size_bytes, write);
+  const Place& place = places_[id];
+  return CpuAccess::begin(device(), place.handle, place.offset_bytes + program_.buffers[id].size_bytes, write);
+}
+
+std::span<uint8_t> LoadedProgram::tensor_bytes(const CpuAccess& access, const Bound& bound) const {
+  const driver::TensorBinding& binding = bound.binding;
+  return access.bytes().subspan(places_[binding.buffer].offset_bytes + binding.offset_bytes, binding.size_bytes);
 }
 
 Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uint8_t> bytes) {
@@ -176,8 +183,11 @@ Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uin
     found = true;
     if (bytes.size() != bound.binding.size_bytes)
       return error(ErrorCode::invalid_argument, "{} bytes for an input of {}", bytes.size(), bound.binding.size_bytes);
+    SK_TRY_ASSIGN(const bool in_place, place(bound, bytes));
+    if (in_place) continue;
+    copied_bytes_ += bytes.size();
     SK_TRY_ASSIGN(const CpuAccess access, open(bound, true));
-    const auto target = access.bytes().subspan(bound.binding.offset_bytes, bound.binding.size_bytes);
+    const auto target = tensor_bytes(access, bound);
     if (bound.binding.layout == driver::Layout::nchw_planar) {
       transpose(bytes, target, bound.images, bound.pixels, bound.channels, bound.elem_bytes, true);
     } else {
@@ -192,8 +202,10 @@ Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uin
 Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> bytes) {
   const auto check = checks_.find(&bound);
   SK_TRY_ASSIGN(const CpuAccess access, open(bound, check != checks_.end()));
-  const auto source = access.bytes().subspan(bound.binding.offset_bytes, bound.binding.size_bytes);
+  const auto source = tensor_bytes(access, bound);
   if (check != checks_.end() && !check->second.settle(source)) return false;
+  if (source.data() == bytes.data()) return true;  // in place
+  copied_bytes_ += bytes.size();
   if (bound.binding.layout == driver::Layout::nchw_planar) {
     transpose(source, bytes, bound.images, bound.pixels, bound.channels, bound.elem_bytes, false);
   } else {
@@ -254,8 +266,7 @@ Result<void> LoadedProgram::watch_outputs() {
   }
   for (const Bound& output : outputs_) {
     if (!is_written_by_jobs(output.binding.buffer) || !is_only_an_output(output)) continue;
-    SK_TRY_ASSIGN(const CpuAccess access, open(output, true));
-    checks_[&output].mark(access.bytes().subspan(output.binding.offset_bytes, output.binding.size_bytes));
+    SK_TRY(mark(output));
   }
   return {};
 }

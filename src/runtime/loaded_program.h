@@ -34,13 +34,18 @@ class LoadedProgram {
 
   const driver::Program& program() const { return program_; }  // without contents of buffers: they are on the device
 
-  // Tensors by id of the compiled graph, host layout (NHWC, the graph's type), exactly the tensor's size.
+  // Tensors by id of the compiled graph, host layout (NHWC, the graph's type), exactly the tensor's size. A tensor in a
+  // shared buffer of the device is used in place where its layout and type allow, else copied once.
+  // Before run(): where read_output() will want the tensor.
+  Result<void> place_output(ir::TensorId tensor, std::span<uint8_t> bytes);
   Result<void> write_input(ir::TensorId tensor, std::span<const uint8_t> bytes);
   // Submits all jobs in order and waits for the last one.
   Result<void> run();
   Result<void> read_output(ir::TensorId tensor, std::span<uint8_t> bytes);
   // True when read() finds the tensor among inputs, outputs or intermediates.
   bool has(ir::TensorId tensor) const;
+  // How many bytes of tensors have been copied so far.
+  uint64_t copied_bytes() const { return copied_bytes_; }
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
 
  private:
@@ -48,6 +53,13 @@ class LoadedProgram {
   struct Bound {
     driver::TensorBinding binding;
     int64_t images = 1, pixels = 1, channels = 1, elem_bytes = 1;
+  };
+  // Where a buffer's bytes are: in a buffer of the program, or inside a shared one.
+  struct Place {
+    uapi::Handle handle = 0;
+    uint64_t address = 0;
+    uint64_t offset_bytes = 0;  // in the handle's memory
+    bool operator==(const Place&) const = default;
   };
   struct ReadyJob {
     std::string name;
@@ -67,6 +79,13 @@ class LoadedProgram {
   Result<void> run_jobs(std::span<const ReadyJob> jobs);
   const Bound* find(ir::TensorId tensor) const;
   Result<CpuAccess> open(const Bound& bound, bool write);
+  std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Bound& bound) const;
+  bool can_move(const Bound& bound) const;
+  Result<void> move(driver::BufferId id, const Place& place);
+  std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
+  // True: the tensor is where the caller has it.
+  Result<bool> place(const Bound& bound, std::span<const uint8_t> bytes);
+  Result<void> mark(const Bound& output);
   Result<void> watch_outputs();
   bool is_written_by_jobs(driver::BufferId buffer) const;
   bool is_only_an_output(const Bound& output) const;
@@ -79,6 +98,8 @@ class LoadedProgram {
   std::chrono::nanoseconds timeout_;
   std::vector<uapi::Handle> handles_;  // by BufferId
   std::vector<uint64_t> addresses_;    // by BufferId
+  std::vector<Place> places_;          // by BufferId; handles_ and addresses_, but for tensors in shared buffers
+  uint64_t copied_bytes_ = 0;
   std::vector<ReadyJob> jobs_;
   std::vector<Bound> inputs_, outputs_, intermediates_;
   std::map<const Bound*, WriteCheck> checks_;  // of outputs whose bytes come from jobs alone

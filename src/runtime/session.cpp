@@ -153,7 +153,9 @@ Result<void> Session::run_part(size_t index) {
   Part& part = *parts_[index];
   const Stopwatch watch;
   if (part.loaded) {
+    const uint64_t copied_before = part.loaded->copied_bytes();
     auto ran = run_npu(part);
+    report_.parts[index].copied_bytes = part.loaded->copied_bytes() - copied_before;
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
   if (!part.loaded) SK_TRY(run_cpu(part));
@@ -165,6 +167,8 @@ Result<void> Session::run_npu(Part& part) {
   const passes::Partition& partition = part.partition;
   for (const ir::TensorId id : partition.graph.inputs)
     SK_TRY(part.loaded->write_input(id, spans_[at(partition.tensor_map[at(id)])]));
+  for (const ir::TensorId id : partition.graph.outputs)
+    SK_TRY(part.loaded->place_output(id, spans_[at(partition.tensor_map[at(id)])]));
   SK_TRY(part.loaded->run());
   for (const ir::TensorId id : partition.graph.outputs)
     SK_TRY(part.loaded->read_output(id, spans_[at(partition.tensor_map[at(id)])]));

@@ -43,6 +43,7 @@ struct PartReport {
   double compile_ms = 0;      // NPU: driver compile; CPU: preparing the kernels
   double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
   double run_ms = 0;          // last run, uploads and downloads included
+  uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all lie in shared buffers and need no change
   std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
 };
 
@@ -86,8 +87,9 @@ class Session {
   // set_input for all, run, all outputs.
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
-  // The same on the caller's memory, without copies in between and, in the steady state, without allocations. Sizes must
-  // be the tensors'. Afterwards output() and tensor() do not have what was read and written here.
+  // The same on the caller's memory (in place where it is in a shared buffer of the device), without copies in between
+  // and, in the steady state, without allocations. Sizes must be the tensors'. Afterwards output() and tensor() do not
+  // have what was read and written here.
   Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);
 
   // Bytes of any tensor after a run, in host layout. Error when it only ever existed inside the NPU.

@@ -31,6 +31,18 @@ class Recorder : public Device {
   Result<void> end_cpu(Handle handle) override { return inner_->end_cpu(handle); }
   Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override { return inner_->wait(fence, timeout); }
+  Result<Handle> alloc_shared(uint64_t size_bytes) override {
+    SK_TRY_ASSIGN(const Handle handle, inner_->alloc_shared(size_bytes));
+    sizes_[handle] = size_bytes;
+    return handle;
+  }
+  Result<int> export_dmabuf(Handle handle) override { return inner_->export_dmabuf(handle); }
+  Result<Handle> import_dmabuf(int fd) override {
+    SK_TRY_ASSIGN(const Handle handle, inner_->import_dmabuf(fd));
+    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, inner_->map(handle));
+    sizes_[handle] = bytes.size();
+    return handle;
+  }
 
  private:
   Result<capture::BufferSnapshot> snapshot(Handle handle, uint64_t size_bytes);

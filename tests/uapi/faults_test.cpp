@@ -154,6 +154,32 @@ TEST(Faults, HungAndResetJobsAreNoticed) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+// Tensors in shared buffers, in place on a kernel device; lost jobs are noticed there too.
+TEST(Shared, TensorsInPlace) {
+  FakeKernel fake({kA311d});
+  auto target = runtime::open_target(fake.node());
+  ASSERT_TRUE(target.ok());
+  auto session = runtime::Session::create(tflite::import_file(kCase + "model.tflite").value(), *target);
+  ASSERT_TRUE(session.ok());
+  const Bytes input = file("input_0.bin"), expected = file("output_0.bin");
+  auto& context = *target->context;
+  const auto in = context.shared.alloc(*context.device, input.size()).value().bytes;
+  const auto out = context.shared.alloc(*context.device, expected.size()).value().bytes;
+  const std::span<const uint8_t> inputs[] = {in};
+  const std::span<uint8_t> outputs[] = {out};
+  std::ranges::copy(input, in.begin());
+  for (int run = 0; run < 4; ++run) {
+    fake.lost = run == 2 ? 1 : run == 3 ? 100 : 0;
+    std::ranges::fill(out, uint8_t{0});
+    const auto ran = (*session)->run_on(inputs, outputs);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    EXPECT_LE(largest_difference(out, expected), 1) << run;
+    const auto& part = (*session)->report().parts.at(0);
+    EXPECT_EQ(part.copied_bytes, 0u);
+    EXPECT_EQ(part.fallback.empty(), run < 3) << part.fallback;
+  }
+}
+
 TEST(Faults, WithoutFallbackTheErrorComesOut) {
   FakeKernel fake({kA311d});
   fake.faults = {{kernel::kGemSubmit, ENODEV, 1}};

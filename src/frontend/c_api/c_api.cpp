@@ -129,6 +129,30 @@ Result<void> get_output(const skillet_model* model, size_t index, void* data, si
   return {};
 }
 
+using Spans = std::vector<std::span<uint8_t>>;
+
+// The caller's memory of each tensor; inputs are only read.
+Result<Spans> spans(const skillet::ir::Graph& graph, const std::vector<skillet::ir::TensorId>& ids,
+                    const void* const* pointers, const char* name) {
+  if (pointers == nullptr) return null_argument(name);
+  Spans out;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto bytes = static_cast<size_t>(graph.tensor(ids[i]).bytes());
+    if (pointers[i] == nullptr && bytes != 0)
+      return skillet::error(ErrorCode::invalid_argument, "{}[{}] is null", name, i);
+    out.emplace_back(static_cast<uint8_t*>(const_cast<void*>(pointers[i])), bytes);
+  }
+  return out;
+}
+
+Result<skillet::runtime::DeviceContext*> context_of(const skillet_device* device) {
+  if (device == nullptr) return null_argument("device");
+  if (device->target.context == nullptr)
+    return skillet::error(ErrorCode::unsupported, "device '{}' shares no buffers: any memory will do",
+                          device->target.name);
+  return device->target.context.get();
+}
+
 }  // namespace
 
 skillet_status skillet_open(const char* device, skillet_device** out) {
@@ -203,6 +227,43 @@ skillet_status skillet_run(skillet_model* model) {
 
 skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
   return guard([&] { return get_output(model, index, data, bytes); });
+}
+
+skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
+  return guard([&]() -> Result<void> {
+    if (model == nullptr) return null_argument("model");
+    const skillet::ir::Graph& graph = model->session->graph();
+    SK_TRY_ASSIGN(const auto in, spans(graph, graph.inputs, inputs, "inputs"));
+    SK_TRY_ASSIGN(const auto out, spans(graph, graph.outputs, outputs, "outputs"));
+    const std::vector<std::span<const uint8_t>> read_only(in.begin(), in.end());
+    return model->session->run_on(read_only, out);
+  });
+}
+
+uint64_t skillet_copied_bytes(const skillet_model* model) {
+  uint64_t sum = 0;
+  if (model == nullptr) return sum;
+  for (const skillet::runtime::PartReport& part : model->session->report().parts) sum += part.copied_bytes;
+  return sum;
+}
+
+skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd) {
+  return guard([&]() -> Result<void> {
+    if (data == nullptr) return null_argument("data");
+    *data = nullptr;
+    SK_TRY_ASSIGN(auto* context, context_of(device));
+    SK_TRY_ASSIGN(const auto buffer, context->shared.alloc(*context->device, bytes));
+    *data = buffer.bytes.data();
+    if (dmabuf_fd != nullptr) *dmabuf_fd = buffer.dmabuf;
+    return {};
+  });
+}
+
+skillet_status skillet_buffer_free(skillet_device* device, void* data) {
+  return guard([&]() -> Result<void> {
+    SK_TRY_ASSIGN(auto* context, context_of(device));
+    return context->shared.free(*context->device, static_cast<const uint8_t*>(data));
+  });
 }
 
 const char* skillet_explain(skillet_model* model) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -82,6 +83,96 @@ TEST(CApi, RunsAModelFromMemoryOnASimulatedChip) {
   EXPECT_LT(differing, output.size() / 100);
   EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("1 of 1 ops on the NPU")) << skillet_explain(model);
   skillet_close_model(model);
+}
+
+// 1024 bytes apart from each other in one buffer: two tensors of one handle.
+struct SharedCase {
+  static constexpr size_t kGap = 1024;
+  Device npu{"sim:a311d"};
+  skillet_model* model = nullptr;
+  std::vector<char> input = file("input_0.bin"), expected;
+  char* data = nullptr;
+  int dmabuf = -1;
+
+  SharedCase() {
+    EXPECT_EQ(skillet_load_file(npu.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK);
+    expected.resize(file("output_0.bin").size());
+    EXPECT_EQ(run(input.data(), expected.data()), input.size() + expected.size()) << "one copy each way";
+    void* memory = nullptr;
+    EXPECT_EQ(skillet_buffer_alloc(npu.device, input.size() + kGap + expected.size(), &memory, &dmabuf), SKILLET_OK)
+        << skillet_last_error();
+    data = static_cast<char*>(memory);
+  }
+  ~SharedCase() { skillet_close_model(model); }
+  // How much was copied.
+  uint64_t run(const char* in, char* out) {
+    const void* inputs[] = {in};
+    void* outputs[] = {out};
+    EXPECT_EQ(skillet_run_on(model, inputs, outputs), SKILLET_OK) << skillet_last_error();
+    EXPECT_EQ(std::string(skillet_explain(model)).find("fallback"), std::string::npos);
+    return skillet_copied_bytes(model);
+  }
+  bool matches(const char* out) const { return std::memcmp(out, expected.data(), expected.size()) == 0; }
+};
+
+TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
+  SharedCase test;
+  ASSERT_NE(test.data, nullptr);
+  ASSERT_EQ(::pwrite(test.dmabuf, test.input.data(), test.input.size(), 0), static_cast<ssize_t>(test.input.size()));
+  char* out = test.data + test.input.size() + SharedCase::kGap;
+  EXPECT_EQ(test.run(test.data, out), 0u);
+  EXPECT_TRUE(test.matches(out));
+  EXPECT_EQ(out[-1], 0) << "nothing but the tensor is written";
+  std::vector<char> seen(test.expected.size());
+  EXPECT_EQ(::pread(test.dmabuf, seen.data(), seen.size(), out - test.data), static_cast<ssize_t>(seen.size()));
+  EXPECT_TRUE(test.matches(seen.data()));
+
+  // From run to run the memory may be another: here, there, partly, and back in the model's own.
+  std::vector<char> own(test.expected.size());
+  EXPECT_EQ(test.run(test.data, own.data()), test.expected.size());
+  EXPECT_TRUE(test.matches(own.data()));
+  std::memset(out, 0, test.expected.size());
+  EXPECT_EQ(test.run(test.input.data(), out), test.input.size());
+  EXPECT_TRUE(test.matches(out));
+  void* second = nullptr;
+  ASSERT_EQ(skillet_buffer_alloc(test.npu.device, test.input.size(), &second, nullptr), SKILLET_OK);
+  std::memcpy(second, test.input.data(), test.input.size());
+  EXPECT_EQ(test.run(static_cast<char*>(second), out), 0u);
+  EXPECT_EQ(skillet_buffer_free(test.npu.device, second), SKILLET_OK);
+  std::fill(own.begin(), own.end(), 0);
+  EXPECT_EQ(test.run(test.input.data(), own.data()), test.input.size() + own.size())
+      << "not where the freed buffer was";
+  EXPECT_TRUE(test.matches(own.data()));
+}
+
+TEST(CApiSharedBuffers, OddPlacesAreCopied) {
+  SharedCase test;
+  std::memcpy(test.data + 3, test.input.data(), test.input.size());
+  std::vector<char> own(test.expected.size());
+  EXPECT_EQ(test.run(test.data + 3, own.data()), test.input.size() + own.size());
+  EXPECT_TRUE(test.matches(own.data()));
+  char* end = test.data + test.input.size() + SharedCase::kGap;
+  EXPECT_EQ(test.run(test.input.data(), end - 1), test.input.size() + own.size());
+  EXPECT_TRUE(test.matches(end - 1));
+}
+
+TEST(CApiSharedBuffers, BadCallsAreErrors) {
+  SharedCase test;
+  const Device cpu("cpu");
+  void* data = nullptr;
+  EXPECT_EQ(skillet_buffer_alloc(cpu.device, 64, &data, nullptr), SKILLET_UNSUPPORTED);
+  EXPECT_EQ(skillet_buffer_alloc(test.npu.device, 0, &data, nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_buffer_alloc(test.npu.device, size_t{1} << 40, &data, nullptr), SKILLET_OUT_OF_RANGE);
+  EXPECT_EQ(skillet_buffer_alloc(nullptr, 64, &data, nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_buffer_alloc(test.npu.device, 64, nullptr, nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_buffer_free(test.npu.device, test.data + 1), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_buffer_free(test.npu.device, nullptr), SKILLET_INVALID_ARGUMENT);
+  const void* none[] = {nullptr};
+  void* outputs[] = {test.data};
+  EXPECT_EQ(skillet_run_on(test.model, none, outputs), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_run_on(test.model, nullptr, outputs), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_run_on(nullptr, none, outputs), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_copied_bytes(nullptr), 0u);
 }
 
 TEST(CApi, BadCallsAreErrors) {
