@@ -6,6 +6,8 @@
 
 #include "base/fixed_point.h"
 
+// The blocks below are arrays of vectors; SVE's vectors have no size at compile time, so 64-bit ARM uses NEON.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "base/gemm.cpp"
 #include "hwy/foreach_target.h"
