@@ -156,6 +156,30 @@ TEST(CApiSharedBuffers, OddPlacesAreCopied) {
   EXPECT_TRUE(test.matches(end - 1));
 }
 
+// The hardware computes with uint8: int8 bytes change on the way, in the one copy that there is.
+TEST(CApiSharedBuffers, Int8TakesOneCopy) {
+  const Device npu("sim:a311d"), cpu("cpu");
+  const std::string path = SKILLET_SOURCE_DIR "/tests/models/fc64x10_i8.tflite";
+  skillet_model *model = nullptr, *reference = nullptr;
+  const skillet_options strict{.struct_bytes = sizeof(skillet_options), .no_fallback = 1};
+  ASSERT_EQ(skillet_load_file(npu.device, path.c_str(), &strict, &model), SKILLET_OK) << skillet_last_error();
+  ASSERT_EQ(skillet_load_file(cpu.device, path.c_str(), nullptr, &reference), SKILLET_OK);
+  constexpr size_t kIn = 64, kOut = 10;
+  void* data = nullptr;
+  ASSERT_EQ(skillet_buffer_alloc(npu.device, kIn + kOut, &data, nullptr), SKILLET_OK);
+  auto* bytes = static_cast<int8_t*>(data);
+  for (size_t i = 0; i < kIn; ++i) bytes[i] = static_cast<int8_t>(i * 29 + 5);
+  int8_t expected[kOut] = {};
+  const void* inputs[] = {bytes};
+  void *outputs[] = {bytes + kIn}, *expected_outputs[] = {expected};
+  ASSERT_EQ(skillet_run_on(model, inputs, outputs), SKILLET_OK) << skillet_last_error();
+  EXPECT_EQ(skillet_copied_bytes(model), kIn + kOut);
+  ASSERT_EQ(skillet_run_on(reference, inputs, expected_outputs), SKILLET_OK);
+  for (size_t i = 0; i < kOut; ++i) EXPECT_LE(std::abs(bytes[kIn + i] - expected[i]), 1) << i;
+  skillet_close_model(model);
+  skillet_close_model(reference);
+}
+
 TEST(CApiSharedBuffers, BadCallsAreErrors) {
   SharedCase test;
   const Device cpu("cpu");
