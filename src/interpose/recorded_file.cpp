@@ -81,8 +81,8 @@ RecordedFile::~RecordedFile() {
   }
 }
 
-// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards another
-// thread may get its handle.
+// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
+// another thread may get its handle.
 int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
   if (request == abi::kGemSubmit) return submit(fd, request, argument);
   if (request == abi::kGemClose) {
