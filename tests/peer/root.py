@@ -1,0 +1,100 @@
+"""The private root of the peer's driver: arm64 packages of Debian, downloaded and unpacked into a folder, never installed.
+
+Uses a private configuration of apt: this machine's mirror, its keys and its settings for downloads, but own lists, own
+cache, and an empty list of installed packages. Nothing of the machine's own package state is read or written.
+"""
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+SUITE = "sid"
+PACKAGES = ["mesa-teflon-delegate", "libtensorflow-lite-dev"]  # the -dev package brings the library and its headers
+LIBRARIES = "usr/lib/aarch64-linux-gnu"
+TEFLON = "usr/lib/teflon/libteflon.so"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+FALLBACK_MIRROR = "http://deb.debian.org/debian"
+# What of this machine's settings for downloads must not go into the private configuration.
+NOT_COPIED = ("Acquire::IndexTargets", "Acquire::Changelogs", "Acquire::Languages", "Acquire::GzipIndexes")
+
+
+class SetUpError(Exception):
+    """The root cannot be made; the text says why and what to do."""
+
+
+def run(command, **settings):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **settings)
+    if done.returncode != 0:
+        tail = (done.stderr.strip() or done.stdout.strip()).splitlines()[-8:]
+        raise SetUpError("\n  ".join([f"failed: {shlex.join(str(word) for word in command)}", *tail]))
+    return done.stdout
+
+
+def machine_mirror():
+    """Where this machine's own apt takes Debian from."""
+    targets = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)"])
+    for line in targets.splitlines():
+        uri, _, origin = line.partition(" ")
+        if uri.rstrip("/").endswith("/debian") and origin in ("", "Debian"):
+            return uri.rstrip("/")
+    return FALLBACK_MIRROR
+
+
+def write_apt_configuration(folder):
+    for part in ("state/lists/partial", "cache/archives/partial", "etc/preferences.d", "etc/apt.conf.d"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    (folder / "status").touch()
+    (folder / "etc/sources.list").write_text(
+        f"deb [arch=arm64 signed-by={KEYRING}] {machine_mirror()} {SUITE} main\n")
+    copied = [line for line in run(["apt-config", "dump", "Acquire"]).splitlines() if not line.startswith(NOT_COPIED)]
+    own = {"Dir::State": folder / "state", "Dir::State::status": folder / "status", "Dir::Cache": folder / "cache",
+           "Dir::Etc": folder / "etc", "APT::Architecture": "arm64", "APT::Architectures": "arm64",
+           "APT::Install-Recommends": "false", "APT::Sandbox::User": "root", "Acquire::Languages": "none"}
+    configuration = folder / "apt.conf"
+    configuration.write_text("\n".join(copied + [f'{name} "{value}";' for name, value in own.items()]) + "\n")
+    return configuration
+
+
+def unpack(archives, root):
+    """Unpacks into ROOT, whose top-level lib is a link into usr as everywhere in Debian."""
+    (root / "usr/lib").mkdir(parents=True)
+    (root / "lib").symlink_to("usr/lib")
+    versions = {}
+    for archive in archives:
+        run(["dpkg-deb", "-x", archive, root])
+        package, version = run(["dpkg-deb", "-f", archive, "Package", "Version"]).splitlines()
+        versions[package.partition(": ")[2]] = version.partition(": ")[2]
+    return versions
+
+
+def prepare(folder, say):
+    """The root in FOLDER/root, made when it is not there; returns its path and the versions of its packages."""
+    root, mark = folder / "root", folder / "packages.json"
+    if mark.exists():
+        known = json.loads(mark.read_text())
+        if known["asked"] == [SUITE, *PACKAGES]:
+            return root, known["versions"]
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise SetUpError(f"{program} is missing: the packages come from Debian")
+    apt_folder = (folder / "apt").resolve()
+    configuration = write_apt_configuration(apt_folder)
+    environment = {"APT_CONFIG": str(configuration), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+    environment.update(proxies())
+    say(f"reading the list of Debian {SUITE} (arm64) from {machine_mirror()}, in {apt_folder}")
+    run(["apt-get", "update", "-q"], env=environment)
+    say(f"downloading {' and '.join(PACKAGES)} with what they need")
+    run(["apt-get", "install", "-q", "-y", "--download-only", *PACKAGES], env=environment)
+    archives = sorted((apt_folder / "cache/archives").glob("*.deb"))
+    shutil.rmtree(root, ignore_errors=True)
+    versions = unpack(archives, root)
+    mark.write_text(json.dumps({"asked": [SUITE, *PACKAGES], "versions": versions}, indent=1))
+    shutil.rmtree(apt_folder)
+    say(f"unpacked {len(archives)} packages into {root}")
+    return root, versions
+
+
+def proxies():
+    import os
+    return {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
