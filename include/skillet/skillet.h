@@ -108,15 +108,16 @@ SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t
 
 /* Runs the model once on memory of the caller: `inputs` and `outputs` hold one pointer for each input and output, to as
  * many bytes as skillet_input_info and skillet_output_info say. Memory from skillet_buffer_alloc of the same device is
- * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory is
- * copied once. Afterwards skillet_get_output does not have these outputs. */
+ * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory
+ * is copied once. Afterwards skillet_get_output does not have these outputs. */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
 
 /* Memory that the device, cameras and decoders reach: zeroed, at `*data` for the CPU and as dma-buf `*dmabuf_fd` (NULL:
  * not wanted) for other drivers; on a simulated chip the descriptor is a memfd. Both stay valid until
- * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow. */
+ * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow.
+ */
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 

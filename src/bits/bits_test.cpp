@@ -25,8 +25,15 @@ namespace {
 
 using sample::Sample;
 
-const Sample kGood{.plain = 0xab, .scattered = 0x2'12345678'9, .negative = -3, .flag = true, .count = 16, .power = 8,
-                   .opcode = 5, .base = {Address::kAbsolute, 0x1000}, .real = 1.5F};
+const Sample kGood{.plain = 0xab,
+                   .scattered = 0x2'12345678'9,
+                   .negative = -3,
+                   .flag = true,
+                   .count = 16,
+                   .power = 8,
+                   .opcode = 5,
+                   .base = {Address::kAbsolute, 0x1000},
+                   .real = 1.5F};
 
 TEST(Bits, PacksEachFieldWhereItsRowSays) {
   const auto words = pack(kGood);
@@ -86,8 +93,12 @@ TEST(Bits, RefusesWhatDoesNotFit) {
       {"zero count", with([](Sample& s) { s.count = 0; }), "sample.count = 0: must be at least 1"},
       {"big count", with([](Sample& s) { s.count = 17; }), "sample.count = 17: at most 16 in 4 bits"},
       {"not a power", with([](Sample& s) { s.power = 6; }), "sample.power = 6: must be a power of two"},
-      {"unaligned", with([](Sample& s) { s.base.offset = 0x1020; }), "sample.base = 0x00001020: must be a multiple of 64"},
-      {"symbolic", with([](Sample& s) { s.base = {3, 64}; }), "sample.base = buffer 3 + 64: a symbolic address needs a place"},
+      {"unaligned", with([](Sample& s) { s.base.offset = 0x1020; }),
+       "sample.base = 0x00001020: must be a multiple of 64"},
+      {"symbolic", with([](Sample& s) {
+         s.base = {3, 64};
+       }),
+       "sample.base = buffer 3 + 64: a symbolic address needs a place"},
   };
   for (const Refusal& r : refusals) {
     const auto words = pack(r.fields);

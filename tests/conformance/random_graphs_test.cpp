@@ -259,7 +259,9 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tunings, RandomGraphs, testing::Values(driver::Tuning::proven, driver::Tuning::tuned),
-                         [](const auto& tuning) { return tuning.param == driver::Tuning::proven ? "proven" : "tuned"; });
+                         [](const auto& tuning) {
+                           return tuning.param == driver::Tuning::proven ? "proven" : "tuned";
+                         });
 
 }  // namespace
 }  // namespace skillet

@@ -47,12 +47,18 @@ Options parse(int count, char** words) {
       continue;
     }
     if (++i >= count) stop(kUsage);
-    if (word == "--delegate") options.delegate = words[i];
-    else if (word == "--output") options.output = words[i];
-    else if (word == "--input") options.inputs.emplace_back(words[i]);
-    else if (word == "--random") options.seed = std::strtoull(words[i], nullptr, 10);
-    else if (word == "--kernels") options.is_reference = words[i] == std::string_view("reference");
-    else stop(kUsage);
+    if (word == "--delegate")
+      options.delegate = words[i];
+    else if (word == "--output")
+      options.output = words[i];
+    else if (word == "--input")
+      options.inputs.emplace_back(words[i]);
+    else if (word == "--random")
+      options.seed = std::strtoull(words[i], nullptr, 10);
+    else if (word == "--kernels")
+      options.is_reference = words[i] == std::string_view("reference");
+    else
+      stop(kUsage);
   }
   if (options.model.empty() || options.output.empty()) stop(kUsage);
   return options;
@@ -135,7 +141,8 @@ int main(int count, char** words) {
   if (!model) stop(options.model + ": not a model");
   const tflite::ops::builtin::BuiltinRefOpResolver reference;
   const tflite::ops::builtin::BuiltinOpResolverWithoutDefaultDelegates optimized;
-  const tflite::OpResolver& kernels = options.is_reference ? static_cast<const tflite::OpResolver&>(reference) : optimized;
+  const tflite::OpResolver& kernels =
+      options.is_reference ? static_cast<const tflite::OpResolver&>(reference) : optimized;
 
   Delegate delegate(nullptr, TfLiteExternalDelegateDelete);  // lives longer than the interpreter
   if (!options.delegate.empty()) delegate = load_delegate(options.delegate);
@@ -152,8 +159,10 @@ int main(int count, char** words) {
   Generator generator(options.seed);
   for (size_t i = 0; i < interpreter->inputs().size(); ++i) {
     TfLiteTensor& tensor = *interpreter->input_tensor(i);
-    if (options.inputs.empty()) fill_randomly(tensor, generator);
-    else fill_from_file(tensor, options.inputs[i]);
+    if (options.inputs.empty())
+      fill_randomly(tensor, generator);
+    else
+      fill_from_file(tensor, options.inputs[i]);
   }
   start = std::chrono::steady_clock::now();
   if (interpreter->Invoke() != kTfLiteOk) stop("the inference failed");
