@@ -1,0 +1,63 @@
+"""What a run of the peer's driver came to, from its exit code, its log and its outputs."""
+import re
+
+# name: (what it says in the table, whether it speaks against our chip)
+VERDICTS = {
+    "exact": ("exact", False),
+    "within 1": ("within 1", False),
+    "heap": ("within 1 only with zeros behind the driver's heap blocks: it reads past their end", False),
+    "worse": ("worse", True),
+    "crashed": ("crashed in the driver", False),
+    "no job": ("no job: refused, or nothing for the NPU to do", False),
+    "fault": ("simulator fault", True),
+    "timeout": ("timed out", True),
+    "failed": ("failed", True),
+}
+
+JOB = re.compile(r"virtual: submit: job \d+: \d+ words, [1-9]\d* buffers")
+FAULT = re.compile(r"recover hung GPU: (.*)")
+REFUSED = re.compile(r"^ *\d+ (\w+) +v\d+ +unsupported", re.MULTILINE)
+
+
+def difference(expected, got):
+    """Largest difference of the bytes, and how many differ at all; None when the sizes differ."""
+    if len(expected) != len(got):
+        return None
+    if expected == got:
+        return 0, 0
+    apart = [abs(a - b) for a, b in zip(expected, got) if a != b]
+    return max(apart), len(apart)
+
+
+def compare(expected, got, is_signed):
+    """(verdict, detail) of lists of outputs."""
+    largest, differing, total = 0, 0, 0
+    for index, (one, other) in enumerate(zip(expected, got)):
+        if is_signed[index]:  # int8: the same distance once 128 is added
+            one, other = (bytes(value ^ 0x80 for value in data) for data in (one, other))
+        found = difference(one, other)
+        if found is None:
+            return "failed", f"output {index} has {len(other)} bytes, expected {len(one)}"
+        largest, differing, total = max(largest, found[0]), differing + found[1], total + len(one)
+    if len(expected) != len(got) or not expected:
+        return "failed", f"{len(got)} outputs, expected {len(expected)}"
+    if largest == 0:
+        return "exact", ""
+    detail = f"{differing} of {total} elements differ, at most by {largest}"
+    return ("within 1" if largest == 1 else "worse"), detail
+
+
+def judge(run, expected):
+    """RUN: an outcome of runner.py; EXPECTED: the right outputs, as such an outcome."""
+    if run.is_timeout:
+        return "timeout", f"stopped after {run.seconds:.0f} s"
+    if fault := FAULT.search(run.log):
+        return "fault", fault[1]
+    if run.code < 0 or run.code > 128:
+        return "crashed", f"signal {-run.code if run.code < 0 else run.code - 128}"
+    if run.code != 0:
+        return "failed", (run.log.strip().splitlines() or ["no message"])[-1]
+    if not JOB.search(run.log):
+        refused = REFUSED.search(run.log)
+        return "no job", f"{refused[1]} refused" if refused else "nothing to do on the NPU"
+    return compare(expected.outputs, run.outputs, run.is_signed)
