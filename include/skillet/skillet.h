@@ -121,6 +121,19 @@ SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 
+typedef struct skillet_buffer_info {
+  size_t struct_bytes; /* sizeof(skillet_buffer_info), set by the caller */
+  void* data;          /* the buffer's first byte */
+  size_t bytes;
+  int dmabuf_fd;   /* stays the library's */
+  uint64_t serial; /* another one for each skillet_buffer_alloc, also when the address is that of a freed buffer */
+} skillet_buffer_info;
+
+/* 1 and `*out` when all of [data, data + bytes) lies in one buffer of skillet_buffer_alloc, of any device, that has not
+ * been freed; else 0. From any thread; nothing is allocated, skillet_last_error() stays. The TensorFlow Lite delegate
+ * asks this to use such memory in place. */
+SKILLET_API int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out);
+
 /* Which operations run where, and why not on the NPU: text for people, valid until the next call for this model. */
 SKILLET_API const char* skillet_explain(skillet_model* model);
 

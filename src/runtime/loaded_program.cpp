@@ -204,7 +204,7 @@ Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> 
   SK_TRY_ASSIGN(const CpuAccess access, open(bound, check != checks_.end()));
   const auto source = tensor_bytes(access, bound);
   if (check != checks_.end() && !check->second.settle(source)) return false;
-  if (source.data() == bytes.data()) return true;  // in place
+  if (is_in_place(bound, bytes)) return true;
   copied_bytes_ += bytes.size();
   if (bound.binding.layout == driver::Layout::nchw_planar) {
     transpose(source, bytes, bound.images, bound.pixels, bound.channels, bound.elem_bytes, false);

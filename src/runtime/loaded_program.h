@@ -83,6 +83,12 @@ class LoadedProgram {
   bool can_move(const Bound& bound) const;
   Result<void> move(driver::BufferId id, const Place& place);
   std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
+  Place own_place(const Bound& bound) const {
+    return {handles_[bound.binding.buffer], addresses_[bound.binding.buffer]};
+  }
+  // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
+  Place best_place(const Bound& bound, std::span<const uint8_t> bytes) const;
+  bool is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const;
   // True: the tensor is where the caller has it.
   Result<bool> place(const Bound& bound, std::span<const uint8_t> bytes);
   Result<void> mark(const Bound& output);

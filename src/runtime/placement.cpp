@@ -71,15 +71,23 @@ std::vector<uapi::SubmitBuffer> LoadedProgram::list_buffers(const driver::Job& j
   return list;
 }
 
+LoadedProgram::Place LoadedProgram::best_place(const Bound& bound, std::span<const uint8_t> bytes) const {
+  const SharedBuffer* shared = context_->shared.find(bytes);
+  if (shared == nullptr || !can_move(bound)) return own_place(bound);
+  const auto offset = static_cast<uint64_t>(bytes.data() - shared->bytes.data());
+  if (offset % kAlignment != 0) return own_place(bound);
+  return {shared->handle, shared->address + offset, offset};
+}
+
+// By place and not by pointer: the device may have a view of its own of imported memory.
+bool LoadedProgram::is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const {
+  const Place& now = places_[bound.binding.buffer];
+  return now != own_place(bound) && now == best_place(bound, bytes);
+}
+
 Result<bool> LoadedProgram::place(const Bound& bound, std::span<const uint8_t> bytes) {
   const driver::BufferId id = bound.binding.buffer;
-  const Place own{handles_[id], addresses_[id], 0};
-  Place wanted = own;
-  const SharedBuffer* shared = context_->shared.find(bytes);
-  if (shared != nullptr && can_move(bound)) {
-    const auto offset = static_cast<uint64_t>(bytes.data() - shared->bytes.data());
-    if (offset % kAlignment == 0) wanted = {shared->handle, shared->address + offset, offset};
-  }
+  const Place own = own_place(bound), wanted = best_place(bound, bytes);
   if (wanted == places_[id]) return wanted != own;
   if (auto moved = move(id, wanted); !moved.ok()) {
     SK_TRY(move(id, own));

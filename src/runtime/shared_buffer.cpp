@@ -3,11 +3,17 @@
 #include <unistd.h>
 
 #include <iterator>
+#include <mutex>
 
 #include "base/log.h"
 
 namespace skillet::runtime {
 namespace {
+
+// All SharedBuffers, for find_anywhere(). Neither needs a destructor: contexts may be closed while the program exits.
+constinit std::mutex all_lock;
+constinit SharedBuffers* all = nullptr;
+constinit uint64_t last_serial = 0;
 
 Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
   SharedBuffer buffer{.handle = handle};
@@ -19,27 +25,71 @@ Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
 
 }  // namespace
 
+SharedBuffers::SharedBuffers() {
+  const std::lock_guard lock(all_lock);
+  next_ = all;
+  all = this;
+}
+
 SharedBuffers::~SharedBuffers() {
-  for (const auto& [start, buffer] : buffers_) ::close(buffer.dmabuf);
+  {
+    const std::lock_guard lock(all_lock);
+    SharedBuffers** link = &all;
+    while (*link != this) link = &(*link)->next_;
+    *link = next_;
+  }
+  for (const auto& [start, buffer] : buffers_) {
+    if (buffer.dmabuf >= 0) ::close(buffer.dmabuf);
+  }
+}
+
+void SharedBuffers::add(SharedBuffer& buffer) {
+  const std::lock_guard lock(all_lock);
+  buffer.serial = ++last_serial;
+  buffers_[buffer.bytes.data()] = buffer;
+}
+
+void SharedBuffers::remove(const uint8_t* start) {
+  const std::lock_guard lock(all_lock);
+  buffers_.erase(start);
 }
 
 Result<SharedBuffer> SharedBuffers::alloc(uapi::Device& device, uint64_t size_bytes) {
   SK_TRY_ASSIGN(const uapi::Handle handle, device.alloc_shared(size_bytes));
   auto buffer = describe(device, handle);
   if (buffer.ok()) {
-    buffers_[buffer->bytes.data()] = *buffer;
+    add(*buffer);
   } else if (auto freed = device.free(handle); !freed.ok()) {
     log::warning("freeing a shared buffer: {}", freed.error().message);
   }
   return buffer;
 }
 
+Result<void> SharedBuffers::import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes) {
+  SK_TRY_ASSIGN(const uapi::Handle handle, device.import_dmabuf(dmabuf));
+  const auto describe_import = [&]() -> Result<SharedBuffer> {
+    SK_TRY_ASSIGN(const uint64_t address, device.address(handle));
+    SK_TRY_ASSIGN(const std::span<uint8_t> own_view, device.map(handle));
+    if (own_view.size() < bytes.size())
+      return error(ErrorCode::invalid_argument, "descriptor {} has {} bytes, not {}", dmabuf, own_view.size(),
+                   bytes.size());
+    return SharedBuffer{.handle = handle, .address = address, .bytes = bytes};
+  };
+  auto buffer = describe_import();
+  if (buffer.ok()) {
+    add(*buffer);
+    return {};
+  }
+  if (auto freed = device.free(handle); !freed.ok()) log::warning("freeing an import: {}", freed.error().message);
+  return std::move(buffer).error();
+}
+
 Result<void> SharedBuffers::free(uapi::Device& device, const uint8_t* start) {
   const auto found = buffers_.find(start);
   if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts there");
   const SharedBuffer buffer = found->second;
-  buffers_.erase(found);
-  ::close(buffer.dmabuf);
+  remove(start);
+  if (buffer.dmabuf >= 0) ::close(buffer.dmabuf);
   return device.free(buffer.handle);
 }
 
@@ -49,6 +99,15 @@ const SharedBuffer* SharedBuffers::find(std::span<const uint8_t> bytes) const {
   const SharedBuffer& buffer = std::prev(found)->second;
   const auto offset = static_cast<size_t>(bytes.data() - buffer.bytes.data());
   return offset <= buffer.bytes.size() && bytes.size() <= buffer.bytes.size() - offset ? &buffer : nullptr;
+}
+
+std::optional<SharedBuffer> SharedBuffers::find_anywhere(std::span<const uint8_t> bytes) {
+  const std::lock_guard lock(all_lock);
+  for (const SharedBuffers* one = all; one != nullptr; one = one->next_) {
+    const SharedBuffer* found = one->find(bytes);
+    if (found != nullptr && found->dmabuf >= 0) return *found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace skillet::runtime

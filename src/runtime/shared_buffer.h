@@ -1,9 +1,10 @@
 // Memory with a CPU pointer and a dma-buf descriptor that a device reads and writes in place.
-// Called by LoadedProgram (which looks for tensors in it) and the C interface.
+// Called by LoadedProgram (which looks for tensors in it), the C interface and the delegate (which imports).
 // Must not know: tensors.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -15,25 +16,35 @@ struct SharedBuffer {
   uapi::Handle handle = 0;
   uint64_t address = 0;  // on the device
   std::span<uint8_t> bytes;
-  int dmabuf = -1;  // owned
+  int dmabuf = -1;      // owned; none where the memory was imported
+  uint64_t serial = 0;  // no two buffers of the process have the same, even one after the other at one address
 };
 
 // The shared buffers of one device file.
 class SharedBuffers {
  public:
-  SharedBuffers() = default;
+  SharedBuffers();
   ~SharedBuffers();  // closes the descriptors; the memory goes with the device
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
   Result<SharedBuffer> alloc(uapi::Device& device, uint64_t size_bytes);
-  // `start`: the first byte, as alloc() gave it.
+  // Memory of another device: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it that find()
+  // will be asked about. The caller calls free() before that view ends.
+  Result<void> import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes);
+  // `start`: the first byte, as alloc() gave it or import() got it.
   Result<void> free(uapi::Device& device, const uint8_t* start);
   // The buffer that all of `bytes` lie in; null: none.
   const SharedBuffer* find(std::span<const uint8_t> bytes) const;
+  // The same among what alloc() gave for any device, from any thread, without allocating.
+  static std::optional<SharedBuffer> find_anywhere(std::span<const uint8_t> bytes);
 
  private:
-  std::map<const uint8_t*, SharedBuffer> buffers_;  // by first byte
+  void add(SharedBuffer& buffer);
+  void remove(const uint8_t* start);
+
+  std::map<const uint8_t*, SharedBuffer> buffers_;  // by first byte; changed under the lock of find_anywhere()
+  SharedBuffers* next_ = nullptr;                   // in the list of all that there are
 };
 
 }  // namespace skillet::runtime

@@ -266,6 +266,17 @@ skillet_status skillet_buffer_free(skillet_device* device, void* data) {
   });
 }
 
+int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out) {
+  if (data == nullptr || out == nullptr || out->struct_bytes != sizeof *out) return 0;
+  const auto found = skillet::runtime::SharedBuffers::find_anywhere({static_cast<const uint8_t*>(data), bytes});
+  if (!found) return 0;
+  out->data = found->bytes.data();
+  out->bytes = found->bytes.size();
+  out->dmabuf_fd = found->dmabuf;
+  out->serial = found->serial;
+  return 1;
+}
+
 const char* skillet_explain(skillet_model* model) {
   if (model == nullptr) return "";
   guard([&]() -> Result<void> {

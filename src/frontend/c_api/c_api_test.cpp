@@ -180,6 +180,35 @@ TEST(CApiSharedBuffers, Int8TakesOneCopy) {
   skillet_close_model(reference);
 }
 
+TEST(CApiSharedBuffers, AreFoundWhileTheyLive) {
+  skillet_buffer_info info{.struct_bytes = sizeof info};
+  void *first = nullptr, *second = nullptr;
+  int dmabuf = -1;
+  {
+    const Device npu("sim:a311d"), other("sim:a311d");
+    ASSERT_EQ(skillet_buffer_alloc(npu.device, 8192, &first, &dmabuf), SKILLET_OK);
+    ASSERT_EQ(skillet_buffer_alloc(other.device, 8192, &second, nullptr), SKILLET_OK);
+    const char* bytes = static_cast<const char*>(first);
+    ASSERT_EQ(skillet_buffer_find(bytes + 100, 8092, &info), 1);
+    EXPECT_EQ(info.data, first);
+    EXPECT_EQ(info.bytes, 8192U);
+    EXPECT_EQ(info.dmabuf_fd, dmabuf);
+    const uint64_t serial = info.serial;
+    EXPECT_EQ(skillet_buffer_find(bytes + 100, 8093, &info), 0) << "one byte too many";
+    EXPECT_EQ(skillet_buffer_find(bytes - 1, 2, &info), 0);
+    EXPECT_EQ(skillet_buffer_find(bytes, SIZE_MAX, &info), 0);
+    ASSERT_EQ(skillet_buffer_find(second, 8192, &info), 1) << "of any device";
+    EXPECT_NE(info.serial, serial);
+    EXPECT_EQ(skillet_buffer_find(nullptr, 0, &info), 0);
+    EXPECT_EQ(skillet_buffer_find(first, 1, nullptr), 0);
+    skillet_buffer_info old{.struct_bytes = 3};
+    EXPECT_EQ(skillet_buffer_find(first, 1, &old), 0);
+    ASSERT_EQ(skillet_buffer_free(npu.device, first), SKILLET_OK);
+    EXPECT_EQ(skillet_buffer_find(first, 1, &info), 0) << "freed";
+  }
+  EXPECT_EQ(skillet_buffer_find(second, 1, &info), 0) << "gone with its device";
+}
+
 TEST(CApiSharedBuffers, BadCallsAreErrors) {
   SharedCase test;
   const Device cpu("cpu");

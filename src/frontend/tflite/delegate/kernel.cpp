@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/log.h"
+
 namespace skillet::delegate {
 namespace {
 
@@ -44,6 +46,8 @@ Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shar
 Kernel::~Kernel() {
   const std::lock_guard lock(state_->device);
   session_.reset();
+  // All of them: kernels that stay import theirs again.
+  if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
 Result<void> Kernel::build(TfLiteContext* context) {
@@ -95,6 +99,10 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
     return true;
   };
   if (session_ == nullptr || !unchanged()) SK_TRY(build(context));
+  {
+    const std::lock_guard lock(state_->device);
+    state_->buffers.find_library();
+  }
   const ir::Graph& graph = session_->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const ir::Shape& shape = graph.tensor(graph.outputs[i]).shape;
@@ -113,7 +121,22 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
     SK_TRY_ASSIGN(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
   }
   const std::lock_guard lock(state_->device);
-  return session_->run_on(input_bytes_, output_bytes_);
+  runtime::DeviceContext& device = *state_->target.context;
+  state_->buffers.drop_freed(device);
+  for (const auto bytes : input_bytes_) state_->buffers.import(device, bytes);
+  for (const auto bytes : output_bytes_) state_->buffers.import(device, bytes);
+  SK_TRY(session_->run_on(input_bytes_, output_bytes_));
+  log_copies();
+  return {};
+}
+
+// When it changes: hosts may exchange the memory of tensors from run to run.
+void Kernel::log_copies() {
+  uint64_t copied = 0;
+  for (const runtime::PartReport& part : session_->report().parts) copied += part.copied_bytes;
+  if (copied_bytes_ == copied) return;
+  copied_bytes_ = copied;
+  log::debug("partition of {}: copies {} bytes between host and NPU", summary_, copied);
 }
 
 }  // namespace skillet::delegate

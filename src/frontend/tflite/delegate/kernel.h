@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "frontend/tflite/delegate/c_api_buffers.h"
 #include "frontend/tflite/delegate/delegate_options.h"
 #include "frontend/tflite/delegate/graph_builder.h"
 #include "frontend/tflite/delegate/program_cache.h"
@@ -21,6 +23,7 @@ struct State {
   Options options;
   runtime::Target target;                  // without a driver: nothing is claimed
   std::unique_ptr<CachingDriver> caching;  // what target.driver points to when there is a cache
+  CApiBuffers buffers;
   std::mutex device;  // interpreters on several threads may share a delegate; a device file is used by one at a time
 };
 
@@ -53,6 +56,7 @@ class Kernel {
       : state_(std::move(state)), nodes_(std::move(nodes)), host_outputs_(std::move(outputs)) {}
   Result<void> build(TfLiteContext* context);
   void describe();
+  void log_copies();
 
   std::shared_ptr<State> state_;
   std::vector<HostNode> nodes_;
@@ -63,6 +67,7 @@ class Kernel {
   std::vector<std::span<uint8_t>> output_bytes_;
   uint64_t macs_ = 0, io_bytes_ = 0;
   size_t jobs_ = 0;
+  std::optional<uint64_t> copied_bytes_;  // in the last run
   std::string problem_, summary_;
 };
 
