@@ -59,5 +59,7 @@ def judge(run, expected):
         return "failed", (run.log.strip().splitlines() or ["no message"])[-1]
     if not JOB.search(run.log):
         refused = REFUSED.search(run.log)
-        return "no job", f"{refused[1]} refused" if refused else "nothing to do on the NPU"
+        verdict, detail = compare(expected.outputs, run.outputs, run.is_signed)
+        why = f"{refused[1]} refused" if refused else "nothing to do on the NPU"
+        return "no job", why if verdict == "exact" else f"{why}; yet {verdict}: {detail}"
     return compare(expected.outputs, run.outputs, run.is_signed)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A peer's driver on our chip: Mesa's Teflon delegate, as Debian builds it for arm64, in front of our virtual device node.
+"""A peer's driver on our chip: Mesa's Teflon delegate, as Debian builds it for arm64, before our virtual device node.
 
 Every model runs twice in its own process: on TensorFlow Lite's reference kernels, and through the delegate. Both must
 agree within 1 in every output byte. Nothing is installed: packages are unpacked into build/peer-root.
@@ -23,7 +23,8 @@ def parse():
     options = argparse.ArgumentParser(prog="./x peer", description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("chip", metavar="CHIP", help="the chip that the node stands for: a311d")
-    options.add_argument("dir", metavar="DIR", nargs="?", default="../shared/golden", help="folder with models/ and cases/")
+    options.add_argument("dir", metavar="DIR", nargs="?", default="../shared/golden",
+                         help="folder with models/ and cases/ (default: %(default)s)")
     options.add_argument("--set", action="append", metavar="NAME", help="folder in DIR/models (default: teflon)")
     options.add_argument("--only", metavar="TEXT", default="", help="only cases with TEXT in their name")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
@@ -86,13 +87,15 @@ def examine(case, programs, chip, logs):
         if again in ("exact", "within 1"):
             verdict = "heap"
     (logs / (case.name.replace("/", "_") + ".log")).write_text(got.log)
-    result.update(verdict=verdict, detail=detail, prepare_ms=got.number("prepare_ms"), invoke_ms=got.number("invoke_ms"))
+    result.update(verdict=verdict, detail=detail, prepare_ms=got.number("prepare_ms"),
+                  invoke_ms=got.number("invoke_ms"))
     return result
 
 
 def report(results, versions, logs):
     counts = collections.Counter(one["verdict"] for one in results if "/" in one["name"])
-    print(f"Mesa {versions['mesa-teflon-delegate']}, TensorFlow Lite {versions['libtensorflow-lite2.14.1']}, from Debian")
+    tflite = next(version for name, version in versions.items() if name.startswith("libtensorflow-lite2"))
+    print(f"Mesa {versions['mesa-teflon-delegate']}, TensorFlow Lite {tflite}, from Debian")
     for one in results:
         if one["verdict"] not in ("exact", "within 1"):
             print(f"  {one['name']}: {one['verdict']}" + (f", {one['detail']}" if one["detail"] else ""))

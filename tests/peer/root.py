@@ -1,9 +1,10 @@
-"""The private root of the peer's driver: arm64 packages of Debian, downloaded and unpacked into a folder, never installed.
+"""The private root of the peer's driver: Debian's arm64 packages, downloaded and unpacked, never installed.
 
 Uses a private configuration of apt: this machine's mirror, its keys and its settings for downloads, but own lists, own
 cache, and an empty list of installed packages. Nothing of the machine's own package state is read or written.
 """
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -96,5 +97,4 @@ def prepare(folder, say):
 
 
 def proxies():
-    import os
     return {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}

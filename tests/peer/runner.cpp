@@ -128,7 +128,7 @@ void write_outputs(tflite::Interpreter& interpreter, const std::string& prefix) 
   }
 }
 
-int seconds_since(std::chrono::steady_clock::time_point start) {
+int milliseconds_since(std::chrono::steady_clock::time_point start) {
   return static_cast<int>(
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count());
 }
@@ -152,7 +152,7 @@ int main(int count, char** words) {
   if (delegate && interpreter->ModifyGraphWithDelegate(delegate.get()) != kTfLiteOk) stop("the delegate failed");
   if (interpreter->AllocateTensors() != kTfLiteOk) stop("no memory for the tensors");
   count_delegated(*interpreter);
-  std::printf("prepare_ms %d\n", seconds_since(start));
+  std::printf("prepare_ms %d\n", milliseconds_since(start));
   std::fflush(stdout);
 
   if (!options.inputs.empty() && options.inputs.size() != interpreter->inputs().size()) stop("wrong number of inputs");
@@ -166,7 +166,7 @@ int main(int count, char** words) {
   }
   start = std::chrono::steady_clock::now();
   if (interpreter->Invoke() != kTfLiteOk) stop("the inference failed");
-  std::printf("invoke_ms %d\n", seconds_since(start));
+  std::printf("invoke_ms %d\n", milliseconds_since(start));
   write_outputs(*interpreter, options.output);
   std::printf("done\n");
   std::fflush(stdout);

@@ -1,4 +1,4 @@
-"""Starts runner.cpp in the root: a process of its own for every case, through an emulator when this machine is not arm64."""
+"""Starts runner.cpp in the root: a process of its own for every case, emulated when this machine is not arm64."""
 import dataclasses
 import platform
 import re
@@ -99,4 +99,5 @@ def finish(command, environment, scratch):
     written = re.findall(r"^output \d+ (\w+) \d+$", text, re.MULTILINE)
     outputs = [(scratch / f"output_{index}").read_bytes() for index in range(len(written))]
     header = f"$ {shlex.join(command)}\n"
-    return Outcome(code, header + text, outputs, [kind == "INT8" for kind in written], time.monotonic() - begin, is_timeout)
+    is_signed = [kind == "INT8" for kind in written]
+    return Outcome(code, header + text, outputs, is_signed, time.monotonic() - begin, is_timeout)

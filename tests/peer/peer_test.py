@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""What ./x peer decides by, without packages or an emulator: verdicts, cases, pictures, apt's configuration."""
+import json
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+import cases
+import judge
+import peer
+import picture
+import root
+import runner
+
+JOB = "skillet: virtual: submit: job 2: 60 words, 10 buffers\n"
+INIT = "skillet: virtual: submit: job 1: 14 words, 0 buffers\n"
+
+
+def outcome(log="", code=0, outputs=(b"\x10\x20",), signed=(False,), is_timeout=False):
+    return runner.Outcome(code, log, list(outputs), list(signed), 3.0, is_timeout)
+
+
+class Verdicts(unittest.TestCase):
+    def check(self, verdict, part, run, expected=None):
+        got, detail = judge.judge(run, expected or outcome())
+        self.assertEqual(got, verdict, detail)
+        self.assertIn(part, detail)
+        self.assertIn(got, judge.VERDICTS)
+
+    def test_outputs(self):
+        self.check("exact", "", outcome(INIT + JOB))
+        self.check("within 1", "1 of 2 elements differ, at most by 1", outcome(JOB, outputs=[b"\x11\x20"]))
+        self.check("worse", "2 of 2 elements differ, at most by 32", outcome(JOB, outputs=[b"\x11\x00"]))
+        self.check("failed", "1 bytes, expected 2", outcome(JOB, outputs=[b"\x10"]))
+        self.check("failed", "0 outputs, expected 1", outcome(JOB, outputs=[]))
+
+    def test_signed_outputs_are_near_across_zero(self):
+        right = outcome(outputs=[b"\x00\xff"], signed=[True])
+        self.check("within 1", "1 of 2", outcome(JOB, outputs=[b"\xff\xff"], signed=[True]), right)
+        self.check("worse", "255", outcome(JOB, outputs=[b"\x80\xff"], signed=[True]),
+                   outcome(outputs=[b"\x7f\xff"], signed=[True]))
+
+    def test_what_ends_a_run(self):
+        self.check("crashed", "signal 11", outcome(JOB, code=-11))
+        self.check("crashed", "signal 6", outcome(JOB, code=134))
+        self.check("timeout", "3 s", outcome(JOB, code=1, is_timeout=True))
+        self.check("failed", "runner: no", outcome("runner: no", code=1))
+        # A fault comes before what it makes of the outputs, even of right ones.
+        self.check("fault", "nn: outside", outcome(JOB + "virtual a311d: recover hung GPU: nn: outside\n"))
+
+    def test_no_job(self):
+        table = "  0 AVGPOOL         v1  unsupported in: 0(u8) out: 1(u8)\n"
+        self.check("no job", "AVGPOOL refused", outcome(table))
+        self.check("no job", "nothing to do on the NPU", outcome(INIT))
+        self.check("no job", "yet worse", outcome(INIT, outputs=[b"\x00\x20"]))
+
+    def test_which_speak_against_our_chip(self):
+        for verdict, against in (("worse", True), ("fault", True), ("heap", False), ("wrong class", True)):
+            self.assertEqual(peer.speaks_against_us([{"verdict": verdict}]), against, verdict)
+
+    def test_networks_are_judged_by_their_class(self):
+        case = cases.Case("net", Path("net"), [], [], label=1)
+        right, other = outcome(outputs=[b"\x10\x20"]), outcome(outputs=[b"\x30\x20"])
+        self.assertEqual(peer.judge_networks(case, "worse", "", right, right)[0], "right class")
+        self.assertEqual(peer.judge_networks(case, "worse", "", right, other)[0], "wrong class")
+        self.assertEqual(peer.judge_networks(case, "worse", "", other, other)[0], "wrong class")
+        self.assertEqual(peer.judge_networks(case, "crashed", "x", right, right), ("crashed", "x"))
+
+
+class Cases(unittest.TestCase):
+    def write(self, folder, inputs):
+        place = folder / "cases/set/case"
+        place.mkdir(parents=True, exist_ok=True)
+        outputs = [{"sha256_128": cases.digest(b"right")}]
+        (place / "case.json").write_text(json.dumps({"inputs": inputs, "outputs": outputs}))
+        (folder / "models/set").mkdir(parents=True, exist_ok=True)
+        (folder / "models/set/case.tflite").touch()
+        return cases.recorded_cases(folder, ["set"])[0]
+
+    def test_inputs_come_from_files_or_from_the_generator(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            stored, generated = {"file": "input_0.bin"}, {"generator": "splitmix64 seed 1"}
+            case = self.write(folder, [stored, stored])
+            self.assertEqual([path.name for path in case.inputs], ["input_0.bin"] * 2)
+            self.assertIsNone(cases.wrong_reference(case, [b"right"]))
+            self.assertIn("output 0", cases.wrong_reference(case, [b"wrong"]))
+            self.assertEqual(self.write(folder, [stored, generated]).inputs, [])
+            self.assertEqual(self.write(folder, [stored, {}]).recorded, [])
+
+
+class Pictures(unittest.TestCase):
+    def test_rows_and_colours(self):
+        header = struct.pack("<2sIIIIiiHHI", b"BM", 0, 0, 54, 40, 2, 2, 1, 24, 0) + bytes(20)
+        bottom, top = bytes([1, 2, 3, 4, 5, 6, 0, 0]), bytes([7, 8, 9, 10, 11, 12, 0, 0])
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "picture.bmp"
+            path.write_bytes(header + bottom + top)
+            rows = picture.read_bmp(path)
+            path.write_bytes(b"PNG" + bytes(60))
+            self.assertRaises(ValueError, picture.read_bmp, path)
+        self.assertEqual(rows, [[(9, 8, 7), (12, 11, 10)], [(3, 2, 1), (6, 5, 4)]])
+
+    def test_resize(self):
+        rows = [[(0, 0, 0), (100, 0, 0)], [(50, 0, 0), (150, 0, 0)]]
+        self.assertEqual(list(picture.resize(rows, 4)[::3]), [0, 50, 100, 100, 25, 75, 125, 125, 50, 100, 150, 150,
+                                                              50, 100, 150, 150])
+
+
+class AptConfiguration(unittest.TestCase):
+    def test_everything_is_private(self):
+        try:
+            root.run(["apt-config", "dump", "Acquire"])
+        except (OSError, root.SetUpError):
+            self.skipTest("no apt on this machine")
+        with tempfile.TemporaryDirectory() as name:
+            text = root.write_apt_configuration(Path(name)).read_text()
+            for setting in ("Dir::State", "Dir::State::status", "Dir::Cache", "Dir::Etc"):
+                self.assertIn(f'{setting} "{name}', text)
+            self.assertIn('APT::Architecture "arm64"', text)
+            self.assertIn("signed-by=", (Path(name) / "etc/sources.list").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
