@@ -16,6 +16,8 @@ VERDICTS = {
 
 JOB = re.compile(r"virtual: submit: job \d+: \d+ words, [1-9]\d* buffers")
 FAULT = re.compile(r"recover hung GPU: (.*)")
+# Without a device the driver dies too, but then it is the node that is at fault.
+NO_DEVICE = re.compile(r"virtual device node: (.*)|(Couldn't open kernel device)")
 REFUSED = re.compile(r"^ *\d+ (\w+) +v\d+ +unsupported", re.MULTILINE)
 
 
@@ -53,6 +55,8 @@ def judge(run, expected):
         return "timeout", f"stopped after {run.seconds:.0f} s"
     if fault := FAULT.search(run.log):
         return "fault", fault[1]
+    if missing := NO_DEVICE.search(run.log):
+        return "failed", missing[1] or missing[2]
     if run.code < 0 or run.code > 128:
         return "crashed", f"signal {-run.code if run.code < 0 else run.code - 128}"
     if run.code != 0:

@@ -99,9 +99,11 @@ def report(results, versions, logs):
     for one in results:
         if one["verdict"] not in ("exact", "within 1"):
             print(f"  {one['name']}: {one['verdict']}" + (f", {one['detail']}" if one["detail"] else ""))
-    for verdict, (text, _) in judge.VERDICTS.items():
-        print(f"{counts[verdict]:6} {text}")
-    print(f"{sum(counts.values()):6} cases; what each process printed: {logs}/")
+    if counts:
+        for verdict, (text, _) in judge.VERDICTS.items():
+            print(f"{counts[verdict]:6} {text}")
+        print(f"{sum(counts.values()):6} cases")
+    print(f"what each process printed: {logs}/")
 
 
 def speaks_against_us(results):
@@ -112,16 +114,17 @@ def main():
     options = parse()
     folder, logs = Path(options.work), Path(options.work) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    place, versions = root.prepare(folder.resolve(), say)
-    programs = runner.Runner(folder.resolve(), place, Path(options.virtual).resolve())
-    programs.build()
     given = Path(options.dir).resolve()
     wanted = cases.recorded_cases(given, options.set or ["teflon"])
     wanted = cases.network_cases(given.parent / "models", folder.resolve()) + wanted
     wanted = [case for case in wanted if options.only in case.name]
     if not wanted:
-        print(f"peer: no models in {options.dir}/models, nothing to run")
+        which = f" with '{options.only}' in their name" if options.only else ""
+        print(f"peer: no models{which} in {options.dir}/models, nothing to run")
         return 0
+    place, versions = root.prepare(folder.resolve(), say)
+    programs = runner.Runner(folder.resolve(), place, Path(options.virtual).resolve())
+    programs.build()
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     say(f"{len(wanted)} models through Mesa's delegate on a virtual {options.chip}, {options.jobs} at a time")
@@ -134,7 +137,8 @@ def main():
     order = {case.name: index for index, case in enumerate(wanted)}
     results.sort(key=lambda one: order[one["name"]])
     if options.json:
-        print(json.dumps({"chip": options.chip, "versions": versions, "results": results}, indent=1))
+        counts = collections.Counter(one["verdict"] for one in results)
+        print(json.dumps({"chip": options.chip, "versions": versions, "counts": counts, "results": results}, indent=1))
     else:
         report(results, versions, logs)
     return 1 if speaks_against_us(results) else 0

@@ -46,6 +46,8 @@ class Verdicts(unittest.TestCase):
         self.check("crashed", "signal 6", outcome(JOB, code=134))
         self.check("timeout", "3 s", outcome(JOB, code=1, is_timeout=True))
         self.check("failed", "runner: no", outcome("runner: no", code=1))
+        self.check("failed", "open kernel device", outcome("Couldn't open kernel device\n", code=-11))
+        self.check("failed", "no simulator", outcome("virtual device node: no simulator of it\nCouldn't", code=-11))
         # A fault comes before what it makes of the outputs, even of right ones.
         self.check("fault", "nn: outside", outcome(JOB + "virtual a311d: recover hung GPU: nn: outside\n"))
 
