@@ -39,4 +39,20 @@ int dtype_bytes(DType dtype);
 // True for int8 and uint8 (the types the NPUs work on).
 constexpr bool is_8bit(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
 
+// True for the types that affine quantization stores.
+constexpr bool is_integer(DType dtype) {
+  switch (dtype) {
+    case DType::int4:
+    case DType::int8:
+    case DType::uint8:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int32:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64: return true;
+    default: return false;
+  }
+}
+
 }  // namespace skillet::ir

@@ -28,21 +28,6 @@ constexpr std::array kTypes = {
     DType::variant, DType::uint32,    DType::uint16, DType::int4,    DType::bfloat16,
 };
 
-bool is_quantizable(DType dtype) {
-  switch (dtype) {
-    case DType::int4:
-    case DType::int8:
-    case DType::uint8:
-    case DType::int16:
-    case DType::uint16:
-    case DType::int32:
-    case DType::uint32:
-    case DType::int64:
-    case DType::uint64: return true;
-    default: return false;
-  }
-}
-
 template <typename T>
 size_t count(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
@@ -145,7 +130,7 @@ class Importer {
   // Accepts what is odd but harmless: ranges without scales, scales of floats, the axis of a single scale.
   Result<void> import_quant(const schema::QuantizationParameters* from, ir::Tensor& tensor) {
     constexpr uint8_t kCustomDetails = 1;  // the plain scales stand beside it
-    if (from == nullptr || !is_quantizable(tensor.dtype)) return {};
+    if (from == nullptr || !ir::is_integer(tensor.dtype)) return {};
     if (from->details_type() > kCustomDetails) {
       return error(ErrorCode::unsupported, "quantization of kind {} is not known", int{from->details_type()});
     }

@@ -21,21 +21,6 @@ constexpr std::array kTypes = {
     DType::resource, DType::variant,   DType::uint32, DType::uint16,  DType::int4,    DType::bfloat16,
 };
 
-bool is_quantizable(DType dtype) {
-  switch (dtype) {
-    case DType::int4:
-    case DType::int8:
-    case DType::uint8:
-    case DType::int16:
-    case DType::uint16:
-    case DType::int32:
-    case DType::uint32:
-    case DType::int64:
-    case DType::uint64: return true;
-    default: return false;
-  }
-}
-
 bool in_range(const TfLiteContext* context, int id) {
   return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
 }
@@ -96,7 +81,7 @@ class TensorReader {
 
   // Accepts what is odd but harmless, as the importer of files does: the axis of a list of scales for one dimension.
   void read_quant() {
-    if (!is_quantizable(to_.dtype) || from_.quantization.type == 0 || from_.quantization.params == nullptr) return;
+    if (!ir::is_integer(to_.dtype) || from_.quantization.type == 0 || from_.quantization.params == nullptr) return;
     if (from_.quantization.type != kTfLiteAffineQuantization)
       return refuse("quantization of kind {} is not known", from_.quantization.type);
     const auto& affine = *static_cast<const TfLiteAffineQuantization*>(from_.quantization.params);
