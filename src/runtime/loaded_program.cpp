@@ -24,6 +24,15 @@ void transpose(std::span<const uint8_t> from, std::span<uint8_t> to, int64_t ima
   }
 }
 
+// Reads nothing back of `to`: memory that a device shares may be slow to read.
+void copy_xor(std::span<const uint8_t> from, std::span<uint8_t> to, uint8_t value) {
+  if (value == 0) {
+    std::ranges::copy(from, to.begin());
+  } else {
+    std::ranges::transform(from, to.begin(), [value](uint8_t byte) { return static_cast<uint8_t>(byte ^ value); });
+  }
+}
+
 void xor_bytes(std::span<uint8_t> bytes, uint8_t value) {
   if (value == 0) return;
   for (uint8_t& byte : bytes) byte ^= value;
@@ -190,10 +199,10 @@ Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uin
     const auto target = tensor_bytes(access, bound);
     if (bound.binding.layout == driver::Layout::nchw_planar) {
       transpose(bytes, target, bound.images, bound.pixels, bound.channels, bound.elem_bytes, true);
+      xor_bytes(target, bound.binding.xor_byte);
     } else {
-      std::ranges::copy(bytes, target.begin());
+      copy_xor(bytes, target, bound.binding.xor_byte);
     }
-    xor_bytes(target, bound.binding.xor_byte);
   }
   if (!found) return error(ErrorCode::internal, "the program has no input for tensor {}", tensor);
   return {};
@@ -208,10 +217,10 @@ Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> 
   copied_bytes_ += bytes.size();
   if (bound.binding.layout == driver::Layout::nchw_planar) {
     transpose(source, bytes, bound.images, bound.pixels, bound.channels, bound.elem_bytes, false);
+    xor_bytes(bytes, bound.binding.xor_byte);
   } else {
-    std::ranges::copy(source, bytes.begin());
+    copy_xor(source, bytes, bound.binding.xor_byte);
   }
-  xor_bytes(bytes, bound.binding.xor_byte);
   if (check != checks_.end()) check->second.mark(source);
   return true;
 }
