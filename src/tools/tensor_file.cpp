@@ -75,14 +75,6 @@ Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor
   return file;
 }
 
-uint64_t RandomStream::next() {
-  state_ += 0x9E3779B97F4A7C15;
-  uint64_t z = state_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
 Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
   const auto size = static_cast<size_t>(ir::dtype_bytes(tensor.dtype));
   if (size == 0 || numpy_type(tensor.dtype).empty())
@@ -90,7 +82,7 @@ Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
                  ir::dtype_name(tensor.dtype));
   Bytes out(static_cast<size_t>(tensor.bytes()));
   for (size_t at = 0; at < out.size(); at += size) {
-    uint64_t draw = next();
+    uint64_t draw = random_.next();
     if (tensor.dtype == ir::DType::float32) {
       store_le(out.data() + at, static_cast<float>(draw >> 40) / 16777216.0F);
     } else if (tensor.dtype == ir::DType::boolean) {

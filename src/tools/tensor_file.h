@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/splitmix64.h"
 #include "ir/graph.h"
 
 namespace skillet::tools {
@@ -20,12 +21,11 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor)
 // splitmix64, one stream over all inputs in order: the low byte(s) of each draw; float32: (draw >> 40) / 2^24.
 class RandomStream {
  public:
-  explicit RandomStream(uint64_t seed) : state_(seed) {}
+  explicit RandomStream(uint64_t seed) : random_(seed) {}
   Result<Bytes> fill(const ir::Tensor& tensor);
 
  private:
-  uint64_t next();
-  uint64_t state_;
+  SplitMix64 random_;
 };
 
 }  // namespace skillet::tools

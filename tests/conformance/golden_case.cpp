@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/splitmix64.h"
 #include "sha256.h"
 
 namespace skillet::golden {
@@ -14,20 +15,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr size_t kHashDigits = 32;
-
-class SplitMix64 {
- public:
-  explicit SplitMix64(uint64_t seed) : state_(seed) {}
-  uint64_t draw() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
-  }
-
- private:
-  uint64_t state_;
-};
 
 size_t elem_bytes(const std::string& type) {
   if (type == "FLOAT32" || type == "INT32") return 4;
@@ -40,7 +27,7 @@ Bytes generate(SplitMix64& random, const std::string& type, size_t size_bytes) {
   const size_t width = elem_bytes(type);
   Bytes bytes(size_bytes);
   for (size_t i = 0; i + width <= size_bytes; i += width) {
-    const uint64_t draw = random.draw();
+    const uint64_t draw = random.next();
     if (type == "FLOAT32") {
       store_le(&bytes[i], static_cast<float>(draw >> 40) / static_cast<float>(1 << 24));
     } else {

@@ -206,7 +206,6 @@ class Lowerer {
     const AdditionShape size = *addition_shape(graph_.tensor(a).shape);
     const AdditionWeights weights = addition_weights(op);
     NnOperation nn{.input = both, .in = {size.width, size.height, 2}, .out = {size.width, size.height, 1}};
-    nn.is_addition = true;
     nn.search_zero_runs = false;
     // Tiles as recorded: from the transposed image. The cut of the buffer into rows is arbitrary anyway.
     nn.tile_basis_width = size.height;

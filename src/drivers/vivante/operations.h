@@ -70,7 +70,6 @@ struct NnOperation {
   bool relu = false;
   bool six_channel_order = false;  // 1x1 filters without relu: weights in groups of six channels
   bool search_zero_runs = true;    // false: plain weight bytes, no zero-run prefix
-  bool is_addition = false;
   uint8_t input_zero_point = 0, output_zero_point = 0;
   float scale = 1;  // real multiplier of the accumulator
   Kernels kernels;

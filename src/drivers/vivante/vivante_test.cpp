@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/int_math.h"
+#include "base/splitmix64.h"
 #include "drivers/vivante/encode.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/support.h"
@@ -121,15 +122,7 @@ class StreamReader {
   bool has_value_ = false;
 };
 
-uint64_t next_random(uint64_t& state) {
-  state += 0x9E3779B97F4A7C15;
-  uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
-Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band, uint64_t& seed) {
+Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band, SplitMix64& random) {
   Kernels k{.output_channels = oc,
             .input_channels = channels,
             .height = size,
@@ -139,12 +132,12 @@ Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band,
   k.kernels_per_band = band == channels ? 0 : 1;
   auto bytes = std::make_shared<Bytes>(static_cast<size_t>(oc * band * size * size));
   for (uint8_t& b : *bytes) {
-    const uint64_t r = next_random(seed);
+    const uint64_t r = random.next();
     b = r % 3 == 0 ? 130 : static_cast<uint8_t>(r >> 8);
   }
   k.weights = *bytes;
   k.lowered = bytes;
-  for (int32_t i = 0; i < oc; ++i) k.biases.push_back(static_cast<int32_t>(next_random(seed)));
+  for (int32_t i = 0; i < oc; ++i) k.biases.push_back(static_cast<int32_t>(random.next()));
   k.phantom_bias = 77;
   return k;
 }
@@ -195,9 +188,9 @@ TEST(VivanteWeights, RandomKernelsDecodeToThemselves) {
       {1, 1, 3, 1, 1, 5},   {16, 4, 3, 4, 2, 5},  {13, 7, 1, 7, 1, 5},  {40, 33, 1, 33, 3, 5}, {9, 2, 5, 2, 2, 0},
       {16, 16, 3, 1, 2, 5}, {21, 21, 3, 1, 1, 5}, {64, 64, 3, 1, 4, 5}, {3, 9, 2, 9, 1, 3},    {24, 24, 3, 1, 3, 0},
   };
-  uint64_t seed = 1;
+  SplitMix64 random(1);
   for (const Shape& s : shapes) {
-    const Kernels k = random_kernels(s.oc, s.channels, s.size, s.band, seed);
+    const Kernels k = random_kernels(s.oc, s.channels, s.size, s.band, random);
     const CoefficientLayout layout{
         .split = split_kernels(s.oc, 8, s.superblocks), .nn_cores = 8, .zrl_bits_max = s.zrl, .plane_bytes = 99};
     SCOPED_TRACE(fmt::format("oc {} channels {} size {} band {}", s.oc, s.channels, s.size, s.band));

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/int_math.h"
+#include "base/splitmix64.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "sim/sim.h"
 
@@ -18,15 +19,9 @@ namespace skillet::sim::vivante::test {
 
 namespace hw = ::skillet::vivante::hw;
 
-class Random {
+class Random : public SplitMix64 {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-  }
+  using SplitMix64::SplitMix64;
   int64_t in(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(next() % static_cast<uint64_t>(high - low + 1));
   }
@@ -36,9 +31,6 @@ class Random {
     for (uint8_t& byte : all) byte = static_cast<uint8_t>(next());
     return all;
   }
-
- private:
-  uint64_t state_;
 };
 
 class TestMemory {
