@@ -60,6 +60,14 @@ uint64_t sign_extend(uint64_t field, int width) {
   return field | ~low_bits(width);
 }
 
+// What a relocation can put in later: one run of bits, all of the address but low bits that are 0.
+Result<void> check_relocatable(const Descriptor& d, const Row& row) {
+  const bool plain = row.codec.kind == CodecKind::raw || row.codec.kind == CodecKind::aligned;
+  if (row.where.count == 1 && plain) return {};
+  return error(ErrorCode::internal, "{}.{}: a symbolic address in {} pieces{} cannot be relocated", d.name, row.name,
+               row.where.count, plain ? "" : " with a codec");
+}
+
 }  // namespace
 
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
@@ -72,6 +80,7 @@ Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, s
     const Row& row = descriptor.rows[i];
     if (row.kind == ValueKind::address && values[i].symbol != Address::kAbsolute) {
       if (slots == nullptr) return refuse(descriptor, row, values[i], "a symbolic address needs a place to be noted");
+      SK_TRY(check_relocatable(descriptor, row));
       slots->push_back({&row, {values[i].symbol, values[i].integer}});
       continue;
     }

@@ -115,7 +115,7 @@ struct Descriptor {
   std::span<const Row> rows;
 };
 
-// Where an address that is not known yet has to go.
+// Where an address that is not known yet has to go: a row of one piece, raw or aligned.
 struct AddressSlot {
   const Row* row = nullptr;
   Address address;
