@@ -171,9 +171,12 @@ Result<LoadedProgram::ReadyJob> LoadedProgram::prepare(const driver::Job& job) {
 Result<void> LoadedProgram::run_init_jobs() {
   for (const driver::Job& job : program_.init_jobs) {
     if (context_->init_done.contains(job.stream)) continue;
-    auto fence = device().submit(job.stream, {});
-    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", job.name));
-    SK_TRY(device().wait(*fence, timeout_));
+    SK_TRY_ASSIGN(const uapi::Fence fence,
+                  device().submit(job.stream, {}).with_context(fmt::format("job '{}'", job.name)));
+    if (auto waited = device().wait(fence, timeout_); !waited.ok()) {
+      context_->init_done.clear();
+      return waited;
+    }
     context_->init_done.insert(job.stream);
   }
   return {};
@@ -209,7 +212,7 @@ Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
     const auto written = try_run(bytes_of);
     has_results_ = written.ok() && *written;
     if (has_results_) return {};
-    context_->init_done.clear();
+    forget_all();
     if (!written.ok()) return written.error();
     if (!is_last)
       log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);

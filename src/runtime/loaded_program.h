@@ -99,6 +99,7 @@ class LoadedProgram {
   void mark(driver::BufferId buffer, const CpuAccess& access);
   Result<void> mark_all();
   bool settle(driver::BufferId buffer, const CpuAccess& access);
+  void forget_all();
 
   // ---- placement (placement.cpp) ----
   bool can_move(const Bound& bound) const;
