@@ -1,7 +1,6 @@
 #include "compile_compare.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -196,7 +195,7 @@ class JobComparison {
   int jobs_ = 0;
 };
 
-Result<void> compare_jobs(const capture::Capture& capture, const std::vector<Program>& programs, Comparison& out) {
+Result<void> compare_jobs(const capture::Capture& capture, const std::vector<Program>& programs, Outcome& out) {
   std::vector<std::pair<const Program*, const driver::Job*>> jobs;
   for (const Program& program : programs) {
     for (const driver::Job& job : program.jobs) jobs.emplace_back(&program, &job);
@@ -209,16 +208,16 @@ Result<void> compare_jobs(const capture::Capture& capture, const std::vector<Pro
     out.details.push_back(fmt::format("submissions: recorded {}, ours {}", recorded, jobs.size()));
   for (size_t i = 0; i < std::min(recorded, jobs.size()); ++i)
     SK_TRY(JobComparison(capture.submissions[i + 1], *jobs[i].first, *jobs[i].second, out.details).run());
-  out.outcome = out.details.empty() ? Outcome::identical : Outcome::differs;
+  out.outcome = out.details.empty() ? "identical" : "differs";
   return {};
 }
 
-Result<void> compare(const std::string& dir, const std::string& chip_name, Comparison& out) {
-  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip_name, out.name)));
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
+Result<void> compare(const std::string& dir, const driver::Chip& chip, Outcome& out) {
+  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip.name, out.name)));
   SK_TRY_ASSIGN(CompiledModel model, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip, {}));
   if (capture.submissions.size() < 2) {
-    out.outcome = Outcome::no_job;
+    out.outcome = "no_job";
+    out.details.push_back("the recorded driver sent no job");
     return {};
   }
   std::vector<Program> programs;
@@ -227,7 +226,7 @@ Result<void> compare(const std::string& dir, const std::string& chip_name, Compa
     if (!program.jobs.empty()) programs.push_back(std::move(program));
   }
   if (programs.empty()) {
-    out.outcome = Outcome::refused;
+    out.outcome = "refused";
     out.details = std::move(model.refusals);
     return {};
   }
@@ -236,34 +235,13 @@ Result<void> compare(const std::string& dir, const std::string& chip_name, Compa
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  static constexpr std::string_view kNames[] = {"identical", "differs", "refused", "no recorded job", "failed"};
-  return kNames[static_cast<size_t>(outcome)];
-}
-
-Comparison compare_case(const std::string& dir, const std::string& chip, const std::string& name) {
-  Comparison out{.name = name};
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+  Outcome out{.name = name};
   if (auto done = compare(dir, chip, out); !done.ok()) {
-    out.outcome = Outcome::failed;
+    out.outcome = "failed";
     out.details.push_back(done.error().message);
   }
   return out;
-}
-
-Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (const auto& set : fs::directory_iterator(fs::path(dir) / chip, ec)) {
-    std::error_code inner;
-    for (const auto& entry : fs::directory_iterator(set.path(), inner)) {
-      if (fs::exists(entry.path() / "capture.json"))
-        names.push_back(set.path().filename().string() + "/" + entry.path().filename().string());
-    }
-  }
-  if (ec) return error(ErrorCode::io, "{}/{}: {}", dir, chip, ec.message());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace skillet::golden
