@@ -6,10 +6,9 @@
 #include <optional>
 
 #include "capture/capture.h"
+#include "compile_model.h"
 #include "driver/driver.h"
 #include "drivers/vivante/decode.h"
-#include "frontend/tflite/import.h"
-#include "passes/passes.h"
 
 namespace skillet::golden {
 namespace {
@@ -197,36 +196,12 @@ class JobComparison {
   int jobs_ = 0;
 };
 
-struct Compiled {
-  std::vector<Program> programs;
-  std::vector<std::string> refusals;
-};
-
-Result<Compiled> compile_model(const std::string& path, const std::string& chip_name) {
-  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  const passes::Partitioning partitioning = passes::partition(graph, driver, chip);
-  Compiled out;
-  for (size_t i = 0; i < partitioning.support.size(); ++i) {
-    if (!partitioning.support[i].ok)
-      out.refusals.push_back(
-          fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
-  }
-  for (const passes::Partition& part : partitioning.parts) {
-    if (!part.on_npu) continue;
-    SK_TRY_ASSIGN(Program program, driver->compile(chip, part.graph, {}));
-    if (!program.jobs.empty()) out.programs.push_back(std::move(program));
-  }
-  return out;
-}
-
-Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compiled, Comparison& out) {
+Result<void> compare_jobs(const capture::Capture& capture, const std::vector<Program>& programs, Comparison& out) {
   std::vector<std::pair<const Program*, const driver::Job*>> jobs;
-  for (const Program& program : compiled.programs) {
+  for (const Program& program : programs) {
     for (const driver::Job& job : program.jobs) jobs.emplace_back(&program, &job);
   }
-  const Program& first = compiled.programs.front();
+  const Program& first = programs.front();
   if (capture.submissions[0].stream != first.init_jobs[0].stream)
     out.details.push_back("the initialisation stream differs");
   const size_t recorded = capture.submissions.size() - 1;
@@ -238,19 +213,25 @@ Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compi
   return {};
 }
 
-Result<void> compare(const std::string& dir, const std::string& chip, Comparison& out) {
-  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip, out.name)));
-  SK_TRY_ASSIGN(Compiled compiled, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip));
+Result<void> compare(const std::string& dir, const std::string& chip_name, Comparison& out) {
+  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip_name, out.name)));
+  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
+  SK_TRY_ASSIGN(CompiledModel model, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip, {}));
   if (capture.submissions.size() < 2) {
     out.outcome = Outcome::no_job;
     return {};
   }
-  if (compiled.programs.empty()) {
+  std::vector<Program> programs;
+  for (CompiledPart& part : model.parts) {
+    SK_TRY_ASSIGN(Program program, std::move(part.program));
+    if (!program.jobs.empty()) programs.push_back(std::move(program));
+  }
+  if (programs.empty()) {
     out.outcome = Outcome::refused;
-    out.details = std::move(compiled.refusals);
+    out.details = std::move(model.refusals);
     return {};
   }
-  return compare_jobs(capture, compiled, out);
+  return compare_jobs(capture, programs, out);
 }
 
 }  // namespace
