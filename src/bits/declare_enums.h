@@ -2,7 +2,7 @@
 // Rows: ENUM(Type), VALUE(name, number) ..., ENUM_END().
 // Included many times on purpose: no include guard. Called by drivers/<v>/hw/<v>.h only.
 // Must not know: any chip.
-#define ENUM(type) enum class type : uint8_t {
+#define ENUM(type) enum class type : uint16_t {
 #define VALUE(name, number) name = number,
 #define ENUM_END() \
   }                \
