@@ -2,37 +2,30 @@
 
 #include <array>
 
-namespace skillet::bits {
+namespace skillet::vivante::hw {
 
-#define SK_BITS_NAMESPACE ::skillet::vivante::hw
+using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 
 #define SK_BITS_TYPE NnInstruction
 #define SK_BITS_NAME "nn_instruction"
-#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE TpInstruction
 #define SK_BITS_NAME "tp_instruction"
-#define SK_BITS_WORDS 31
 #define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE NnConfig
 #define SK_BITS_NAME "nn_config"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE VipFlushControl
 #define SK_BITS_NAME "vip_flush_control"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/define.h"
 
-}  // namespace skillet::bits
-
-namespace skillet::vivante::hw {
 namespace {
 
 constexpr std::array kStates = {
