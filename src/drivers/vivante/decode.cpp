@@ -38,15 +38,13 @@ class Decoder {
                            fmt::format("0x{:08x}", load.value), known.empty()});
     const uint32_t address = load.value & ~0x3fU;
     if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address))
-      return descriptor<hw::NnInstruction>(address, fmt::format("job {} ", jobs_++));
+      return descriptor(hw::nn_instruction(chip_), address, fmt::format("job {} ", jobs_++));
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
-      return descriptor<hw::TpInstruction>(address, fmt::format("job {} ", jobs_++));
+      return descriptor(bits::descriptor_of<hw::TpInstruction>(), address, fmt::format("job {} ", jobs_++));
     return {};
   }
 
-  template <typename T>
-  Result<void> descriptor(uint32_t address, const std::string& prefix) {
-    const bits::Descriptor& d = bits::descriptor_of<T>();
+  Result<void> descriptor(const bits::Descriptor& d, uint32_t address, const std::string& prefix) {
     SK_TRY_ASSIGN(const std::vector<uint32_t> words, read_words(submission_, address, static_cast<size_t>(d.words)));
     const bits::Unpacked unpacked = bits::unpack(d, words);
     out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix, d.name, address);

@@ -36,6 +36,11 @@ using bits::Address;
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/declare.h"
 
+// The same fields in the bits of the V8 generation.
+struct NnInstructionV8 : NnInstruction {
+  static const bits::Descriptor& descriptor();
+};
+
 constexpr uint32_t kNnInstructionWords = 32;
 constexpr uint32_t kTpInstructionWords = 31;
 constexpr uint32_t kDescriptorAlignBytes = 64;
@@ -73,8 +78,9 @@ enum ChipFlag : uint32_t {
   kFirstPixelPooling = 1,
   kCoefficientEnhancement = 2,  // V8-style coefficient header
   kNoZOffset = 4,
-  kDepthwise = 8,   // native depthwise
-  kSupported = 16,  // the driver compiles for it
+  kDepthwise = 8,    // native depthwise
+  kSupported = 16,   // the driver compiles for it
+  kSlowOutput = 32,  // has the slow_output bit
 };
 struct ChipRow {
   std::string_view name, title;
@@ -94,5 +100,21 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
+
+// The NN instruction as a chip's generation has it.
+const bits::Descriptor& nn_instruction(const ChipRow& chip);
+bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<const uint32_t> words);
+
+// One row of generations.def.
+struct Generation {
+  int generation;
+  int multiplier_bits;     // of post_multiplier, without the leading 1
+  int shift_base;          // right shift with post_shift 0, bits
+  int pixel_center;        // subtracted from each pixel before it is multiplied
+  int interleave_narrow;   // most image rows processed together, with tiles of which rows fit in 18 px
+  int interleave_wide;     // with wider ones
+  bool accumulates_areas;  // the accumulation buffer holds areas of 64 px, else rows
+};
+const Generation& generation_of(const ChipRow& chip);
 
 }  // namespace skillet::vivante::hw
