@@ -1,6 +1,7 @@
 #include "runtime/record_program.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/loaded_program.h"
 #include "uapi/device.h"
@@ -21,6 +22,8 @@ ir::Graph graph_of(const driver::Program& program) {
       graph.tensors[id].shape = ir::Shape{1, static_cast<int32_t>(binding.size_bytes)};
     }
   }
+  for (const driver::TensorBinding& binding : program.inputs) graph.inputs.push_back(binding.tensor);
+  for (const driver::TensorBinding& binding : program.outputs) graph.outputs.push_back(binding.tensor);
   return graph;
 }
 
@@ -46,11 +49,15 @@ Result<RecordedProgram> places_of(const driver::Program& program, const capture:
   return out;
 }
 
+// Inputs that are not given are 0 on the device.
 Result<void> run(LoadedProgram& loaded, const std::vector<Bytes>& inputs) {
+  std::map<ir::TensorId, Bytes> memory;
+  for (const auto* list : {&loaded.program().outputs, &loaded.program().inputs}) {
+    for (const driver::TensorBinding& one : *list) memory[one.tensor].assign(one.size_bytes, one.xor_byte);
+  }
   const auto& bindings = loaded.program().inputs;
-  for (size_t i = 0; i < std::min(inputs.size(), bindings.size()); ++i)
-    SK_TRY(loaded.write_input(bindings[i].tensor, inputs[i]));
-  return loaded.run();
+  for (size_t i = 0; i < std::min(inputs.size(), bindings.size()); ++i) memory[bindings[i].tensor] = inputs[i];
+  return loaded.run([&](ir::TensorId id) { return std::span(memory.at(id)); });
 }
 
 }  // namespace
@@ -59,6 +66,7 @@ Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<Pr
   RecordedPrograms out;
   SK_TRY_ASSIGN(auto device, uapi::open_null(chip));
   auto context = std::make_shared<DeviceContext>();
+  context->chip = chip;
   context->device = uapi::record(std::move(device), out.capture);
   std::vector<std::unique_ptr<LoadedProgram>> loaded;
   for (ProgramToRecord& one : programs) {
