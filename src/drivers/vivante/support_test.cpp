@@ -269,7 +269,7 @@ constexpr Row kTableRows[] = {
 
 class SupportRows : public testing::TestWithParam<std::span<const Row>> {};
 
-TEST_P(SupportRows, RefusesAndTakesTheNeighbour) {
+TEST_P(SupportRows, RefusesAndCompilesTheNeighbour) {
   for (const Row& row : GetParam()) {
     SCOPED_TRACE(title(row));
     const auto graph = graph_of(row, row.refused), neighbour = graph_of(row, row.accepted);
@@ -280,6 +280,10 @@ TEST_P(SupportRows, RefusesAndTakesTheNeighbour) {
     if (const auto fine = ir::verify(*neighbour); !fine.ok()) ADD_FAILURE() << row.accepted << fine.error().message;
     const driver::Support accepted = supports(a311d(), *neighbour, 0);
     EXPECT_TRUE(accepted.ok) << row.accepted << ": " << accepted.reason;
+    for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+      const auto program = driver().compile(driver().chips()[0], *neighbour, {.tuning = tuning});
+      EXPECT_TRUE(program.ok()) << program.error().message;
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, SupportRows,
