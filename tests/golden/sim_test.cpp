@@ -13,17 +13,25 @@ namespace {
 
 const std::string kSmall = std::string(SKILLET_SOURCE_DIR) + "/tests/captures/sim_golden";
 
-// A depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own weight
-// order, and a table on four TP cores.
+struct SmallSet {
+  const char* chip;
+  size_t cases;
+};
+
+// V7: a depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own
+// weight order, and a table on four TP cores. V8: native depthwise with a group that is not full, first-pixel pooling
+// and space-to-depth, int8, fully connected, a sum and a difference.
 TEST(GoldenReplay, SmallCapturesAreExact) {
-  const auto names = list_captures(kSmall, "a311d");
-  ASSERT_TRUE(names.ok()) << names.error().message;
-  EXPECT_EQ(names->size(), 4u);
-  for (const std::string& name : *names) {
-    const ReplayRow row = simulate_case(kSmall, "a311d", name).at(0);
-    EXPECT_EQ(row.result, ReplayClass::exact)
-        << row.name << ": " << replay_class_name(row.result) << ", " << row.differing << " differ; " << row.reason;
-    EXPECT_GT(row.elements, 0);
+  for (const SmallSet& set : {SmallSet{"a311d", 4}, SmallSet{"imx8mp", 10}}) {
+    const auto names = list_captures(kSmall, set.chip);
+    ASSERT_TRUE(names.ok()) << names.error().message;
+    EXPECT_EQ(names->size(), set.cases);
+    for (const std::string& name : *names) {
+      const ReplayRow row = simulate_case(kSmall, set.chip, name).at(0);
+      EXPECT_EQ(row.result, ReplayClass::exact)
+          << row.name << ": " << replay_class_name(row.result) << ", " << row.differing << " differ; " << row.reason;
+      EXPECT_GT(row.elements, 0);
+    }
   }
 }
 

@@ -61,35 +61,35 @@ class Decoder {
     out_.text += fmt::format("{:5}  {} <- {}\n", load.word, name, value);
     const std::string path = fmt::format("word {} {}", load.word, name);
     if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address))
-      return operation<hw::NnInstruction>(load, "NN", path, name);
+      return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_), path, name);
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
-      return operation<hw::TpInstruction>(load, "TP", path, name);
+      return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>(), path, name);
     add(path, name, value, value).unknown = known.empty();
     return {};
   }
 
-  // The low bits of the state's value are the event id.
+  // The low bits of the state's value are the event id. T: the struct that `d` describes.
   template <typename T>
-  Result<void> operation(const StateLoad& load, const char* unit, const std::string& path, const std::string& name) {
+  Result<void> operation(const StateLoad& load, const char* unit, const bits::Descriptor& d, const std::string& path,
+                         const std::string& name) {
     const uint32_t address = load.value & ~0x3fU, event = load.value & 0x3fU;
     add(path + " event", name + " event", fmt::format("{}", event), fmt::format("0x{:x}", event));
-    const bits::Descriptor& d = bits::descriptor_of<T>();
     driver::AnnotatedField& at = add(path, name, fmt::format("0x{:08x}", address), fmt::format("0x{:08x}", address));
     at.kind = driver::FieldKind::commands;
     at.address = address;
     at.extent_bytes = static_cast<uint64_t>(d.words) * 4;
-    SK_TRY(descriptor<T>(address, fmt::format("job {} ", out_.operations.size())));
+    SK_TRY(descriptor<T>(d, address, fmt::format("job {} ", out_.operations.size())));
     out_.operations.push_back(unit);
     return {};
   }
 
   template <typename T>
-  Result<void> descriptor(uint32_t address, const std::string& prefix) {
-    const bits::Descriptor& d = bits::descriptor_of<T>();
+  Result<void> descriptor(const bits::Descriptor& d, uint32_t address, const std::string& prefix) {
     SK_TRY_ASSIGN(const std::vector<uint32_t> words, read_words(submission_, address, static_cast<size_t>(d.words)));
     const bits::Unpacked unpacked = bits::unpack(d, words);
     out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix, d.name, address);
-    const T fields = bits::unpack<T>(words).fields;
+    T fields;
+    bits::read_struct(d, words, &fields);
     for (size_t i = 0; i < d.rows.size(); ++i) field(d, i, unpacked, prefix, extent_of(fields, d.rows[i].name));
     for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
       if (unpacked.unclaimed[w] == 0) continue;
