@@ -65,6 +65,7 @@ Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<Pr
   RecordedPrograms out;
   SK_TRY_ASSIGN(auto device, uapi::open_null(chip));
   auto context = std::make_shared<DeviceContext>();
+  context->chip = chip;
   context->device = uapi::record(std::move(device), out.capture);
   std::vector<std::unique_ptr<LoadedProgram>> loaded;
   for (ProgramToRecord& one : programs) {
