@@ -19,7 +19,7 @@ using capture::Submission;
 
 const std::string kDir = std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small";
 constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/concat3_i8",
-                                  "ops/logistic_i8",  "ops/pad_i8",        "gen/add_8_3_1_16_1_0_0_0_4"};
+                                  "ops/relu_i8",      "ops/pad_i8",        "gen/add_8_3_1_16_1_0_0_0_4"};
 
 // One recorded case, changed again and again, against what we compile.
 class Tampered {
