@@ -37,6 +37,8 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
       }
       if (!nn) continue;
       piece.nn_job = address;
+      // Each piece runs as a stream of its own.
+      piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::flush_cache), hw::kFlushBatch});
       pieces.push_back(std::move(piece));
       piece = Piece{.submission = s};
     }
