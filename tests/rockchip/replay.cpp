@@ -8,10 +8,11 @@
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
 #include "ir/graph.h"
+#include "known_faults.h"
 #include "recorded_memory.h"
-#include "recorded_ops.h"
 #include "ref/ref.h"
 #include "sim/rockchip/npu.h"
+#include "taken_ops.h"
 
 namespace skillet::rockchip_replay {
 namespace {
@@ -51,7 +52,6 @@ Result<Model> read_model(const std::string& dir, const std::string& set, const s
   return model;
 }
 
-bool is_conv(ir::OpKind kind) { return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d; }
 bool is_int8(const ir::Tensor& tensor) { return tensor.dtype == ir::DType::int8; }
 
 // Values of all tensors; ops run one by one on the reference kernels.
@@ -91,50 +91,6 @@ Row compare(std::string name, const Bytes& simulated, const Bytes& expected, boo
   return row;
 }
 
-// What the recorded driver took of the graph.
-struct Taken {
-  RecordedOp op;
-  ir::OpId conv = -1, add = -1;  // add: the fused addition
-  ir::TensorId input() const { return input_; }
-  ir::TensorId input_ = -1, second = -1, output = -1;
-};
-
-bool is_operation(const ir::Graph& graph, ir::OpId id, const RecordedOp& r) {
-  const ir::Op& op = graph.op(id);
-  if (!is_conv(op.kind)) return false;
-  const ir::Shape& filter = graph.tensor(op.inputs[1]).shape;
-  const auto u32 = [](int32_t v) { return static_cast<uint32_t>(v); };
-  return u32(graph.tensor(op.inputs[0]).shape.back(0)) == r.in_channels &&
-         u32(graph.tensor(op.outputs[0]).shape.back(0)) == r.out_channels &&
-         // The recorded driver takes rows for columns.
-         (u32(filter.back(2)) == r.kernel_width || u32(filter.back(1)) == r.kernel_width);
-}
-
-// The recorded driver takes operations in the order of the graph, and fuses an addition into the producer of its
-// first operand.
-Result<std::vector<Taken>> match(const ir::Graph& graph, const std::vector<RecordedOp>& recorded) {
-  std::vector<Taken> taken;
-  const auto consumers = ir::consumers(graph);
-  for (size_t id = 0; id < graph.ops.size() && taken.size() < recorded.size(); ++id) {
-    const RecordedOp& r = recorded[taken.size()];
-    if (!is_operation(graph, static_cast<ir::OpId>(id), r)) continue;
-    const ir::Op& op = graph.ops[id];
-    Taken t{.op = r, .conv = static_cast<ir::OpId>(id), .input_ = op.inputs[0], .output = op.outputs[0]};
-    for (const ir::OpId next : consumers[static_cast<size_t>(op.outputs[0])]) {
-      const ir::Op& add = graph.op(next);
-      if (!r.addition || t.add >= 0 || add.kind != ir::OpKind::add || add.inputs[0] != op.outputs[0]) continue;
-      t.add = next;
-      t.second = add.inputs[1];
-      t.output = add.outputs[0];
-    }
-    if (r.addition && t.add < 0) return error(ErrorCode::malformed, "op {}: no addition to fuse", id);
-    taken.push_back(t);
-  }
-  if (taken.size() != recorded.size())
-    return error(ErrorCode::malformed, "{} recorded operations, {} found in the model", recorded.size(), taken.size());
-  return taken;
-}
-
 class Replay {
  public:
   Replay(std::string name, const Model& model, const capture::Capture& capture, std::vector<Taken> taken,
@@ -167,6 +123,11 @@ class Replay {
     return std::any_of(taken_.begin(), taken_.end(), [id](const Taken& t) { return t.add == id; });
   }
 
+  bool is_second_operand(ir::TensorId tensor) const {
+    return std::any_of(taken_.begin(), taken_.end(),
+                       [tensor](const Taken& t) { return t.add >= 0 && t.second == tensor; });
+  }
+
   Result<void> operation(const Taken& t) {
     const capture::Submission& submission = capture_.submissions[t.op.submission];
     if (submission_ != static_cast<int64_t>(t.op.submission)) SK_TRY(start_submission(t.op.submission));
@@ -189,7 +150,7 @@ class Replay {
     submission_ = static_cast<int64_t>(index);
     SK_TRY(memory_.add(capture_.submissions[index]));
     for (const Taken& t : taken_) {
-      if (t.op.submission == index && !made_by_device(t.input_, index)) SK_TRY(place(t));
+      if (t.op.submission == index && !made_by_device(t.input, index)) SK_TRY(place(t));
     }
     return {};
   }
@@ -204,11 +165,11 @@ class Replay {
     // It does not upload the input of an operation with one input and one output channel, outside additions.
     const bool dense_rows = t.op.packed && t.op.in_channels == 1;
     if (dense_rows && is_zero_in_capture(t)) return {};
-    const ir::Tensor& tensor = graph_.tensor(t.input_);
+    const ir::Tensor& tensor = graph_.tensor(t.input);
     const auto zero_point = static_cast<uint8_t>(tensor.quant.zero_point());
     const auto channels = static_cast<size_t>(tensor.shape.back(0));
-    if (dense_rows) return memory_.write_packed(t.op.input, values_[t.input_], tensor.shape.back(1), zero_point);
-    return memory_.write_cube(t.op.input, values_[t.input_], channels, zero_point);
+    if (dense_rows) return memory_.write_packed(t.op.input, values_[t.input], tensor.shape.back(1), zero_point);
+    return memory_.write_cube(t.op.input, values_[t.input], channels, zero_point);
   }
 
   bool is_zero_in_capture(const Taken& t) const {
@@ -223,18 +184,20 @@ class Replay {
     const ir::Tensor& tensor = graph_.tensor(t.output);
     const auto channels = static_cast<size_t>(tensor.shape.back(0));
     const auto pixels = static_cast<size_t>(tensor.shape.elems()) / channels;
-    if (pixels != t.op.out_pixels && rows_.final.reason.empty())
-      rows_.final.reason = fmt::format("the program makes {} pixels, the model {}", t.op.out_pixels, pixels);
     SK_TRY_ASSIGN(Bytes simulated, memory_.read_cube(t.op.output, pixels, channels, t.op.out_pixels));
-    check_[t.input_] = values_[t.input_];
+    check_[t.input] = values_[t.input];
     SK_TRY(check_.run(t.conv));
     if (t.add >= 0) {
       check_[t.second] = values_[t.second];
       SK_TRY(check_.run(t.add));
     }
+    const Bytes& alone = check_[graph_.op(t.conv).outputs[0]];
+    const std::string fault = known_faults(graph_, t, is_second_operand(t.output), alone);
+    if (!fault.empty() && rows_.final.reason.empty()) rows_.final.reason = fault;
     rows_.each.push_back(compare(fmt::format("{} {}", name_, ir::describe_op(graph_, t.conv)), simulated,
                                  check_[t.output], is_int8(tensor)));
     rows_.each.back().simulated_ms = ms;
+    rows_.each.back().reason = fault;
     values_[t.output] = std::move(simulated);
     return {};
   }
@@ -260,6 +223,8 @@ class Replay {
       all.outcome = std::max(all.outcome, one.outcome);
       if (all.reason.empty()) all.reason = one.reason;
     }
+    if (all.outcome == Outcome::worse && all.reason.empty() && taken_.size() > 1)
+      all.reason = fmt::format("{} operations, each within 1: differences add up", taken_.size());
     return {};
   }
 
