@@ -100,7 +100,7 @@ constexpr Fault kFaults[] = {
     {takes_rows_for_columns, "rows are taken for columns"},
     {[](const Context& c) { return c.attrs().stride_h != c.attrs().stride_w; }, "one stride for both directions"},
     {ignores_activation, "the activation is left to saturation"},
-    {loses_clamp, "the fused convolution is not clamped before the addition"},
+    {loses_clamp, kLostClamp},
     {pads_wrong, "pad bytes are not the zero point in every lane"},
     {[](const Context& c) {
        const uint32_t channels = c.taken.op.out_channels;

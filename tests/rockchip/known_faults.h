@@ -11,6 +11,9 @@
 
 namespace skillet::rockchip_replay {
 
+// One of them, which spares the elements that are not clamped.
+inline constexpr const char* kLostClamp = "the fused convolution is not clamped before the addition";
+
 // The faults that apply to the operation, joined; empty: none, so that its result must be right. `is_second_operand`:
 // a fused addition reads its output. `alone`: the convolution's own output, from the reference kernel.
 std::string known_faults(const ir::Graph& graph, const Taken& taken, bool is_second_operand,

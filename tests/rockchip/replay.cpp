@@ -198,8 +198,18 @@ class Replay {
                                  check_[t.output], is_int8(tensor)));
     rows_.each.back().simulated_ms = ms;
     rows_.each.back().reason = fault;
+    rows_.each.back().max_unclamped_difference = unclamped_difference(simulated, check_[t.output], alone);
     values_[t.output] = std::move(simulated);
     return {};
+  }
+
+  // Of unsigned bytes; recorded additions of signed ones are wrong anyway.
+  static int unclamped_difference(const Bytes& simulated, const Bytes& expected, const Bytes& alone) {
+    int most = 0;
+    for (size_t i = 0; i < expected.size() && alone.size() == expected.size(); ++i) {
+      if (alone[i] != 0 && alone[i] != 255) most = std::max(most, std::abs(simulated[i] - expected[i]));
+    }
+    return most;
   }
 
   Result<void> compare_outputs() {

@@ -27,7 +27,9 @@ struct Row {
   Outcome outcome = Outcome::fault;
   int64_t elements = 0, differing = 0;
   int max_difference = 0;
-  std::string reason;
+  // Fused additions: the same where the convolution alone is inside the range of bytes.
+  int max_unclamped_difference = 0;
+  std::string reason;  // what the recorded driver gets wrong here; of faults, the message
   double simulated_ms = 0;
 };
 

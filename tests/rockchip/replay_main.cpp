@@ -1,6 +1,8 @@
-// skillet_rockchip_replay [--dir DIR] [--case SET/CASE] [--operations] [--plain] [--expect FILE] [--optional]: recorded
-// jobs on the simulator, results against TensorFlow Lite's. Exit code 1 when an outcome is not the one that FILE (or,
-// for cases that it does not name, "exact or within_1") says. --optional: a missing DIR is one line, not an error.
+// skillet_rockchip_replay [--dir DIR] [--case SET/CASE] [--operations] [--plain] [--expect FILE] [--update FILE]
+//   [--optional]: recorded jobs on the simulator, results against TensorFlow Lite's. Exit code 1 when an outcome is not
+//   the one that FILE (or,
+// for cases that it does not name, "exact or within_1") says; --update writes such a FILE. --optional: a missing DIR is
+// one line, not an error.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,7 +21,7 @@ using skillet::rockchip_replay::outcome_name;
 using skillet::rockchip_replay::Row;
 
 struct Arguments {
-  std::string dir = "../shared/golden", only, expect;
+  std::string dir = "../shared/golden", only, expect, update;
   bool operations = false, plain = false, optional = false;
 };
 
@@ -30,6 +32,7 @@ Arguments parse_arguments(int argc, char** argv) {
     if (word == "--dir" && i + 1 < argc) a.dir = argv[++i];
     if (word == "--case" && i + 1 < argc) a.only = argv[++i];
     if (word == "--expect" && i + 1 < argc) a.expect = argv[++i];
+    if (word == "--update" && i + 1 < argc) a.update = argv[++i];
     if (word == "--operations") a.operations = true;
     if (word == "--plain") a.plain = true;
     if (word == "--optional") a.optional = true;
@@ -82,6 +85,18 @@ void print_summary(const char* what, const std::vector<Row>& rows) {
                s.counts[Outcome::not_comparable], s.counts[Outcome::fault], s.elements, s.differing, s.milliseconds);
 }
 
+void write_expectations(const std::vector<Row>& rows, const std::string& path) {
+  std::ofstream file(path);
+  file << "# Cases of the RK3588 captures whose recorded jobs, run on the simulator, are not within 1 of TensorFlow "
+          "Lite,\n"
+          "# each with what the recorded driver is known to get wrong there: set/case  outcome  reason.\n"
+          "# Written by skillet_rockchip_replay --update; a test checks that no operation differs without such a "
+          "reason.\n";
+  for (const Row& row : rows) {
+    if (!is_good(row)) file << fmt::format("{:<36} {:<6} {}\n", row.name, outcome_name(row.outcome), row.reason);
+  }
+}
+
 int count_unexpected(const std::vector<Row>& rows, const Arguments& a) {
   const auto expected = read_expectations(a.expect);
   int unexpected = 0;
@@ -119,6 +134,7 @@ int main(int argc, char** argv) {
   for (const Row& row : a.operations ? operations : finals) {
     if (!is_good(row) || !a.only.empty()) print_row(row);
   }
+  if (!a.update.empty()) write_expectations(finals, a.update);
   print_summary("operations", operations);
   print_summary("results", finals);
   return count_unexpected(finals, a) == 0 ? 0 : 1;

@@ -3,6 +3,7 @@
 // Must not know: registers.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>

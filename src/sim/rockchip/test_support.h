@@ -4,6 +4,7 @@
 // Must not know: drivers beyond drivers/rockchip/hw.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <random>
@@ -114,7 +115,7 @@ inline void add_cna(const Conv& c, Program& p) {
   p.set(hw::CnaFcDataSize1{.dma_channel = u(c.lanes())});
   p.set(hw::CnaDcompAddr0{.decompress_addr0 = {{bits::Address::kAbsolute, kWeights}}});
   p.set(hw::CnaCvtCon5{});
-  p.set(hw::CnaPadCon1{.pad_value = u((c.zero_in ^ 0x80) * 0x01010101)});
+  p.set(hw::CnaPadCon1{.pad_value = u(c.zero_in ^ 0x80) * 0x01010101U});
   p.set(hw::CoreMiscCfg{.qd_en = true, .dw_en = c.depthwise});
   p.set(hw::CoreDataoutSize0{.dataout_width = u(c.out_w), .dataout_height = u(c.out_h)});
   p.set(hw::CoreDataoutSize1{.dataout_channel = u(c.out_lanes())});
