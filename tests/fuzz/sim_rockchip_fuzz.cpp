@@ -15,16 +15,31 @@ using rockchip::testing::Program;
 using rockchip::testing::Scene;
 using skillet::load_le;
 
-constexpr uint64_t kWorkLimit = uint64_t{1} << 18;
+constexpr uint64_t kWorkLimit = uint64_t{1} << 16;
 constexpr size_t kPatchBytes = 6, kPatchesMax = 32;
 
 Program base_program(uint8_t which) {
   using rockchip::testing::Conv;
   switch (which % 6) {
-    case 0: return rockchip::testing::conv_program({});
-    case 1: return rockchip::testing::conv_program({.in_c = 40, .out_c = 40, .depthwise = true});
-    case 2: return rockchip::testing::conv_program({.in_c = 16, .out_c = 32, .add = true});
-    case 3: return rockchip::testing::per_channel_program({.in_c = 16, .out_c = 32});
+    case 0: return rockchip::testing::conv_program({.in_h = 3, .in_w = 3, .out_h = 3, .out_w = 3, .kernel_w = 2});
+    case 1:
+      return rockchip::testing::conv_program(
+          {.in_h = 3, .in_w = 3, .in_c = 40, .out_h = 3, .out_w = 3, .out_c = 40, .depthwise = true});
+    case 2:
+      return rockchip::testing::conv_program({.in_h = 4,
+                                              .in_w = 4,
+                                              .in_c = 16,
+                                              .out_h = 4,
+                                              .out_w = 4,
+                                              .out_c = 32,
+                                              .kernel_h = 1,
+                                              .kernel_w = 1,
+                                              .pad_top = 0,
+                                              .pad_left = 0,
+                                              .add = true});
+    case 3:
+      return rockchip::testing::per_channel_program(
+          {.in_h = 2, .in_w = 2, .in_c = 16, .out_h = 2, .out_w = 2, .out_c = 32});
     case 4: return rockchip::testing::element_wise_program(24, 0x104202C0);
     default: return rockchip::testing::pool_program({});
   }
@@ -58,7 +73,7 @@ std::vector<uint64_t> stream_of(std::span<const uint8_t> data) {
 }
 
 skillet::Result<skillet::Bytes> run(const std::vector<uint64_t>& words, uint32_t tasks, bool plain) {
-  Scene scene;
+  Scene scene(1, 0x3000);
   auto npu = rockchip::Npu::create(
       "rk3588", {.reference_only = plain, .max_macs_per_task = kWorkLimit, .max_elements_per_task = kWorkLimit});
   rockchip::Task task = scene.load(words);

@@ -106,8 +106,8 @@ class Reader {
     job_.kernels = kernel.weight_kernels;
     job_.pad_left = pad.pad_left;
     job_.pad_top = pad.pad_top;
-    job_.pad[0] = static_cast<int8_t>(pad_value);
-    job_.pad[1] = static_cast<int8_t>(pad_value >> 8);
+    job_.pad[0] = static_cast<uint8_t>(pad_value);
+    job_.pad[1] = static_cast<uint8_t>(pad_value >> 8);
     if (job_.stride_x == 0 || job_.stride_y == 0) return not_modelled("cna.conv_con3: a stride of 0");
     if (job_.taps() == 0 || job_.kernels == 0)
       return not_modelled("cna.weight_size2: {} kernels of {}x{}", job_.kernels, job_.kernel_height, job_.kernel_width);

@@ -14,21 +14,19 @@ constexpr size_t kPatchBlockElems = size_t{1} << 18;  // patches at a time, so t
 class Window {
  public:
   Window(const ConvJob& job, const ConvOperands& operands)
-      : job_(job), features_(operands.features.data()), pad_(static_cast<size_t>(job.lane_stride())) {
-    for (int64_t lane = 0; lane < job.in_lanes; ++lane) pad_[static_cast<size_t>(lane)] = pad_of(job, lane);
-  }
+      : job_(job), features_(operands.features.data()), pad_(operands.pad.data()) {}
   const int16_t* at(int64_t pixel, int64_t tap) const {
     const int64_t y = pixel / job_.out_width * job_.stride_y + tap / job_.kernel_width * job_.dilation_y - job_.pad_top;
     const int64_t x =
         pixel % job_.out_width * job_.stride_x + tap % job_.kernel_width * job_.dilation_x - job_.pad_left;
-    if (y < 0 || y >= job_.in_height || x < 0 || x >= job_.in_width) return pad_.data();
+    if (y < 0 || y >= job_.in_height || x < 0 || x >= job_.in_width) return pad_;
     return features_ + (y * job_.in_width + x) * job_.lane_stride();
   }
 
  private:
   const ConvJob& job_;
   const int16_t* features_;
-  std::vector<int16_t> pad_;
+  const int16_t* pad_;
 };
 
 ConvSums convolve_depthwise(const ConvJob& job, const ConvOperands& operands) {

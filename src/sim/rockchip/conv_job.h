@@ -34,7 +34,7 @@ struct ConvJob {
   bool line_by_line = false;                                         // else in groups of four
   int pixel_channels = 0;                                            // packed pixels of this many bytes; 0: cube
   Converter converter;
-  int8_t pad[2] = {};  // value outside the plane: depthwise, odd channels of the first 32 of 64: [1]; else [0]
+  uint8_t pad[2] = {};  // byte outside the plane: depthwise, odd channels of the first 32 of 64: [1]; else [0]
   // Window.
   int64_t kernel_width = 1, kernel_height = 1, stride_x = 1, stride_y = 1, dilation_x = 1, dilation_y = 1;
   int64_t pad_left = 0, pad_top = 0;
@@ -57,6 +57,7 @@ struct ConvJob {
 
 struct ConvOperands {
   std::vector<int16_t> features;  // [in_height][in_width][lane_stride]
+  std::vector<int16_t> pad;       // [lane_stride]: what a position outside the plane counts as
   std::vector<int16_t> weights;   // [kernels][taps][lane_stride]; depthwise [taps][lane_stride]
 };
 
@@ -74,11 +75,5 @@ Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, c
 ConvSums convolve_plain(const ConvJob& job, const ConvOperands& operands);
 // The same result, quickly.
 ConvSums convolve_fast(const ConvJob& job, const ConvOperands& operands);
-
-// What a position outside the plane counts as in `lane`.
-constexpr int8_t pad_of(const ConvJob& job, int64_t lane) {
-  const bool odd_of_first_half = job.depthwise && lane % 64 < 32 && lane % 2 == 1;
-  return job.pad[odd_of_first_half ? 1 : 0];
-}
 
 }  // namespace skillet::sim::rockchip

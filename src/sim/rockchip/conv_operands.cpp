@@ -68,6 +68,19 @@ Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int16_t
   return {};
 }
 
+// Hardware specification 4.4 (lanes), 7.3 (domain).
+std::vector<int16_t> pad_lanes(const ConvJob& job, const Options& options) {
+  std::vector<int16_t> pad(static_cast<size_t>(job.lane_stride()));
+  const bool convert_pad = job.pixel_channels != 0 && options.packed_pad == PackedPad::stored;
+  for (int64_t lane = 0; lane < job.in_lanes; ++lane) {
+    const bool odd_of_first_half = job.depthwise && lane % 64 < 32 && lane % 2 == 1;
+    const uint8_t byte = job.pad[odd_of_first_half ? 1 : 0];
+    pad[static_cast<size_t>(lane)] =
+        convert_pad ? convert(job.converter, static_cast<int>(lane), byte) : static_cast<int8_t>(byte);
+  }
+  return pad;
+}
+
 // [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only what there is.
 void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int16_t>& weights) {
   const auto taps = job.taps(), stride = job.lane_stride();
@@ -109,8 +122,7 @@ Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, c
   ConvOperands operands;
   operands.features.resize(static_cast<size_t>(job.in_width * job.in_height * job.lane_stride()));
   operands.weights.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
-  if (job.pixel_channels != 0 && options.packed_pad == PackedPad::stored)
-    return not_modelled("packed_pad = stored: the converter of pad bytes is not specified");
+  operands.pad = pad_lanes(job, options);
   SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
                                  : read_cube(job, dma, operands.features, touched));
   if (job.depthwise)

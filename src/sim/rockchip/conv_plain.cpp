@@ -21,7 +21,7 @@ Sum sum_window(const ConvJob& job, const ConvOperands& operands, int64_t out, in
         if (lane >= job.in_lanes) continue;
         const int64_t feature =
             inside ? operands.features[static_cast<size_t>((y * job.in_width + x) * job.lane_stride() + lane)]
-                   : pad_of(job, lane);
+                   : operands.pad[static_cast<size_t>(lane)];
         const int64_t kernel = job.depthwise ? 0 : out;
         const int64_t tap = kernel * job.taps() + ky * job.kernel_width + kx;
         const int64_t weight =

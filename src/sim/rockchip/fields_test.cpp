@@ -34,21 +34,6 @@ Program stages_program() {
   return p;
 }
 
-Program packed_program() {
-  Program p = testing::conv_program({.in_h = 6, .in_w = 8, .in_c = 4, .out_h = 6, .out_w = 8});
-  p.set(hw::CnaConvCon1{.argb_in = hw::PixelFormat::pixels_4, .group_line_off = true, .nonalign_dma = true});
-  p.set(hw::CnaCvtCon0{.cvt_truncate_0 = 14, .cvt_truncate_1 = 14, .cvt_truncate_2 = 14, .cvt_truncate_3 = 14});
-  p.set(hw::CnaCvtCon1{.cvt_offset0 = -60, .cvt_scale0 = 8192});
-  p.set(hw::CnaCvtCon2{.cvt_offset1 = -60, .cvt_scale1 = 8192});
-  p.set(hw::CnaCvtCon3{.cvt_offset2 = -60, .cvt_scale2 = 8192});
-  p.set(hw::CnaCvtCon4{.cvt_offset3 = -60, .cvt_scale3 = 8192});
-  p.set(hw::CnaCvtCon5{.per_channel_cvt_en = 0xF});
-  p.set(hw::CnaDmaCon1{.line_stride = 8});
-  p.set(hw::CnaDmaCon2{.surf_stride = 40});
-  p.set(hw::CnaCbufCon1{.data_entries = 48});
-  return p;
-}
-
 Program addition_program() {
   Program p = testing::conv_program({.in_c = 16,
                                      .out_c = 40,
@@ -76,27 +61,12 @@ std::vector<Program> programs() {
   lines.change<hw::CnaConvCon1>([](hw::CnaConvCon1& f) { f.group_line_off = true; });
   lines.set(hw::CnaDmaCon1{.line_stride = 11});
   lines.set(hw::CnaDmaCon2{.surf_stride = 88});
-  // Ties in the accumulator's shift, in the operand converter, and negative products in BN.
-  Program truncated = testing::conv_program({.in_h = 16,
-                                             .in_w = 16,
-                                             .in_c = 16,
-                                             .out_h = 16,
-                                             .out_w = 16,
-                                             .out_c = 32,
-                                             .kernel_h = 1,
-                                             .kernel_w = 1,
-                                             .pad_top = 0,
-                                             .pad_left = 0,
-                                             .out_scale = 1,
-                                             .out_shift = 0});
-  truncated.set(hw::CoreClipTruncate{.clip_truncate = 7});
-  truncated.set(hw::DpuRdmaBrdmaCfg{});
-  truncated.registers[hw::DpuBsCfg::kAddress] = 0x53;
+  // Ties in the operand converter, and negative products in BN.
   Program halves = testing::element_wise_program(24, 0x904202C0);
   halves.set(hw::DpuEwCvtScaleValue{.ew_op_cvt_scale = 1, .ew_op_cvt_shift = 1});
   Program negative = stages_program();
   negative.registers[hw::DpuBnCfg::kAddress] = 0x40040;
-  return {truncated,
+  return {testing::truncated_program(),
           halves,
           negative,
           testing::conv_program({}),
@@ -105,7 +75,7 @@ std::vector<Program> programs() {
           testing::conv_program(depthwise),
           testing::per_channel_program({.in_c = 16, .out_c = 32}),
           stages_program(),
-          packed_program(),
+          testing::packed_program(),
           addition_program(),
           testing::element_wise_program(24, 0x904202C0),
           testing::element_wise_program(24, 0x106102C0),

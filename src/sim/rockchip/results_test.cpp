@@ -281,6 +281,37 @@ TEST(RockchipResults, ScalesPerChannel) {
   }
 }
 
+// Each switch changes the results of a program that its question is about.
+TEST(RockchipResults, SwitchesChangeWhatTheySay) {
+  const Conv ties{.in_c = 16, .out_c = 32, .zero_out = 129, .out_scale = 1, .out_shift = 7};
+  Program sum = testing::element_wise_program(24, 0x104202C0);
+  sum.set(hw::DpuOutCvtShift{.out_cvt_shift = 1});
+  struct Case {
+    const char* what;
+    Program program;
+    Options options;
+  };
+  const Case cases[] = {
+      {"offset before rounding", testing::conv_program(ties), {.offset_before_rounding = true}},
+      {"half up", testing::truncated_program(), {.truncate_tie = TruncateTie::half_up}},
+      {"floor", testing::truncated_program(), {.truncate_tie = TruncateTie::floor}},
+      {"stored pad", testing::packed_program(), {.packed_pad = PackedPad::stored}},
+      {"depthwise surfaces",
+       testing::conv_program({.in_c = 16, .out_c = 16, .depthwise = true}),
+       {.depthwise_stops_at_true_channels = true}},
+      {"factor plus one",
+       testing::per_channel_program({.in_c = 16, .out_c = 32}),
+       {.cpend_plus_one_with_multiplier = true}},
+      {"narrow sums", sum, {.element_wise_narrows_to_8_bits = true}},
+  };
+  for (const Case& c : cases) {
+    Scene by_default, changed;
+    run(by_default, c.program);
+    run(changed, c.program, c.options);
+    EXPECT_NE(by_default.output(), changed.output()) << c.what;
+  }
+}
+
 TEST(RockchipResults, ElementWise) {
   constexpr int kWidth = 40;
   struct Case {

@@ -201,6 +201,42 @@ inline Program per_channel_program(const Conv& c) {
   return p;
 }
 
+// Sums shifted by the CORE, and nothing else done to them: many ties.
+inline Program truncated_program() {
+  Program p = conv_program({.in_h = 16,
+                            .in_w = 16,
+                            .in_c = 16,
+                            .out_h = 16,
+                            .out_w = 16,
+                            .out_c = 32,
+                            .kernel_h = 1,
+                            .kernel_w = 1,
+                            .pad_top = 0,
+                            .pad_left = 0,
+                            .out_scale = 1,
+                            .out_shift = 0});
+  p.set(hw::CoreClipTruncate{.clip_truncate = 7});
+  p.set(hw::DpuRdmaBrdmaCfg{});
+  p.registers[hw::DpuBsCfg::kAddress] = 0x53;
+  return p;
+}
+
+// Four-channel pixels through the converter, which halves them.
+inline Program packed_program() {
+  Program p = conv_program({.in_h = 6, .in_w = 8, .in_c = 4, .out_h = 6, .out_w = 8});
+  p.set(hw::CnaConvCon1{.argb_in = hw::PixelFormat::pixels_4, .group_line_off = true, .nonalign_dma = true});
+  p.set(hw::CnaCvtCon0{.cvt_truncate_0 = 14, .cvt_truncate_1 = 14, .cvt_truncate_2 = 14, .cvt_truncate_3 = 14});
+  p.set(hw::CnaCvtCon1{.cvt_offset0 = -60, .cvt_scale0 = 8192});
+  p.set(hw::CnaCvtCon2{.cvt_offset1 = -60, .cvt_scale1 = 8192});
+  p.set(hw::CnaCvtCon3{.cvt_offset2 = -60, .cvt_scale2 = 8192});
+  p.set(hw::CnaCvtCon4{.cvt_offset3 = -60, .cvt_scale3 = 8192});
+  p.set(hw::CnaCvtCon5{.per_channel_cvt_en = 0xF});
+  p.set(hw::CnaDmaCon1{.line_stride = 8});
+  p.set(hw::CnaDmaCon2{.surf_stride = 40});
+  p.set(hw::CnaCbufCon1{.data_entries = 48});
+  return p;
+}
+
 // Two arrays of `width` atoms (section A.2).
 inline Program element_wise_program(int width, uint32_t ew_cfg) {
   const auto w = static_cast<uint32_t>(width);
@@ -286,21 +322,20 @@ inline const Bytes& noise() {
 
 // Buffers at the addresses above, filled with noise; outputs hold a sentinel.
 struct Scene {
-  static constexpr size_t kBytes = 0x10000;
   std::map<uint64_t, Bytes> buffers;
   Memory memory;
 
-  explicit Scene(uint32_t seed = 1) {
+  explicit Scene(uint32_t seed = 1, size_t size = 0x10000) {
     for (const uint64_t address : {kStream, kWeights, kBias, kInput, kSecond, kOutput}) {
-      Bytes& buffer = buffers[address] = Bytes(kBytes, 0xEE);
-      const size_t from = (seed * 7919 + address / 0x1000) % kBytes;
+      Bytes& buffer = buffers[address] = Bytes(size, 0xEE);
+      const size_t from = (seed * 7919 + address / 0x1000) % 0x10000;
       if (address != kOutput && address != kStream)
-        std::copy_n(noise().begin() + static_cast<ptrdiff_t>(from), kBytes, buffer.begin());
+        std::copy_n(noise().begin() + static_cast<ptrdiff_t>(from), size, buffer.begin());
       (void)memory.map(address, buffer, fmt::format("buffer {:#x}", address)).ok();
     }
     // Biases of a size that leaves results inside int8.
     Bytes& bias = buffers[kBias];
-    for (size_t at = 0; at + 4 <= kBytes; at += 4) store_le(&bias[at], load_le<int32_t>(&bias[at]) >> 20);
+    for (size_t at = 0; at + 4 <= size; at += 4) store_le(&bias[at], load_le<int32_t>(&bias[at]) >> 20);
   }
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
