@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kAtom = 16;
 constexpr int64_t kKernelGroup = 32, kLaneGroup = 32;  // weights of a direct convolution
 constexpr int64_t kDepthwiseGroup = 64;
+constexpr size_t kBankBytes = 32768;
 
 // Atom of (surface, row, column 0), relative to the feature address.
 int64_t row_atom(const ConvJob& job, int64_t surface, int64_t y) {
@@ -125,6 +126,10 @@ Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, c
   operands.pad = pad_lanes(job, options);
   SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
                                  : read_cube(job, dma, operands.features, touched));
+  if (options.features_over_read) {
+    std::vector<uint8_t> beyond(kBankBytes);
+    SK_TRY(dma.read(static_cast<uint64_t>(touched.end), beyond, "features, a bank beyond their end"));
+  }
   if (job.depthwise)
     spread_depthwise(job, weights, operands.weights);
   else

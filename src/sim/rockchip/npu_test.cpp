@@ -231,6 +231,17 @@ TEST(RockchipNpu, StreamsThatStartNothing) {
             std::string::npos);
 }
 
+TEST(RockchipNpu, FeaturesMayBeReadBeyondTheirEnd) {
+  const Options over_read{.features_over_read = true};
+  Program at_end = conv_program({});
+  at_end.change<hw::CnaFeatureDataAddr>(
+      [](auto& f) { f.feature_base_addr.offset = testing::kInput + 0x10000 - 25 * 16; });
+  Scene scene;
+  EXPECT_TRUE(run(scene, conv_program({}), over_read)->completes());
+  EXPECT_TRUE(run(scene, at_end)->completes());
+  EXPECT_NE(run(scene, at_end, over_read)->stall.find("a bank beyond their end"), std::string::npos);
+}
+
 // Buffers that follow each other in the address space are one piece to the IOMMU.
 TEST(RockchipNpu, AccessesCrossIntoTheNextBuffer) {
   Scene scene;

@@ -27,6 +27,9 @@ struct Options {
   bool cpend_plus_one_with_multiplier = false;    // question 13
   bool element_wise_narrows_to_8_bits = false;    // question 18: before the output converter, memory-fed only
   bool accumulator_wraps = false;                 // question 11: to 32 bits towards the DPU, instead of saturating
+  // The feature DMA may read up to a bank beyond the end of its cube (seen for planes one pixel wide); true: it does,
+  // so that a driver which leaves nothing mapped there is found.
+  bool features_over_read = false;
   StaleRegisters stale_registers = StaleRegisters::keep;
 
   bool reference_only = false;  // plain loops only; for tests
