@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,9 +17,8 @@
 
 namespace skillet::runtime {
 
-// Puts the device address into a word: word[lsb + width - 1 : lsb] = (address + offset) >> shift.
-// Error when it does not fit or when low bits would be lost.
-Result<uint32_t> relocate(uint32_t word, const driver::Relocation& relocation, uint64_t address);
+// Puts the device address into the bytes of a buffer. Error when it does not fit or when low bits would be lost.
+Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address);
 
 class CpuAccess;
 
@@ -50,10 +50,9 @@ class LoadedProgram {
   uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:
-  // A binding with the dimensions that its layout needs.
   struct Bound {
     driver::TensorBinding binding;
-    int64_t images = 1, pixels = 1, channels = 1, elem_bytes = 1;
+    driver::ImageShape shape;
   };
   // Where a buffer's bytes are: in a buffer of the program, or inside a shared one.
   struct Place {
@@ -63,7 +62,7 @@ class LoadedProgram {
     bool operator==(const Place&) const = default;
   };
   struct ReadyJob {
-    std::vector<uint32_t> stream;
+    std::vector<uint32_t> commands;
     std::vector<uapi::SubmitBuffer> buffers;
   };
   // A job's witness on a device that loses jobs.
@@ -81,7 +80,7 @@ class LoadedProgram {
   Result<std::vector<Bound>> bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph);
   Result<void> allocate();
   Result<void> fill(driver::BufferId id);
-  Result<ReadyJob> prepare(const driver::Job& job);
+  Result<ReadyJob> prepare(const driver::Job& job) const;
 
   // ---- running ----
   Result<void> run_init_jobs();
@@ -104,9 +103,9 @@ class LoadedProgram {
   bool can_move(const Bound& bound) const;
   bool is_written_by_jobs(driver::BufferId buffer) const;
   Result<void> move(driver::BufferId id, const Place& place);
+  Result<void> readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address);
   std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
-  Place own_place(driver::BufferId id) const { return {handles_[id], addresses_[id]}; }
-  bool has_moved(driver::BufferId id) const { return places_[id] != own_place(id); }
+  bool has_moved(driver::BufferId id) const { return places_[id] != own_places_[id]; }
   // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
   Place best_place(const Bound& bound, std::span<const uint8_t> bytes) const;
   bool is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const;
@@ -120,9 +119,10 @@ class LoadedProgram {
   std::shared_ptr<DeviceContext> context_;
   driver::Program program_;
   std::chrono::nanoseconds timeout_;
-  std::vector<uapi::Handle> handles_;  // by BufferId
-  std::vector<uint64_t> addresses_;    // by BufferId
-  std::vector<Place> places_;          // by BufferId; handles_ and addresses_, but for tensors in shared buffers
+  std::vector<uint64_t> addresses_;  // by BufferId
+  std::vector<Place> own_places_;    // by BufferId
+  std::vector<Place> places_;        // by BufferId; the same, but for tensors in shared buffers
+  std::map<driver::BufferId, Bytes> commands_;
   uint64_t copied_bytes_ = 0;
   std::vector<ReadyJob> jobs_;
   std::vector<Bound> inputs_, outputs_, intermediates_;
