@@ -92,6 +92,7 @@ struct TensorBinding {
   ir::TensorId tensor = ir::kNoTensor;  // of the compiled graph
   BufferId buffer = 0;
   uint64_t offset_bytes = 0;
+  ImageShape shape;  // of the graph tensor
   TensorLayout layout;
 
   uint64_t end() const { return offset_bytes + layout.size_bytes; }

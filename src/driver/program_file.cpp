@@ -46,7 +46,9 @@ fb::Relocation pack(const Relocation& r) {
 }
 fb::Binding pack(const TensorBinding& b) {
   const TensorLayout& l = b.layout;
-  return {fb::TensorLayout(l.elem, l.px, l.row, l.block_stride, l.image, l.size_bytes, l.block, l.xor_byte, l.pad_byte),
+  const ImageShape& s = b.shape;
+  return {fb::ImageShape(s.images, s.height, s.width, s.channels, s.elem_bytes),
+          fb::TensorLayout(l.elem, l.px, l.row, l.block_stride, l.image, l.size_bytes, l.block, l.xor_byte, l.pad_byte),
           b.offset_bytes, b.tensor, b.buffer};
 }
 
@@ -116,9 +118,11 @@ Relocation unpack(const fb::Relocation& r) {
 }
 TensorBinding unpack(const fb::Binding& b) {
   const fb::TensorLayout& l = b.layout();
+  const fb::ImageShape& s = b.shape();
+  const ImageShape shape{s.images(), s.height(), s.width(), s.channels(), s.elem_bytes()};
   const TensorLayout layout{l.block(), l.elem(),     l.px(),       l.row(),       l.block_stride(),
                             l.image(), l.xor_byte(), l.pad_byte(), l.size_bytes()};
-  return {b.tensor(), b.buffer(), b.offset_bytes(), layout};
+  return {b.tensor(), b.buffer(), b.offset_bytes(), shape, layout};
 }
 OperationInfo unpack(const fb::Operation& o) { return {o.op(), unpack(o.kind()), o.macs()}; }
 DebugEntry unpack(const fb::DebugEntry& d) {

@@ -35,8 +35,8 @@ Program sample() {
                    .uses = {{0, true, false}, {1, true, false}, {2, false, true}},
                    .witness = {2, 20, 12}}};
   const ImageShape image{.height = 5, .width = 5, .channels = 4}, vector{.channels = 16};
-  program.inputs = {{.tensor = 0, .buffer = 1, .layout = nhwc_layout(image, 0x80)}};
-  program.outputs = {{.tensor = 1, .buffer = 2, .offset_bytes = 16, .layout = planar_layout(vector)}};
+  program.inputs = {{.tensor = 0, .buffer = 1, .shape = image, .layout = nhwc_layout(image, 0x80)}};
+  program.outputs = {{.tensor = 1, .buffer = 2, .offset_bytes = 16, .shape = vector, .layout = planar_layout(vector)}};
   program.operations = {{.op = 0, .kind = "NN conv 3x3", .macs = 900}};
   program.debug_map = {{.buffer = 0, .offset_bytes = 8, .size_bytes = 56, .what = "weights", .operation = 0}};
   return program;
@@ -112,10 +112,15 @@ TEST(Program, VerifyNamesWhatIsWrong) {
   expect("input tensor 0: no buffer 8", [](Program& p) { p.inputs[0].buffer = 8; });
   expect("input tensor 0: buffer 'weights:op0' is constant", [](Program& p) {
     p.inputs[0].buffer = 0;
-    p.inputs[0].layout.size_bytes = 4;
+    p.inputs[0].shape = {.channels = 4};
+    p.inputs[0].layout = nhwc_layout({.channels = 4});
   });
   expect("output tensor 1: 16 bytes at 17 leave buffer 'tensor:1' of 32 bytes",
          [](Program& p) { p.outputs[0].offset_bytes = 17; });
+  expect(
+      "input tensor 0: layout (block 4, strides elem 1 px 4 row 20 block 4 image 100, 100 bytes, xor 0x80): a tensor "
+      "of no sound size",
+      [](Program& p) { p.inputs[0].shape.height = int64_t{1} << 62; });
   expect("debug map: 'weights' leaves its buffer", [](Program& p) { p.debug_map[0].size_bytes = 57; });
   expect("debug map: 'weights': no operation 1", [](Program& p) { p.debug_map[0].operation = 1; });
 }
@@ -171,17 +176,33 @@ TEST(Program, VerifyWantsAWitnessOfEachJob) {
        }},
       {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
        [](Program& p) {
-         p.inputs.push_back({.tensor = 7, .buffer = 2, .offset_bytes = 47, .layout = {.size_bytes = 9}});
+         p.inputs.push_back({.tensor = 7,
+                             .buffer = 2,
+                             .offset_bytes = 47,
+                             .shape = {.channels = 9},
+                             .layout = nhwc_layout({.channels = 9})});
        }},
       {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
        [](Program& p) {
-         p.inputs.push_back({.tensor = 7, .buffer = 2, .offset_bytes = 32, .layout = {.size_bytes = 1}});
+         p.inputs.push_back({.tensor = 7,
+                             .buffer = 2,
+                             .offset_bytes = 32,
+                             .shape = {.channels = 1},
+                             .layout = nhwc_layout({.channels = 1})});
        }},
       {"input tensor 7 and job 'op1': the witness of a job lies in bytes of the other",
        [](Program& p) {  // behind a job and a smaller input that both begin later
          p.jobs[0].witness = {2, 0, 1};
-         p.inputs.push_back({.tensor = 7, .buffer = 2, .offset_bytes = 2, .layout = {.size_bytes = 62}});
-         p.inputs.push_back({.tensor = 8, .buffer = 2, .offset_bytes = 3, .layout = {.size_bytes = 1}});
+         p.inputs.push_back({.tensor = 7,
+                             .buffer = 2,
+                             .offset_bytes = 2,
+                             .shape = {.channels = 62},
+                             .layout = nhwc_layout({.channels = 62})});
+         p.inputs.push_back({.tensor = 8,
+                             .buffer = 2,
+                             .offset_bytes = 3,
+                             .shape = {.channels = 1},
+                             .layout = nhwc_layout({.channels = 1})});
        }},
   };
   for (const Case& c : cases) {

@@ -176,6 +176,7 @@ class Verifier {
       if (!inside(one.offset_bytes, one.layout.size_bytes, buffer(one.buffer).size_bytes))
         return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.layout.size_bytes,
                                one.offset_bytes, buffer(one.buffer).name, buffer(one.buffer).size_bytes));
+      SK_TRY(check(one.layout, one.shape).with_context(at));
       if (role == BufferRole::input && buffer(one.buffer).is_constant())
         return bad(fmt::format("{}: buffer '{}' is constant", at, buffer(one.buffer).name));
     }

@@ -45,7 +45,8 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
                  context->chip);
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
   const driver::Program& own = loaded->program_;
-  SK_TRY(loaded->bind_all(graph));
+  SK_TRY(loaded->check_bindings(graph));
+  loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
   for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
   for (const driver::Job& job : own.jobs) {
@@ -66,43 +67,33 @@ LoadedProgram::~LoadedProgram() {
   }
 }
 
-Result<void> LoadedProgram::bind_all(const ir::Graph& graph) {
-  SK_TRY_ASSIGN(inputs_, bind(program_.inputs, graph));
-  SK_TRY_ASSIGN(outputs_, bind(program_.outputs, graph));
-  SK_TRY_ASSIGN(intermediates_, bind(program_.intermediates, graph));
-  const auto same = [&](const std::vector<Bound>& bound, const std::vector<ir::TensorId>& wanted) -> Result<void> {
-    for (const Bound& one : bound) {
-      if (std::ranges::find(wanted, one.binding.tensor) == wanted.end())
+// The tensors of the graph, as the program binds them.
+Result<void> LoadedProgram::check_bindings(const ir::Graph& graph) const {
+  for (const auto* list : {&program_.inputs, &program_.outputs, &program_.intermediates}) {
+    for (const Binding& one : *list) {
+      if (static_cast<size_t>(one.tensor) >= graph.tensors.size())
+        return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", one.tensor,
+                     graph.tensors.size());
+      const driver::ImageShape& s = one.shape;
+      if (s != driver::image_shape(graph.tensor(one.tensor)))
+        return error(ErrorCode::malformed, "program binds {} as {}x{}x{}x{}, {} bytes each",
+                     ir::describe_tensor(graph, one.tensor), s.images, s.height, s.width, s.channels, s.elem_bytes);
+    }
+  }
+  const auto same = [&](const std::vector<Binding>& list, const std::vector<ir::TensorId>& wanted) -> Result<void> {
+    for (const Binding& one : list) {
+      if (std::ranges::find(wanted, one.tensor) == wanted.end())
         return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
-                     ir::describe_tensor(graph, one.binding.tensor));
+                     ir::describe_tensor(graph, one.tensor));
     }
     for (const ir::TensorId id : wanted) {
-      if (std::ranges::none_of(bound, [&](const Bound& one) { return one.binding.tensor == id; }))
+      if (std::ranges::find(list, id, &Binding::tensor) == list.end())
         return error(ErrorCode::malformed, "program does not bind {}", ir::describe_tensor(graph, id));
     }
     return {};
   };
-  SK_TRY(same(inputs_, graph.inputs));
-  return same(outputs_, graph.outputs);
-}
-
-Result<std::vector<LoadedProgram::Bound>> LoadedProgram::bind(const std::vector<driver::TensorBinding>& bindings,
-                                                              const ir::Graph& graph) {
-  std::vector<Bound> all;
-  for (const driver::TensorBinding& binding : bindings) {
-    if (static_cast<size_t>(binding.tensor) >= graph.tensors.size())
-      return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", binding.tensor,
-                   graph.tensors.size());
-    const ir::Tensor& tensor = graph.tensor(binding.tensor);
-    Bound one{.binding = binding, .shape = driver::image_shape(tensor)};
-    if (one.shape.elem_bytes == 0 || one.shape.bytes() != static_cast<uint64_t>(tensor.bytes()))
-      return error(ErrorCode::malformed, "program binds {}, which has no whole bytes per element",
-                   ir::describe_tensor(graph, binding.tensor));
-    SK_TRY(driver::check(binding.layout, one.shape)
-               .with_context(fmt::format("program binds {}", ir::describe_tensor(graph, binding.tensor))));
-    all.push_back(one);
-  }
-  return all;
+  SK_TRY(same(program_.inputs, graph.inputs));
+  return same(program_.outputs, graph.outputs);
 }
 
 // Commands stay with the host, which hands them over with each job.
@@ -129,15 +120,16 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
     commands_[id].assign(buffer.contents.begin(), buffer.contents.end());
     return apply(commands_[id], buffer.relocations, addresses_).with_context(buffer.name);
   }
-  const auto has_gaps = [&](const Bound& input) {
-    return input.binding.buffer == id && input.binding.layout.size_bytes != input.shape.bytes();
+  const auto has_gaps = [&](const Binding& input) {
+    return input.buffer == id && input.layout.size_bytes != input.shape.bytes();
   };
-  if (buffer.contents.empty() && buffer.relocations.empty() && std::ranges::none_of(inputs_, has_gaps)) return {};
+  if (buffer.contents.empty() && buffer.relocations.empty() && std::ranges::none_of(program_.inputs, has_gaps))
+    return {};
   SK_TRY_ASSIGN(const CpuAccess access,
                 CpuAccess::begin(device(), places_[id].handle, buffer.size_bytes, true).with_context(buffer.name));
   std::ranges::copy(buffer.contents, access.bytes().begin());
-  for (const Bound& input : inputs_) {
-    if (has_gaps(input)) driver::fill_padding(input.binding.layout, input.shape, tensor_bytes(access, input));
+  for (const Binding& input : program_.inputs) {
+    if (has_gaps(input)) driver::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
   }
   return apply(access.bytes(), buffer.relocations, addresses_).with_context(buffer.name);
 }
@@ -180,8 +172,8 @@ Result<void> LoadedProgram::run_jobs() {
 }
 
 Result<bool> LoadedProgram::try_run(const HostBytes& bytes_of) {
-  for (const Bound& input : inputs_) SK_TRY(write_input(input, bytes_of(input.binding.tensor)));
-  for (const Bound& output : outputs_) SK_TRY(place_output(output, bytes_of));
+  for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
+  for (const Binding& output : outputs_) SK_TRY(place_output(output, bytes_of));
   SK_TRY(mark_all());
   SK_TRY(run_init_jobs());
   SK_TRY(run_jobs());
@@ -212,19 +204,18 @@ Result<CpuAccess> LoadedProgram::open(driver::BufferId id, bool write) {
   return CpuAccess::begin(device(), place.handle, place.offset_bytes + program_.buffers[id].size_bytes, write);
 }
 
-std::span<uint8_t> LoadedProgram::tensor_bytes(const CpuAccess& access, const Bound& bound) const {
-  const driver::TensorBinding& binding = bound.binding;
+std::span<uint8_t> LoadedProgram::tensor_bytes(const CpuAccess& access, const Binding& binding) const {
   return access.bytes().subspan(places_[binding.buffer].offset_bytes + binding.offset_bytes, binding.layout.size_bytes);
 }
 
-Result<void> LoadedProgram::write_input(const Bound& input, std::span<const uint8_t> bytes) {
+Result<void> LoadedProgram::write_input(const Binding& input, std::span<const uint8_t> bytes) {
   if (bytes.size() != input.shape.bytes())
     return error(ErrorCode::invalid_argument, "{} bytes for an input of {}", bytes.size(), input.shape.bytes());
   SK_TRY(place(input, bytes));
   if (is_in_place(input, bytes)) return {};
   copied_bytes_ += bytes.size();
-  SK_TRY_ASSIGN(const CpuAccess access, open(input.binding.buffer, true));
-  driver::store(input.binding.layout, input.shape, bytes, tensor_bytes(access, input));
+  SK_TRY_ASSIGN(const CpuAccess access, open(input.buffer, true));
+  driver::store(input.layout, input.shape, bytes, tensor_bytes(access, input));
   return {};
 }
 
@@ -232,33 +223,33 @@ Result<void> LoadedProgram::write_input(const Bound& input, std::span<const uint
 Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
   bool written = true;
   for (const driver::BufferId id : watched_) {
-    if (!outputs_.empty() && id == outputs_[0].binding.buffer) continue;  // opened below anyway
+    if (!outputs_.empty() && id == outputs_[0].buffer) continue;  // opened below anyway
     SK_TRY_ASSIGN(const CpuAccess access, open(id, true));
     written &= settle(id, access);
     if (!has_moved(id)) mark(id, access);
   }
-  for (const Bound& output : outputs_) {
-    const driver::BufferId id = output.binding.buffer;
+  for (const Binding& output : outputs_) {
+    const driver::BufferId id = output.buffer;
     SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
     written &= settle(id, access);
     if (!written) break;
-    copy_out(access, output, bytes_of(output.binding.tensor));
+    copy_out(access, output, bytes_of(output.tensor));
   }
   return written;
 }
 
 // Marks the buffer for the next run while it is open.
-void LoadedProgram::copy_out(const CpuAccess& access, const Bound& bound, std::span<uint8_t> bytes) {
-  if (is_in_place(bound, bytes)) return;
+void LoadedProgram::copy_out(const CpuAccess& access, const Binding& binding, std::span<uint8_t> bytes) {
+  if (is_in_place(binding, bytes)) return;
   copied_bytes_ += bytes.size();
-  driver::load(bound.binding.layout, bound.shape, tensor_bytes(access, bound), bytes);
-  if (!has_moved(bound.binding.buffer)) mark(bound.binding.buffer, access);
+  driver::load(binding.layout, binding.shape, tensor_bytes(access, binding), bytes);
+  if (!has_moved(binding.buffer)) mark(binding.buffer, access);
 }
 
-const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
-  for (const auto* list : {&outputs_, &intermediates_, &inputs_}) {
-    for (const Bound& bound : *list) {
-      if (bound.binding.tensor == tensor) return &bound;
+const LoadedProgram::Binding* LoadedProgram::find(ir::TensorId tensor) const {
+  for (const auto* list : {&outputs_, &program_.intermediates, &program_.inputs}) {
+    for (const Binding& binding : *list) {
+      if (binding.tensor == tensor) return &binding;
     }
   }
   return nullptr;
@@ -267,15 +258,15 @@ const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
 bool LoadedProgram::has(ir::TensorId tensor) const { return find(tensor) != nullptr; }
 
 Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) {
-  const Bound* bound = find(tensor);
-  if (bound == nullptr) return error(ErrorCode::unsupported, "the program keeps no bytes of tensor {}", tensor);
+  const Binding* binding = find(tensor);
+  if (binding == nullptr) return error(ErrorCode::unsupported, "the program keeps no bytes of tensor {}", tensor);
   if (!has_results_) return error(ErrorCode::device, "tensor {}: the last run has failed", tensor);
-  if (bytes.size() != bound->shape.bytes())
-    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), bound->shape.bytes());
-  const driver::BufferId id = bound->binding.buffer;
+  if (bytes.size() != binding->shape.bytes())
+    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), binding->shape.bytes());
+  const driver::BufferId id = binding->buffer;
   SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
   settle(id, access);  // gives back what the mark covers: run() has looked at the witnesses
-  copy_out(access, *bound, bytes);
+  copy_out(access, *binding, bytes);
   return {};
 }
 

@@ -15,9 +15,11 @@ Result<std::span<uint8_t>> operand(const sim::Memory& memory, uint32_t word, uin
 
 // `tensor` in a buffer of its own.
 driver::TensorBinding binding_of(const ir::Graph& graph, ir::TensorId tensor) {
+  const driver::ImageShape shape = driver::image_shape(graph.tensor(tensor));
   return {.tensor = tensor,
           .buffer = static_cast<driver::BufferId>(tensor),
-          .layout = driver::planar_layout(driver::image_shape(graph.tensor(tensor)), kXor)};
+          .shape = shape,
+          .layout = driver::planar_layout(shape, kXor)};
 }
 
 driver::Relocation operand_address(uint32_t word, ir::TensorId tensor) {
@@ -111,7 +113,7 @@ Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph&
   for (const ir::Op& op : graph.ops) add_op(graph, op, program);
   for (const ir::TensorId id : graph.inputs) program.inputs.push_back(binding_of(graph, id));
   for (const ir::TensorId id : graph.outputs) program.outputs.push_back(binding_of(graph, id));
-  if (wrong_binding) program.outputs[0].layout.size_bytes -= 1;
+  if (wrong_binding) program.outputs[0].shape = program.inputs[0].shape;
   if (!options.keep_intermediates) return program;
   for (const ir::Op& op : graph.ops) program.intermediates.push_back(binding_of(graph, op.outputs[0]));
   return program;

@@ -153,7 +153,7 @@ class Encoder {
       const ir::Tensor& tensor = graph_.tensor(p.tensor);
       const driver::ImageShape shape = driver::image_shape(tensor);
       const auto layout = p.layout == Layout::nhwc ? driver::nhwc_layout : driver::planar_layout;
-      bindings.push_back({p.tensor, target.buffer, target.offset_bytes, layout(shape, xor_byte(tensor.dtype))});
+      bindings.push_back({p.tensor, target.buffer, target.offset_bytes, shape, layout(shape, xor_byte(tensor.dtype))});
     }
   }
 
