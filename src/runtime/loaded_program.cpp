@@ -49,10 +49,8 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
   loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
   for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
-  for (const driver::Job& job : own.jobs) {
-    SK_TRY_ASSIGN(ReadyJob ready, loaded->prepare(job));
-    loaded->jobs_.push_back(std::move(ready));
-  }
+  SK_TRY_ASSIGN(loaded->init_jobs_, loaded->prepare(own.init_jobs));
+  SK_TRY_ASSIGN(loaded->jobs_, loaded->prepare(own.jobs));
   SK_TRY(loaded->run_init_jobs());
   loaded->watch_jobs();
   for (driver::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
@@ -134,27 +132,30 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
   return apply(access.bytes(), buffer.relocations, addresses_).with_context(buffer.name);
 }
 
-Result<LoadedProgram::ReadyJob> LoadedProgram::prepare(const driver::Job& job) const {
-  ReadyJob ready{.commands = {}, .buffers = list_buffers(job)};
-  for (const driver::ByteRange& range : job.commands) {
-    const auto bytes = std::span(commands_.at(range.buffer)).subspan(range.offset_bytes, range.size_bytes);
-    if (bytes.size() % 4 != 0 || !ready.commands.empty())
+Result<std::vector<LoadedProgram::ReadyJob>> LoadedProgram::prepare(const std::vector<driver::Job>& jobs) const {
+  std::vector<ReadyJob> all;
+  for (const driver::Job& job : jobs) {
+    const driver::ByteRange& range = job.commands[0];
+    if (job.commands.size() != 1 || range.size_bytes % 4 != 0)
       return error(ErrorCode::unsupported, "job '{}': {} takes one range of words", job.name, device().info().node);
-    ready.commands.resize(bytes.size() / 4);
+    const auto bytes = std::span(commands_.at(range.buffer)).subspan(range.offset_bytes, range.size_bytes);
+    ReadyJob ready{.commands = std::vector<uint32_t>(bytes.size() / 4), .buffers = list_buffers(job)};
     std::memcpy(ready.commands.data(), bytes.data(), bytes.size());
+    all.push_back(std::move(ready));
   }
-  return ready;
+  return all;
 }
 
 // What a chip has been told stays with it until it is reset.
 Result<void> LoadedProgram::run_init_jobs() {
-  for (const driver::Job& job : program_.init_jobs) {
-    SK_TRY_ASSIGN(const ReadyJob ready, prepare(job));
-    if (context_->init_done.contains(ready.commands)) continue;
-    auto fence = device().submit(ready.commands, {});
-    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", job.name));
-    SK_TRY(device().wait(*fence, timeout_));
-    context_->init_done.insert(ready.commands);
+  for (const ReadyJob& job : init_jobs_) {
+    if (context_->init_done.contains(job.commands)) continue;
+    SK_TRY_ASSIGN(const uapi::Fence fence, device().submit(job.commands, {}).with_context("initialisation"));
+    if (auto waited = device().wait(fence, timeout_); !waited.ok()) {
+      context_->init_done.clear();
+      return waited;
+    }
+    context_->init_done.insert(job.commands);
   }
   return {};
 }
@@ -189,7 +190,7 @@ Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
     const auto written = try_run(bytes_of);
     has_results_ = written.ok() && *written;
     if (has_results_) return {};
-    context_->init_done.clear();
+    forget_all();
     if (!written.ok()) return written.error();
     if (!is_last)
       log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);

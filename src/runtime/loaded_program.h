@@ -76,7 +76,7 @@ class LoadedProgram {
   Result<void> check_bindings(const ir::Graph& graph) const;
   Result<void> allocate();
   Result<void> fill(driver::BufferId id);
-  Result<ReadyJob> prepare(const driver::Job& job) const;
+  Result<std::vector<ReadyJob>> prepare(const std::vector<driver::Job>& jobs) const;
 
   // ---- running ----
   Result<void> run_init_jobs();
@@ -94,6 +94,7 @@ class LoadedProgram {
   void mark(driver::BufferId buffer, const CpuAccess& access);
   Result<void> mark_all();
   bool settle(driver::BufferId buffer, const CpuAccess& access);
+  void forget_all();
 
   // ---- placement (placement.cpp) ----
   bool can_move(const Binding& binding) const;
@@ -120,7 +121,7 @@ class LoadedProgram {
   std::vector<Place> places_;        // by BufferId; the same, but for tensors in shared buffers
   std::map<driver::BufferId, Bytes> commands_;
   uint64_t copied_bytes_ = 0;
-  std::vector<ReadyJob> jobs_;
+  std::vector<ReadyJob> init_jobs_, jobs_;
   std::vector<Binding> outputs_;  // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
   std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once

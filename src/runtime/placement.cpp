@@ -44,9 +44,7 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
     }
   }
   places_[id] = place;
-  for (size_t i = 0; i < jobs_.size(); ++i) {
-    SK_TRY_ASSIGN(jobs_[i], prepare(program_.jobs[i]));
-  }
+  SK_TRY_ASSIGN(jobs_, prepare(program_.jobs));
   for (Watch& watch : watches_) {
     if (watch.witness.buffer == id) watch.check.forget();
   }

@@ -43,6 +43,12 @@ Result<void> LoadedProgram::mark_all() {
   return {};
 }
 
+// After a failure: the chip may have been reset, and marks may be gone, as in memory of the caller.
+void LoadedProgram::forget_all() {
+  context_->init_done.clear();
+  for (Watch& watch : watches_) watch.check.forget();
+}
+
 // False: a job has not written its witness there. Otherwise the bytes are as the last run left them.
 bool LoadedProgram::settle(driver::BufferId buffer, const CpuAccess& access) {
   bool written = true;

@@ -84,7 +84,7 @@ void print_text(const Compiled& part, const std::string& title) {
     table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
                operation.macs ? print_count(operation.macs) : "-"});
   fmt::print("{}", table.print());
-  fmt::print("  command words {}, constants {}, working memory {}, {} MACs\n", print_count(size.command_bytes),
+  fmt::print("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
              print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
   if (!part.file.empty()) fmt::print("  written to {}\n", part.file);
   fmt::print("\n");

@@ -266,6 +266,22 @@ INSTANTIATE_TEST_SUITE_P(Networks, LostJobs, ::testing::Combine(::testing::Value
                            return name + (std::get<1>(one.param) ? "_shared" : "");
                          });
 
+// A run that fails leaves a mark in the caller's memory, which the caller may write over before the next.
+TEST(LostJob, IsNoticedAfterARunThatFailed) {
+  const ir::Graph graph = make_graph(kNetworks[2]);
+  FakeKernel kernel({kA311d});
+  Runner runner(kernel.node(), graph, compile(graph), true);
+  const auto expected = runner.infer(1).value();
+  kernel.faults = {{.request = uapi::etnaviv::kGemSubmit, .number = EIO, .count = 1}};
+  EXPECT_FALSE(runner.infer(1).ok());
+  const int failed = kernel.calls(uapi::etnaviv::kGemSubmit);
+  kernel.lost_jobs = {failed + 2};  // after the initialisation
+  const auto got = runner.infer(1);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(*got, expected);
+  EXPECT_EQ(kernel.calls(uapi::etnaviv::kGemSubmit), failed + 4);
+}
+
 // Marking and looking happen while the buffers are open anyway: one access an input and an output.
 TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
   for (const Network& network : kNetworks) {
