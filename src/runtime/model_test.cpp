@@ -108,7 +108,7 @@ TEST(Models, AProgramSurvivesItsFile) {
   const ir::Graph graph = import_or_die(kModels + "chain_conv_dw_pw_i8.tflite");
   const auto program = target->driver->compile(target->chip, graph, {});
   ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto back = driver::deserialise(driver::serialise(*program).value());
+  const auto back = driver::deserialise(driver::serialise(*program, true).value());
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(*back, *program);
 }

@@ -16,7 +16,7 @@ void LoadedProgram::watch_jobs() {
     if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
   }
   // The first output's buffer is open when the witnesses are looked at.
-  std::ranges::stable_partition(outputs_, [&](const Bound& output) { return is_watched(output.binding.buffer); });
+  std::ranges::stable_partition(outputs_, [&](const Binding& output) { return is_watched(output.buffer); });
 }
 
 bool LoadedProgram::is_watched(driver::BufferId buffer) const {

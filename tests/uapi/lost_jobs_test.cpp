@@ -149,7 +149,7 @@ class Runner {
     Tensors all;
     for (const ir::TensorId id : graph_.outputs) all[id].assign(memory_.at(id).begin(), memory_.at(id).end());
     for (const driver::TensorBinding& binding : loaded_->program().intermediates) {
-      Bytes bytes(binding.size_bytes), again(binding.size_bytes);
+      Bytes bytes(binding.shape.bytes()), again(binding.shape.bytes());
       SK_TRY(loaded_->read(binding.tensor, bytes));
       SK_TRY(loaded_->read(binding.tensor, again));
       EXPECT_EQ(bytes, again);
@@ -254,7 +254,7 @@ TEST_P(LostJobs, WitnessesHoldSixteenBytesOrAllThatIsWritten) {
   ASSERT_TRUE(driver::verify(program_).ok());
   for (const driver::Job& job : program_.jobs) {
     uint64_t written = 0;
-    for (const driver::BufferUse& use : job.buffers) written += use.write ? program_.buffers[use.buffer].size_bytes : 0;
+    for (const driver::BufferUse& use : job.uses) written += use.write ? program_.buffers[use.buffer].size_bytes : 0;
     EXPECT_EQ(job.witness.size_bytes, std::min(written, driver::kWitnessBytes)) << job.name;
   }
 }
