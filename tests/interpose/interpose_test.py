@@ -109,7 +109,7 @@ class Virtual(unittest.TestCase):
     def test_trace(self):
         result = virtual("--trace", "--", PROBE, CASE)
         self.assertRegex(result.stderr, r"virtual: gem_new: 8192 bytes, handle \d+")
-        self.assertRegex(result.stderr, r"virtual: submit: job 2: \d+ words, 8 buffers")
+        self.assertRegex(result.stderr, r"virtual: submit: job 1: \d+ words, 8 buffers")
 
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
