@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "standin/jobs.h"
 #include "standin/simulated.h"
 
 namespace skillet::standin {
@@ -36,6 +37,18 @@ std::span<uint8_t> bytes_of(Device& device, Handle handle) {
   const auto bytes = device.map(handle);
   EXPECT_TRUE(bytes.ok());
   return bytes.ok() ? *bytes : std::span<uint8_t>{};
+}
+
+TEST(Jobs, CutsDeadlinesThatAreTooFarAway) {
+  using std::chrono::nanoseconds;
+  const auto after_start = [](int64_t seconds, int64_t nanos) {
+    return nanoseconds(Jobs::time(seconds, nanos).time_since_epoch()).count();
+  };
+  EXPECT_EQ(after_start(2, 5), 2'000'000'005);
+  EXPECT_EQ(after_start(2, 3'000'000'001), 5'000'000'001);
+  EXPECT_EQ(after_start(-7, 5), 5);
+  EXPECT_EQ(after_start(INT64_MIN, INT64_MIN), 0);
+  EXPECT_GT(after_start(INT64_MAX, INT64_MAX), after_start(1 << 30, 0));
 }
 
 TEST(Simulated, AllocatesLikeSoftpin) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -396,6 +397,73 @@ TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   uint8_t* bytes = nullptr;
   EXPECT_EQ(node.map(handle, kPage, bytes), 0);
+}
+
+// What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.
+int use_node_in_child(const Node& inherited, uint32_t handle) {
+  uint8_t* bytes = nullptr;
+  if (inherited.map(handle, kPage, bytes) != 0) return 1;
+  if (inherited.prepare(handle, abi::kPrepRead, 1000) != 0) return 2;
+  const Node own;
+  uint32_t fresh = 0;
+  if (own.new_buffer(kPage, fresh) != 0) return 3;
+  abi::GemSubmit args{};
+  args.flags = abi::kSubmitSoftpin;
+  if (own.submit(args, {{1, fresh, kLow}}, kNothing) != 0) return 4;
+  return own.wait(args.fence, 1000) == 0 ? 0 : 5;
+}
+
+TEST(VirtualFiles, ChildrenOfAThreadedProgramUseTheNode) {
+  std::atomic<bool> stops = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const Node node;
+      RecordedJob job = load_job();
+      ASSERT_EQ(job.allocate(node), "");
+      for (uint32_t fence = 0; !stops;) ASSERT_EQ(job.submit(node, 0, fence), 0);
+    });
+  }
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      ::_exit(use_node_in_child(node, handle));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "child " << i << " hangs";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "child " << i;
+  }
+  stops = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(VirtualBuffers, KeepTheirSize) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  drm::PrimeHandle prime{.handle = handle, .flags = 0, .fd = -1};
+  ASSERT_EQ(node.call(drm::kPrimeHandleToFd, prime), 0);
+  EXPECT_NE(::ftruncate(prime.fd, 0), 0);
+  EXPECT_EQ(errno, EPERM);
+  ::close(prime.fd);
+}
+
+TEST(VirtualSubmit, FarDeadlinesAreNoTrouble) {
+  const Node node;
+  abi::GemSubmit submit{};
+  submit.flags = abi::kSubmitSoftpin;
+  ASSERT_EQ(node.submit(submit, {}, kNothing), 0);
+  for (const int64_t seconds : {INT64_MIN, int64_t{0}, INT64_MAX}) {
+    for (const int64_t nanoseconds : {INT64_MIN, int64_t{0}, INT64_MAX}) {
+      abi::WaitFence args{.pipe = 0, .fence = submit.fence, .flags = 0, .pad = 0, .timeout = {seconds, nanoseconds}};
+      EXPECT_EQ(node.call(abi::kWaitFence, args), 0);
+    }
+  }
 }
 
 TEST(VirtualFiles, ClosedFilesGiveTheirMemoryBack) {
