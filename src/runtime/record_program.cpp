@@ -4,7 +4,9 @@
 #include <map>
 
 #include "runtime/loaded_program.h"
+#include "standin/simulated.h"
 #include "uapi/device.h"
+#include "uapi/recorder.h"
 
 namespace skillet::runtime {
 namespace {
@@ -70,9 +72,9 @@ Result<void> run(LoadedProgram& loaded, const std::vector<Bytes>& inputs) {
 
 Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<ProgramToRecord> programs) {
   RecordedPrograms out;
-  SK_TRY_ASSIGN(auto device, uapi::open_null(chip));
+  SK_TRY_ASSIGN(const standin::SimulatedCore null, standin::null_core(chip));
   auto context = std::make_shared<DeviceContext>();
-  context->device = uapi::record(std::move(device), out.capture);
+  SK_TRY_ASSIGN(context->device, uapi::open_core(null.core, uapi::record(null.core, null.calls, out.capture)));
   context->chip = chip;
   std::vector<std::unique_ptr<LoadedProgram>> loaded;
   for (ProgramToRecord& one : programs) {
