@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{10};
 
-// A graph that the program's bindings agree with: nothing but sizes.
+// A graph that the program's bindings agree with: nothing but sizes, inputs and outputs.
 ir::Graph graph_of(const driver::Program& program) {
   ir::Graph graph;
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
@@ -21,6 +21,8 @@ ir::Graph graph_of(const driver::Program& program) {
       graph.tensors[id].shape = ir::Shape{1, static_cast<int32_t>(binding.size_bytes)};
     }
   }
+  for (const driver::TensorBinding& binding : program.inputs) graph.inputs.push_back(binding.tensor);
+  for (const driver::TensorBinding& binding : program.outputs) graph.outputs.push_back(binding.tensor);
   return graph;
 }
 
