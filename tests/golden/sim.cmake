@@ -6,4 +6,5 @@ if(TARGET skillet_sim_vivante AND TARGET skillet_golden_case AND TARGET skillet_
   add_executable(skillet_golden_sim sim_main.cpp)
   target_link_libraries(skillet_golden_sim PRIVATE skillet_golden_replay nlohmann_json::nlohmann_json)
   skillet_test(golden_replay SOURCES sim_test.cpp LIBS skillet_golden_replay)
+  skillet_test(golden_coefficients_v8 SOURCES coefficients_v8_test.cpp LIBS skillet_golden_replay skillet_drivers_vivante)
 endif()

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/int_math.h"
+#include "drivers/vivante/bit_writer.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -71,39 +72,6 @@ class CountSink {
   uint8_t zero_point_;
   int64_t run_ = 0, values_ = 0, raws_ = 0;
   std::array<int64_t, kZrlCandidates> symbols_{};  // beyond the one per value
-};
-
-// Writes LSB-first bits into memory that is large enough, and kSlackBytes more.
-class BitWriter {
- public:
-  static constexpr size_t kSlackBytes = 8;
-  static constexpr int kMaxBits = 57;  // of one put()
-
-  explicit BitWriter(uint8_t* at) : at_(at) {}
-
-  void put(uint64_t value, int bits) {
-    pending_ |= value << filled_;
-    filled_ += bits;
-    store_le(at_, pending_);
-    const int whole = filled_ / 8;
-    at_ += whole;
-    pending_ = whole == 8 ? 0 : pending_ >> (8 * whole);
-    filled_ %= 8;
-  }
-  // Only where all before were whole bytes.
-  void put_bytes(const uint8_t* bytes, size_t count) {
-    std::memcpy(at_, bytes, count);
-    at_ += count;
-  }
-  void put_bytes(uint8_t byte, size_t count) {
-    std::memset(at_, byte, count);
-    at_ += count;
-  }
-
- private:
-  uint8_t* at_;
-  uint64_t pending_ = 0;
-  int filled_ = 0;
 };
 
 // Receives the same items and writes them with zero runs.
