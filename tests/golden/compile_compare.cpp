@@ -1,15 +1,13 @@
 #include "compile_compare.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 
 #include "capture/capture.h"
+#include "compile_model.h"
 #include "driver/driver.h"
 #include "drivers/vivante/decode.h"
-#include "frontend/tflite/import.h"
-#include "passes/passes.h"
 
 namespace skillet::golden {
 namespace {
@@ -197,36 +195,12 @@ class JobComparison {
   int jobs_ = 0;
 };
 
-struct Compiled {
-  std::vector<Program> programs;
-  std::vector<std::string> refusals;
-};
-
-Result<Compiled> compile_model(const std::string& path, const std::string& chip_name) {
-  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  const passes::Partitioning partitioning = passes::partition(graph, driver, chip);
-  Compiled out;
-  for (size_t i = 0; i < partitioning.support.size(); ++i) {
-    if (!partitioning.support[i].ok)
-      out.refusals.push_back(
-          fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
-  }
-  for (const passes::Partition& part : partitioning.parts) {
-    if (!part.on_npu) continue;
-    SK_TRY_ASSIGN(Program program, driver->compile(chip, part.graph, {}));
-    if (!program.jobs.empty()) out.programs.push_back(std::move(program));
-  }
-  return out;
-}
-
-Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compiled, Comparison& out) {
+Result<void> compare_jobs(const capture::Capture& capture, const std::vector<Program>& programs, Outcome& out) {
   std::vector<std::pair<const Program*, const driver::Job*>> jobs;
-  for (const Program& program : compiled.programs) {
+  for (const Program& program : programs) {
     for (const driver::Job& job : program.jobs) jobs.emplace_back(&program, &job);
   }
-  const Program& first = compiled.programs.front();
+  const Program& first = programs.front();
   if (capture.submissions[0].stream != first.init_jobs[0].stream)
     out.details.push_back("the initialisation stream differs");
   const size_t recorded = capture.submissions.size() - 1;
@@ -234,55 +208,40 @@ Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compi
     out.details.push_back(fmt::format("submissions: recorded {}, ours {}", recorded, jobs.size()));
   for (size_t i = 0; i < std::min(recorded, jobs.size()); ++i)
     SK_TRY(JobComparison(capture.submissions[i + 1], *jobs[i].first, *jobs[i].second, out.details).run());
-  out.outcome = out.details.empty() ? Outcome::identical : Outcome::differs;
+  out.outcome = out.details.empty() ? "identical" : "differs";
   return {};
 }
 
-Result<void> compare(const std::string& dir, const std::string& chip, Comparison& out) {
-  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip, out.name)));
-  SK_TRY_ASSIGN(Compiled compiled, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip));
+Result<void> compare(const std::string& dir, const driver::Chip& chip, Outcome& out) {
+  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip.name, out.name)));
+  SK_TRY_ASSIGN(CompiledModel model, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip, {}));
   if (capture.submissions.size() < 2) {
-    out.outcome = Outcome::no_job;
+    out.outcome = "no_job";
+    out.details.push_back("the recorded driver sent no job");
     return {};
   }
-  if (compiled.programs.empty()) {
-    out.outcome = Outcome::refused;
-    out.details = std::move(compiled.refusals);
+  std::vector<Program> programs;
+  for (CompiledPart& part : model.parts) {
+    SK_TRY_ASSIGN(Program program, std::move(part.program));
+    if (!program.jobs.empty()) programs.push_back(std::move(program));
+  }
+  if (programs.empty()) {
+    out.outcome = "refused";
+    out.details = std::move(model.refusals);
     return {};
   }
-  return compare_jobs(capture, compiled, out);
+  return compare_jobs(capture, programs, out);
 }
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  static constexpr std::string_view kNames[] = {"identical", "differs", "refused", "no recorded job", "failed"};
-  return kNames[static_cast<size_t>(outcome)];
-}
-
-Comparison compare_case(const std::string& dir, const std::string& chip, const std::string& name) {
-  Comparison out{.name = name};
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+  Outcome out{.name = name};
   if (auto done = compare(dir, chip, out); !done.ok()) {
-    out.outcome = Outcome::failed;
+    out.outcome = "failed";
     out.details.push_back(done.error().message);
   }
   return out;
-}
-
-Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (const auto& set : fs::directory_iterator(fs::path(dir) / chip, ec)) {
-    std::error_code inner;
-    for (const auto& entry : fs::directory_iterator(set.path(), inner)) {
-      if (fs::exists(entry.path() / "capture.json"))
-        names.push_back(set.path().filename().string() + "/" + entry.path().filename().string());
-    }
-  }
-  if (ec) return error(ErrorCode::io, "{}/{}: {}", dir, chip, ec.message());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace skillet::golden

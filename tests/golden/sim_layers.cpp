@@ -122,9 +122,9 @@ class LayerReplay {
     const ir::TensorId output = graph_.op(id).outputs[0];
     SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output), planar_));
     SK_TRY(reference_.run(id));
-    const std::string name = fmt::format("{} op {} {}", case_.name(), id, ir::op_name(graph_.op(id)));
-    rows_.push_back(
-        compare_bytes(name, simulated, reference_.value(output), graph_.tensor(output).dtype == ir::DType::int8));
+    rows_.push_back(compare_bytes(fmt::format("{}:{}", case_.name(), id), simulated, reference_.value(output),
+                                  graph_.tensor(output).dtype == ir::DType::int8));
+    rows_.back().reason = ir::op_name(graph_.op(id));
     rows_.back().simulated_ms = time.count();
     reference_.value(output) = std::move(simulated);
     return {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "capture/capture.h"
 #include "drivers/vivante/hw/vivante.h"
@@ -147,9 +146,9 @@ Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const st
 std::string_view replay_class_name(ReplayClass result) {
   switch (result) {
     case ReplayClass::exact: return "exact";
-    case ReplayClass::within_1: return "within 1";
+    case ReplayClass::within_1: return "within_1";
     case ReplayClass::worse: return "worse";
-    case ReplayClass::not_comparable: return "not comparable";
+    case ReplayClass::not_comparable: return "not_comparable";
     case ReplayClass::fault: return "fault";
   }
   return "?";
@@ -159,24 +158,6 @@ std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& 
   auto rows = simulate_or_fail(dir, chip, name);
   if (rows.ok()) return std::move(rows).value();
   return {ReplayRow{.name = name, .result = ReplayClass::fault, .reason = rows.error().message}};
-}
-
-Result<std::vector<ReplayRow>> simulate(const std::string& dir, const std::string& chip) {
-  std::vector<std::string> names;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/" + chip, failed)) {
-    if (entry.path().filename() != "capture.json") continue;
-    const auto folder = entry.path().parent_path();
-    names.push_back(folder.parent_path().filename().string() + "/" + folder.filename().string());
-  }
-  if (names.empty()) return error(ErrorCode::io, "{}/{}: no captures there", dir, chip);
-  std::sort(names.begin(), names.end());
-  std::vector<ReplayRow> rows;
-  for (const std::string& name : names) {
-    auto more = simulate_case(dir, chip, name);
-    std::move(more.begin(), more.end(), std::back_inserter(rows));
-  }
-  return rows;
 }
 
 }  // namespace skillet::golden

@@ -160,7 +160,7 @@ class Encoder {
   template <typename T, typename Resolve>
   Result<uint64_t> add_descriptor(const T& fields, Resolve resolve) {
     std::vector<bits::AddressSlot> slots;
-    SK_TRY_ASSIGN(const std::vector<uint32_t> words, bits::pack(fields, &slots));
+    SK_TRY_ASSIGN(const auto words, bits::pack(fields, &slots));
     const uint64_t offset = descriptor_bytes_.size();
     const auto raw = as_bytes(words);
     descriptor_bytes_.insert(descriptor_bytes_.end(), raw.begin(), raw.end());

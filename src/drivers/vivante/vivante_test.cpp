@@ -224,7 +224,7 @@ TEST(VivanteTp, TransposeEqualsTheSpecifiedExample) {
   tp.out_base_address = {bits::Address::kAbsolute, 0x00501000};
   const auto words = bits::pack(tp);
   ASSERT_TRUE(words.ok()) << words.error().message;
-  EXPECT_EQ(*words, (std::vector<uint32_t>{
+  EXPECT_EQ(*words, (bits::Words<hw::TpInstruction>{
                         0x00000004, 0x00080008, 0x00000004, 0x00000020, 0x00000000, 0x00070003, 0x20000018, 0x00000000,
                         0x00080001, 0x00080001, 0x00500000, 0x00000000, 0x80000002, 0x00501000, 0x00000001, 0x00000040,
                         0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,

@@ -5,15 +5,14 @@
 
 #include "base/check.h"
 
-namespace skillet::bits {
+namespace skillet::vivante::hw {
 
-#define SK_BITS_NAMESPACE ::skillet::vivante::hw
+using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 
 #define V8_BITS(where) \
   Where {}
 #define SK_BITS_TYPE NnInstruction
 #define SK_BITS_NAME "nn_instruction"
-#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/define.h"
 #undef V8_BITS
@@ -21,32 +20,25 @@ namespace skillet::bits {
 #define V8_BITS(where) where
 #define SK_BITS_TYPE NnInstructionV8
 #define SK_BITS_NAME "nn_instruction"
-#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/define.h"
 #undef V8_BITS
 
 #define SK_BITS_TYPE TpInstruction
 #define SK_BITS_NAME "tp_instruction"
-#define SK_BITS_WORDS 31
 #define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE NnConfig
 #define SK_BITS_NAME "nn_config"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE VipFlushControl
 #define SK_BITS_NAME "vip_flush_control"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/define.h"
 
-}  // namespace skillet::bits
-
-namespace skillet::vivante::hw {
 namespace {
 
 constexpr std::array kStates = {
@@ -80,7 +72,7 @@ const bits::Descriptor& nn_instruction(const ChipRow& chip) {
 
 bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<const uint32_t> words) {
   bits::Typed<NnInstruction> typed{{}, bits::unpack(nn_instruction(chip), words)};
-  bits::from_values(std::span<const bits::Value>(typed.raw.values), typed.fields);
+  bits::read_struct(nn_instruction(chip), words, &typed.fields);
   return typed;
 }
 

@@ -13,27 +13,33 @@ namespace skillet::vivante::hw {
 
 using bits::Address;
 
-enum class Pooling : uint8_t { none = 0, max = 1, average = 2, first_pixel = 3 };
-enum class Caching : uint8_t { none = 0, full = 1, partial = 2 };
+#define SK_BITS_FILE "drivers/vivante/hw/enums.def"
+#include "bits/declare_enums.h"
 
 #define SK_BITS_TYPE NnInstruction
+#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE TpInstruction
+#define SK_BITS_WORDS 31
 #define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE NnConfig
+#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE VipFlushControl
+#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/declare.h"
 
 // The same fields in the bits of the V8 generation.
-struct NnInstructionV8 : NnInstruction {};
+struct NnInstructionV8 : NnInstruction {
+  static const bits::Descriptor& descriptor();
+};
 
 constexpr uint32_t kNnInstructionWords = 32;
 constexpr uint32_t kTpInstructionWords = 31;
