@@ -1,7 +1,8 @@
 // Coefficient buffers of the V8 generation from fuzz bytes: the decoder must answer every one in bounded time and
 // memory, and what it accepts must be whole.
 //
-// Bytes 0..7 are the shape, 8..15 the symbol map and which header bytes to break; the rest are the streams.
+// Odd first byte: a small valid buffer with the rest of the input xored into it. Even: bytes 1..8 are the shape, 9..16
+// the symbol map and which header bytes to break; the rest are the streams.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -40,7 +41,7 @@ Bytes make_buffer(std::span<const uint8_t> data, const vivante::CoefficientShape
   for (size_t core = 0; core < cores; ++core) {
     const size_t first = core * lines * kLineBytes;
     const size_t size = first < streams.size() ? std::min(lines * kLineBytes, streams.size() - first) : 0;
-    const uint32_t unused_bits = core % 4 < broken.size() ? broken[core % 4] * 2U : 0;
+    const uint32_t unused_bits = broken[core % 3] * 2U + broken[3] % 2U;
     const auto bits = static_cast<uint32_t>(size * 8);
     skillet::store_le(buffer.data() + 28 + core * 4, bits > unused_bits ? bits - unused_bits : bits);
     buffer.insert(buffer.end(), streams.begin() + static_cast<ptrdiff_t>(std::min(first, streams.size())),
@@ -52,6 +53,29 @@ Bytes make_buffer(std::span<const uint8_t> data, const vivante::CoefficientShape
   return buffer;
 }
 
+struct Scene {
+  vivante::CoefficientShape shape;
+  Bytes buffer;
+};
+
+// One 3x3 kernel: the example of the format's description.
+Scene patched_scene(std::span<const uint8_t> data) {
+  Scene scene{.shape = {.kernel_width = 3, .kernel_height = 3, .zero_point = 3}, .buffer = Bytes(2 * kLineBytes + 4)};
+  const std::pair<size_t, uint32_t> words[] = {{0, 0x10},        {20, 0x76501423}, {28, 63},
+                                               {64, 0x0C91ECF3}, {68, 0x29124B00}, {128, 0x940}};
+  for (const auto& [at, word] : words) skillet::store_le(scene.buffer.data() + at, word);
+  for (size_t i = 0; i < std::min(data.size(), scene.buffer.size()); ++i) scene.buffer[i] ^= data[i];
+  return scene;
+}
+
+Scene raw_scene(std::span<const uint8_t> data) {
+  Scene scene;
+  if (data.size() < kPreludeBytes) return scene;
+  scene.shape = make_shape(data);
+  scene.buffer = make_buffer(data, scene.shape);
+  return scene;
+}
+
 void require(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "%s\n", what);
@@ -61,10 +85,10 @@ void require(bool condition, const char* what) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  if (size < kPreludeBytes) return 0;
-  const std::span<const uint8_t> data(bytes, size);
-  const vivante::CoefficientShape shape = make_shape(data);
-  Bytes buffer = make_buffer(data, shape);
+  if (size == 0) return 0;
+  const auto rest = std::span(bytes, size).subspan(1);
+  const auto [shape, buffer] = bytes[0] % 2 == 1 ? patched_scene(rest) : raw_scene(rest);
+  if (buffer.empty()) return 0;
   const vivante::CoefficientFormat& format = vivante::kCoefficientFormatV8;
   const auto needed = format.buffer_bytes(std::span(buffer).first(kHeaderBytes), kChip, shape);
   if (!needed.ok() || *needed > static_cast<int64_t>(buffer.size())) return 0;
