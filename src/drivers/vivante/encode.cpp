@@ -23,10 +23,11 @@ constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 struct Requant {
   uint32_t multiplier = 0, shift = 0;
 };
-// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3).
+// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3). A shift that does not fit its
+// 7 bits is not masked: packing refuses it.
 Requant requant_v7(float scale) {
   const auto b = std::bit_cast<uint32_t>(scale);
-  return {(b >> 8) & 0x7fff, (142 - (b >> 23)) & 0x7f};
+  return {(b >> 8) & 0x7fff, 142 - (b >> 23)};
 }
 
 hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const CacheWindows& cache,
