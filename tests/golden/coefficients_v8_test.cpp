@@ -197,10 +197,10 @@ void check_job(const std::string& name, const ir::Graph& graph, const ir::Op& op
   const int32_t superblocks =
       ceil_div(ceil_div(view.output_channels, cores), static_cast<int32_t>(job.shape.kernels_per_core));
   const KernelSplit split = drivers::vivante::split_kernels(view.output_channels, kChip.nn_cores, superblocks);
-  const Bytes ours = write_coefficients_v8(view, split, SymbolMapChoice::recorded).bytes;
+  const Bytes ours = write_streams_v8(view, split, SymbolMapChoice::recorded).bytes;
   EXPECT_TRUE(ours == job.buffer) << name << ": bytes of the buffer";
   counts.byte_identical += ours == job.buffer;
-  const drivers::vivante::CoefficientSizes sizes = coefficient_sizes_v8(view, split);
+  const drivers::vivante::CoefficientSizes sizes = sizes_v8(view, split);
   EXPECT_LE(sizes.smallest, sizes.recorded) << name;
   EXPECT_LE(sizes.entropy, sizes.format) << name;
   counts.sizes.raw += sizes.raw;

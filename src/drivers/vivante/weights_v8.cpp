@@ -122,7 +122,7 @@ double entropy_bits(const huffman::ByteHistogram& histogram) {
 
 }  // namespace
 
-Coefficients write_coefficients_v8(const FilterView& filter, const KernelSplit& split, SymbolMapChoice choice) {
+Coefficients write_streams_v8(const FilterView& filter, const KernelSplit& split, SymbolMapChoice choice) {
   const Streams streams = make_streams(filter, split);
   const huffman::SymbolMap map = choose_map(filter, streams, choice);
   Coefficients out;
@@ -143,7 +143,7 @@ Coefficients write_coefficients_v8(const FilterView& filter, const KernelSplit& 
   return out;
 }
 
-CoefficientSizes coefficient_sizes_v8(const FilterView& filter, const KernelSplit& split) {
+CoefficientSizes sizes_v8(const FilterView& filter, const KernelSplit& split) {
   const Streams streams = make_streams(filter, split);
   const auto size = [&](SymbolMapChoice choice) {
     return static_cast<int64_t>(buffer_bytes(filter, streams, choose_map(filter, streams, choice)));
@@ -158,6 +158,19 @@ CoefficientSizes coefficient_sizes_v8(const FilterView& filter, const KernelSpli
           .smallest = size(SymbolMapChoice::smallest),
           .format = ceil_div(huffman::fewest_bits(total), int64_t{8}) + biases,
           .entropy = static_cast<int64_t>(std::ceil(entropy_bits(streams.all) / 8)) + biases};
+}
+
+Coefficients write_coefficients_v8(const hw::ChipRow&, const NnOperation& op, const KernelSplit& split) {
+  const bool banded = op.kernels.kernels_per_band != 0 && !op.depthwise;
+  const Kernels kernels = banded ? without_bands(op.kernels) : op.kernels;
+  const FilterView filter{.output_channels = kernels.output_channels,
+                          .weights_per_kernel = kernels.band * kernels.patch_elems(),
+                          .depthwise = op.depthwise,
+                          .zero_point = kernels.zero_point,
+                          .model_xor = kernels.model_xor,
+                          .weights = kernels.weights,
+                          .biases = kernels.biases};
+  return write_streams_v8(filter, split, op.symbol_map);
 }
 
 }  // namespace skillet::drivers::vivante

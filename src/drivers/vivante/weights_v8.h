@@ -1,5 +1,5 @@
 // Coefficient buffers of the V8 generation: Huffman-coded weights of one NN job, split over the cores, and its biases.
-// Called by encode.cpp.
+// Called by weights.cpp and the report of compression.
 // Must not know: graphs, descriptors, device addresses.
 //
 // The format (specification section 6.3):
@@ -32,12 +32,9 @@ struct FilterView {
   std::span<const int32_t> biases;  // per output channel, as the table holds them
 };
 
-enum class SymbolMapChoice : uint8_t {
-  recorded,  // as the recorded driver chooses
-  smallest,  // the fewest bytes that the format allows
-};
+Coefficients write_streams_v8(const FilterView& filter, const KernelSplit& split, SymbolMapChoice choice);
 
-Coefficients write_coefficients_v8(const FilterView& filter, const KernelSplit& split, SymbolMapChoice choice);
+Coefficients write_coefficients_v8(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
 // Sizes of one buffer in bytes, for reports.
 struct CoefficientSizes {
@@ -47,6 +44,6 @@ struct CoefficientSizes {
   int64_t format = 0;    // the best that symbol maps can do, without padding and header
   int64_t entropy = 0;   // the best that any code of single bytes can do, without padding and header
 };
-CoefficientSizes coefficient_sizes_v8(const FilterView& filter, const KernelSplit& split);
+CoefficientSizes sizes_v8(const FilterView& filter, const KernelSplit& split);
 
 }  // namespace skillet::drivers::vivante

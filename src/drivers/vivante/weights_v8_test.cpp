@@ -106,7 +106,7 @@ TEST(WeightsV8, DecodeToWhatWasWritten) {
     superblocks += f.superblocks > 1;
     std::array<size_t, 2> sizes{};
     for (const SymbolMapChoice choice : {SymbolMapChoice::recorded, SymbolMapChoice::smallest}) {
-      const Coefficients written = write_coefficients_v8(f.view(), f.split(), choice);
+      const Coefficients written = write_streams_v8(f.view(), f.split(), choice);
       sizes[static_cast<size_t>(choice)] = written.bytes.size();
       const auto decoded = decode(written.bytes, f.shape);
       ASSERT_TRUE(decoded.ok()) << "round " << round << ": " << decoded.error().message;
@@ -125,7 +125,7 @@ TEST(WeightsV8, VectorOfTheSpecification) {
   const std::vector<int32_t> biases = {0x940};
   const FilterView filter{
       .output_channels = 1, .weights_per_kernel = 9, .zero_point = 3, .weights = weights, .biases = biases};
-  const Bytes bytes = write_coefficients_v8(filter, split_kernels(1, 6, 1), SymbolMapChoice::recorded).bytes;
+  const Bytes bytes = write_streams_v8(filter, split_kernels(1, 6, 1), SymbolMapChoice::recorded).bytes;
   ASSERT_EQ(bytes.size(), 132u);
   EXPECT_EQ(load_le<uint32_t>(bytes.data() + 20), 0x76501423u);
   EXPECT_EQ(load_le<uint32_t>(bytes.data() + 28), 63u);
@@ -163,9 +163,9 @@ TEST(WeightsV8, SizesAreThoseOfTheBuffers) {
   Random random(3);
   for (int round = 0; round < 50; ++round) {
     const RandomFilter f = random_filter(random);
-    const CoefficientSizes sizes = coefficient_sizes_v8(f.view(), f.split());
+    const CoefficientSizes sizes = sizes_v8(f.view(), f.split());
     const auto size = [&](SymbolMapChoice choice) {
-      return static_cast<int64_t>(write_coefficients_v8(f.view(), f.split(), choice).bytes.size());
+      return static_cast<int64_t>(write_streams_v8(f.view(), f.split(), choice).bytes.size());
     };
     EXPECT_EQ(sizes.recorded, size(SymbolMapChoice::recorded));
     EXPECT_EQ(sizes.smallest, size(SymbolMapChoice::smallest));
