@@ -63,6 +63,14 @@ uint64_t sign_extend(uint64_t field, int width) {
   return field | ~low_bits(width);
 }
 
+// What a relocation can put in later: one run of bits, all of the address but low bits that are 0.
+Result<void> check_relocatable(const Descriptor& d, const Row& row) {
+  const bool plain = row.codec.kind == CodecKind::raw || row.codec.kind == CodecKind::aligned;
+  if (row.where.count == 1 && plain) return {};
+  return error(ErrorCode::internal, "{}.{}: a symbolic address in {} pieces{} cannot be relocated", d.name, row.name,
+               row.where.count, plain ? "" : " with a codec");
+}
+
 template <typename T>
 T load(const void* from) {
   T value;
@@ -113,6 +121,7 @@ Result<void> pack_row(const Descriptor& d, const Row& row, const Value& value, s
                       std::vector<AddressSlot>* slots) {
   if (is_address(row.kind) && value.symbol != Address::kAbsolute) {
     if (slots == nullptr) return refuse(d, row, value, "a symbolic address needs a place to be noted");
+    SK_TRY(check_relocatable(d, row));
     slots->push_back({&row, {value.symbol, value.integer}});
     return {};
   }

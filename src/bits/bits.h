@@ -167,7 +167,7 @@ struct RegisterSet {
   size_t index(const Descriptor& descriptor) const { return static_cast<size_t>(&descriptor - registers.data()); }
 };
 
-// Where an address that is not known yet has to go.
+// Where an address that is not known yet has to go: a row of one piece, raw or aligned.
 struct AddressSlot {
   const Row* row = nullptr;
   Address address;

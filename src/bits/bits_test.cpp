@@ -147,6 +147,34 @@ TEST(Bits, SymbolicAddressesBecomeSlots) {
   EXPECT_EQ((*words)[1] & 0x03ffffffU, 0U);
 }
 
+TEST(Bits, SymbolicAddressesInPiecesAreRefused) {
+  struct Case {
+    Where where;
+    Codec codec;
+    const char* message;  // empty: taken
+  };
+  const Case cases[] = {
+      {at(0, 0, 32), raw, ""},
+      {at(1, 4, 26), aligned(6), ""},
+      {at(0, 6, 14) + at(1, 0, 18), raw, "split.address: a symbolic address in 2 pieces cannot be relocated"},
+      {at(0, 0, 8) + at(1, 0, 8) + at(0, 8, 10), aligned(6),
+       "split.address: a symbolic address in 3 pieces cannot be relocated"},
+      {at(0, 0, 32), minus_one, "split.address: a symbolic address in 1 pieces with a codec cannot be relocated"},
+  };
+  for (const Case& c : cases) {
+    const Row row{"address", ValueKind::address, c.codec, c.where, Evidence::guessed, ""};
+    const Descriptor descriptor{"split", 2, {&row, 1}};
+    const Value symbolic{64, 7}, absolute{64, Address::kAbsolute};
+    std::vector<uint32_t> words(2);
+    std::vector<AddressSlot> slots;
+    EXPECT_TRUE(pack(descriptor, {&absolute, 1}, words, &slots).ok()) << "known addresses go anywhere";
+    const auto packed = pack(descriptor, {&symbolic, 1}, words, &slots);
+    EXPECT_EQ(packed.ok() ? "" : packed.error().message, c.message);
+    EXPECT_TRUE(packed.ok() || packed.error().code == ErrorCode::internal);
+    EXPECT_EQ(slots.size(), packed.ok() ? 1U : 0U);
+  }
+}
+
 TEST(Bits, DiffNamesFieldsAndUnclaimedBits) {
   const auto a = pack(kGood);
   Words<Sample> b = *a;

@@ -35,6 +35,20 @@ ir::Graph chain() {
 }
 constexpr ir::TensorId kM = 2, kR = 3;
 
+// x -> y = relu(x)
+ir::Graph chain_of_one() {
+  ir::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
+    t.quant = {.scales = {0.5F}, .zero_points = {100}};
+    graph.add_tensor(std::move(t));
+  }
+  graph.add_op({.kind = ir::OpKind::relu, .attrs = {}, .inputs = {0}, .outputs = {1}});
+  graph.inputs = {0};
+  graph.outputs = {1};
+  return graph;
+}
+
 struct Inputs {
   Bytes x, y;
   explicit Inputs(uint8_t seed) {
@@ -66,6 +80,7 @@ class ToySession : public ::testing::Test {
   const Target& target() {
     if (target_.context == nullptr) {
       target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
+      target_.context->chip = "toy";
       target_.context->device = uapi::simulate(std::make_unique<ToyChip>(state_), {.node = "sim:toy"});
     }
     return target_;
@@ -185,6 +200,29 @@ TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {
   driver_.wrong_binding = true;
   const auto session = Session::create(chain(), target(), {.allow_fallback = false});
   EXPECT_NE(cause(session).find("program binds 23 bytes for tensor"), std::string::npos) << cause(session);
+}
+
+TEST_F(ToySession, RefusesProgramsOfOtherChips) {
+  const Target& here = target();
+  here.context->chip = "lathe";
+  const auto session = Session::create(chain(), here, {.allow_fallback = false});
+  EXPECT_EQ(cause(session), "toy: part 0 (2 ops): the program is for chip 'toy', the device has 'lathe'");
+}
+
+TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
+  const ir::Graph graph = chain_of_one();
+  const driver::Program whole = driver_.compile({}, graph, {}).value();
+  const auto refusal = [&](const std::function<void(driver::Program&)>& change) {
+    driver::Program program = whole;
+    change(program);
+    const auto loaded = LoadedProgram::load(target().context, std::move(program), graph, std::chrono::seconds(1));
+    return loaded.ok() ? "" : loaded.error().message;
+  };
+  EXPECT_EQ(refusal([](driver::Program&) {}), "");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.inputs.clear(); }), "program does not bind tensor 0 'x' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.push_back(p.inputs[0]); }),
+            "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
 }
 
 TEST_F(ToySession, RefusesWrongInputs) {

@@ -1,5 +1,7 @@
 #include "compile_model.h"
 
+#include <algorithm>
+
 #include "frontend/tflite/import.h"
 #include "passes/passes.h"
 
@@ -20,7 +22,12 @@ CompiledPart compile_part(const driver::Driver& driver, const driver::Chip& chip
   std::vector<int32_t> ops;
   for (const ir::OpId op : part.op_map) ops.push_back(model.op(op).source_index);
   Result<driver::Program> program = driver.compile(chip, part.graph, options);
-  return {std::move(ops), std::move(part.graph), std::move(program)};
+  std::vector<int32_t> model_inputs;
+  for (const ir::TensorId input : part.graph.inputs) {
+    const auto at = std::ranges::find(model.inputs, part.tensor_map[static_cast<size_t>(input)]);
+    model_inputs.push_back(at == model.inputs.end() ? -1 : static_cast<int32_t>(at - model.inputs.begin()));
+  }
+  return {std::move(ops), std::move(part.graph), std::move(model_inputs), std::move(program)};
 }
 
 }  // namespace
@@ -30,6 +37,12 @@ std::vector<NamedTuning> tunings() {
   for (uint8_t i = 0; !tuning_name(static_cast<driver::Tuning>(i)).empty(); ++i)
     all.push_back({tuning_name(static_cast<driver::Tuning>(i)), static_cast<driver::Tuning>(i)});
   return all;
+}
+
+driver::Tuning recorded_tuning() {
+  const auto all = tunings();
+  const auto recorded = std::ranges::find(all, "recorded", &NamedTuning::name);
+  return recorded == all.end() ? driver::Tuning::proven : recorded->tuning;
 }
 
 Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,

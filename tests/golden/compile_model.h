@@ -14,6 +14,7 @@ namespace skillet::golden {
 struct CompiledPart {
   std::vector<int32_t> ops;  // of the model file
   ir::Graph graph;
+  std::vector<int32_t> model_inputs;  // by input of `graph`: which input of the model it is, or -1
   Result<driver::Program> program;
 };
 struct CompiledModel {
@@ -31,5 +32,7 @@ struct NamedTuning {
   driver::Tuning tuning;
 };
 std::vector<NamedTuning> tunings();
+// The one that recorded jobs are compared with: "recorded" where there is one, else "proven".
+driver::Tuning recorded_tuning();
 
 }  // namespace skillet::golden

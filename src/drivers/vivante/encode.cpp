@@ -18,7 +18,6 @@ using driver::Program;
 using driver::Relocation;
 
 constexpr uint32_t kDescriptorSpacingBytes = 128;
-constexpr size_t kMaxStreamWords = 0x4000;  // what old kernels take in one submission
 constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 
 struct Requant {
@@ -88,8 +87,8 @@ hw::NnInstruction nn_instruction(const hw::ChipRow& chip, const NnOperation& op,
 
 class Encoder {
  public:
-  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered)
-      : chip_(chip), graph_(graph), in_(std::move(lowered)) {}
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words)
+      : chip_(chip), graph_(graph), in_(std::move(lowered)), job_words_(job_words) {}
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
@@ -101,7 +100,7 @@ class Encoder {
       const auto* nn = std::get_if<NnOperation>(&op.job);
       auto done = nn ? encode_nn(*nn) : encode_tp(std::get<TpOperation>(op.job));
       if (!done.ok()) return std::move(done).with_context(name_of(op)).error();
-      if (stream_.size() > kMaxStreamWords - 256) close_job();
+      if (stream_.size() > job_words_) close_job();
     }
     if (!stream_.empty()) close_job();
     finish_descriptors();
@@ -224,13 +223,22 @@ class Encoder {
     uses_.push_back({buffer, read, write});
   }
 
+  // Each slot that an operation writes is written by it alone: the witness of its job, if it is the last there.
+  void writes(SlotId output) {
+    const Target target = target_of(output);
+    use(target.buffer, false, true);
+    const uint64_t size_bytes = in_.slots[output].size_bytes;
+    const uint64_t kept_bytes = std::min(size_bytes, driver::kWitnessBytes);
+    witness_ = {target.buffer, target.offset_bytes + size_bytes - kept_bytes, kept_bytes};
+  }
+
   void open_job() { stream_.assign(kLeadingZeroWords, 0); }
   void close_job() {
     load(hw::State::flush_cache, hw::kFlushBatch);
     load(hw::State::flush_cache, hw::kFlushBatch);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
     program_.jobs.push_back({fmt::format("job {}", program_.jobs.size()), std::move(stream_),
-                             std::move(stream_relocations_), std::move(uses_)});
+                             std::move(stream_relocations_), std::move(uses_), witness_});
     stream_.clear();
     stream_relocations_.clear();
     uses_.clear();
@@ -240,7 +248,7 @@ class Encoder {
     load(hw::State::pa_system_mode, hw::kPaSystemMode);
     load(hw::State::api_mode, hw::kApiModeCl);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
-    program_.init_jobs.push_back({"init", std::move(stream_), {}, {}});
+    program_.init_jobs.push_back({.name = "init", .stream = std::move(stream_)});
   }
 
   Result<void> encode_nn(const NnOperation& op) {
@@ -266,7 +274,7 @@ class Encoder {
     use(descriptors_, true, false);
     use(constant, true, false);
     use(target_of(op.input).buffer, true, false);
-    use(target_of(op.output).buffer, false, true);
+    writes(op.output);
     return {};
   }
 
@@ -294,7 +302,7 @@ class Encoder {
     load(hw::State::wait_event, 0);
     use(descriptors_, true, false);
     use(target_of(op.input).buffer, true, false);
-    use(target_of(op.output).buffer, false, true);
+    writes(op.output);
     return {};
   }
 
@@ -310,12 +318,14 @@ class Encoder {
   std::vector<uint32_t> stream_;
   std::vector<Relocation> stream_relocations_;
   std::vector<driver::BufferUse> uses_;
+  driver::ByteRange witness_;
+  size_t job_words_;
 };
 
 }  // namespace
 
-Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered) {
-  return Encoder(chip, graph, std::move(lowered)).run();
+Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words) {
+  return Encoder(chip, graph, std::move(lowered), job_words).run();
 }
 
 }  // namespace skillet::drivers::vivante

@@ -37,7 +37,8 @@ Result<std::vector<std::string>> jobs_of(const Words& stream) {
       return {};
     };
   };
-  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP")}));
+  KeptStates kept;
+  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP")}, kept));
   return jobs;
 }
 
@@ -54,6 +55,23 @@ TEST(FrontEnd, SkipsAndEnds) {
   EXPECT_TRUE(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000}).ok());
   EXPECT_EQ(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000})->size(), 1u);
   EXPECT_TRUE(jobs_of({0x10000000, 0, 0x08010428, 0x1000})->empty());
+}
+
+// Both states of the one-time set-up (specification, section 3.3) must be written again.
+TEST(FrontEnd, JobsStopAfterAResetUntilTheChipIsSetUpAgain) {
+  const Units units{.run_nn = [](uint64_t) { return Result<void>(); },
+                    .run_tp = [](uint64_t) { return Result<void>(); }};
+  const Words job = {0x08010428, 0x1000}, first = {0x0801028A, 0x11}, second = {0x08010E13, 2};
+  KeptStates kept;
+  EXPECT_TRUE(run_stream(job, units, kept).ok()) << "a new chip is taken as set up";
+  kept.reset();
+  EXPECT_TRUE(run_stream(first, units, kept).ok());
+  const auto stopped = run_stream(job, units, kept);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().message,
+            "stream word 0: NN job after a reset: state api_mode (0x384c) has not been set again");
+  EXPECT_TRUE(run_stream(second, units, kept).ok());
+  EXPECT_TRUE(run_stream(job, units, kept).ok());
 }
 
 struct BadStream {

@@ -318,6 +318,7 @@ class WrappedDevice : public uapi::Device {
   Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
     return idle ? Result<void>() : inner_->wait(fence, timeout);
   }
+  bool loses_jobs() const override { return false; }
   bool fail = false, idle = false;
   int submits = 0;
 
