@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "drivers/vivante/addition.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/test_graphs.h"
 #include "drivers/vivante/vivante_driver.h"
@@ -392,12 +393,13 @@ TEST(Support, GeometryFollowsTheRecordedRules) {
                       .kernel_width = c.kernel,
                       .stride = c.stride,
                       .depthwise = c.depthwise};
-    EXPECT_EQ(stride_method(s), c.method) << c.height << "x" << c.width << ", filter " << c.kernel;
+    EXPECT_EQ(stride_method(*hw::find_chip("a311d"), s), c.method)
+        << c.height << "x" << c.width << ", filter " << c.kernel;
   }
   ConvShape tall{.in = {8, 8, 4}, .kernel_height = 3, .kernel_width = 1, .stride = 2};
-  EXPECT_EQ(stride_method(tall), StrideMethod::reshuffle);
+  EXPECT_EQ(stride_method(*hw::find_chip("a311d"), tall), StrideMethod::reshuffle);
   std::swap(tall.kernel_height, tall.kernel_width);
-  EXPECT_EQ(stride_method(tall), StrideMethod::reshuffle);
+  EXPECT_EQ(stride_method(*hw::find_chip("a311d"), tall), StrideMethod::reshuffle);
 
   struct AddCase {
     ir::Shape shape;
@@ -407,9 +409,9 @@ TEST(Support, GeometryFollowsTheRecordedRules) {
                                {{1, 5, 5, 2}, 2, 25},      {{1, 9, 14, 2}, 4, 63},         {{1, 1, 1, 8191}, 8191, 1},
                                {{1, 1, 1, 8192}, 4096, 2}, {{1, 112, 112, 128}, 7168, 224}};
   for (const AddCase& c : additions) {
-    const auto size = addition_shape(c.shape);
+    const auto size = addition_geometry(*hw::find_chip("a311d"), image_of(c.shape));
     ASSERT_TRUE(size) << c.shape.to_string();
-    EXPECT_EQ(std::pair(size->width, size->height), std::pair(c.width, c.height)) << c.shape.to_string();
+    EXPECT_EQ(std::pair(size->in.width, size->in.height), std::pair(c.width, c.height)) << c.shape.to_string();
   }
 }
 
