@@ -95,7 +95,7 @@ Support check_filter(const ir::Graph& graph, const ir::Op& op) {
   return Support::yes();
 }
 
-// The scale, and the sums at that scale.
+// The scale, and the sums at that scale, which depend on all of the weights: the last check.
 Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
@@ -149,8 +149,10 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   const ConvShape shape = conv_shape(chip, graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no("grouped convolution");
+  const Support size = check_conv_size(chip, shape);
+  RETURN_IF_NO(size);
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
-  return check_conv_size(chip, shape);
+  return size;
 }
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
