@@ -103,13 +103,14 @@ SKILLET_API skillet_status skillet_output_info(const skillet_model* model, size_
 SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes);
 /* Runs the model once, to its end. */
 SKILLET_API skillet_status skillet_run(skillet_model* model);
-/* Copies output `index` of the last run; `bytes` must be the output's size. */
+/* Copies output `index` of the last run, an error when that failed; `bytes` must be the output's size. */
 SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes);
 
 /* Runs the model once on memory of the caller: `inputs` and `outputs` hold one pointer for each input and output, to as
  * many bytes as skillet_input_info and skillet_output_info say. Memory from skillet_buffer_alloc of the same device is
  * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory
- * is copied once. Afterwards skillet_get_output does not have these outputs. */
+ * is copied once. An input may lie in the memory of an output; it is copied first. Two outputs may not, unless the model
+ * returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run. */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);

@@ -82,21 +82,22 @@ class Session {
   // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
   Result<void> set_input(size_t index, std::span<const uint8_t> bytes);
   Result<void> run();
-  // Graph output `index`; valid until the next run.
-  std::span<const uint8_t> output(size_t index) const;
+  // Graph output `index`; valid until the next run. Error unless the last run was run() and succeeded.
+  Result<std::span<const uint8_t>> output(size_t index) const;
   // set_input for all, run, all outputs.
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
   // The same on the caller's memory (in place where it is in a shared buffer of the device), without copies in between
-  // and, in the steady state, without allocations. Sizes must be the tensors'. Afterwards output() and tensor() do not
-  // have what was read and written here.
+  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may lie in outputs' memory (those
+  // are copied first), outputs not in each other's. Afterwards output() and tensor() do not have what was read and
+  // written here.
   Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);
 
-  // Bytes of any tensor after a run, in host layout. Error when it only ever existed inside the NPU.
+  // Bytes of any tensor after a run that succeeded, in host layout. Error when it only ever existed inside the NPU.
   Result<Bytes> tensor(ir::TensorId id);
 
-  // After a run: each op of each NPU part, in order. Needs keep_intermediates to see more than the parts' outputs;
-  // where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
+  // After a run() that succeeded: each op of each NPU part, in order. Needs keep_intermediates to see more than the
+  // parts' outputs; where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
   Result<std::vector<LayerDiff>> compare_layers();
 
  private:
@@ -104,11 +105,18 @@ class Session {
   Session(ir::Graph graph, const Target& target, const SessionOptions& options);
   Result<void> prepare();
   Result<void> prepare_tensors();
+  void prepare_outputs();
   Result<void> prepare_part(size_t index);
   Result<void> prepare_npu(Part& part, PartReport& report);
-  Result<void> prepare_cpu(Part& part);
+  using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
+  Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
-  Result<void> borrow(ir::TensorId id, std::span<uint8_t> bytes);
+  Result<void> run_parts();
+  Result<void> check_size(ir::TensorId id, size_t size_bytes) const;
+  Result<void> check_memory(std::span<const std::span<const uint8_t>> inputs,
+                            std::span<const std::span<uint8_t>> outputs) const;
+  Result<void> has_results() const;
+  void give_back();
   Result<void> run_part(size_t index);
   Result<void> run_npu(Part& part);
   Result<void> run_cpu(Part& part);
@@ -122,7 +130,9 @@ class Session {
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<Bytes> storage_;             // by tensor; empty where the host has no bytes of it
   std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included
-  bool has_run_ = false;
+  std::vector<bool> is_copy_;              // by graph output: no op writes it where the caller wants it
+  std::vector<Bytes> kept_;                // by graph output: those that are inputs too, as the last run() had them
+  enum class Results { none, failed, here, with_caller } results_ = Results::none;  // of the last run
 };
 
 // Text form of a report: where each op runs and why not on the NPU, times per part.

@@ -59,7 +59,7 @@ Result<void> ToyChip::execute(std::span<const uint32_t> stream, const sim::Memor
     ++state_.init_runs;
     return {};
   }
-  if (state_.fault) return error(ErrorCode::device, "the toy broke");
+  if (state_.fault || state_.jobs_to_fault-- == 0) return error(ErrorCode::device, "the toy broke");
   if (stream.size() != 2 || stream[0] != kToyRun) return error(ErrorCode::malformed, "not a toy stream");
   SK_TRY_ASSIGN(const auto descriptor, memory.at(stream[1], kDescriptorBytes, "descriptor"));
   uint32_t words[6];

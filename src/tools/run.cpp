@@ -116,7 +116,8 @@ class Reference {
     total_ms += clock.ms();
     for (size_t i = 0; i < graph_->outputs.size(); ++i) {
       const ir::TensorId id = graph_->outputs[i];
-      inference.outputs[i].difference = max_difference(graph_->tensor(id), session.output(i), interpreter_.tensor(id));
+      SK_TRY_ASSIGN(const auto bytes, session.output(i));
+      inference.outputs[i].difference = max_difference(graph_->tensor(id), bytes, interpreter_.tensor(id));
     }
     return {};
   }
@@ -138,9 +139,10 @@ Result<Inference> infer(runtime::Session& session, InputSet& inputs, const Optio
     SK_TRY(session.run());
     out.run_ms.push_back(clock.ms());
   }
-  for (size_t i = 0; i < session.graph().outputs.size(); ++i)
-    out.outputs.push_back(
-        describe_output(session.graph().tensor(session.graph().outputs[i]), session.output(i), options, labels));
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    out.outputs.push_back(describe_output(session.graph().tensor(session.graph().outputs[i]), bytes, options, labels));
+  }
   if (options.compare != "layers") return out;
   const Progress comparing("comparing layers");
   SK_TRY_ASSIGN(out.layers, session.compare_layers());

@@ -61,7 +61,7 @@ Result<Bytes> run_on(const runtime::Target& target, SelfTest& report) {
   const auto run_start = std::chrono::steady_clock::now();
   SK_TRY(session->run());
   report.run_ms = ms_since(run_start);
-  const auto output = session->output(0);
+  SK_TRY_ASSIGN(const auto output, session->output(0));
   return Bytes(output.begin(), output.end());
 }
 

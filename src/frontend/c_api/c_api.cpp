@@ -13,7 +13,6 @@ struct skillet_device {
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  bool has_run = false;
 };
 
 namespace {
@@ -119,10 +118,7 @@ Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::
 Result<void> get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
   if (model == nullptr) return null_argument("model");
   if (data == nullptr && bytes != 0) return null_argument("data");
-  if (!model->has_run) return skillet::error(ErrorCode::invalid_argument, "the model has not run yet");
-  if (index >= model->session->graph().outputs.size())
-    return skillet::error(ErrorCode::invalid_argument, "no output {}", index);
-  const std::span<const uint8_t> output = model->session->output(index);
+  SK_TRY_ASSIGN(const std::span<const uint8_t> output, model->session->output(index));
   if (bytes != output.size())
     return skillet::error(ErrorCode::invalid_argument, "output {} has {} bytes, not {}", index, output.size(), bytes);
   if (bytes != 0) std::memcpy(data, output.data(), bytes);
@@ -219,9 +215,7 @@ skillet_status skillet_set_input(skillet_model* model, size_t index, const void*
 skillet_status skillet_run(skillet_model* model) {
   return guard([&]() -> Result<void> {
     if (model == nullptr) return null_argument("model");
-    SK_TRY(model->session->run());
-    model->has_run = true;
-    return {};
+    return model->session->run();
   });
 }
 

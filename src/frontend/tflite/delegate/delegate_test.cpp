@@ -288,6 +288,39 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 2)->zero_point = nullptr; }), 1U);
 }
 
+// A partition's outputs as no test of a whole graph has them: one twice, an input, a constant in memory of the host
+// that cannot be written. And the host's memory of an input may be that of an output, unless it returns both.
+TEST(Delegate, PartitionsReturnAnyTensor) {
+  const ir::Graph graph = convolution();
+  const auto in = graph.inputs[0], out = graph.outputs[0];
+  constexpr int kFilter = 1;
+  const struct {
+    std::vector<int> outputs;
+    bool one_place, right;
+  } kRows[] = {
+      {{out}, false, true},
+      {{out}, true, true},
+      {{out, in, out, kFilter}, false, true},
+      {{out, in}, true, false},
+  };
+  for (const auto& row : kRows) {
+    const auto state = std::make_shared<State>();
+    state->target = std::move(runtime::open_target("sim:a311d")).value();
+    FakeHost host(graph);
+    auto kernel = Kernel::create(host.context(), state, {read_node(host.context(), 0).value()}, row.outputs);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    ASSERT_TRUE((*kernel)->prepare(host.context()).ok());
+    if (row.one_place) host.tensor(in).data = host.tensor(out).data;
+    fill_inputs(host, graph, 6);
+    const Bytes given(host.bytes(in).begin(), host.bytes(in).end());
+    const auto ran = (*kernel)->invoke(host.context());
+    ASSERT_EQ(ran.ok(), row.right);
+    if (!row.right) continue;
+    EXPECT_EQ(Bytes(host.bytes(out).begin(), host.bytes(out).end()), expected(graph, 6)[0]);
+    EXPECT_TRUE(row.one_place || std::ranges::equal(host.bytes(in), given));
+  }
+}
+
 TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
   const TfLiteTransposeConvParams transpose{kTfLitePaddingSame, 1, 1, 77};
   EXPECT_TRUE(read_attrs(ir::OpKind::transpose_conv, &transpose, 3).ok()) << "no such field before version 4";
