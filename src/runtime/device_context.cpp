@@ -23,7 +23,9 @@ Result<Target> open_chip(const std::string& name, std::string_view prefix, Open 
   SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, open(chip_name));
-  return target_of(name, std::move(chip), driver, std::move(device), capture);
+  Target target = target_of(name, std::move(chip), driver, std::move(device), capture);
+  target.simulated = true;
+  return target;
 }
 
 Result<Target> open_npu(const FoundNpu& npu, capture::Capture* capture) {

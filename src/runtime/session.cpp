@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "runtime/session_part.h"
-#include "runtime/stopwatch.h"
 
 namespace skillet::runtime {
 namespace {
@@ -20,35 +20,37 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 }  // namespace
 
 Session::Session(ir::Graph graph, const Target& target, const SessionOptions& options)
-    : graph_(std::move(graph)), target_(target), options_(options) {
-  options_.compile.keep_intermediates |= options_.keep_intermediates;
-}
+    : graph_(std::move(graph)), target_(target), options_(options) {}
 
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
-  std::unique_ptr<Session> session(new Session(std::move(graph), target, options));
-  SK_TRY(session->prepare());
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile_for(target, std::move(graph), options));
+  return create(std::move(compiled), target, options);
+}
+
+Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, const Target& target,
+                                                 const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(std::move(compiled.graph), target, options));
+  SK_TRY(session->prepare(std::move(compiled)));
   return session;
 }
 
-Result<void> Session::prepare() {
-  const Stopwatch watch;
-  SK_TRY(passes::run_pipeline(graph_));
-  passes::Partitioning partitioning = passes::partition(graph_, target_.driver, target_.chip);
-  report_.passes_ms = watch.milliseconds();
-  report_.ops.resize(graph_.ops.size());
-  for (passes::Partition& partition : partitioning.parts) {
-    for (const ir::OpId op : partition.op_map) {
-      driver::Support& support = partitioning.support[at(op)];
-      report_.ops[at(op)] = {partition.on_npu, std::move(support.reason), support.unproven, parts_.size()};
-    }
-    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map});
+Result<void> Session::prepare(compile::Compiled compiled) {
+  report_.passes_ms = compiled.passes_ms;
+  report_.ops = std::move(compiled.ops);
+  for (compile::Part& part : compiled.parts) {
+    const passes::Partition& partition = part.partition;
+    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map, .compile_ms = part.compile_ms});
     parts_.push_back(std::make_unique<Part>());
-    parts_.back()->partition = std::move(partition);
+    parts_.back()->partition = std::move(part.partition);
   }
+  const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
+  if (unproven != 0)
+    log::info("{}: {} ops were never seen on silicon{}", target_.name, unproven,
+              target_.simulated ? "; a real NPU takes them with allow_unproven=1 only" : "");
   SK_TRY(prepare_tensors());
-  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i));
+  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i].program)));
   return {};
 }
 
@@ -97,29 +99,24 @@ Result<void> Session::reserve(ir::TensorId id) {
   return {};
 }
 
-Result<void> Session::prepare_part(size_t index) {
+Result<void> Session::prepare_part(size_t index, std::optional<driver::Program> program) {
   Part& part = *parts_[index];
   PartReport& report = report_.parts[index];
   const Stopwatch watch;
-  if (!part.partition.on_npu) {
+  if (!program) {
     SK_TRY_ASSIGN(part.kernels, prepare_cpu(part));
-    report.compile_ms = watch.milliseconds();
+    report.compile_ms = watch.ms();
     return {};
   }
-  auto prepared = prepare_npu(part, report);
-  if (prepared.ok()) return {};
-  return fall_back(index, prepared.error());
+  auto loaded = load(part, std::move(*program));
+  report.load_ms = watch.ms();
+  return loaded.ok() ? Result<void>() : fall_back(index, loaded.error());
 }
 
-Result<void> Session::prepare_npu(Part& part, PartReport& report) {
+Result<void> Session::load(Part& part, driver::Program program) {
   if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
-  const Stopwatch compile_watch;
-  SK_TRY_ASSIGN(driver::Program program, target_.driver->compile(target_.chip, part.partition.graph, options_.compile));
-  report.compile_ms = compile_watch.milliseconds();
-  const Stopwatch load_watch;
   SK_TRY_ASSIGN(part.loaded,
                 LoadedProgram::load(target_.context, std::move(program), part.partition.graph, options_.timeout));
-  report.load_ms = load_watch.milliseconds();
   return {};
 }
 
@@ -201,7 +198,7 @@ Result<void> Session::run_part(size_t index) {
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
   if (!part.loaded) SK_TRY(run_cpu(part));
-  report_.parts[index].run_ms = watch.milliseconds();
+  report_.parts[index].run_ms = watch.ms();
   return {};
 }
 
@@ -219,10 +216,9 @@ Result<void> Session::run_npu(Part& part) {
 
 Result<void> Session::run_cpu(Part& part) {
   for (size_t i = 0; i < part.kernels.size(); ++i) {
-    const Stopwatch watch;
-    const ir::OpId op = part.partition.op_map[i];
-    SK_TRY(part.kernels[i]->run(spans_).with_context(ir::describe_op(graph_, op)));
-    report_.ops[at(op)].run_ms = watch.milliseconds();
+    // The text is only made on failure: this runs at each inference.
+    if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
+      return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
   }
   return {};
 }

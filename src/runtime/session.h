@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compile/compile.h"
+#include "compile/report.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
-#include "passes/passes.h"
 #include "ref/ref.h"
 #include "runtime/device_context.h"
 #include "runtime/loaded_program.h"
@@ -21,21 +22,20 @@
 namespace skillet::runtime {
 
 struct SessionOptions {
-  driver::CompileOptions compile;
-  // When the NPU part cannot be compiled or the device fails, that part runs on the CPU and a warning says so once.
+  driver::CompileOptions compile;  // simulated devices take unproven ops in any case
+  // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
   bool keep_intermediates = false;
   std::chrono::milliseconds timeout{10'000};  // of one run of one part on the device
+  std::string cache_dir;                      // folder for compiled programs; empty: none
+  uint64_t min_macs_per_byte = 0;             // see compile::Options
 };
 
-struct OpReport {
-  bool on_npu = false;
-  std::string reason;     // why not on the NPU, or what is unproven about it
-  bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
-  size_t part = 0;        // index into Report::parts
-  double run_ms = 0;      // last run; CPU ops only
-};
+// What a session of these options compiles.
+Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
+// The same without programs: what the driver says it takes.
+Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 
 struct PartReport {
   bool on_npu = false;
@@ -49,8 +49,8 @@ struct PartReport {
 
 struct Report {
   double passes_ms = 0;
-  std::vector<PartReport> parts;  // in execution order
-  std::vector<OpReport> ops;      // by op of Session::graph()
+  std::vector<PartReport> parts;      // in execution order
+  std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
 };
 
 // One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.
@@ -68,6 +68,9 @@ class Session {
   // Runs the passes, divides the graph, compiles and loads the NPU parts, prepares the CPU kernels.
   // Errors name the op, tensor or device.
   static Result<std::unique_ptr<Session>> create(ir::Graph graph, const Target& target,
+                                                 const SessionOptions& options = {});
+  // The same from what compile_for() gave.
+  static Result<std::unique_ptr<Session>> create(compile::Compiled compiled, const Target& target,
                                                  const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -103,11 +106,11 @@ class Session {
  private:
   struct Part;
   Session(ir::Graph graph, const Target& target, const SessionOptions& options);
-  Result<void> prepare();
+  Result<void> prepare(compile::Compiled compiled);
   Result<void> prepare_tensors();
   void prepare_outputs();
-  Result<void> prepare_part(size_t index);
-  Result<void> prepare_npu(Part& part, PartReport& report);
+  Result<void> prepare_part(size_t index, std::optional<driver::Program> program);
+  Result<void> load(Part& part, driver::Program program);
   using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
   Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
@@ -135,7 +138,8 @@ class Session {
   enum class Results { none, failed, here, with_caller } results_ = Results::none;  // of the last run
 };
 
-// Text form of a report: where each op runs and why not on the NPU, times per part.
+// Where each op runs and why not on the NPU, times per part: as text, and as rows.
 std::string explain(const Session& session);
+std::vector<compile::OpRow> rows(const Session& session);
 
 }  // namespace skillet::runtime

@@ -3,6 +3,7 @@
 // Must not know: other parts.
 #pragma once
 
+#include "passes/passes.h"
 #include "runtime/session.h"
 
 namespace skillet::runtime {

@@ -83,13 +83,13 @@ TEST_F(ToySession, FallsBackWhenTheDriverRefuses) {
   driver_.refuse_compile = true;
   auto session = open();
   EXPECT_EQ(run(*session, Inputs(1)), Inputs(1).expected());
-  EXPECT_EQ(session->report().parts[0].fallback, "the toy refuses");
+  EXPECT_EQ(session->report().ops[0].reason, "the compiler: the toy refuses");
+  EXPECT_FALSE(session->report().parts[0].on_npu);
 }
 
 TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   driver_.refuse_compile = true;
-  EXPECT_EQ(cause(Session::create(chain(), target(), {.allow_fallback = false})),
-            "toy: part 0 (2 ops): the toy refuses");
+  EXPECT_EQ(cause(Session::create(chain(), target(), {.allow_fallback = false})), "part 0 (2 ops): the toy refuses");
   driver_.refuse_compile = false;
   auto session = open({.allow_fallback = false});
   state_.fault = true;
@@ -97,6 +97,26 @@ TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   ASSERT_FALSE(ran.ok());
   EXPECT_EQ(ran.error().code, ErrorCode::device);
   EXPECT_EQ(ran.error().message, "toy: part 0 (2 ops): job 'm': sim:toy: the toy broke");
+}
+
+TEST_F(ToySession, RealDevicesTakeUnprovenOpsOnlyWhenTold) {
+  driver_.unproven = true;
+  const auto places = [&](const SessionOptions& options) {
+    auto session = open(options);
+    EXPECT_EQ(run(*session, Inputs(4)), Inputs(4).expected());
+    std::string text;
+    for (const compile::OpPlace& op : session->report().ops) text += op.on_npu ? 'N' : 'C';
+    const bool npu = session->report().ops[0].on_npu;
+    EXPECT_EQ(session->report().ops[0].unproven, npu);
+    EXPECT_EQ(
+        session->report().ops[0].reason,
+        npu ? "the toy was never made" : "the toy was never made (unproven on silicon: allow_unproven=1 takes it)");
+    return text;
+  };
+  EXPECT_EQ(places({}), "CNCC");
+  EXPECT_EQ(places({.compile = {.allow_unproven = true}}), "NNCN");
+  target_.simulated = true;
+  EXPECT_EQ(places({}), "NNCN");
 }
 
 TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {

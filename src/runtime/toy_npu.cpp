@@ -79,12 +79,14 @@ Result<driver::Chip> ToyDriver::identify(const capture::DeviceInfo&) const { ret
 
 driver::Support ToyDriver::supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const {
   const ir::OpKind kind = graph.op(op).kind;
+  if (kind == ir::OpKind::maximum && unproven) return driver::Support::yes_unproven("the toy was never made");
   if (kind == ir::OpKind::relu || kind == ir::OpKind::maximum) return driver::Support::yes();
   return driver::Support::no("the toy has no {}", ir::op_name(graph.op(op)));
 }
 
 Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph& graph,
                                            const driver::CompileOptions& options) const {
+  ++compiled;
   if (refuse_compile) return error(ErrorCode::unsupported, "the toy refuses");
   driver::Program program{.chip = "toy"};
   for (const ir::Tensor& tensor : graph.tensors) {

@@ -33,6 +33,8 @@ class ToyChip : public sim::Device {
 class ToyDriver : public driver::Driver {
  public:
   bool refuse_compile = false;
+  bool unproven = false;  // MAXIMUM was never seen on silicon
+  mutable int compiled = 0;
   bool wrong_binding = false;
 
   std::string_view name() const override { return "toy"; }

@@ -17,11 +17,11 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", record;
+  std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
   std::vector<std::string> images, inputs;
   std::optional<uint64_t> random_seed;
   int top = 5, repeat = 1;
-  bool json = false, show = false;
+  bool json = false, show = false, allow_unproven = false;
 };
 
 // The bytes of all graph inputs for one inference.
@@ -182,7 +182,9 @@ std::string input_note(const Options& options, const ir::Graph& graph) {
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  out.compile.allow_unproven = options.allow_unproven;
   out.keep_intermediates = options.compare == "layers";
+  out.cache_dir = options.cache_dir;
   return out;
 }
 
@@ -250,6 +252,8 @@ void add_run(CLI::App& app, Outcome& outcome) {
                    "proven: only what is known to work on silicon; tuned: our own choices too")
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder");
   verb->add_option("--record", options->record, "write what the device was sent to this capture file");
   verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "capture/capture.h"
+#include "compile/report.h"
 #include "driver/driver.h"
 #include "drivers/vivante/decode.h"
 #include "frontend/tflite/import.h"
-#include "passes/passes.h"
 
 namespace skillet::golden {
 namespace {
@@ -202,21 +202,20 @@ struct Compiled {
   std::vector<std::string> refusals;
 };
 
+// Recorded jobs judge all that the driver takes; what its compiler refuses is a failure.
+const compile::Options kTakeAll{.driver = {.allow_unproven = true}, .leave_out = false};
+
 Result<Compiled> compile_model(const std::string& path, const std::string& chip_name) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  const passes::Partitioning partitioning = passes::partition(graph, driver, chip);
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, kTakeAll));
   Compiled out;
-  for (size_t i = 0; i < partitioning.support.size(); ++i) {
-    if (!partitioning.support[i].ok)
-      out.refusals.push_back(
-          fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
+  for (const compile::OpRow& row : compile::rows(compiled)) {
+    if (!row.on_npu) out.refusals.push_back(fmt::format("{}: {}", describe_op(compiled.graph, row.op), row.why));
   }
-  for (const passes::Partition& part : partitioning.parts) {
-    if (!part.on_npu) continue;
-    SK_TRY_ASSIGN(Program program, driver->compile(chip, part.graph, {}));
-    if (!program.jobs.empty()) out.programs.push_back(std::move(program));
+  for (compile::Part& part : compiled.parts) {
+    if (part.program && !part.program->jobs.empty()) out.programs.push_back(std::move(*part.program));
   }
   return out;
 }

@@ -15,21 +15,22 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 100
 SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
 
-FOLDERS = ["base", "bits", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture",
-           "interpose", "tools"]
+FOLDERS = ["base", "bits", "ir", "ref", "passes", "driver", "drivers", "compile", "sim", "uapi", "runtime", "frontend",
+           "capture", "interpose", "tools"]
 # From the ground up: a folder in LOWEST includes only itself and those before it.
 LOWEST = ["base", "bits"]
 # who: (what it must not include, what it may include all the same)
 FORBIDDEN = {
-    "sim": (["drivers", "driver", "runtime", "uapi", "passes", "frontend", "tools"], r"drivers/\w+/hw/"),
-    "drivers": (["sim", "uapi", "runtime", "frontend", "tools"], None),
-    "driver": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "ir": (["ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
-    "ref": (["passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
+    "compile": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "sim": (["drivers", "compile", "driver", "runtime", "uapi", "passes", "frontend", "tools"], r"drivers/\w+/hw/"),
+    "drivers": (["compile", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "driver": (["compile", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "ir": (["compile", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
+    "ref": (["compile", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
     "frontend": (["drivers", "sim", "uapi", "tools"], None),
-    "passes": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "capture": (["ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "uapi": (["ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "tools"], None),
+    "passes": (["compile", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "capture": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
+    "uapi": (["compile", "ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "tools"], None),
     "runtime": (["drivers", "sim", "frontend", "tools"], None),
 }
 

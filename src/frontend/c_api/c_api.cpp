@@ -1,7 +1,10 @@
 // include/skillet/skillet.h on top of Session. Nothing is thrown across: bad_alloc and its kind become INTERNAL.
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <exception>
 
+#include "base/parse_bool.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
@@ -74,10 +77,15 @@ skillet_type type_of(skillet::ir::DType dtype) {
 
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
+  if (const char* text = std::getenv("SKILLET_ALLOW_UNPROVEN"); text != nullptr)
+    skillet::parse_bool(text, result.compile.allow_unproven);
   if (options == nullptr) return result;
-  if (options->struct_bytes != sizeof *options)
+  const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
+  if (!old && options->struct_bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
+  if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
+  if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);

@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
 #include "frontend/tflite/delegate/builtin_params.h"
-#include "frontend/tflite/delegate/node_attrs.h"
 #include "frontend/tflite/delegate/plugin.h"
 #include "frontend/tflite/delegate/testing/allocations.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
@@ -118,18 +116,43 @@ TEST(Delegate, ChoosesPartitionsByOptions) {
   EXPECT_TRUE(partitions({{"min_macs_per_byte", "1000000"}}).empty());
 }
 
-TEST(Delegate, LeavesToTheHostWhatOnlyMovesData) {
-  ir::Graph graph{.name = "reshape"};
+// One op on a tensor of 4 x 4 x 8.
+ir::Graph one_op(ir::OpKind kind, ir::Attrs attrs, ir::Shape out) {
+  ir::Graph graph{.name = "one"};
   ir::Tensor tensor{.name = "in", .dtype = ir::DType::uint8, .shape = {1, 4, 4, 8}};
   tensor.quant = {.scales = {1.0F}, .zero_points = {0}};
   graph.inputs = {graph.add_tensor(tensor)};
-  tensor.name = "out", tensor.shape = {1, 128};
+  tensor.name = "out", tensor.shape = std::move(out);
   graph.outputs = {graph.add_tensor(tensor)};
-  graph.add_op({.kind = ir::OpKind::reshape, .attrs = ir::ReshapeAttrs{{1, 128}}, .inputs = {0}, .outputs = {1}});
-  const Plugin plugin(on_sim({{"min_macs_per_byte", "0"}}));
-  FakeHost host(graph);
-  ASSERT_EQ(host.apply(plugin.delegate), kTfLiteOk);
-  EXPECT_EQ(host.partitions(), 0U);
+  graph.add_op({.kind = kind, .attrs = std::move(attrs), .inputs = {0}, .outputs = {1}});
+  return graph;
+}
+
+TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
+  const struct {
+    ir::Graph graph;
+    const char* reason;
+  } kRows[] = {
+      {one_op(ir::OpKind::reshape, ir::ReshapeAttrs{{1, 128}}, {1, 128}), "its partition would only move data"},
+      {one_op(ir::OpKind::relu, {}, {1, 4, 4, 8}),
+       "its partition does 0 multiply-accumulates and moves 256 bytes, less than min_macs_per_byte=4"},
+  };
+  for (const auto& row : kRows) {
+    const auto claimed = [&](std::vector<KeyValue> options, std::string& said) {
+      ::testing::internal::CaptureStderr();
+      const Plugin plugin(on_sim(std::move(options)));
+      FakeHost host(row.graph);
+      EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+      said = ::testing::internal::GetCapturedStderr();
+      fill_inputs(host, row.graph, 3);
+      EXPECT_EQ(outputs_of(host, row.graph), expected(row.graph, 3));
+      return host.partitions();
+    };
+    std::string said;
+    EXPECT_EQ(claimed({{"log", "info"}}, said), 0U);
+    EXPECT_NE(said.find(row.reason), std::string::npos) << said;
+    EXPECT_EQ(claimed({{"log", "warning"}, {"min_macs_per_byte", "0"}}, said), 1U) << "the threshold is lifted";
+  }
 }
 
 TEST(Delegate, StrictMakesFallbackAnError) {
@@ -321,17 +344,6 @@ TEST(Delegate, PartitionsReturnAnyTensor) {
   }
 }
 
-TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
-  const TfLiteTransposeConvParams transpose{kTfLitePaddingSame, 1, 1, 77};
-  EXPECT_TRUE(read_attrs(ir::OpKind::transpose_conv, &transpose, 3).ok()) << "no such field before version 4";
-  EXPECT_FALSE(read_attrs(ir::OpKind::transpose_conv, &transpose, 4).ok());
-  const TfLiteStridedSliceParams slice{0, 0, 0, 0, 0, true};
-  EXPECT_FALSE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 7)).offset);
-  EXPECT_TRUE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 8)).offset);
-  const TfLiteReshapeParams reshape{{}, 9};
-  EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
-}
-
 // Forwards to a simulated chip until it is told to fail, or to do nothing.
 class WrappedDevice : public uapi::Device {
  public:
@@ -400,70 +412,6 @@ TEST(Delegate, GoesOnWithoutItsDevice) {
   EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "said once";
   EXPECT_EQ(chip.submits, submits) << "a device that failed is left alone";
-}
-
-// Counts what really is compiled.
-class CountingDriver : public driver::Driver {
- public:
-  explicit CountingDriver(const driver::Driver& inner) : inner_(inner) {}
-  std::string_view name() const override { return inner_.name(); }
-  std::span<const driver::Chip> chips() const override { return inner_.chips(); }
-  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override { return inner_.identify(info); }
-  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
-    return inner_.supports(chip, graph, op);
-  }
-  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override {
-    ++compiled;
-    return inner_.compile(chip, graph, options);
-  }
-  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
-    return inner_.decode(chip, submission);
-  }
-  mutable int compiled = 0;
-
- private:
-  const driver::Driver& inner_;
-};
-
-TEST(ProgramCache, CompilesOnce) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "skillet_cache_test" / "new";
-  std::filesystem::remove_all(folder);
-  const ir::Graph graph = convolution();
-  const auto chip = std::move(driver::find_chip("a311d")).value();
-  const CountingDriver counting(*std::move(driver::driver_of(chip)).value());
-  const CachingDriver caching(counting, folder.string());
-  const auto compile = [&](const ir::Graph& what, const driver::CompileOptions& options = {}) {
-    auto program = caching.compile(chip, what, options);
-    EXPECT_TRUE(program.ok()) << program.error().message;
-    return std::pair(program.ok() ? std::move(program).value() : driver::Program{}, counting.compiled);
-  };
-  const auto [program, first] = compile(graph);
-  EXPECT_EQ(first, 1);
-  EXPECT_EQ(compile(graph), std::pair(program, 1)) << "from the file";
-  ir::Graph other = graph;
-  auto weights = graph.tensor(1).values<uint8_t>();
-  weights.at(5) ^= 1;
-  ir::set_constant(other.tensor(1), weights);
-  EXPECT_EQ(compile(other).second, 2) << "other weights";
-  EXPECT_EQ(compile(graph, {.tuning = driver::Tuning::tuned}).second, 3) << "other options";
-
-  const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
-  const Bytes good = *read_file(path);
-  int compiled = 3;
-  for (size_t at = 0; at < good.size(); at += 1 + good.size() / 16) {
-    Bytes bad = good;
-    bad[at] ^= 0x10;
-    ASSERT_TRUE(write_file(path, bad).ok());
-    EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "byte " << at;
-  }
-  ASSERT_TRUE(write_file(path, std::span(good).first(good.size() / 2)).ok());
-  EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "truncated";
-  // Another graph's file under this name.
-  std::filesystem::copy_file(fmt::format("{}/{}.skp", folder.string(), cache_key(chip, other, {})), path,
-                             std::filesystem::copy_options::overwrite_existing);
-  EXPECT_EQ(compile(graph), std::pair(program, ++compiled));
-  EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
 }
 
 TEST(Options, ParseAsHostsWriteThem) {
