@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace skillet::bits {
 namespace {
 
@@ -60,7 +63,91 @@ uint64_t sign_extend(uint64_t field, int width) {
   return field | ~low_bits(width);
 }
 
+// What a relocation can put in later: one run of bits, all of the address but low bits that are 0.
+Result<void> check_relocatable(const Descriptor& d, const Row& row) {
+  const bool plain = row.codec.kind == CodecKind::raw || row.codec.kind == CodecKind::aligned;
+  if (row.where.count == 1 && plain) return {};
+  return error(ErrorCode::internal, "{}.{}: a symbolic address in {} pieces{} cannot be relocated", d.name, row.name,
+               row.where.count, plain ? "" : " with a codec");
+}
+
+template <typename T>
+T load(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+uint64_t load_unsigned(const void* from, int size) {
+  switch (size) {
+    case 1: return load<uint8_t>(from);
+    case 2: return load<uint16_t>(from);
+    case 4: return load<uint32_t>(from);
+    default: return load<uint64_t>(from);
+  }
+}
+
+void store_unsigned(uint64_t value, void* to, int size) {
+  const auto put = [to](auto narrow) { std::memcpy(to, &narrow, sizeof narrow); };
+  switch (size) {
+    case 1: return put(static_cast<uint8_t>(value));
+    case 2: return put(static_cast<uint16_t>(value));
+    case 4: return put(static_cast<uint32_t>(value));
+    default: return put(value);
+  }
+}
+
+Value load_member(const Row& row, const void* fields) {
+  const void* member = static_cast<const uint8_t*>(fields) + row.member_offset;
+  if (is_address(row.kind)) {
+    const auto address = load<Address>(member);
+    return {address.offset, address.symbol};
+  }
+  const uint64_t bits = load_unsigned(member, row.member_size);
+  return {row.kind == ValueKind::signed_int ? sign_extend(bits, row.member_size * 8) : bits};
+}
+
+void store_member(const Row& row, const Value& value, void* fields) {
+  void* member = static_cast<uint8_t*>(fields) + row.member_offset;
+  if (is_address(row.kind)) {
+    const Address address{value.symbol, value.integer};
+    std::memcpy(member, &address, sizeof address);
+  } else {
+    store_unsigned(row.kind == ValueKind::boolean ? value.integer != 0 : value.integer, member, row.member_size);
+  }
+}
+
+Result<void> pack_row(const Descriptor& d, const Row& row, const Value& value, std::span<uint32_t> words,
+                      std::vector<AddressSlot>* slots) {
+  if (is_address(row.kind) && value.symbol != Address::kAbsolute) {
+    if (slots == nullptr) return refuse(d, row, value, "a symbolic address needs a place to be noted");
+    SK_TRY(check_relocatable(d, row));
+    slots->push_back({&row, {value.symbol, value.integer}});
+    return {};
+  }
+  SK_TRY_ASSIGN(uint64_t field, checked_field(d, row, value));
+  for (uint8_t p = 0; p < row.where.count; ++p) {
+    const Piece piece = row.where.pieces[p];
+    words[piece.word] |= static_cast<uint32_t>((field & low_bits(piece.width)) << piece.lsb);
+    field >>= piece.width;
+  }
+  return {};
+}
+
 }  // namespace
+
+const char* EnumNames::find(uint64_t value) const {
+  for (const EnumName& entry : values) {
+    if (entry.value == value) return entry.name;
+  }
+  return nullptr;
+}
+
+const Descriptor* RegisterSet::find(uint32_t address) const {
+  const auto at = std::lower_bound(registers.begin(), registers.end(), address,
+                                   [](const Descriptor& d, uint32_t a) { return d.address < a; });
+  return at != registers.end() && at->address == address ? &*at : nullptr;
+}
 
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
                   std::vector<AddressSlot>* slots) {
@@ -68,21 +155,40 @@ Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, s
     return error(ErrorCode::internal, "{}: pack with {} values into {} words", descriptor.name, values.size(),
                  words.size());
   std::fill(words.begin(), words.end(), 0);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Row& row = descriptor.rows[i];
-    if (row.kind == ValueKind::address && values[i].symbol != Address::kAbsolute) {
-      if (slots == nullptr) return refuse(descriptor, row, values[i], "a symbolic address needs a place to be noted");
-      slots->push_back({&row, {values[i].symbol, values[i].integer}});
-      continue;
-    }
-    SK_TRY_ASSIGN(uint64_t field, checked_field(descriptor, row, values[i]));
+  for (size_t i = 0; i < values.size(); ++i) SK_TRY(pack_row(descriptor, descriptor.rows[i], values[i], words, slots));
+  return {};
+}
+
+Result<void> pack_struct(const Descriptor& descriptor, const void* fields, std::span<uint32_t> words,
+                         std::vector<AddressSlot>* slots) {
+  for (const Row& row : descriptor.rows) SK_TRY(pack_row(descriptor, row, load_member(row, fields), words, slots));
+  return {};
+}
+
+Value read_field(const Row& row, std::span<const uint32_t> words) {
+  uint64_t field = 0;
+  int shift = 0;
+  for (uint8_t p = 0; p < row.where.count; ++p) {
+    const Piece piece = row.where.pieces[p];
+    const uint32_t word = piece.word < words.size() ? words[piece.word] : 0;
+    field |= static_cast<uint64_t>((word & piece_mask(piece)) >> piece.lsb) << shift;
+    shift += piece.width;
+  }
+  if (row.kind == ValueKind::signed_int) field = sign_extend(field, row.where.width());
+  return {decode(row, field)};
+}
+
+void read_struct(const Descriptor& descriptor, std::span<const uint32_t> words, void* fields) {
+  for (const Row& row : descriptor.rows) store_member(row, read_field(row, words), fields);
+}
+
+uint32_t unclaimed_bits(const Descriptor& descriptor, int word, uint32_t value) {
+  for (const Row& row : descriptor.rows) {
     for (uint8_t p = 0; p < row.where.count; ++p) {
-      const Piece piece = row.where.pieces[p];
-      words[piece.word] |= static_cast<uint32_t>((field & low_bits(piece.width)) << piece.lsb);
-      field >>= piece.width;
+      if (row.where.pieces[p].word == word) value &= ~piece_mask(row.where.pieces[p]);
     }
   }
-  return {};
+  return value;
 }
 
 bool Unpacked::has_unclaimed() const {
@@ -94,21 +200,11 @@ bool Unpacked::has_unclaimed() const {
 
 Unpacked unpack(const Descriptor& descriptor, std::span<const uint32_t> words) {
   Unpacked out;
-  out.unclaimed.assign(static_cast<size_t>(descriptor.words), 0);
-  for (size_t i = 0; i < out.unclaimed.size() && i < words.size(); ++i) out.unclaimed[i] = words[i];
-  const std::vector<uint32_t> all = out.unclaimed;
   out.values.reserve(descriptor.rows.size());
-  for (const Row& row : descriptor.rows) {
-    uint64_t field = 0;
-    int shift = 0;
-    for (uint8_t p = 0; p < row.where.count; ++p) {
-      const Piece piece = row.where.pieces[p];
-      field |= static_cast<uint64_t>((all[piece.word] & piece_mask(piece)) >> piece.lsb) << shift;
-      shift += piece.width;
-      out.unclaimed[piece.word] &= ~piece_mask(piece);
-    }
-    if (row.kind == ValueKind::signed_int) field = sign_extend(field, row.where.width());
-    out.values.push_back({decode(row, field)});
+  for (const Row& row : descriptor.rows) out.values.push_back(read_field(row, words));
+  for (int w = 0; w < descriptor.words; ++w) {
+    const auto i = static_cast<size_t>(w);
+    out.unclaimed.push_back(i < words.size() ? unclaimed_bits(descriptor, w, words[i]) : 0);
   }
   return out;
 }
@@ -128,7 +224,12 @@ std::string print_value(const Row& row, const Value& value) {
     case ValueKind::boolean:
       return value.integer > 1 ? fmt::format("{}", value.integer) : value.integer ? "true" : "false";
     case ValueKind::float32: return fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(value.integer)));
+    case ValueKind::enumeration: {
+      const char* const name = row.names.find(value.integer);
+      return name != nullptr ? name : fmt::format("{}", value.integer);
+    }
     case ValueKind::address:
+    case ValueKind::blob:
       if (value.symbol == Address::kAbsolute) return fmt::format("0x{:08x}", value.integer);
       return fmt::format("buffer {} + {}", value.symbol, value.integer);
   }
@@ -149,14 +250,25 @@ std::string print(const Descriptor& descriptor, const Unpacked& unpacked, std::s
   return text;
 }
 
+namespace {
+
+std::string source_value(const Row& row, const Value& value) {
+  const std::string text = print_value(row, value);
+  if (row.kind == ValueKind::address) return fmt::format("{{.offset = {}}}", text);
+  if (row.kind == ValueKind::blob) return fmt::format("{{{{.offset = {}}}}}", text);
+  if (row.kind != ValueKind::enumeration) return text;
+  if (row.names.find(value.integer) == nullptr) return fmt::format("{}({})", row.names.type, text);
+  return fmt::format("{}::{}", row.names.type, text);
+}
+
+}  // namespace
+
 std::string as_source(const Descriptor& descriptor, const Unpacked& unpacked) {
   std::string text = fmt::format("{}{{\n", descriptor.name);
   for (size_t i = 0; i < descriptor.rows.size(); ++i) {
     const Row& row = descriptor.rows[i];
     if (unpacked.values[i].integer == 0 || row.codec.kind == CodecKind::always) continue;
-    const std::string value = print_value(row, unpacked.values[i]);
-    const bool address = row.kind == ValueKind::address;
-    text += fmt::format("    .{} = {},\n", row.name, address ? fmt::format("{{.offset = {}}}", value) : value);
+    text += fmt::format("    .{} = {},\n", row.name, source_value(row, unpacked.values[i]));
   }
   for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
     if (unpacked.unclaimed[w] != 0)

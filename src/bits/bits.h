@@ -5,7 +5,9 @@
 //
 // A descriptor type lists its rows in a .def file, one FIELD line per field:
 //   FIELD(kernel_depth, uint32_t, raw, at(0, 6, 14) + at(5, 26, 6), confirmed, "input channels")
-// bits/declare.h makes the struct from it, bits/define.h the table and the conversions.
+// bits/declare.h makes the struct from it, bits/define.h the table. A register set is one .def file of many registers,
+//   REGISTER(CnaConvCon3, "cna.conv_con3", 0x1014) FIELD(...) FIELD(...) END()
+// for bits/declare_set.h and bits/define_set.h. Enums whose values print by name: bits/declare_enums.h.
 #pragma once
 
 #include <array>
@@ -75,19 +77,45 @@ struct Address {
   uint64_t offset = 0;
   bool operator==(const Address&) const = default;
 };
+// The address of bytes that only the device reads (weights, tables, commands): two of them are compared by content,
+// not by place.
+struct Blob : Address {};
 
-enum class ValueKind : uint8_t { unsigned_int, signed_int, boolean, float32, address };
+enum class ValueKind : uint8_t { unsigned_int, signed_int, boolean, float32, enumeration, address, blob };
+constexpr bool is_address(ValueKind kind) { return kind == ValueKind::address || kind == ValueKind::blob; }
+
+struct EnumName {
+  uint64_t value;
+  const char* name;
+};
+// The values of an enum and their names; none for an enum that bits/declare_enums.h did not make.
+struct EnumNames {
+  const char* type = nullptr;
+  std::span<const EnumName> values;
+
+  const char* find(uint64_t value) const;  // null: no such value
+};
+
+template <typename T>
+constexpr EnumNames names_of() {
+  if constexpr (requires { enum_names(T{}); })
+    return enum_names(T{});
+  else
+    return {};
+}
 
 template <typename T>
 constexpr ValueKind value_kind() {
-  if constexpr (std::is_same_v<T, Address>)
+  if constexpr (std::is_same_v<T, Blob>)
+    return ValueKind::blob;
+  else if constexpr (std::is_same_v<T, Address>)
     return ValueKind::address;
   else if constexpr (std::is_same_v<T, bool>)
     return ValueKind::boolean;
   else if constexpr (std::is_same_v<T, float>)
     return ValueKind::float32;
   else if constexpr (std::is_enum_v<T>)
-    return ValueKind::unsigned_int;
+    return names_of<T>().type != nullptr ? ValueKind::enumeration : ValueKind::unsigned_int;
   else if constexpr (std::is_signed_v<T>)
     return ValueKind::signed_int;
   else
@@ -101,7 +129,23 @@ struct Row {
   Where where;
   Evidence evidence;
   const char* doc;
+  EnumNames names;
+  uint16_t member_offset;  // of the struct's member, bytes
+  uint8_t member_size;
 };
+template <typename T>
+constexpr Row make_row(const char* name, size_t member_offset, Codec codec, Where where, Evidence evidence,
+                       const char* doc) {
+  return {name,
+          value_kind<T>(),
+          codec,
+          where,
+          evidence,
+          doc,
+          names_of<T>(),
+          static_cast<uint16_t>(member_offset),
+          static_cast<uint8_t>(sizeof(T))};
+}
 
 // A member's value, type-erased: integers sign- or zero-extended, floats as their bits, addresses as offset + symbol.
 struct Value {
@@ -113,18 +157,36 @@ struct Descriptor {
   const char* name;
   int words;
   std::span<const Row> rows;
+  uint32_t address = 0;  // of a register in its set
 };
 
-// Where an address that is not known yet has to go.
+struct RegisterSet {
+  std::span<const Descriptor> registers;  // ascending addresses
+
+  const Descriptor* find(uint32_t address) const;  // null: no such register
+  size_t index(const Descriptor& descriptor) const { return static_cast<size_t>(&descriptor - registers.data()); }
+};
+
+// Where an address that is not known yet has to go: a row of one piece, raw or aligned.
 struct AddressSlot {
   const Row* row = nullptr;
   Address address;
 };
 
 // Writes `values` (one per row) into `words`, which are overwritten. Error naming descriptor, field, value and limit
-// when a value does not fit. Addresses with a symbol go to `slots`.
+// when a value does not fit. Addresses with a symbol go to `slots`. Allocates nothing but what `slots` needs.
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
                   std::vector<AddressSlot>* slots);
+// The same from the members of the descriptor's struct.
+Result<void> pack_struct(const Descriptor& descriptor, const void* fields, std::span<uint32_t> words,
+                         std::vector<AddressSlot>* slots);
+// Sets the members of the descriptor's struct; allocates nothing. Bits that no row claims are left out.
+void read_struct(const Descriptor& descriptor, std::span<const uint32_t> words, void* fields);
+// One row's value in `words`.
+Value read_field(const Row& row, std::span<const uint32_t> words);
+// The bits of a word that no row claims.
+uint32_t unclaimed_bits(const Descriptor& descriptor, int word, uint32_t value);
+
 // Reads every row; bits that no row claims stay in `unclaimed` (one word per descriptor word).
 struct Unpacked {
   std::vector<Value> values;
@@ -135,7 +197,7 @@ Unpacked unpack(const Descriptor& descriptor, std::span<const uint32_t> words);
 // Inverse of unpack(): the words, unclaimed bits included.
 Result<std::vector<uint32_t>> repack(const Descriptor& descriptor, const Unpacked& unpacked);
 
-// One field as text: decimal, signed, true/false, hex for addresses.
+// One field as text: decimal, signed, true/false, an enum's name, hex for addresses.
 std::string print_value(const Row& row, const Value& value);
 // All fields that are not 0, one "name = value" per line, then the unclaimed bits.
 std::string print(const Descriptor& descriptor, const Unpacked& unpacked, std::string_view indent = "  ");
@@ -150,11 +212,11 @@ struct Difference {
 };
 std::vector<Difference> diff(const Descriptor& descriptor, std::span<const uint32_t> a, std::span<const uint32_t> b);
 
-// ---- compile-time checks, used by SK_BITS_DESCRIPTOR ----
+// ---- compile-time checks, used by define.h and define_set.h ----
 
 // Row rules, checked at compile time: pieces inside their word, words inside the descriptor, no two rows overlap.
 template <size_t N>
-constexpr bool rows_inside(const std::array<Row, N>& rows, int words) {
+constexpr bool rows_inside(const Row (&rows)[N], int words) {
   for (const Row& row : rows) {
     if (row.where.count == 0 || row.where.width() > 64) return false;
     for (uint8_t i = 0; i < row.where.count; ++i) {
@@ -169,7 +231,7 @@ constexpr uint32_t piece_mask(Piece piece) {
   return static_cast<uint32_t>(ones << piece.lsb);
 }
 template <size_t N>
-constexpr bool rows_disjoint(const std::array<Row, N>& rows) {
+constexpr bool rows_disjoint(const Row (&rows)[N]) {
   std::array<uint32_t, 256> taken{};
   for (const Row& row : rows) {
     for (uint8_t i = 0; i < row.where.count; ++i) {
@@ -181,42 +243,37 @@ constexpr bool rows_disjoint(const std::array<Row, N>& rows) {
   return true;
 }
 
+template <size_t N>
+constexpr bool addresses_ascend(const Descriptor (&registers)[N]) {
+  for (size_t i = 1; i < N; ++i) {
+    if (registers[i].address <= registers[i - 1].address) return false;
+  }
+  return true;
+}
+
 // ---- typed structs ----
 
 template <typename T>
-constexpr Value to_value(const T& member) {
-  if constexpr (std::is_same_v<T, Address>)
-    return {member.offset, member.symbol};
-  else if constexpr (std::is_same_v<T, float>)
-    return {std::bit_cast<uint32_t>(member)};
-  else if constexpr (std::is_signed_v<T>)
-    return {static_cast<uint64_t>(static_cast<int64_t>(member))};
-  else
-    return {static_cast<uint64_t>(member)};
-}
-template <typename T>
-constexpr void from_value(const Value& value, T& member) {
-  if constexpr (std::is_same_v<T, Address>)
-    member = {value.symbol, value.integer};
-  else if constexpr (std::is_same_v<T, float>)
-    member = std::bit_cast<float>(static_cast<uint32_t>(value.integer));
-  else
-    member = static_cast<T>(value.integer);
+const Descriptor& descriptor_of() {
+  return T::descriptor();
 }
 
-// Specialised by bits/define.h for each struct.
 template <typename T>
-const Descriptor& descriptor_of();
-template <typename T>
-std::vector<Value> to_values(const T& fields);
-template <typename T>
-void from_values(std::span<const Value> values, T& fields);
+using Words = std::array<uint32_t, static_cast<size_t>(T::kWords)>;
 
 template <typename T>
-Result<std::vector<uint32_t>> pack(const T& fields, std::vector<AddressSlot>* slots = nullptr) {
-  std::vector<uint32_t> words(static_cast<size_t>(descriptor_of<T>().words));
-  SK_TRY(pack(descriptor_of<T>(), to_values(fields), words, slots));
+Result<Words<T>> pack(const T& fields, std::vector<AddressSlot>* slots = nullptr) {
+  Words<T> words{};
+  SK_TRY(pack_struct(T::descriptor(), &fields, words, slots));
   return words;
+}
+
+// The members alone, without allocating.
+template <typename T>
+T read(std::span<const uint32_t> words) {
+  T fields;
+  read_struct(T::descriptor(), words, &fields);
+  return fields;
 }
 
 template <typename T>
@@ -226,9 +283,7 @@ struct Typed {
 };
 template <typename T>
 Typed<T> unpack(std::span<const uint32_t> words) {
-  Typed<T> typed{{}, unpack(descriptor_of<T>(), words)};
-  from_values(std::span<const Value>(typed.raw.values), typed.fields);
-  return typed;
+  return {read<T>(words), unpack(T::descriptor(), words)};
 }
 
 }  // namespace skillet::bits

@@ -2,23 +2,50 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <new>
 #include <random>
 
 namespace sample {
 using skillet::bits::Address;
-#define SK_BITS_TYPE Sample
-#define SK_BITS_FILE "bits/bits_test_rows.def"
-#include "bits/declare.h"
-}  // namespace sample
+using skillet::bits::Blob;
 
-namespace skillet::bits {
-#define SK_BITS_NAMESPACE ::sample
+#define SK_BITS_FILE "bits/bits_test_enums.def"
+#include "bits/declare_enums.h"
+
 #define SK_BITS_TYPE Sample
-#define SK_BITS_NAME "sample"
 #define SK_BITS_WORDS 4
 #define SK_BITS_FILE "bits/bits_test_rows.def"
+#include "bits/declare.h"
+
+#define SK_BITS_FILE "bits/bits_test_registers.def"
+#include "bits/declare_set.h"
+
+using namespace skillet::bits;  // NOLINT: as a vendor's tables do
+
+#define SK_BITS_TYPE Sample
+#define SK_BITS_NAME "sample"
+#define SK_BITS_FILE "bits/bits_test_rows.def"
 #include "bits/define.h"
-}  // namespace skillet::bits
+
+#define SK_BITS_SET kRegisters
+#define SK_BITS_FILE "bits/bits_test_registers.def"
+#include "bits/define_set.h"
+
+const RegisterSet kSet{kRegisters};
+}  // namespace sample
+
+namespace {
+int allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* const bytes = std::malloc(size)) return bytes;
+  throw std::bad_alloc();
+}
+void operator delete(void* bytes) noexcept { std::free(bytes); }
+void operator delete(void* bytes, size_t) noexcept { std::free(bytes); }
 
 namespace skillet::bits {
 namespace {
@@ -38,6 +65,7 @@ const Sample kGood{.plain = 0xab,
 TEST(Bits, PacksEachFieldWhereItsRowSays) {
   const auto words = pack(kGood);
   ASSERT_TRUE(words.ok()) << words.error().message;
+  static_assert(std::is_same_v<decltype(words), const Result<std::array<uint32_t, 4>>>);
   EXPECT_EQ((*words)[0], 0x053FD9ABU);
   EXPECT_EQ((*words)[1], 0xA0000040U);
   EXPECT_EQ((*words)[2], 0x12345678U);
@@ -119,9 +147,37 @@ TEST(Bits, SymbolicAddressesBecomeSlots) {
   EXPECT_EQ((*words)[1] & 0x03ffffffU, 0U);
 }
 
+TEST(Bits, SymbolicAddressesInPiecesAreRefused) {
+  struct Case {
+    Where where;
+    Codec codec;
+    const char* message;  // empty: taken
+  };
+  const Case cases[] = {
+      {at(0, 0, 32), raw, ""},
+      {at(1, 4, 26), aligned(6), ""},
+      {at(0, 6, 14) + at(1, 0, 18), raw, "split.address: a symbolic address in 2 pieces cannot be relocated"},
+      {at(0, 0, 8) + at(1, 0, 8) + at(0, 8, 10), aligned(6),
+       "split.address: a symbolic address in 3 pieces cannot be relocated"},
+      {at(0, 0, 32), minus_one, "split.address: a symbolic address in 1 pieces with a codec cannot be relocated"},
+  };
+  for (const Case& c : cases) {
+    const Row row{"address", ValueKind::address, c.codec, c.where, Evidence::guessed, ""};
+    const Descriptor descriptor{"split", 2, {&row, 1}};
+    const Value symbolic{64, 7}, absolute{64, Address::kAbsolute};
+    std::vector<uint32_t> words(2);
+    std::vector<AddressSlot> slots;
+    EXPECT_TRUE(pack(descriptor, {&absolute, 1}, words, &slots).ok()) << "known addresses go anywhere";
+    const auto packed = pack(descriptor, {&symbolic, 1}, words, &slots);
+    EXPECT_EQ(packed.ok() ? "" : packed.error().message, c.message);
+    EXPECT_TRUE(packed.ok() || packed.error().code == ErrorCode::internal);
+    EXPECT_EQ(slots.size(), packed.ok() ? 1U : 0U);
+  }
+}
+
 TEST(Bits, DiffNamesFieldsAndUnclaimedBits) {
   const auto a = pack(kGood);
-  std::vector<uint32_t> b = *a;
+  Words<Sample> b = *a;
   b[0] ^= 0x1;
   b[1] ^= 0x04000000;
   const auto differences = diff(descriptor_of<Sample>(), *a, b);
@@ -139,6 +195,65 @@ TEST(Bits, SourceAndMarkdownComeFromTheRows) {
   EXPECT_EQ(source.find(".opcode"), std::string::npos) << "a constant needs no initialiser";
   const std::string table = as_markdown(descriptor_of<Sample>());
   EXPECT_NE(table.find("| scattered | w0[11:8] + w2[31:0] + w1[31:30] |"), std::string::npos) << table;
+}
+
+TEST(Bits, PackAndReadAllocateNothing) {
+  const int before = allocations;
+  const auto words = pack(kGood);
+  const bool same = words.ok() && read<Sample>(*words) == kGood;
+  EXPECT_EQ(allocations, before);
+  EXPECT_TRUE(same);
+  const std::string more(100, 'x');
+  EXPECT_GT(allocations, before) << "the counter counts";
+}
+
+TEST(BitsEnum, PrintsByName) {
+  using sample::Control;
+  using sample::Mode;
+  const auto text = [](uint32_t word) {
+    return print(Control::descriptor(), unpack(Control::descriptor(), {&word, 1}));
+  };
+  EXPECT_EQ(text(2), "  mode = slow\n");
+  EXPECT_EQ(text(3), "  mode = 3\n") << "a value without a name is a number";
+  const auto words = pack(Control{.mode = Mode::slow, .weights = {{Address::kAbsolute, 0x40}}});
+  ASSERT_TRUE(words.ok()) << words.error().message;
+  const std::string source = as_source(Control::descriptor(), unpack(Control::descriptor(), *words));
+  EXPECT_EQ(source, "block.control{\n    .mode = Mode::slow,\n    .weights = {{.offset = 0x00000040}},\n}\n");
+}
+
+TEST(BitsRegisters, AreFoundByAddress) {
+  EXPECT_EQ(sample::kSet.find(0x1008), &sample::Control::descriptor());
+  EXPECT_EQ(sample::kSet.find(0x100C), &sample::Size::descriptor());
+  EXPECT_EQ(sample::kSet.find(0x1004), nullptr);
+  EXPECT_EQ(sample::kSet.find(0x1010), nullptr);
+  EXPECT_EQ(sample::kSet.index(sample::Size::descriptor()), 1U);
+  EXPECT_EQ(sample::Size::kAddress, 0x100CU);
+  EXPECT_STREQ(sample::Size::descriptor().name, "block.size");
+}
+
+TEST(BitsRegisters, PackAndReadByType) {
+  const auto words = pack(sample::Size{.width = 7, .height = 9});
+  ASSERT_TRUE(words.ok());
+  EXPECT_EQ((*words)[0], 0x00080007U);
+  EXPECT_EQ(read<sample::Size>(*words), (sample::Size{.width = 7, .height = 9}));
+  EXPECT_EQ(unclaimed_bits(sample::Size::descriptor(), 0, 0xFF008007), 0xE0008000U);
+}
+
+TEST(BitsRegisters, FieldsAreTyped) {
+  const std::span<const Row> rows = sample::Control::descriptor().rows;
+  EXPECT_EQ(rows[0].kind, ValueKind::enumeration);
+  EXPECT_EQ(rows[1].kind, ValueKind::blob);
+  EXPECT_TRUE(is_address(rows[1].kind));
+  EXPECT_EQ(sample::Size::descriptor().rows[0].kind, ValueKind::unsigned_int);
+}
+
+TEST(BitsRegisters, SymbolicBlobBecomesASlot) {
+  std::vector<AddressSlot> slots;
+  const auto words = pack(sample::Control{.weights = {{5, 0x80}}}, &slots);
+  ASSERT_TRUE(words.ok());
+  EXPECT_EQ((*words)[0], 0U);
+  ASSERT_EQ(slots.size(), 1U);
+  EXPECT_EQ(slots[0].address, (Address{5, 0x80}));
 }
 
 }  // namespace

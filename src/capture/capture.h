@@ -45,8 +45,17 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
+// What a submission says beside its commands and buffers, by the kernel's own name.
+struct Parameter {
+  std::string name;
+  uint64_t value = 0;
+
+  bool operator==(const Parameter&) const = default;
+};
+
 struct Submission {
   std::string chip;                     // chip name where known
+  std::vector<Parameter> parameters;    // only those that are not as in every plain submission of that kernel
   std::vector<uint32_t> stream;         // command words (etnaviv)
   std::vector<Task> tasks;              // rocket; the commands themselves are in the buffers
   std::vector<BufferSnapshot> buffers;  // all buffers that exist, as they were before the submission

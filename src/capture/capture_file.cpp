@@ -35,6 +35,11 @@ void visit_task(auto& archive, auto& task) {
   archive.number("count", task.count);
 }
 
+void visit_parameter(auto& archive, auto& parameter) {
+  archive.text("name", parameter.name);
+  archive.number("value", parameter.value);
+}
+
 // A buffer without its bytes: those are a blob.
 void visit_buffer(auto& archive, auto& buffer) {
   archive.number("handle", buffer.handle);
@@ -67,6 +72,8 @@ class BlobWriter {
 Bytes write_submission(const Submission& submission, BlobWriter& blobs) {
   ArchiveWriter writer;
   writer.text("chip", submission.chip);
+  writer.list("parameters", submission.parameters,
+              [](auto& archive, const Parameter& parameter) { visit_parameter(archive, parameter); });
   writer.words("stream", submission.stream);
   writer.list("tasks", submission.tasks, [](auto& archive, const Task& task) { visit_task(archive, task); });
   writer.list("buffers", submission.buffers, [&](auto& archive, const BufferSnapshot& buffer) {
@@ -96,6 +103,8 @@ Result<Submission> read_submission(const Bytes& record, std::span<const Bytes* c
     }
   };
   reader.text("chip", submission.chip);
+  reader.list("parameters", submission.parameters,
+              [](auto& archive, Parameter& parameter) { visit_parameter(archive, parameter); });
   reader.words("stream", submission.stream);
   reader.list("tasks", submission.tasks, [](auto& archive, Task& task) { visit_task(archive, task); });
   reader.list("buffers", submission.buffers, visit);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace skillet::capture {
 namespace {
@@ -11,6 +12,8 @@ using Json = nlohmann::json;
 
 constexpr uint32_t kReadFlag = 1;   // ETNA_SUBMIT_BO_READ
 constexpr uint32_t kWriteFlag = 2;  // ETNA_SUBMIT_BO_WRITE
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kSoftpinFlag = 8;  // ETNA_SUBMIT_SOFTPIN
 
 // A number, or a text like "0x7120". Missing: an error naming the field.
 Result<uint64_t> number(const Json& object, const char* field, uint64_t limit = UINT32_MAX) {
@@ -51,6 +54,7 @@ Result<const Json*> array(const Json& object, const char* field) {
 
 struct Use {
   bool read = false, write = false;
+  std::optional<uint64_t> address;  // where the submission says that the buffer is
 };
 using Uses = std::map<uint32_t, Use>;  // by handle
 
@@ -120,6 +124,8 @@ Result<Submission> FolderReader::submission(const Json& json) const {
   SK_TRY_ASSIGN(const Json* buffers, array(json, "buffers"));
   for (size_t i = 0; i < buffers->size(); ++i) {
     auto one = buffer((*buffers)[i], uses);
+    if (one.ok() && kind == "etnaviv" && one->size_bytes % kPageBytes != 0)
+      one = error(ErrorCode::malformed, "size: {} bytes; the kernel gives whole pages", one->size_bytes);
     if (!one.ok()) return std::move(one).error().with_context(fmt::format("buffers[{}]", i));
     uses.erase(one->handle);
     submission.buffers.push_back(std::move(one).value());
@@ -127,6 +133,18 @@ Result<Submission> FolderReader::submission(const Json& json) const {
   if (!uses.empty())
     return error(ErrorCode::malformed, "handle {} is used by the submission but is no buffer", uses.begin()->first);
   return submission;
+}
+
+// A plain submission: core 0, pipe 3D, addresses given by the program, nothing to relocate.
+Result<void> parameters(const Json& json, Submission& submission) {
+  constexpr std::pair<const char*, uint64_t> kPlain[] = {{"pipe", 0}, {"exec_state", 0}, {"flags", kSoftpinFlag}};
+  for (const auto& [field, plain] : kPlain) {
+    SK_TRY_ASSIGN(const uint64_t value, number(json, field));
+    if (value != plain) submission.parameters.push_back({field, value});
+  }
+  SK_TRY_ASSIGN(const Json* relocations, array(json, "relocs"));
+  if (!relocations->empty()) submission.parameters.push_back({"nr_relocs", relocations->size()});
+  return {};
 }
 
 Result<void> FolderReader::etnaviv(const Json& json, Submission& submission, Uses& uses) const {
@@ -137,11 +155,17 @@ Result<void> FolderReader::etnaviv(const Json& json, Submission& submission, Use
     return error(ErrorCode::malformed, "{}: {} bytes, expected stream_size {}, whole words", name, bytes.size(), size);
   submission.stream.resize(size / 4);
   if (size != 0) std::memcpy(submission.stream.data(), bytes.data(), size);
+  SK_TRY(parameters(json, submission));
   SK_TRY_ASSIGN(const Json* bos, array(json, "bos"));
   for (const Json& bo : *bos) {
     SK_TRY_ASSIGN(const uint64_t handle, number(bo, "handle").with_context("bos"));
     SK_TRY_ASSIGN(const uint64_t flags, number(bo, "flags").with_context("bos"));
-    uses[static_cast<uint32_t>(handle)] = {(flags & kReadFlag) != 0, (flags & kWriteFlag) != 0};
+    SK_TRY_ASSIGN(const uint64_t presumed, number(bo, "presumed", UINT64_MAX).with_context("bos"));
+    if (!uses.emplace(static_cast<uint32_t>(handle), Use{(flags & kReadFlag) != 0, (flags & kWriteFlag) != 0, presumed})
+             .second)
+      return error(ErrorCode::malformed, "bos: handle {} is listed twice", handle);
+    if ((flags & ~uint64_t{kReadFlag | kWriteFlag}) != 0)
+      submission.parameters.push_back({fmt::format("flags of buffer {}", handle), flags});
   }
   return {};
 }
@@ -186,6 +210,9 @@ Result<BufferSnapshot> FolderReader::buffer(const Json& json, const Uses& uses) 
   snapshot.handle = static_cast<uint32_t>(handle);
   if (const auto use = uses.find(snapshot.handle); use != uses.end()) {
     snapshot.listed = true;
+    if (use->second.address.value_or(snapshot.address) != snapshot.address)
+      return error(ErrorCode::malformed, "handle {}: at {:#x}, but the submission says {:#x}", handle, snapshot.address,
+                   *use->second.address);
     snapshot.read = use->second.read;
     snapshot.write = use->second.write;
   }

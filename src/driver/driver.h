@@ -31,16 +31,30 @@ struct CompileOptions {
   bool allow_unproven = false;
 };
 
-// One decoded line of a submission, for `skillet decode` and `skillet diff`.
+// What a decoded value means, so that two submissions compare equal whatever the allocator did.
+enum class FieldKind : uint8_t {
+  value,     // the number itself
+  commands,  // address of commands, `extent_bytes` of which are fields of their own
+  constant,  // address of coefficients or of a table: what counts is the bytes there
+  memory,    // address of tensor data: what counts is which tensor it is
+};
+// One decoded line of a submission, for `skillet decode` and `skillet diff`. The fields of a submission cover every bit
+// of its commands.
 struct AnnotatedField {
   std::string path;      // "job 3 nn_instruction.kernel_x_size"
   std::string value;     // printed value, with unit
   std::string raw;       // hex
   bool unknown = false;  // bits no row claims
+  std::string name;      // the path without numbers of words and jobs: the same in any submission
+  size_t operation = 0;  // index into Annotated::operations; one beyond: what follows the last one
+  FieldKind kind = FieldKind::value;
+  uint64_t address = 0;       // kinds other than value; 0: none
+  uint64_t extent_bytes = 0;  // from there on; 0: not known
 };
 struct Annotated {
-  std::string text;                    // whole submission, for people
-  std::vector<AnnotatedField> fields;  // for --json and diff
+  std::string text;                     // whole submission, for people
+  std::vector<AnnotatedField> fields;   // in the order of the commands
+  std::vector<std::string> operations;  // what each operation is: "NN", "TP"
 };
 
 class Driver {

@@ -53,12 +53,26 @@ struct BufferUse {
   bool operator==(const BufferUse&) const = default;
 };
 
+struct ByteRange {
+  BufferId buffer = 0;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;  // 0: no bytes
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+constexpr uint64_t kWitnessBytes = 16;
+
 // One kernel submission.
 struct Job {
   std::string name;
   std::vector<uint32_t> stream;         // command words
   std::vector<Relocation> relocations;  // of the stream
   std::vector<BufferUse> buffers;       // all buffers the job touches, each once
+  // The end of what the job writes last: kWitnessBytes, or less where that is all. No other job writes there, and no
+  // input lies there, so that these bytes tell until the end of the program whether the job has run. Every job that
+  // writes has one.
+  ByteRange witness;
 
   bool operator==(const Job&) const = default;
 };
@@ -109,7 +123,7 @@ struct Program {
   std::string chip;  // chip name it was compiled for
   std::vector<Buffer> buffers;
   std::vector<BufferRelocations> buffer_relocations;
-  std::vector<Job> init_jobs;  // once per device file, before the first job
+  std::vector<Job> init_jobs;  // set up the chip itself and touch no buffer; before the first job, and after resets
   std::vector<Job> jobs;       // every inference, in order
   std::vector<TensorBinding> inputs;
   std::vector<TensorBinding> outputs;

@@ -7,7 +7,7 @@ namespace skillet::driver {
 namespace {
 
 constexpr capture::PackedFormat kProgramFormat{
-    .magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'}, .version = 1, .what = "program", .limit_bytes = 1ULL << 30};
+    .magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'}, .version = 2, .what = "program", .limit_bytes = 1ULL << 30};
 constexpr uint32_t kProgramRecord = 1;
 
 // `archive` is a reader or a writer; the order of the fields is the file format.
@@ -40,6 +40,9 @@ void visit_job(auto& archive, auto& job) {
     a.flag("read", use.read);
     a.flag("write", use.write);
   });
+  archive.number("witness.buffer", job.witness.buffer);
+  archive.number("witness.offset_bytes", job.witness.offset_bytes);
+  archive.number("witness.size_bytes", job.witness.size_bytes);
 }
 
 void visit_binding(auto& archive, auto& binding) {

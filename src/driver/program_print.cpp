@@ -41,6 +41,9 @@ void print_buffers(std::string& out, const Program& program) {
 void print_job(std::string& out, std::string_view kind, const Job& job) {
   add(out, "{} \"{}\" {} words, buffers", kind, job.name, job.stream.size());
   for (const BufferUse& use : job.buffers) add(out, " {}:{}{}", use.buffer, use.read ? "r" : "", use.write ? "w" : "");
+  if (job.witness.size_bytes != 0)
+    add(out, ", witness buffer {} + {:#x}, {} bytes", job.witness.buffer, job.witness.offset_bytes,
+        job.witness.size_bytes);
   out += '\n';
   for (size_t i = 0; i < job.stream.size(); ++i) {
     if (i % kWordsPerLine == 0) add(out, "  {:04x}:", i * 4);

@@ -27,9 +27,13 @@ class Verifier {
     for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {
       for (const Job& one : *jobs) SK_TRY(job(one).with_context(fmt::format("job '{}'", one.name)));
     }
+    for (const Job& one : program_.init_jobs) {
+      if (!one.buffers.empty()) return bad(fmt::format("init job '{}' lists buffers", one.name));
+    }
     SK_TRY(bindings(program_.inputs, BufferRole::input, "input"));
     SK_TRY(bindings(program_.outputs, BufferRole::output, "output"));
     SK_TRY(bindings(program_.intermediates, BufferRole::scratch, "intermediate"));
+    SK_TRY(witnesses());
     return debug_map();
   }
 
@@ -81,6 +85,64 @@ class Verifier {
       if (!listed.contains(relocation.target))
         return bad(fmt::format("the stream points to buffer '{}', which the job does not list",
                                buffer(relocation.target).name));
+    }
+    return {};
+  }
+
+  // What a witness must be by itself; witnesses() compares it with everything else.
+  Result<void> witness(const Job& job) const {
+    const bool writes = std::ranges::any_of(job.buffers, &BufferUse::write);
+    const ByteRange& range = job.witness;
+    if (range.size_bytes == 0) return writes ? Result<void>(bad("writes buffers, but has no witness")) : Result<void>();
+    if (!exists(range.buffer)) return bad(fmt::format("witness in buffer {}, which does not exist", range.buffer));
+    const Buffer& there = buffer(range.buffer);
+    if (range.size_bytes > kWitnessBytes || !inside(range.offset_bytes, range.size_bytes, there.size_bytes))
+      return bad(fmt::format("witness of {} bytes at {} in buffer '{}' of {} bytes", range.size_bytes,
+                             range.offset_bytes, there.name, there.size_bytes));
+    if (there.role == BufferRole::constant) return bad(fmt::format("witness in the constant buffer '{}'", there.name));
+    const auto is_written = [&](const BufferUse& use) { return use.buffer == range.buffer && use.write; };
+    if (!std::ranges::any_of(job.buffers, is_written))
+      return bad(fmt::format("witness in buffer '{}', which the job does not write", there.name));
+    return {};
+  }
+
+  // Bytes that a job or an input has for itself.
+  struct Owned {
+    ByteRange range;
+    const Job* job = nullptr;                // of a witness
+    const TensorBinding* binding = nullptr;  // of an input
+
+    uint64_t end() const { return range.offset_bytes + range.size_bytes; }
+    std::string owner() const {
+      return job != nullptr ? fmt::format("job '{}'", job->name) : fmt::format("input tensor {}", binding->tensor);
+    }
+  };
+
+  Result<void> witnesses() const {
+    std::vector<Owned> owned;
+    for (const Job& one : program_.jobs) {
+      SK_TRY(witness(one).with_context(fmt::format("job '{}'", one.name)));
+      if (one.witness.size_bytes != 0) owned.push_back({one.witness, &one, nullptr});
+    }
+    for (const TensorBinding& one : program_.inputs)
+      owned.push_back({{one.buffer, one.offset_bytes, one.size_bytes}, nullptr, &one});
+    return disjoint(std::move(owned));
+  }
+
+  // No witness overlaps anything; inputs may overlap. In the order of addresses: pairs could be too many.
+  static Result<void> disjoint(std::vector<Owned> owned) {
+    std::ranges::sort(owned, {}, [](const Owned& one) { return std::pair(one.range.buffer, one.range.offset_bytes); });
+    const Owned *furthest = nullptr, *furthest_witness = nullptr;  // of those before: which ends last
+    for (const Owned& one : owned) {
+      const Owned* before = one.job != nullptr ? furthest : furthest_witness;
+      if (before != nullptr && before->range.buffer == one.range.buffer && before->end() > one.range.offset_bytes)
+        return bad(
+            fmt::format("{} and {}: the witness of a job lies in bytes of the other", before->owner(), one.owner()));
+      const auto keep = [&](const Owned*& last) {
+        if (last == nullptr || last->range.buffer != one.range.buffer || last->end() < one.end()) last = &one;
+      };
+      keep(furthest);
+      if (one.job != nullptr) keep(furthest_witness);
     }
     return {};
   }

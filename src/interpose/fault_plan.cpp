@@ -11,6 +11,8 @@ constexpr std::string_view kCalls[] = {
     "open",       "mmap",        "version",  "get_unique",         "get_cap",           "gem_close",
     "get_param",  "gem_new",     "gem_info", "gem_cpu_prep",       "gem_cpu_fini",      "submit",
     "wait_fence", "gem_userptr", "gem_wait", "prime_handle_to_fd", "prime_fd_to_handle"};
+constexpr std::pair<std::string_view, FaultKind> kOfJobs[] = {
+    {"hang", FaultKind::hang}, {"reset", FaultKind::reset}, {"reset_before", FaultKind::reset_before}};
 constexpr int kErrnoLast = 133;
 
 std::string call_names() { return fmt::format("{}", fmt::join(kCalls, ", ")); }
@@ -24,13 +26,15 @@ int errno_by_name(std::string_view name) {
 }
 
 Result<Fault> parse_fault(std::string_view call, std::string_view what) {
-  if (what == "hang" || what == "reset") {
+  for (const auto& [name, kind] : kOfJobs) {
+    if (what != name) continue;
     if (call != "submit") return error(ErrorCode::invalid_argument, "only submit can {}", what);
-    return Fault{what == "hang" ? FaultKind::hang : FaultKind::reset, 0};
+    return Fault{kind, 0};
   }
   const int number = errno_by_name(what);
   if (number == 0)
-    return error(ErrorCode::invalid_argument, "'{}' is no errno name such as EIO, nor hang or reset", what);
+    return error(ErrorCode::invalid_argument, "'{}' is no errno name such as EIO, nor hang, reset or reset_before",
+                 what);
   return Fault{FaultKind::number, number};
 }
 

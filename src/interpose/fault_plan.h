@@ -16,9 +16,10 @@ namespace skillet::interpose {
 
 enum class FaultKind : uint8_t {
   none,
-  number,  // the call fails with an errno
-  hang,    // submit: the job never finishes
-  reset,   // submit: the job is thrown away and counts as finished, as after a reset of the core
+  number,        // the call fails with an errno
+  hang,          // submit: the job never finishes
+  reset,         // submit: the job is thrown away and counts as finished, as after a reset of the core
+  reset_before,  // submit: the core has been reset since the job before, as when a job of another process hung
 };
 
 struct Fault {
@@ -29,7 +30,7 @@ struct Fault {
 class FaultPlan {
  public:
   // Comma list of CALL:N:WHAT; N counts the calls of that name in a process from 1, or is * for all of them; WHAT is an
-  // errno's name, or for submit `hang` or `reset`. An error names the part and what is allowed.
+  // errno's name, or for submit `hang`, `reset` or `reset_before`. An error names the part and what is allowed.
   static Result<FaultPlan> parse(std::string_view text);
 
   // Counts one call and tells its fate.

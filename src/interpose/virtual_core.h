@@ -28,6 +28,7 @@ class VirtualCore {
   Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) {
     return chip_->execute(stream, memory);
   }
+  void reset() { chip_->reset(); }
 
   template <typename... Args>
   void trace(fmt::format_string<Args...> format, Args&&... args) const {

@@ -78,7 +78,7 @@ class VirtualFile {
   int place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry);
   int relocate(Request& request) const;
   bool waits_for_ever(const abi::GemSubmit& args, const Request& request);
-  int run(const Request& request, bool is_reset);
+  int run(const Request& request, FaultKind fault);
 
   VirtualCore& core_;
   unsigned minor_;

@@ -109,11 +109,12 @@ bool VirtualFile::waits_for_ever(const abi::GemSubmit& args, const Request& requ
 }
 
 // A fault is what a hang is on hardware: the core is reset and user space sees outputs that were not written.
-int VirtualFile::run(const Request& request, bool is_reset) {
-  if (is_reset) {
+int VirtualFile::run(const Request& request, FaultKind fault) {
+  if (fault == FaultKind::reset || fault == FaultKind::reset_before) {
     log::warning("virtual {}: recover hung GPU: injected reset", core_.options().chip);
-    return 0;
+    core_.reset();
   }
+  if (fault == FaultKind::reset) return 0;
   sim::Memory memory;
   Result<void> done;
   for (size_t i = 0; i < request.uses.size() && done.ok(); ++i) {
@@ -123,6 +124,7 @@ int VirtualFile::run(const Request& request, bool is_reset) {
   if (done.ok()) done = core_.execute(request.stream, memory);
   if (done.ok()) return 0;
   log::warning("virtual {}: recover hung GPU: {}", core_.options().chip, done.error().message);
+  core_.reset();
   return core_.options().fault_is_error ? -EIO : 0;
 }
 
@@ -144,7 +146,7 @@ int VirtualFile::submit(abi::GemSubmit& args, const Fault& fault) {
   for (const Use& use : request.uses) use.buffer->add_job(job, use.writes);
   int failure = 0;
   if (!hangs) {
-    failure = run(request, fault.kind == FaultKind::reset);
+    failure = run(request, fault.kind);
     core_.jobs().finish(job);
     if (gives_fence) signal_sync_file(fence_fd);
   }

@@ -82,10 +82,14 @@ ConvCase random_conv(std::mt19937& random, bool depthwise) {
   const ir::Shape out{in[0], output_size(attrs.padding, in[1], kh, attrs.stride_h, attrs.dilation_h),
                       output_size(attrs.padding, in[2], kw, attrs.stride_w, attrs.dilation_w), out_c};
   const ir::Shape filter_shape = depthwise ? ir::Shape{1, kh, kw, out_c} : ir::Shape{out_c, kh, kw, in_c};
-  ir::Tensor filter = constant(tensor(dtype, filter_shape, 0.013F, is_u8 ? pick(0, 255) : 0), random);
-  if (!is_u8 && pick(0, 1) == 0 && out_c > 1) {
-    filter.quant = {{}, std::vector<int32_t>(static_cast<size_t>(out_c)), depthwise ? 3 : 0};
-    for (int32_t i = 0; i < out_c; ++i) filter.quant.scales.push_back(0.001F * static_cast<float>(pick(1, 30)));
+  const int32_t filter_zero_point = is_u8 ? pick(0, 255) : pick(0, 1) == 0 ? 0 : pick(-128, 127);
+  ir::Tensor filter = constant(tensor(dtype, filter_shape, 0.013F, filter_zero_point), random);
+  if (pick(0, 1) == 0 && out_c > 1) {
+    // Per channel: any scales for int8, equal ones for uint8; one zero point.
+    const auto channels = static_cast<size_t>(out_c);
+    filter.quant = {{}, std::vector<int32_t>(channels, filter_zero_point), depthwise ? 3 : 0};
+    for (size_t i = 0; i < channels; ++i)
+      filter.quant.scales.push_back(is_u8 ? 0.013F : 0.001F * static_cast<float>(pick(1, 30)));
   }
   const int32_t zero_point = is_u8 ? 0 : -128;
   std::vector<ir::Tensor> inputs = {tensor(dtype, in, 0.02F, zero_point + pick(0, 255)), std::move(filter)};
@@ -198,16 +202,53 @@ TEST(Ref, GroupedConvolution) {
   }
 }
 
+// With scales that multiply exactly the two round alike, whatever the filter's zero point and its form of scales.
+TEST(Ref, FullyConnectedEqualsPointwiseConvolution) {
+  std::mt19937 random(6);
+  const std::vector<float> one(1, 0.015625F), four(4, 0.015625F);
+  for (const auto& scales : {one, four}) {
+    for (const auto& [dtype, zero_point] : {std::pair{DType::uint8, 131}, {DType::int8, 0}, {DType::int8, -7}}) {
+      ir::Tensor filter = constant(tensor(dtype, {4, 9}, 1, 0), random);
+      filter.quant = {scales, std::vector<int32_t>(scales.size(), zero_point), 0};
+      ir::Tensor wide = filter;
+      wide.shape = {4, 1, 1, 9};
+      const ir::Graph rows = one_op(ir::OpKind::fully_connected, ir::FullyConnectedAttrs{},
+                                    {tensor(dtype, {5, 9}, 0.5F, 3), filter}, tensor(dtype, {5, 4}, 1, 5));
+      const ir::Graph pixels = one_op(ir::OpKind::conv_2d, ir::ConvAttrs{},
+                                      {tensor(dtype, {1, 1, 5, 9}, 0.5F, 3), wide}, tensor(dtype, {1, 1, 5, 4}, 1, 5));
+      auto a = Interpreter::create(rows), b = Interpreter::create(pixels);
+      ASSERT_TRUE(a.ok() && b.ok()) << (a.ok() ? b : a).error().message;
+      randomize(a->tensor(0), random);
+      std::ranges::copy(a->tensor(0), b->tensor(0).begin());
+      ASSERT_TRUE(a->run().ok() && b->run().ok());
+      EXPECT_TRUE(std::ranges::equal(a->tensor(2), b->tensor(2))) << dtype_name(dtype) << ", zero point " << zero_point;
+    }
+  }
+}
+
 TEST(Ref, RefusalNamesTheOp) {
+  struct Case {
+    DType dtype;
+    ir::Quant quant;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {DType::int8, {{0.1F, 0.1F, 0.1F}, {7, 7, 6}, 0}, "filter with a zero point per channel"},
+      {DType::uint8, {{0.1F, 0.1F, 0.1F}, {7, 7, 6}, 0}, "filter with a zero point per channel"},
+      {DType::uint8, {{0.1F, 0.2F, 0.1F}, {7, 7, 7}, 0}, "uint8 filter with a scale per channel"},
+  };
   std::mt19937 random(4);
-  ir::Graph graph =
-      one_op(ir::OpKind::conv_2d, ir::ConvAttrs{},
-             {tensor(DType::int8, {1, 4, 4, 2}, 0.1F, 0), constant(tensor(DType::int8, {3, 1, 1, 2}, 0.1F, 7), random)},
-             tensor(DType::int8, {1, 4, 4, 3}, 0.1F, 0));
-  const auto interpreter = Interpreter::create(graph);
-  ASSERT_FALSE(interpreter.ok());
-  EXPECT_EQ(interpreter.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(interpreter.error().message, "op 0 CONV_2D -> 't': int8 filter with a zero point");
+  for (const Case& c : cases) {
+    ir::Tensor filter = constant(tensor(c.dtype, {3, 1, 1, 2}, 0.1F, 7), random);
+    filter.quant = c.quant;
+    const ir::Graph graph =
+        one_op(ir::OpKind::conv_2d, ir::ConvAttrs{}, {tensor(c.dtype, {1, 4, 4, 2}, 0.1F, 0), filter},
+               tensor(c.dtype, {1, 4, 4, 3}, 0.1F, 0));
+    const auto interpreter = Interpreter::create(graph);
+    ASSERT_FALSE(interpreter.ok()) << c.reason;
+    EXPECT_EQ(interpreter.error().code, ErrorCode::unsupported);
+    EXPECT_EQ(interpreter.error().message, std::string("op 0 CONV_2D -> 't': ") + c.reason);
+  }
 }
 
 TEST(Ref, UnknownOpIsRefused) {

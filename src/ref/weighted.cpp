@@ -1,6 +1,7 @@
 #include "ref/weighted.h"
 
-#include <cmath>
+#include <algorithm>
+#include <functional>
 
 namespace skillet::ref {
 namespace {
@@ -18,12 +19,13 @@ Result<void> check_types(const WeightedOp& op) {
   if (filter.quant.per_channel() && filter.quant.scales.size() != op.channels) {
     return c.unsupported("{} filter scales for {} channels", filter.quant.scales.size(), op.channels);
   }
-  if (filter.quant.per_channel() && filter.dtype == ir::DType::uint8) {
-    return c.unsupported("uint8 filter with one scale per channel");
+  const auto differ = [](const auto& values) {
+    return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
+  };
+  if (filter.dtype == ir::DType::uint8 && differ(filter.quant.scales)) {
+    return c.unsupported("uint8 filter with a scale per channel");
   }
-  for (int32_t zero_point : filter.quant.zero_points) {
-    if (filter.dtype == ir::DType::int8 && zero_point != 0) return c.unsupported("int8 filter with a zero point");
-  }
+  if (differ(filter.quant.zero_points)) return c.unsupported("filter with a zero point per channel");
   return {};
 }
 
@@ -39,10 +41,11 @@ double real_multiplier(const WeightedOp& op, size_t channel) {
   const ir::Quant& filter = op.context.input(op.filter).quant;
   const float input_scale = op.context.input(op.input).quant.scale();
   const float filter_scale = filter.per_channel() ? filter.scales[channel] : filter.scale();
-  const bool float_product = op.float_product || op.context.input(op.input).dtype == ir::DType::uint8;
-  const double product = float_product && !filter.per_channel()
-                             ? static_cast<double>(input_scale * filter_scale)
-                             : static_cast<double>(input_scale) * static_cast<double>(filter_scale);
+  // TFLite has uint8 filters with one scale only: equal ones are that, written for each channel.
+  const bool float_product =
+      op.context.input(op.input).dtype == ir::DType::uint8 || (op.float_product && !filter.per_channel());
+  const double product = float_product ? static_cast<double>(input_scale * filter_scale)
+                                       : static_cast<double>(input_scale) * static_cast<double>(filter_scale);
   return product / static_cast<double>(op.context.output().quant.scale());
 }
 

@@ -12,6 +12,7 @@ Target target_of(std::string name, driver::Chip chip, const driver::Driver* driv
   if (capture != nullptr) device = uapi::record(std::move(device), *capture);
   Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
   target.context = std::make_shared<DeviceContext>();
+  target.context->chip = target.chip.name;
   target.context->device = std::move(device);
   return target;
 }

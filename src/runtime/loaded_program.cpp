@@ -67,11 +67,12 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
                                                            driver::Program program, const ir::Graph& graph,
                                                            std::chrono::nanoseconds timeout) {
   SK_TRY(driver::verify(program));
+  if (program.chip != context->chip)
+    return error(ErrorCode::invalid_argument, "the program is for chip '{}', the device has '{}'", program.chip,
+                 context->chip);
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
   const driver::Program& own = loaded->program_;
-  SK_TRY(loaded->bind(own.inputs, graph, loaded->inputs_));
-  SK_TRY(loaded->bind(own.outputs, graph, loaded->outputs_));
-  SK_TRY(loaded->bind(own.intermediates, graph, loaded->intermediates_));
+  SK_TRY(loaded->bind_all(graph));
   SK_TRY(loaded->allocate());
   for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
   for (const driver::Job& job : own.jobs) {
@@ -79,7 +80,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
     loaded->jobs_.push_back(std::move(ready));
   }
   SK_TRY(loaded->run_init_jobs());
-  SK_TRY(loaded->watch_outputs());
+  loaded->watch_jobs();
   for (driver::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
   return loaded;
 }
@@ -88,6 +89,48 @@ LoadedProgram::~LoadedProgram() {
   for (const uapi::Handle handle : handles_) {
     if (auto freed = device().free(handle); !freed.ok()) log::warning("freeing a buffer: {}", freed.error().message);
   }
+}
+
+Result<void> LoadedProgram::bind_all(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(inputs_, bind(program_.inputs, graph));
+  SK_TRY_ASSIGN(outputs_, bind(program_.outputs, graph));
+  SK_TRY_ASSIGN(intermediates_, bind(program_.intermediates, graph));
+  const auto same = [&](const std::vector<Bound>& bound, const std::vector<ir::TensorId>& wanted) -> Result<void> {
+    for (const Bound& one : bound) {
+      if (std::ranges::find(wanted, one.binding.tensor) == wanted.end())
+        return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
+                     ir::describe_tensor(graph, one.binding.tensor));
+    }
+    for (const ir::TensorId id : wanted) {
+      if (std::ranges::none_of(bound, [&](const Bound& one) { return one.binding.tensor == id; }))
+        return error(ErrorCode::malformed, "program does not bind {}", ir::describe_tensor(graph, id));
+    }
+    return {};
+  };
+  SK_TRY(same(inputs_, graph.inputs));
+  return same(outputs_, graph.outputs);
+}
+
+Result<std::vector<LoadedProgram::Bound>> LoadedProgram::bind(const std::vector<driver::TensorBinding>& bindings,
+                                                              const ir::Graph& graph) {
+  std::vector<Bound> all;
+  for (const driver::TensorBinding& binding : bindings) {
+    if (static_cast<size_t>(binding.tensor) >= graph.tensors.size())
+      return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", binding.tensor,
+                   graph.tensors.size());
+    const ir::Tensor& tensor = graph.tensor(binding.tensor);
+    if (binding.size_bytes != static_cast<uint64_t>(tensor.bytes()))
+      return error(ErrorCode::malformed, "program binds {} bytes for {}, which has {}", binding.size_bytes,
+                   ir::describe_tensor(graph, binding.tensor), tensor.bytes());
+    Bound one{.binding = binding, .channels = tensor.shape.back(0), .elem_bytes = ir::dtype_bytes(tensor.dtype)};
+    one.images = tensor.shape.rank() == 4 ? tensor.shape[0] : 1;
+    const int64_t rows = one.images * one.channels;
+    one.pixels = rows == 0 ? 0 : tensor.shape.elems() / rows;
+    if (one.elem_bytes == 0 && binding.layout != driver::Layout::nhwc)
+      return error(ErrorCode::malformed, "program binds {} planar", ir::describe_tensor(graph, binding.tensor));
+    all.push_back(one);
+  }
+  return all;
 }
 
 Result<void> LoadedProgram::allocate() {
@@ -116,66 +159,67 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
   return {};
 }
 
-Result<void> LoadedProgram::bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph,
-                                 std::vector<Bound>& bound) {
-  for (const driver::TensorBinding& binding : bindings) {
-    if (static_cast<size_t>(binding.tensor) >= graph.tensors.size())
-      return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", binding.tensor,
-                   graph.tensors.size());
-    const ir::Tensor& tensor = graph.tensor(binding.tensor);
-    if (binding.size_bytes != static_cast<uint64_t>(tensor.bytes()))
-      return error(ErrorCode::malformed, "program binds {} bytes for {}, which has {}", binding.size_bytes,
-                   ir::describe_tensor(graph, binding.tensor), tensor.bytes());
-    Bound one{.binding = binding, .channels = tensor.shape.back(0), .elem_bytes = ir::dtype_bytes(tensor.dtype)};
-    one.images = tensor.shape.rank() == 4 ? tensor.shape[0] : 1;
-    const int64_t rows = one.images * one.channels;
-    one.pixels = rows == 0 ? 0 : tensor.shape.elems() / rows;
-    if (one.elem_bytes == 0 && binding.layout != driver::Layout::nhwc)
-      return error(ErrorCode::malformed, "program binds {} planar", ir::describe_tensor(graph, binding.tensor));
-    bound.push_back(one);
-  }
-  return {};
-}
-
 Result<LoadedProgram::ReadyJob> LoadedProgram::prepare(const driver::Job& job) {
-  ReadyJob ready{.name = job.name, .stream = job.stream};
+  ReadyJob ready{.stream = job.stream, .buffers = {}};
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(ready.stream.data()), ready.stream.size() * 4};
   SK_TRY(apply(bytes, job.relocations, addresses_).with_context(fmt::format("job '{}'", job.name)));
   ready.buffers = list_buffers(job);
   return ready;
 }
 
-// Jobs without buffers set up the chip itself and run once per device file; others belong to this program.
+// What a chip has been told stays with it until it is reset.
 Result<void> LoadedProgram::run_init_jobs() {
   for (const driver::Job& job : program_.init_jobs) {
-    if (job.buffers.empty() && context_->init_done.contains(job.stream)) continue;
-    SK_TRY_ASSIGN(const ReadyJob ready, prepare(job));
-    SK_TRY(run_jobs({&ready, 1}));
-    if (job.buffers.empty()) context_->init_done.insert(job.stream);
+    if (context_->init_done.contains(job.stream)) continue;
+    auto fence = device().submit(job.stream, {});
+    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", job.name));
+    SK_TRY(device().wait(*fence, timeout_));
+    context_->init_done.insert(job.stream);
   }
   return {};
 }
 
-Result<void> LoadedProgram::run_jobs(std::span<const ReadyJob> jobs) {
+Result<void> LoadedProgram::run_jobs() {
   uapi::Fence last = 0;
-  for (const ReadyJob& job : jobs) {
-    auto fence = device().submit(job.stream, job.buffers);
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    auto fence = device().submit(jobs_[i].stream, jobs_[i].buffers);
     // The text is only made on failure: this runs at each inference.
-    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", job.name));
+    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", program_.jobs[i].name));
     last = *fence;
   }
-  if (jobs.empty()) return {};
+  if (jobs_.empty()) return {};
   return device().wait(last, timeout_);
 }
 
-Result<void> LoadedProgram::run() {
-  SK_TRY(run_jobs(jobs_));
-  for (auto& [bound, check] : checks_) check.job_ran();
-  return {};
+Result<bool> LoadedProgram::try_run(const HostBytes& bytes_of) {
+  for (const Bound& input : inputs_) SK_TRY(write_input(input, bytes_of(input.binding.tensor)));
+  for (const Bound& output : outputs_) SK_TRY(place_output(output, bytes_of));
+  SK_TRY(mark_all());
+  SK_TRY(run_init_jobs());
+  SK_TRY(run_jobs());
+  for (Watch& watch : watches_) watch.check.job_ran();
+  return fetch_outputs(bytes_of);
 }
 
-Result<CpuAccess> LoadedProgram::open(const Bound& bound, bool write) {
-  const driver::BufferId id = bound.binding.buffer;
+// A job that left no trace may have been thrown away when another program's job hung, so everything runs once more: the
+// inputs too, which jobs may have overwritten, and the initialisation, which a reset undoes.
+Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
+  has_results_ = false;
+  for (const bool is_last : {false, true}) {
+    const auto written = try_run(bytes_of);
+    has_results_ = written.ok() && *written;
+    if (has_results_) return {};
+    context_->init_done.clear();
+    if (!written.ok()) return written.error();
+    if (!is_last)
+      log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
+  }
+  return error(ErrorCode::device,
+               "{}: the job left its output untouched: the NPU hung and was reset (see dmesg for 'recover hung GPU')",
+               device().info().node);
+}
+
+Result<CpuAccess> LoadedProgram::open(driver::BufferId id, bool write) {
   const Place& place = places_[id];
   return CpuAccess::begin(device(), place.handle, place.offset_bytes + program_.buffers[id].size_bytes, write);
 }
@@ -185,35 +229,46 @@ std::span<uint8_t> LoadedProgram::tensor_bytes(const CpuAccess& access, const Bo
   return access.bytes().subspan(places_[binding.buffer].offset_bytes + binding.offset_bytes, binding.size_bytes);
 }
 
-Result<void> LoadedProgram::write_input(ir::TensorId tensor, std::span<const uint8_t> bytes) {
-  bool found = false;
-  for (const Bound& bound : inputs_) {
-    if (bound.binding.tensor != tensor) continue;
-    found = true;
-    if (bytes.size() != bound.binding.size_bytes)
-      return error(ErrorCode::invalid_argument, "{} bytes for an input of {}", bytes.size(), bound.binding.size_bytes);
-    SK_TRY_ASSIGN(const bool in_place, place(bound, bytes));
-    if (in_place) continue;
-    copied_bytes_ += bytes.size();
-    SK_TRY_ASSIGN(const CpuAccess access, open(bound, true));
-    const auto target = tensor_bytes(access, bound);
-    if (bound.binding.layout == driver::Layout::nchw_planar) {
-      transpose(bytes, target, bound.images, bound.pixels, bound.channels, bound.elem_bytes, true);
-      xor_bytes(target, bound.binding.xor_byte);
-    } else {
-      copy_xor(bytes, target, bound.binding.xor_byte);
-    }
+Result<void> LoadedProgram::write_input(const Bound& input, std::span<const uint8_t> bytes) {
+  if (bytes.size() != input.binding.size_bytes)
+    return error(ErrorCode::invalid_argument, "{} bytes for an input of {}", bytes.size(), input.binding.size_bytes);
+  SK_TRY(place(input, bytes));
+  if (is_in_place(input, bytes)) return {};
+  copied_bytes_ += bytes.size();
+  SK_TRY_ASSIGN(const CpuAccess access, open(input.binding.buffer, true));
+  const auto target = tensor_bytes(access, input);
+  if (input.binding.layout == driver::Layout::nchw_planar) {
+    transpose(bytes, target, input.images, input.pixels, input.channels, input.elem_bytes, true);
+    xor_bytes(target, input.binding.xor_byte);
+  } else {
+    copy_xor(bytes, target, input.binding.xor_byte);
   }
-  if (!found) return error(ErrorCode::internal, "the program has no input for tensor {}", tensor);
   return {};
 }
 
-Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> bytes) {
-  const auto check = checks_.find(&bound);
-  SK_TRY_ASSIGN(const CpuAccess access, open(bound, check != checks_.end()));
+// Looks at all witnesses before the first byte of an output leaves, and at all of them when one is untouched.
+Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
+  bool written = true;
+  for (const driver::BufferId id : watched_) {
+    if (!outputs_.empty() && id == outputs_[0].binding.buffer) continue;  // opened below anyway
+    SK_TRY_ASSIGN(const CpuAccess access, open(id, true));
+    written &= settle(id, access);
+    if (!has_moved(id)) mark(id, access);
+  }
+  for (const Bound& output : outputs_) {
+    const driver::BufferId id = output.binding.buffer;
+    SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
+    written &= settle(id, access);
+    if (!written) break;
+    copy_out(access, output, bytes_of(output.binding.tensor));
+  }
+  return written;
+}
+
+// Marks the buffer for the next run while it is open.
+void LoadedProgram::copy_out(const CpuAccess& access, const Bound& bound, std::span<uint8_t> bytes) {
+  if (is_in_place(bound, bytes)) return;
   const auto source = tensor_bytes(access, bound);
-  if (check != checks_.end() && !check->second.settle(source)) return false;
-  if (is_in_place(bound, bytes)) return true;
   copied_bytes_ += bytes.size();
   if (bound.binding.layout == driver::Layout::nchw_planar) {
     transpose(source, bytes, bound.images, bound.pixels, bound.channels, bound.elem_bytes, false);
@@ -221,23 +276,7 @@ Result<bool> LoadedProgram::try_copy_out(const Bound& bound, std::span<uint8_t> 
   } else {
     copy_xor(source, bytes, bound.binding.xor_byte);
   }
-  if (check != checks_.end()) check->second.mark(source);
-  return true;
-}
-
-// A job that left no trace runs once more: it may have been thrown away when another program's job hung.
-Result<void> LoadedProgram::copy_out(const Bound& bound, std::span<uint8_t> bytes) {
-  if (bytes.size() != bound.binding.size_bytes)
-    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), bound.binding.size_bytes);
-  SK_TRY_ASSIGN(bool written, try_copy_out(bound, bytes));
-  if (written) return {};
-  log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
-  SK_TRY(run());
-  SK_TRY_ASSIGN(written, try_copy_out(bound, bytes));
-  if (written) return {};
-  return error(ErrorCode::device,
-               "{}: the job left its output untouched: the NPU hung and was reset (see dmesg for 'recover hung GPU')",
-               device().info().node);
+  if (!has_moved(bound.binding.buffer)) mark(bound.binding.buffer, access);
 }
 
 const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
@@ -249,50 +288,19 @@ const LoadedProgram::Bound* LoadedProgram::find(ir::TensorId tensor) const {
   return nullptr;
 }
 
-bool LoadedProgram::is_written_by_jobs(driver::BufferId buffer) const {
-  return std::ranges::any_of(program_.jobs, [&](const driver::Job& job) {
-    return std::ranges::any_of(job.buffers,
-                               [&](const driver::BufferUse& use) { return use.buffer == buffer && use.write; });
-  });
-}
-
-// No other tensor lies in the same bytes. The same tensor as an intermediate is read through the output.
-bool LoadedProgram::is_only_an_output(const Bound& output) const {
-  const auto overlaps = [&](const Bound& other) {
-    const driver::TensorBinding &a = output.binding, &b = other.binding;
-    return &other != &output && a.tensor != b.tensor && a.buffer == b.buffer &&
-           a.offset_bytes < b.offset_bytes + b.size_bytes && b.offset_bytes < a.offset_bytes + a.size_bytes;
-  };
-  return std::ranges::none_of(inputs_, overlaps) && std::ranges::none_of(outputs_, overlaps) &&
-         std::ranges::none_of(intermediates_, overlaps);
-}
-
-// Not when a job overwrites an input: then it could not run once more.
-Result<void> LoadedProgram::watch_outputs() {
-  if (!device().loses_jobs()) return {};
-  for (const Bound& input : inputs_) {
-    if (is_written_by_jobs(input.binding.buffer)) return {};
-  }
-  for (const Bound& output : outputs_) {
-    if (!is_written_by_jobs(output.binding.buffer) || !is_only_an_output(output)) continue;
-    SK_TRY(mark(output));
-  }
-  return {};
-}
-
 bool LoadedProgram::has(ir::TensorId tensor) const { return find(tensor) != nullptr; }
 
 Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) {
   const Bound* bound = find(tensor);
   if (bound == nullptr) return error(ErrorCode::unsupported, "the program keeps no bytes of tensor {}", tensor);
-  return copy_out(*bound, bytes);
-}
-
-Result<void> LoadedProgram::read_output(ir::TensorId tensor, std::span<uint8_t> bytes) {
-  for (const Bound& bound : outputs_) {
-    if (bound.binding.tensor == tensor) return copy_out(bound, bytes);
-  }
-  return error(ErrorCode::internal, "the program has no output for tensor {}", tensor);
+  if (!has_results_) return error(ErrorCode::device, "tensor {}: the last run has failed", tensor);
+  if (bytes.size() != bound->binding.size_bytes)
+    return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), bound->binding.size_bytes);
+  const driver::BufferId id = bound->binding.buffer;
+  SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
+  settle(id, access);  // gives back what the mark covers: run() has looked at the witnesses
+  copy_out(access, *bound, bytes);
+  return {};
 }
 
 }  // namespace skillet::runtime

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,10 +22,13 @@ Result<uint32_t> relocate(uint32_t word, const driver::Relocation& relocation, u
 
 class CpuAccess;
 
+// The host's bytes of a tensor of the compiled graph.
+using HostBytes = std::function<std::span<uint8_t>(ir::TensorId)>;
+
 class LoadedProgram {
  public:
   // Allocates and fills all buffers and runs the initialisation jobs that the device has not seen.
-  // `graph` is what the program was compiled from; the bindings are checked against it.
+  // `graph` is what the program was compiled from; chip and bindings are checked against device and graph.
   static Result<std::unique_ptr<LoadedProgram>> load(std::shared_ptr<DeviceContext> context, driver::Program program,
                                                      const ir::Graph& graph, std::chrono::nanoseconds timeout);
   ~LoadedProgram();
@@ -34,19 +37,17 @@ class LoadedProgram {
 
   const driver::Program& program() const { return program_; }  // without contents of buffers: they are on the device
 
-  // Tensors by id of the compiled graph, host layout (NHWC, the graph's type), exactly the tensor's size. A tensor in a
-  // shared buffer of the device is used in place where its layout and type allow, else copied once.
-  // Before run(): where read_output() will want the tensor.
-  Result<void> place_output(ir::TensorId tensor, std::span<uint8_t> bytes);
-  Result<void> write_input(ir::TensorId tensor, std::span<const uint8_t> bytes);
-  // Submits all jobs in order and waits for the last one.
-  Result<void> run();
-  Result<void> read_output(ir::TensorId tensor, std::span<uint8_t> bytes);
+  // One inference: takes the graph's inputs, runs all jobs, gives its outputs; inputs are only read. Tensors are in
+  // host layout (NHWC, the graph's type), exactly the tensor's size. One in a shared buffer of the device is used in
+  // place where its layout and type allow, else copied once. A lost job costs a second run, then an error: outputs are
+  // given only when every job has written its witness.
+  Result<void> run(const HostBytes& bytes_of);
   // True when read() finds the tensor among inputs, outputs or intermediates.
   bool has(ir::TensorId tensor) const;
+  // After a run that succeeded.
+  Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
   // How many bytes of tensors have been copied so far.
   uint64_t copied_bytes() const { return copied_bytes_; }
-  Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
 
  private:
   // A binding with the dimensions that its layout needs.
@@ -62,42 +63,59 @@ class LoadedProgram {
     bool operator==(const Place&) const = default;
   };
   struct ReadyJob {
-    std::string name;
     std::vector<uint32_t> stream;
     std::vector<uapi::SubmitBuffer> buffers;
+  };
+  // A job's witness on a device that loses jobs.
+  struct Watch {
+    driver::ByteRange witness;
+    WriteCheck check;
   };
 
   LoadedProgram(std::shared_ptr<DeviceContext> context, driver::Program program, std::chrono::nanoseconds timeout)
       : context_(std::move(context)), program_(std::move(program)), timeout_(timeout) {}
-  uapi::Device& device() { return *context_->device; }
+  uapi::Device& device() const { return *context_->device; }
+
+  // ---- loading ----
+  Result<void> bind_all(const ir::Graph& graph);
+  Result<std::vector<Bound>> bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph);
   Result<void> allocate();
   Result<void> fill(driver::BufferId id);
-  Result<void> bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph,
-                    std::vector<Bound>& bound);
   Result<ReadyJob> prepare(const driver::Job& job);
+
+  // ---- running ----
   Result<void> run_init_jobs();
-  Result<void> run_jobs(std::span<const ReadyJob> jobs);
-  const Bound* find(ir::TensorId tensor) const;
-  Result<CpuAccess> open(const Bound& bound, bool write);
-  std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Bound& bound) const;
+  Result<void> run_jobs();
+  // False: a job has left its witness untouched.
+  Result<bool> try_run(const HostBytes& bytes_of);
+  Result<void> write_input(const Bound& input, std::span<const uint8_t> bytes);
+  Result<bool> fetch_outputs(const HostBytes& bytes_of);
+  void copy_out(const CpuAccess& access, const Bound& bound, std::span<uint8_t> bytes);
+
+  // ---- witnesses (witnesses.cpp) ----
+  void watch_jobs();
+  bool is_watched(driver::BufferId buffer) const;
+  std::span<uint8_t> witness_bytes(const CpuAccess& access, const Watch& watch) const;
+  void mark(driver::BufferId buffer, const CpuAccess& access);
+  Result<void> mark_all();
+  bool settle(driver::BufferId buffer, const CpuAccess& access);
+
+  // ---- placement (placement.cpp) ----
   bool can_move(const Bound& bound) const;
+  bool is_written_by_jobs(driver::BufferId buffer) const;
   Result<void> move(driver::BufferId id, const Place& place);
   std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
-  Place own_place(const Bound& bound) const {
-    return {handles_[bound.binding.buffer], addresses_[bound.binding.buffer]};
-  }
+  Place own_place(driver::BufferId id) const { return {handles_[id], addresses_[id]}; }
+  bool has_moved(driver::BufferId id) const { return places_[id] != own_place(id); }
   // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
   Place best_place(const Bound& bound, std::span<const uint8_t> bytes) const;
   bool is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const;
-  // True: the tensor is where the caller has it.
-  Result<bool> place(const Bound& bound, std::span<const uint8_t> bytes);
-  Result<void> mark(const Bound& output);
-  Result<void> watch_outputs();
-  bool is_written_by_jobs(driver::BufferId buffer) const;
-  bool is_only_an_output(const Bound& output) const;
-  // False: the last run has not written the tensor.
-  Result<bool> try_copy_out(const Bound& bound, std::span<uint8_t> bytes);
-  Result<void> copy_out(const Bound& bound, std::span<uint8_t> bytes);
+  Result<void> place(const Bound& bound, std::span<const uint8_t> bytes);
+  Result<void> place_output(const Bound& output, const HostBytes& bytes_of);
+
+  Result<CpuAccess> open(driver::BufferId id, bool write);
+  std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Bound& bound) const;
+  const Bound* find(ir::TensorId tensor) const;
 
   std::shared_ptr<DeviceContext> context_;
   driver::Program program_;
@@ -108,7 +126,9 @@ class LoadedProgram {
   uint64_t copied_bytes_ = 0;
   std::vector<ReadyJob> jobs_;
   std::vector<Bound> inputs_, outputs_, intermediates_;
-  std::map<const Bound*, WriteCheck> checks_;  // of outputs whose bytes come from jobs alone
+  std::vector<Watch> watches_;
+  std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once
+  bool has_results_ = false;               // of the last run
 };
 
 }  // namespace skillet::runtime

@@ -9,27 +9,31 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;  // of tensors the chip reads in place, as in buffers of the program's own
 
-bool uses(const std::vector<driver::Job>& jobs, driver::BufferId buffer) {
-  return std::ranges::any_of(jobs, [&](const driver::Job& job) {
-    return std::ranges::any_of(job.buffers, [&](const driver::BufferUse& use) { return use.buffer == buffer; });
-  });
+bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  const std::less<const uint8_t*> before;  // also for bytes of different objects
+  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 }  // namespace
 
-// A tensor can lie outside when it alone fills its buffer, as the caller's bytes are, and only jobs use it.
+bool LoadedProgram::is_written_by_jobs(driver::BufferId buffer) const {
+  const auto writes = [&](const driver::BufferUse& use) { return use.buffer == buffer && use.write; };
+  return std::ranges::any_of(program_.jobs,
+                             [&](const driver::Job& job) { return std::ranges::any_of(job.buffers, writes); });
+}
+
+// A tensor can lie outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
+// they are.
 bool LoadedProgram::can_move(const Bound& bound) const {
   const driver::TensorBinding& binding = bound.binding;
   if (binding.layout != driver::Layout::nhwc || binding.xor_byte != 0 || binding.offset_bytes != 0) return false;
   if (program_.buffers[binding.buffer].size_bytes != binding.size_bytes) return false;
-  int bindings = 0;
-  for (const auto* list : {&inputs_, &outputs_}) {
-    for (const Bound& other : *list) bindings += other.binding.buffer == binding.buffer ? 1 : 0;
-  }
+  const auto is_there = [&](const Bound& other) { return other.binding.buffer == binding.buffer; };
+  const auto inputs = std::ranges::count_if(inputs_, is_there), outputs = std::ranges::count_if(outputs_, is_there);
   for (const Bound& other : intermediates_) {
     if (other.binding.buffer == binding.buffer && other.binding.tensor != binding.tensor) return false;
   }
-  return bindings == 1 && !uses(program_.init_jobs, binding.buffer);
+  return inputs + outputs == 1 && (inputs == 0 || !is_written_by_jobs(binding.buffer));
 }
 
 // The words that hold the buffer's address get the new one; a job lists a handle once, whatever lies in it.
@@ -53,6 +57,9 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
   }
   places_[id] = place;
   for (size_t i = 0; i < jobs_.size(); ++i) jobs_[i].buffers = list_buffers(program_.jobs[i]);
+  for (Watch& watch : watches_) {
+    if (watch.witness.buffer == id) watch.check.forget();
+  }
   return {};
 }
 
@@ -72,47 +79,34 @@ std::vector<uapi::SubmitBuffer> LoadedProgram::list_buffers(const driver::Job& j
 }
 
 LoadedProgram::Place LoadedProgram::best_place(const Bound& bound, std::span<const uint8_t> bytes) const {
+  const Place own = own_place(bound.binding.buffer);
   const SharedBuffer* shared = context_->shared.find(bytes);
-  if (shared == nullptr || !can_move(bound)) return own_place(bound);
+  if (shared == nullptr || !can_move(bound)) return own;
   const auto offset = static_cast<uint64_t>(bytes.data() - shared->bytes.data());
-  if (offset % kAlignment != 0) return own_place(bound);
+  if (offset % kAlignment != 0) return own;
   return {shared->handle, shared->address + offset, offset};
 }
 
 // By place and not by pointer: the device may have a view of its own of imported memory.
 bool LoadedProgram::is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const {
-  const Place& now = places_[bound.binding.buffer];
-  return now != own_place(bound) && now == best_place(bound, bytes);
+  return has_moved(bound.binding.buffer) && places_[bound.binding.buffer] == best_place(bound, bytes);
 }
 
-Result<bool> LoadedProgram::place(const Bound& bound, std::span<const uint8_t> bytes) {
+Result<void> LoadedProgram::place(const Bound& bound, std::span<const uint8_t> bytes) {
   const driver::BufferId id = bound.binding.buffer;
-  const Place own = own_place(bound), wanted = best_place(bound, bytes);
-  if (wanted == places_[id]) return wanted != own;
-  if (auto moved = move(id, wanted); !moved.ok()) {
-    SK_TRY(move(id, own));
-    return false;
-  }
-  if (const auto check = checks_.find(&bound); check != checks_.end()) {
-    check->second = {};
-    if (wanted == own) SK_TRY(mark(bound));
-  }
-  return wanted != own;
+  const Place wanted = best_place(bound, bytes);
+  if (wanted == places_[id]) return {};
+  if (move(id, wanted).ok()) return {};
+  return move(id, own_place(id));
 }
 
-Result<void> LoadedProgram::mark(const Bound& output) {
-  SK_TRY_ASSIGN(const CpuAccess access, open(output, true));
-  checks_[&output].mark(tensor_bytes(access, output));
-  return {};
-}
-
-Result<void> LoadedProgram::place_output(ir::TensorId tensor, std::span<uint8_t> bytes) {
-  for (const Bound& bound : outputs_) {
-    if (bound.binding.tensor != tensor) continue;
-    SK_TRY_ASSIGN(const bool outside, place(bound, bytes));
-    if (outside && checks_.contains(&bound)) SK_TRY(mark(bound));
-  }
-  return {};
+// Not over bytes that an input is read from: a second run needs them.
+Result<void> LoadedProgram::place_output(const Bound& output, const HostBytes& bytes_of) {
+  const std::span<uint8_t> bytes = bytes_of(output.binding.tensor);
+  if (bytes.size() != output.binding.size_bytes)
+    return error(ErrorCode::invalid_argument, "{} bytes for an output of {}", bytes.size(), output.binding.size_bytes);
+  const auto is_read = [&](const Bound& input) { return overlap(bytes_of(input.binding.tensor), bytes); };
+  return place(output, std::ranges::any_of(inputs_, is_read) ? std::span<uint8_t>() : bytes);
 }
 
 }  // namespace skillet::runtime

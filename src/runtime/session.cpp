@@ -203,15 +203,8 @@ Result<void> Session::run_part(size_t index) {
 }
 
 Result<void> Session::run_npu(Part& part) {
-  const passes::Partition& partition = part.partition;
-  for (const ir::TensorId id : partition.graph.inputs)
-    SK_TRY(part.loaded->write_input(id, spans_[at(partition.tensor_map[at(id)])]));
-  for (const ir::TensorId id : partition.graph.outputs)
-    SK_TRY(part.loaded->place_output(id, spans_[at(partition.tensor_map[at(id)])]));
-  SK_TRY(part.loaded->run());
-  for (const ir::TensorId id : partition.graph.outputs)
-    SK_TRY(part.loaded->read_output(id, spans_[at(partition.tensor_map[at(id)])]));
-  return {};
+  const std::vector<ir::TensorId>& map = part.partition.tensor_map;
+  return part.loaded->run([&](ir::TensorId id) { return spans_[at(map[at(id)])]; });
 }
 
 Result<void> Session::run_cpu(Part& part) {

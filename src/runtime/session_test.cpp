@@ -125,6 +125,29 @@ TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {
   EXPECT_NE(cause(session).find("program binds 23 bytes for tensor"), std::string::npos) << cause(session);
 }
 
+TEST_F(ToySession, RefusesProgramsOfOtherChips) {
+  const Target& here = target();
+  here.context->chip = "lathe";
+  const auto session = Session::create(chain(), here, {.allow_fallback = false});
+  EXPECT_EQ(cause(session), "toy: part 0 (2 ops): the program is for chip 'toy', the device has 'lathe'");
+}
+
+TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
+  const ir::Graph graph = chain_of_one();
+  const driver::Program whole = driver_.compile({}, graph, {}).value();
+  const auto refusal = [&](const std::function<void(driver::Program&)>& change) {
+    driver::Program program = whole;
+    change(program);
+    const auto loaded = LoadedProgram::load(target().context, std::move(program), graph, std::chrono::seconds(1));
+    return loaded.ok() ? "" : loaded.error().message;
+  };
+  EXPECT_EQ(refusal([](driver::Program&) {}), "");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.inputs.clear(); }), "program does not bind tensor 0 'x' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.push_back(p.inputs[0]); }),
+            "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
+}
+
 TEST_F(ToySession, RefusesWrongInputs) {
   auto session = open();
   const Bytes short_input(kElems - 1);

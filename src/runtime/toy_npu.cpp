@@ -49,6 +49,8 @@ void add_op(const ir::Graph& graph, const ir::Op& op, driver::Program& program) 
   job.buffers = {{descriptor, true, false}, {static_cast<driver::BufferId>(target), false, true}};
   job.buffers.push_back({static_cast<driver::BufferId>(first), true, false});
   if (second != first) job.buffers.push_back({static_cast<driver::BufferId>(second), true, false});
+  const auto size_bytes = static_cast<uint64_t>(out.bytes()), kept_bytes = std::min(size_bytes, driver::kWitnessBytes);
+  job.witness = {static_cast<driver::BufferId>(target), size_bytes - kept_bytes, kept_bytes};
   program.jobs.push_back(std::move(job));
 }
 

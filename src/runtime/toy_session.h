@@ -38,6 +38,20 @@ inline ir::Graph chain() {
 }
 constexpr ir::TensorId kM = 2, kR = 3;
 
+// x -> y = relu(x)
+inline ir::Graph chain_of_one() {
+  ir::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
+    t.quant = {.scales = {0.5F}, .zero_points = {100}};
+    graph.add_tensor(std::move(t));
+  }
+  graph.add_op({.kind = ir::OpKind::relu, .attrs = {}, .inputs = {0}, .outputs = {1}});
+  graph.inputs = {0};
+  graph.outputs = {1};
+  return graph;
+}
+
 struct Inputs {
   Bytes x, y;
   explicit Inputs(uint8_t seed) {
@@ -70,6 +84,7 @@ class ToySession : public ::testing::Test {
   const Target& target() {
     if (target_.context == nullptr) {
       target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
+      target_.context->chip = "toy";
       target_.context->device = uapi::simulate(std::make_unique<ToyChip>(state_), {.node = "sim:toy"});
     }
     return target_;

@@ -1,6 +1,6 @@
 // WriteCheck: notices that a job finished without writing its output, which is all that user space sees of a job that
 // hung and was thrown away with a reset of the chip.
-// Called by LoadedProgram for each output.
+// Called by LoadedProgram for each job that writes.
 // Must not know: jobs, devices.
 #pragma once
 
@@ -8,27 +8,31 @@
 #include <cstdint>
 #include <span>
 
+#include "driver/program.h"
+
 namespace skillet::runtime {
 
-// Writes a mark over the end of a tensor and looks later whether it is still there. Costs 16 bytes each way.
+// Writes a mark over a job's witness and looks later whether it is still there. `witness` is always the same bytes.
 class WriteCheck {
  public:
-  // Keeps the bytes at the end of `tensor` and writes the mark over them.
-  void mark(std::span<uint8_t> tensor);
-  // A job that writes the tensor has run.
-  void job_ran() { pending_ = marked_; }
-  // False: the job since the last mark has not written the tensor, which now holds a different mark. Otherwise the
-  // tensor is as the last job left it, also when none ran since the last mark.
-  bool settle(std::span<uint8_t> tensor);
+  bool is_marked() const { return state_ == State::marked; }
+  // Keeps the bytes and writes the mark over them, unless it is there already.
+  void mark(std::span<uint8_t> witness);
+  // The job has been run, or will be written over.
+  void job_ran() { state_ = State::unchecked; }
+  // False: the job has not written the witness; the next mark is another one in every byte, so that no result can equal
+  // both. True: the bytes are as the last job left them, also when none ran since the mark.
+  bool settle(std::span<uint8_t> witness);
+  // The witness is somewhere else from now on.
+  void forget() { state_ = State::clear; }
 
  private:
-  static constexpr size_t kMarkBytes = 16;
-  static std::span<uint8_t> end_of(std::span<uint8_t> tensor);
+  enum class State : uint8_t { clear, marked, unchecked };
   uint8_t mark_byte(size_t i) const;
 
-  std::array<uint8_t, kMarkBytes> kept_{};
+  std::array<uint8_t, driver::kWitnessBytes> kept_{};
   uint8_t flip_ = 0;
-  bool marked_ = false, pending_ = false;
+  State state_ = State::clear;
 };
 
 }  // namespace skillet::runtime

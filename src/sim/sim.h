@@ -39,6 +39,8 @@ class Device {
   virtual ~Device() = default;
   // Runs one command stream to its end, synchronously. An error is a fault report.
   virtual Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) = 0;
+  // What a reset of the core does: what streams have set up is lost.
+  virtual void reset() {}
 };
 
 // The simulator of a chip by name ("a311d"); the error lists the chips there are.

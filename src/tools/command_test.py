@@ -38,6 +38,9 @@ CASES = [
     (["decode", CAPTURE, "--submission", "99"], 2, "no 99"),
     (["decode", "README.md"], 1, "README.md"),
     (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
+    (["diff", CAPTURE, CAPTURE + "/model.tflite"], 0, "no field differs"),
+    (["diff", CAPTURE, "README.md"], 2, "README.md: neither a capture"),
+    (["diff", CAPTURE, "no_such_file"], 2, "no_such_file"),
     (["devices"], 0, "sim:a311d"),
 ]
 
@@ -132,6 +135,16 @@ class Command(unittest.TestCase):
         done = skillet("diff", CAPTURE, OTHER_CAPTURE, "--json")
         self.assertEqual(done.returncode, 1)
         self.assertGreater(len(json.loads(done.stdout)["differences"]), 0)
+
+    def test_a_program_is_what_the_model_compiles_to(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = str(Path(folder) / "program")
+            model = CAPTURE + "/model.tflite"
+            report("compile", model, "--device", "sim:a311d", "-o", program)
+            for a, b in ((program, model), (model, program), (program, CAPTURE), (CAPTURE, program)):
+                done = skillet("diff", a, b)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)
 
     def test_compile_writes_a_program_per_part(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,6 @@
 #include "tools/decoded.h"
 
 namespace skillet::tools {
-namespace {
 
 Result<driver::Chip> chip_of(const capture::Capture& capture, const std::string& wanted) {
   if (!wanted.empty()) return driver::find_chip(wanted);
@@ -16,8 +15,6 @@ Result<driver::Chip> chip_of(const capture::Capture& capture, const std::string&
   return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}",
                capture.device.kernel_driver, reasons);
 }
-
-}  // namespace
 
 Result<DecodedCapture> decode_capture(const std::string& path, const std::string& chip_name) {
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(path));

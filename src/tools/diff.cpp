@@ -1,88 +1,89 @@
-// `skillet diff`: the fields in which two captures differ.
+// `skillet diff`: do two captures, programs or models tell a device to do the same, and where not?
 #include <fmt/format.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "tools/decoded.h"
+#include "tools/diff_side.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
 namespace {
 
+constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
+
 struct Options {
-  std::string path_a, path_b, chip;
+  std::string path_a, path_b, chip, tuning = "proven";
   bool json = false;
 };
 
-// One field that is not the same on both sides; an empty side does not have it.
-struct Difference {
-  size_t submission = 0;
-  std::string path, a, b;
-};
-
-std::string printed(const driver::AnnotatedField& field) {
-  return field.raw.empty() || field.raw == field.value ? field.value : fmt::format("{} ({})", field.value, field.raw);
+std::string_view kind_name(driver::DifferenceKind kind) {
+  static constexpr std::string_view kNames[] = {"jobs", "fields", "bytes"};
+  return kNames[static_cast<size_t>(kind)];
 }
+constexpr driver::DifferenceKind kKinds[] = {driver::DifferenceKind::job, driver::DifferenceKind::field,
+                                             driver::DifferenceKind::bytes};
 
-void diff_submission(size_t index, const driver::Annotated& a, const driver::Annotated& b,
-                     std::vector<Difference>& out) {
-  std::map<std::string_view, const driver::AnnotatedField*> of_b;
-  for (const driver::AnnotatedField& field : b.fields) of_b.emplace(field.path, &field);
-  for (const driver::AnnotatedField& field : a.fields) {
-    const auto other = of_b.find(field.path);
-    if (other == of_b.end()) {
-      out.push_back({index, field.path, printed(field), ""});
-      continue;
-    }
-    if (printed(field) != printed(*other->second))
-      out.push_back({index, field.path, printed(field), printed(*other->second)});
-    of_b.erase(other);
+void print_kind(const driver::CaptureComparison& comparison, driver::DifferenceKind kind) {
+  if (comparison.count(kind) == 0) return;
+  fmt::print("\n{}\n", kind_name(kind));
+  for (const driver::Difference& d : comparison.differences) {
+    if (d.kind == kind)
+      fmt::print("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
+                 d.b.empty() ? "(none)" : d.b);
   }
-  for (const driver::AnnotatedField& field : b.fields)
-    if (of_b.contains(field.path)) out.push_back({index, field.path, "", printed(field)});
 }
 
-std::vector<Difference> diff_captures(const DecodedCapture& a, const DecodedCapture& b) {
-  static const driver::Annotated kNothing;
-  std::vector<Difference> out;
-  for (size_t i = 0; i < std::max(a.submissions.size(), b.submissions.size()); ++i)
-    diff_submission(i, i < a.submissions.size() ? a.submissions[i] : kNothing,
-                    i < b.submissions.size() ? b.submissions[i] : kNothing, out);
-  return out;
-}
-
-void print_text(const Options& options, const std::vector<Difference>& differences) {
-  if (differences.empty()) {
+void print_text(const Options& options, const driver::CaptureComparison& comparison) {
+  if (comparison.same()) {
     fmt::print("no field differs\n");
     return;
   }
-  fmt::print("a: {}\nb: {}\n", options.path_a, options.path_b);
-  size_t submission = SIZE_MAX;
-  for (const Difference& difference : differences) {
-    if (difference.submission != submission) fmt::print("\nsubmission {}\n", submission = difference.submission);
-    fmt::print("  {}: {} -> {}\n", difference.path, difference.a.empty() ? "(none)" : difference.a,
-               difference.b.empty() ? "(none)" : difference.b);
-  }
-  fmt::print("\n{} fields differ\n", differences.size());
+  fmt::print("a: {}\nb: {}\n\n", options.path_a, options.path_b);
+  for (const auto kind : kKinds) fmt::print("{} {} differ\n", comparison.count(kind), kind_name(kind));
+  for (const std::string& line : comparison.jobs) fmt::print("{}\n", line);
+  for (const auto kind : kKinds) print_kind(comparison, kind);
 }
 
-void print_json(const Options& options, const std::vector<Difference>& differences) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const Difference& row : differences)
-    rows.push_back({{"submission", row.submission}, {"path", row.path}, {"a", row.a}, {"b", row.b}});
-  fmt::print("{}\n", nlohmann::json{{"a", options.path_a}, {"b", options.path_b}, {"differences", rows}}.dump(2));
+void print_json(const Options& options, const driver::CaptureComparison& comparison) {
+  nlohmann::json rows = nlohmann::json::array(), counts;
+  for (const auto kind : kKinds) counts[std::string(kind_name(kind))] = comparison.count(kind);
+  for (const driver::Difference& d : comparison.differences)
+    rows.push_back(
+        {{"kind", kind_name(d.kind)}, {"submission", d.submission}, {"path", d.path}, {"a", d.a}, {"b", d.b}});
+  fmt::print("{}\n", nlohmann::json{{"a", options.path_a},
+                                    {"b", options.path_b},
+                                    {"same", comparison.same()},
+                                    {"counts", counts},
+                                    {"differences", rows}}
+                         .dump(2));
+}
+
+Result<driver::CaptureComparison> compare_paths(const Options& options) {
+  const driver::CompileOptions compile{.tuning =
+                                           options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven};
+  std::optional<driver::Chip> chip;
+  if (!options.chip.empty()) {
+    SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
+  }
+  // The side that knows its chip first: the other one may be a model.
+  const bool b_first = options.path_a.ends_with(".tflite");
+  SK_TRY_ASSIGN(DiffSide first, load_side(b_first ? options.path_b : options.path_a, chip, compile));
+  if (!chip) chip = first.chip;
+  SK_TRY_ASSIGN(DiffSide second, load_side(b_first ? options.path_a : options.path_b, chip, compile));
+  if (!chip) chip = second.chip;
+  if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
+  const DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
+  return driver::compare(*driver, *chip, a.side(), b.side());
 }
 
 Result<void> diff(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(const DecodedCapture a, decode_capture(options.path_a, options.chip));
-  SK_TRY_ASSIGN(const DecodedCapture b, decode_capture(options.path_b, options.chip));
-  const std::vector<Difference> differences = diff_captures(a, b);
+  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare_paths(options));
   if (options.json)
-    print_json(options, differences);
+    print_json(options, comparison);
   else
-    print_text(options, differences);
-  outcome.exit_code = differences.empty() ? 0 : 1;
+    print_text(options, comparison);
+  outcome.exit_code = comparison.same() ? kSame : kDiffers;
   return {};
 }
 
@@ -90,15 +91,22 @@ Result<void> diff(const Options& options, Outcome& outcome) {
 
 void add_diff(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("diff",
-                         "Compare two captures by their decoded fields. Exit code 1 when any field differs.\n"
-                         "Example: skillet diff ours.skcap tests/captures/a311d_conv1x1_relu6_u8");
-  verb->add_option("A", options->path_a, "capture file, or a folder that holds capture.json")->required();
+  CLI::App* verb = app.add_subcommand(
+      "diff",
+      "Do two captures, programs or models tell a device to do the same? Addresses and the number of buffers do not\n"
+      "matter; coefficients and tables do. Exit code: 0 the same, 1 not, 2 trouble.\n"
+      "Example: skillet diff tests/captures/a311d_conv1x1_relu6_u8 tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
+  verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
   verb->add_option("B", options->path_b, "the other one")->required();
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
+  verb->add_option("--tuning", options->tuning, "of a model: proven or tuned")
+      ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(diff(*options, outcome)); });
+  verb->callback([options, &outcome] {
+    const auto done = diff(*options, outcome);
+    outcome.finish(done);
+    if (!done.ok()) outcome.exit_code = kTrouble;
+  });
 }
 
 }  // namespace skillet::tools

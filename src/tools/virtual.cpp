@@ -77,7 +77,7 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
   verb->add_option(
       "--fail", options->fail,
       "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be *; "
-      "a submit may also hang or reset");
+      "a submit may also hang, reset or reset_before (another process's job hung)");
   verb->add_option("--on-fault", options->on_fault,
                    "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
                    "written), or error (the submit fails with EIO)")

@@ -40,7 +40,7 @@ class Device {
   virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
 
   // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs tell.
-  virtual bool loses_jobs() const { return false; }
+  virtual bool loses_jobs() const = 0;
 
   // Like alloc(), for a buffer that export_dmabuf() takes.
   virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }

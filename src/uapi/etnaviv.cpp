@@ -229,7 +229,7 @@ void EtnavivDevice::poll_finished() {
   while (!in_flight_.empty()) {
     const InFlight job = in_flight_.front();
     WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = kWaitNonBlock, .pad = 0, .timeout = {}};
-    if (file_.try_call(kWaitFence, &request) != 0) return;
+    if (file_.try_call(kWaitFence, &request, std::chrono::nanoseconds(0)) != 0) return;
     finish(job.fence);
   }
 }

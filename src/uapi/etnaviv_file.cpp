@@ -87,9 +87,10 @@ Timespec deadline(std::chrono::nanoseconds timeout) {
 }
 
 Result<std::optional<File>> File::open_if_there(const std::string& node) {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
   int fd = -1;
   do fd = ::open(node.c_str(), O_RDWR | O_CLOEXEC);
-  while (fd < 0 && errno == EINTR);
+  while (fd < 0 && errno == EINTR && std::chrono::steady_clock::now() < give_up);
   if (fd >= 0) return std::optional<File>(File(fd, node));
   if (errno == ENOENT) return std::optional<File>();
   return os_error(node, "opening", errno);

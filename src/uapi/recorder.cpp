@@ -31,6 +31,7 @@ class Recorder : public Device {
   Result<void> end_cpu(Handle handle) override { return inner_->end_cpu(handle); }
   Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override { return inner_->wait(fence, timeout); }
+  bool loses_jobs() const override { return inner_->loses_jobs(); }
   Result<Handle> alloc_shared(uint64_t size_bytes) override {
     SK_TRY_ASSIGN(const Handle handle, inner_->alloc_shared(size_bytes));
     sizes_[handle] = size_bytes;

@@ -78,6 +78,7 @@ class SimulatedDevice : public Device {
   Result<void> end_cpu(Handle handle) override;
   Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
+  bool loses_jobs() const override { return false; }
   Result<Handle> alloc_shared(uint64_t size_bytes) override;
   Result<int> export_dmabuf(Handle handle) override;
   Result<Handle> import_dmabuf(int fd) override;

@@ -3,285 +3,210 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
+#include <set>
 
-#include "capture/capture.h"
-#include "compile/report.h"
-#include "driver/driver.h"
-#include "drivers/vivante/decode.h"
+#include "compile_model.h"
 #include "frontend/tflite/import.h"
+#include "golden_case.h"
+#include "runtime/record_program.h"
+#include "twin.h"
 
 namespace skillet::golden {
 namespace {
 
-namespace hw = skillet::vivante::hw;
-namespace vivante = skillet::drivers::vivante;
-using driver::Program;
-using vivante::StateLoad;
-
-// An address of ours before load: buffer of a program, offset.
-struct OurAddress {
-  driver::BufferId buffer = 0;
-  uint64_t offset = 0;
-};
-std::optional<OurAddress> address_at(const std::vector<driver::Relocation>& relocations, uint64_t word_offset_bytes) {
-  for (const driver::Relocation& r : relocations) {
-    if (r.word_offset_bytes == word_offset_bytes) return OurAddress{r.target, r.target_offset_bytes};
-  }
-  return std::nullopt;
-}
-const std::vector<driver::Relocation>& relocations_of(const Program& program, driver::BufferId buffer) {
-  static const std::vector<driver::Relocation> kNone;
-  for (const driver::BufferRelocations& r : program.buffer_relocations) {
-    if (r.buffer == buffer) return r.relocations;
-  }
-  return kNone;
+std::string model_path(const std::string& dir, const std::string& name) {
+  return fmt::format("{}/models/{}.tflite", dir, name);
 }
 
-// Compares one submission with one job of ours.
-class JobComparison {
+// The case whose recording judges `name`: its unsigned twin, where the recorded driver has one; else itself.
+Result<std::string> judge_of(const std::string& dir, const std::string& chip, const std::string& name) {
+  constexpr std::string_view kSigned = "_i8", kUnsigned = "_u8";
+  if (!name.ends_with(kSigned)) return name;
+  const std::string twin = name.substr(0, name.size() - kSigned.size()) + std::string(kUnsigned);
+  if (!std::filesystem::exists(fmt::format("{}/{}/{}/capture.json", dir, chip, twin))) return name;
+  SK_TRY_ASSIGN(const ir::Graph a, tflite::import_file(model_path(dir, name)));
+  SK_TRY_ASSIGN(const ir::Graph b, tflite::import_file(model_path(dir, twin)));
+  return are_twins(a, b) ? twin : name;
+}
+
+bool has_job(const capture::Submission& submission) {
+  return std::ranges::any_of(submission.buffers, &capture::BufferSnapshot::listed);
+}
+
+// What the device reads as the inputs of a case: signed values with 128 added. Empty where they were not kept.
+std::vector<Bytes> device_inputs(const std::string& dir, const std::string& name) {
+  const size_t slash = name.find('/');
+  auto c = load_case(dir, name.substr(0, slash), name.substr(slash + 1));
+  std::vector<Bytes> inputs;
+  if (!c.ok()) return inputs;
+  for (CaseInput& input : c->inputs) {
+    if (input.type == "INT8") std::ranges::for_each(input.bytes, [](uint8_t& byte) { byte ^= 0x80; });
+    inputs.push_back(std::move(input.bytes));
+  }
+  return inputs;
+}
+
+// Finds inputs in recorded buffers: by their bytes, or where the recording says that an input begins, in order.
+class InputSearch {
  public:
-  JobComparison(const capture::Submission& recorded, const Program& program, const driver::Job& job,
-                std::vector<std::string>& details)
-      : recorded_(recorded), program_(program), job_(job), details_(details) {}
+  explicit InputSearch(const capture::Submission& submission) : submission_(submission) {}
 
-  Result<void> run() {
-    if (recorded_.stream.size() != job_.stream.size())
-      note("stream length: recorded {} words, ours {}", recorded_.stream.size(), job_.stream.size());
-    SK_TRY_ASSIGN(const std::vector<StateLoad> theirs, vivante::parse_stream(recorded_.stream));
-    SK_TRY_ASSIGN(const std::vector<StateLoad> ours, vivante::parse_stream(job_.stream));
-    note_operations(theirs, ours);
-    const size_t n = std::min(theirs.size(), ours.size());
-    for (size_t i = 0; i < n; ++i) {
-      if (theirs[i].address != ours[i].address || theirs[i].word != ours[i].word) {
-        note("word {}: recorded {}, ours {}", theirs[i].word, hw::state_name(theirs[i].address),
-             hw::state_name(ours[i].address));
-        return {};
-      }
-      SK_TRY(state(theirs[i], ours[i]));
+  std::optional<driver::KnownTensor> find(size_t index, const Bytes& bytes) {
+    for (const capture::BufferSnapshot& buffer : submission_.buffers) {
+      const uint64_t offset = next_[buffer.handle];
+      if (!buffer.listed || !buffer.read || !holds(buffer, offset, bytes)) continue;
+      next_[buffer.handle] = offset + bytes.size();
+      return driver::KnownTensor{fmt::format("input {}", index), buffer.handle, offset};
     }
-    compare_uses();
-    return {};
+    return std::nullopt;
   }
 
  private:
-  template <typename... Args>
-  void note(fmt::format_string<Args...> format, Args&&... args) {
-    details_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  // Of an input in front only the first one's place is known for sure: one after it must not reach the end.
+  static bool holds(const capture::BufferSnapshot& buffer, uint64_t offset, const Bytes& bytes) {
+    if (offset + bytes.size() > buffer.size_bytes) return false;
+    if (buffer.content != capture::Content::bytes) return buffer.holds_input && offset == 0;
+    Bytes stored = buffer.bytes;
+    stored.resize(buffer.size_bytes);
+    return std::equal(bytes.begin(), bytes.end(), stored.begin() + static_cast<ptrdiff_t>(offset));
   }
 
-  // "NN TP TP": which units the jobs of a stream start.
-  static std::string operations(const std::vector<StateLoad>& loads) {
-    std::string text;
-    for (const StateLoad& load : loads) {
-      if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address)) text += "NN ";
-      if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address)) text += "TP ";
-    }
-    return text;
-  }
-  void note_operations(const std::vector<StateLoad>& theirs, const std::vector<StateLoad>& ours) {
-    const std::string a = operations(theirs), b = operations(ours);
-    if (a != b) note("operations: recorded {}, ours {}", a, b);
-  }
-
-  Result<void> state(const StateLoad& theirs, const StateLoad& ours) {
-    const bool nn = theirs.address == static_cast<uint32_t>(hw::State::nn_instruction_address);
-    const bool tp = theirs.address == static_cast<uint32_t>(hw::State::tp_instruction_address);
-    const uint32_t mask = nn || tp ? 0x3f : 0xffffffff;
-    if ((theirs.value & mask) != (ours.value & mask))
-      note("word {} {}: recorded 0x{:x}, ours 0x{:x}", theirs.word, hw::state_name(theirs.address), theirs.value & mask,
-           ours.value & mask);
-    if (!nn && !tp) return {};
-    const auto ours_at = address_at(job_.relocations, 4 * ours.word);
-    if (!ours_at) return error(ErrorCode::internal, "word {} has no relocation", ours.word);
-    const bits::Descriptor& d =
-        nn ? bits::descriptor_of<hw::NnInstruction>() : bits::descriptor_of<hw::TpInstruction>();
-    return descriptor(d, theirs.value & ~0x3fU, *ours_at, jobs_++);
-  }
-
-  Result<void> descriptor(const bits::Descriptor& d, uint64_t theirs_at, OurAddress ours_at, int job) {
-    const auto size = static_cast<size_t>(d.words);
-    SK_TRY_ASSIGN(const std::vector<uint32_t> theirs, vivante::read_words(recorded_, theirs_at, size));
-    const Bytes& contents = program_.buffers[ours_at.buffer].contents;
-    std::vector<uint32_t> ours(size);
-    std::memcpy(ours.data(), contents.data() + ours_at.offset, size * 4);
-    for (const bits::Difference& difference : bits::diff(d, theirs, ours)) {
-      const auto row =
-          std::find_if(d.rows.begin(), d.rows.end(), [&](const bits::Row& r) { return r.name == difference.field; });
-      if (row != d.rows.end() && row->kind == bits::ValueKind::address) continue;
-      note("job {} {}.{}: recorded {}, ours {}", job, d.name, difference.field, difference.a, difference.b);
-    }
-    const bits::Unpacked unpacked = bits::unpack(d, theirs);
-    for (size_t i = 0; i < d.rows.size(); ++i) {
-      const bits::Row& row = d.rows[i];
-      if (row.kind != bits::ValueKind::address) continue;
-      const auto symbol =
-          address_at(relocations_of(program_, ours_at.buffer), ours_at.offset + row.where.pieces[0].word * 4U);
-      address(fmt::format("job {} {}.{}", job, d.name, row.name), unpacked.values[i].integer, symbol);
-    }
-    return {};
-  }
-
-  void address(const std::string& what, uint64_t theirs, std::optional<OurAddress> ours) {
-    if (theirs == 0 && !ours) return;
-    if (theirs == 0 || !ours) return note("{}: recorded 0x{:x}, ours {}", what, theirs, ours ? "an address" : "0");
-    const auto buffer =
-        std::find_if(recorded_.buffers.begin(), recorded_.buffers.end(), [&](const capture::BufferSnapshot& b) {
-          return b.address != 0 && theirs >= b.address && theirs - b.address < b.size_bytes;
-        });
-    if (buffer == recorded_.buffers.end()) return note("{}: recorded 0x{:x} is in no buffer", what, theirs);
-    const uint64_t offset = theirs - buffer->address;
-    if (program_.buffers[ours->buffer].role == driver::BufferRole::constant)
-      return constant(what, *buffer, offset, *ours);
-    place(what, *buffer, offset, *ours);
-  }
-
-  // Coefficients and tables: the bytes must agree; the recorded buffer is zero beyond ours.
-  void constant(const std::string& what, const capture::BufferSnapshot& theirs, uint64_t offset, OurAddress ours) {
-    const Bytes& a = theirs.bytes;
-    const Bytes& b = program_.buffers[ours.buffer].contents;
-    const size_t size = std::max<size_t>(a.size() > offset ? a.size() - offset : 0, b.size() - ours.offset);
-    size_t different = 0;
-    std::optional<size_t> first;
-    for (size_t i = 0; i < size; ++i) {
-      const uint8_t x = offset + i < a.size() ? a[offset + i] : 0;
-      const uint8_t y = ours.offset + i < b.size() ? b[ours.offset + i] : 0;
-      if (x == y) continue;
-      ++different;
-      if (!first) first = i;
-    }
-    if (first) note("{}: {} of {} bytes differ, the first at {}", what, different, size, *first);
-  }
-
-  // Tensors: the same recorded buffer must always be the same buffer of ours, at the same distance.
-  void place(const std::string& what, const capture::BufferSnapshot& theirs, uint64_t offset, OurAddress ours) {
-    const int64_t distance = static_cast<int64_t>(offset) - static_cast<int64_t>(ours.offset);
-    const auto known = places_.find(theirs.handle);
-    if (known == places_.end()) {
-      const bool taken =
-          std::any_of(places_.begin(), places_.end(), [&](const auto& p) { return p.second.buffer == ours.buffer; });
-      if (taken)
-        note("{}: recorded buffer {} + {} is our buffer '{}', which stands for another one", what, theirs.handle,
-             offset, program_.buffers[ours.buffer].name);
-      places_[theirs.handle] = {ours.buffer, distance};
-    } else if (known->second.buffer != ours.buffer || known->second.distance != distance) {
-      note("{}: recorded buffer {} + {}, ours '{}' + {}", what, theirs.handle, offset,
-           program_.buffers[ours.buffer].name, ours.offset);
-    }
-  }
-
-  // How the submission lists the tensors' buffers: read, write or both.
-  void compare_uses() {
-    for (const capture::BufferSnapshot& b : recorded_.buffers) {
-      const auto known = places_.find(b.handle);
-      if (known == places_.end()) continue;
-      const auto use = std::find_if(job_.buffers.begin(), job_.buffers.end(),
-                                    [&](const driver::BufferUse& u) { return u.buffer == known->second.buffer; });
-      if (use == job_.buffers.end())
-        note("buffer {} is not listed by our job", b.handle);
-      else if (use->read != b.read || use->write != b.write)
-        note("buffer {} listed read {} write {}, ours read {} write {}", b.handle, b.read, b.write, use->read,
-             use->write);
-    }
-  }
-
-  struct OurPlace {
-    driver::BufferId buffer = 0;
-    int64_t distance = 0;
-  };
-  const capture::Submission& recorded_;
-  const Program& program_;
-  const driver::Job& job_;
-  std::vector<std::string>& details_;
-  std::map<uint32_t, OurPlace> places_;
-  int jobs_ = 0;
+  const capture::Submission& submission_;
+  std::map<uint32_t, uint64_t> next_;  // by handle: where the next input would begin
 };
 
-struct Compiled {
-  std::vector<Program> programs;
-  std::vector<std::string> refusals;
-};
-
-// Recorded jobs judge all that the driver takes; what its compiler refuses is a failure.
-const compile::Options kTakeAll{.driver = {.allow_unproven = true}, .leave_out = false};
-
-Result<Compiled> compile_model(const std::string& path, const std::string& chip_name) {
-  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, kTakeAll));
-  Compiled out;
-  for (const compile::OpRow& row : compile::rows(compiled)) {
-    if (!row.on_npu) out.refusals.push_back(fmt::format("{}: {}", describe_op(compiled.graph, row.op), row.why));
+// Outputs: buffers that jobs write and never read, in the order of their handles.
+std::vector<driver::KnownTensor> recorded_tensors(const capture::Capture& capture, const std::vector<Bytes>& inputs) {
+  std::vector<driver::KnownTensor> tensors;
+  size_t outputs = 0;
+  bool is_first = true;
+  for (const capture::Submission& submission : capture.submissions) {
+    if (!has_job(submission)) continue;
+    InputSearch search(submission);
+    for (size_t i = 0; is_first && i < inputs.size(); ++i) {
+      if (auto found = search.find(i, inputs[i])) tensors.push_back(std::move(*found));
+    }
+    is_first = false;
+    for (const capture::BufferSnapshot& buffer : submission.buffers) {
+      if (buffer.write && !buffer.read) tensors.push_back({fmt::format("output {}", outputs++), buffer.handle, 0});
+    }
   }
-  for (compile::Part& part : compiled.parts) {
-    if (part.program && !part.program->jobs.empty()) out.programs.push_back(std::move(*part.program));
+  return tensors;
+}
+
+// Inputs as the host writes them: device bytes through the binding's XOR.
+std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes>& inputs) {
+  std::vector<Bytes> out;
+  for (const driver::TensorBinding& binding : part.program.inputs) {
+    const auto at = std::ranges::find(part.graph.inputs, binding.tensor) - part.graph.inputs.begin();
+    const int32_t index = part.model_inputs[static_cast<size_t>(at)];
+    out.emplace_back(binding.size_bytes);
+    if (index < 0 || static_cast<size_t>(index) >= inputs.size()) continue;
+    out.back() = inputs[static_cast<size_t>(index)];
+    if (part.graph.tensor(binding.tensor).dtype == ir::DType::int8)
+      std::ranges::for_each(out.back(), [](uint8_t& byte) { byte ^= 0x80; });
   }
   return out;
 }
 
-Result<void> compare_jobs(const capture::Capture& capture, const Compiled& compiled, Comparison& out) {
-  std::vector<std::pair<const Program*, const driver::Job*>> jobs;
-  for (const Program& program : compiled.programs) {
-    for (const driver::Job& job : program.jobs) jobs.emplace_back(&program, &job);
+// Names of our tensors: inputs only where the recording's are known too, each once.
+void name_tensors(const CompiledPart& part, const driver::Program& program, const runtime::RecordedProgram& places,
+                  ComparedCase& out, size_t& outputs) {
+  for (size_t i = 0; i < places.inputs.size(); ++i) {
+    const auto at = std::ranges::find(part.graph.inputs, program.inputs[i].tensor) - part.graph.inputs.begin();
+    const std::string name = fmt::format("input {}", part.model_inputs[static_cast<size_t>(at)]);
+    const bool is_known =
+        std::ranges::find(out.recorded_tensors, name, &driver::KnownTensor::name) != out.recorded_tensors.end();
+    const bool is_new = std::ranges::find(out.our_tensors, name, &driver::KnownTensor::name) == out.our_tensors.end();
+    if (is_known && is_new) out.our_tensors.push_back({name, places.inputs[i].handle, places.inputs[i].offset_bytes});
   }
-  const Program& first = compiled.programs.front();
-  if (capture.submissions[0].stream != first.init_jobs[0].stream)
-    out.details.push_back("the initialisation stream differs");
-  const size_t recorded = capture.submissions.size() - 1;
-  if (recorded != jobs.size())
-    out.details.push_back(fmt::format("submissions: recorded {}, ours {}", recorded, jobs.size()));
-  for (size_t i = 0; i < std::min(recorded, jobs.size()); ++i)
-    SK_TRY(JobComparison(capture.submissions[i + 1], *jobs[i].first, *jobs[i].second, out.details).run());
-  out.outcome = out.details.empty() ? Outcome::identical : Outcome::differs;
+  for (const runtime::PlacedTensor& place : places.outputs)
+    out.our_tensors.push_back({fmt::format("output {}", outputs++), place.handle, place.offset_bytes});
+}
+
+// A recording does not tell which of the buffers that its jobs also read are outputs.
+void forget_outputs_read_by_jobs(ComparedCase& out) {
+  const auto is_output = [](const driver::KnownTensor& tensor) { return tensor.name.starts_with("output"); };
+  if (std::ranges::count_if(out.recorded_tensors, is_output) == std::ranges::count_if(out.our_tensors, is_output))
+    return;
+  std::erase_if(out.recorded_tensors, is_output);
+  std::erase_if(out.our_tensors, is_output);
+}
+
+Result<void> compile_ours(const std::string& path, const driver::Chip& chip, const std::vector<Bytes>& inputs,
+                          ComparedCase& out) {
+  SK_TRY_ASSIGN(CompiledModel model, compile_model(path, chip, {.tuning = recorded_tuning()}));
+  out.refusals = std::move(model.refusals);
+  std::vector<runtime::ProgramToRecord> programs;
+  std::vector<const CompiledPart*> parts;
+  for (const CompiledPart& part : model.parts) {
+    if (part.program.jobs.empty()) continue;
+    programs.push_back({part.program, &part.graph, host_inputs(part, inputs)});
+    parts.push_back(&part);
+  }
+  out.has_our_job = !programs.empty();
+  if (programs.empty()) return {};
+  SK_TRY_ASSIGN(runtime::RecordedPrograms recorded, runtime::record_programs(chip.name, std::move(programs)));
+  out.ours = std::move(recorded.capture);
+  size_t outputs = 0;
+  for (size_t i = 0; i < parts.size(); ++i)
+    name_tensors(*parts[i], parts[i]->program, recorded.programs[i], out, outputs);
+  forget_outputs_read_by_jobs(out);
   return {};
 }
 
-Result<void> compare(const std::string& dir, const std::string& chip, Comparison& out) {
-  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(fmt::format("{}/{}/{}", dir, chip, out.name)));
-  SK_TRY_ASSIGN(Compiled compiled, compile_model(fmt::format("{}/models/{}.tflite", dir, out.name), chip));
-  if (capture.submissions.size() < 2) {
-    out.outcome = Outcome::no_job;
+Result<void> judge(const std::string& dir, const driver::Chip& chip, Outcome& out) {
+  SK_TRY_ASSIGN(const ComparedCase c, prepare_case(dir, chip, out.name));
+  if (!c.has_recorded_job) {
+    out.outcome = "no_job";
+    out.details.push_back("the recorded driver sent no job");
     return {};
   }
-  if (compiled.programs.empty()) {
-    out.outcome = Outcome::refused;
-    out.details = std::move(compiled.refusals);
+  if (!c.has_our_job) {
+    out.outcome = "refused";
+    out.details = c.refusals;
     return {};
   }
-  return compare_jobs(capture, compiled, out);
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, c.recorded_side(), c.our_side()));
+  out.outcome = comparison.same() ? "identical" : "differs";
+  out.details = detail_lines(comparison);
+  return {};
 }
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  static constexpr std::string_view kNames[] = {"identical", "differs", "refused", "no recorded job", "failed"};
-  return kNames[static_cast<size_t>(outcome)];
+std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison) {
+  std::vector<std::string> lines;
+  for (const auto kind : {driver::DifferenceKind::job, driver::DifferenceKind::field, driver::DifferenceKind::bytes}) {
+    for (const driver::Difference& d : comparison.differences) {
+      if (d.kind == kind)
+        lines.push_back(fmt::format("{}: recorded {}, ours {}", d.path, d.a.empty() ? "nothing" : d.a,
+                                    d.b.empty() ? "nothing" : d.b));
+    }
+  }
+  return lines;
 }
 
-Comparison compare_case(const std::string& dir, const std::string& chip, const std::string& name) {
-  Comparison out{.name = name};
-  if (auto done = compare(dir, chip, out); !done.ok()) {
-    out.outcome = Outcome::failed;
-    out.details.push_back(done.error().message);
-  }
+Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+  ComparedCase out;
+  SK_TRY_ASSIGN(const std::string judge, judge_of(dir, chip.name, name));
+  if (judge != name) out.judged_by = judge;
+  SK_TRY_ASSIGN(out.recorded, capture::read(fmt::format("{}/{}/{}", dir, chip.name, judge)));
+  out.has_recorded_job = std::ranges::any_of(out.recorded.submissions, has_job);
+  const std::vector<Bytes> inputs = device_inputs(dir, judge);
+  out.recorded_tensors = recorded_tensors(out.recorded, inputs);
+  SK_TRY(compile_ours(model_path(dir, name), chip, inputs, out));
   return out;
 }
 
-Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (const auto& set : fs::directory_iterator(fs::path(dir) / chip, ec)) {
-    std::error_code inner;
-    for (const auto& entry : fs::directory_iterator(set.path(), inner)) {
-      if (fs::exists(entry.path() / "capture.json"))
-        names.push_back(set.path().filename().string() + "/" + entry.path().filename().string());
-    }
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+  Outcome out{.name = name};
+  if (auto done = judge(dir, chip, out); !done.ok()) {
+    out.outcome = "failed";
+    out.details.push_back(done.error().message);
   }
-  if (ec) return error(ErrorCode::io, "{}/{}: {}", dir, chip, ec.message());
-  std::sort(names.begin(), names.end());
-  return names;
+  return out;
 }
 
 }  // namespace skillet::golden

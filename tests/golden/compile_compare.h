@@ -1,33 +1,39 @@
 // Compares the jobs that a driver compiles with recorded jobs of a driver that is known to work on silicon.
-// Called by skillet_golden_compile and the golden test.
-// Must not know: simulators, devices.
+// Called by skillet_golden and its tests.
+// Must not know: simulators, a vendor's anything.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "driver/compare.h"
+#include "expectations.h"
 
 namespace skillet::golden {
 
-enum class Outcome : uint8_t {
-  identical,  // same command words, descriptors and coefficient bytes, addresses aside
-  differs,    // `details` has the decoded field differences
-  refused,    // our driver does not take the ops; `details` has the reasons
-  no_job,     // the recorded driver sent nothing: nothing to compare
-  failed,     // the case could not be read or compiled
-};
-std::string_view outcome_name(Outcome outcome);
+// A recorded case and the same model compiled by us, both as captures.
+struct ComparedCase {
+  std::string judged_by;  // another case of which this one is the twin (see twin.h); empty: its own recording
+  capture::Capture recorded, ours;
+  std::vector<driver::KnownTensor> recorded_tensors, our_tensors;
+  std::vector<std::string> refusals;
+  bool has_recorded_job = false, has_our_job = false;
 
-struct Comparison {
-  std::string name;  // "set/case"
-  Outcome outcome = Outcome::failed;
-  std::vector<std::string> details;
+  driver::ComparedSide recorded_side() const { return {&recorded, recorded_tensors, false}; }
+  driver::ComparedSide our_side() const { return {&ours, our_tensors, true}; }
 };
+// DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.
+Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name);
 
-// DIR/CHIP/SET/CASE/capture.json against DIR/models/SET/CASE.tflite compiled for `chip` in proven mode.
-Comparison compare_case(const std::string& dir, const std::string& chip, const std::string& name);
-// All "set/case" names of DIR/CHIP, sorted. Error when the folder is missing.
-Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip);
+// Outcomes:
+//   identical   the same to the device in everything but addresses and the number of buffers
+//   differs     the details have the decoded field differences
+//   refused     our driver does not take the ops; the details have the reasons
+//   no_job      the recorded driver sent nothing: nothing to compare
+//   failed      the case could not be read or compiled
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name);
+
+// The differences as text, those of whole jobs first.
+std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison);
 
 }  // namespace skillet::golden

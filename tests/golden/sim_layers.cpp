@@ -61,21 +61,32 @@ Result<uint64_t> input_address(const CapturedMemory& memory, const Piece& piece)
   return tp.in_base_address.offset;
 }
 
-// The NN job's output: planes of the op's output tensor, made NHWC.
-Result<Bytes> read_output(const CapturedMemory& memory, const Piece& piece, const ir::Tensor& tensor) {
+// Signed tensors are unsigned with 128 added inside the chip.
+Bytes flipped(const ir::Tensor& tensor, Bytes bytes) {
+  if (tensor.dtype == ir::DType::int8) std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
+  return bytes;
+}
+
+// The NN job's output as the model has it; `planar`: it is planes of the op's output tensor.
+Result<Bytes> read_output(const CapturedMemory& memory, const Piece& piece, const ir::Tensor& tensor,
+                          bool planar_bytes) {
   SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.nn_job, hw::kNnInstructionWords));
   SK_TRY_ASSIGN(const Bytes planar, memory.read(nn.out_address.offset, static_cast<uint64_t>(tensor.bytes())));
+  if (!planar_bytes) return flipped(tensor, planar);
   const auto channels = static_cast<size_t>(tensor.shape.back(0));
   const size_t pixels = planar.size() / channels;
   Bytes nhwc(planar.size());
   for (size_t p = 0; p < pixels; ++p) {
     for (size_t c = 0; c < channels; ++c) nhwc[p * channels + c] = planar[c * pixels + p];
   }
-  return nhwc;
+  return flipped(tensor, std::move(nhwc));
 }
 
-bool is_layer(ir::OpKind kind) {
-  return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d || kind == ir::OpKind::add;
+// Whether the recorded driver takes the op: additions, and convolutions with one scale for the whole filter.
+bool is_layer(const ir::Graph& graph, const ir::Op& op) {
+  if (op.kind == ir::OpKind::add) return true;
+  if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) return false;
+  return graph.tensor(op.inputs[1]).quant.scales.size() == 1;
 }
 
 class LayerReplay {
@@ -87,7 +98,7 @@ class LayerReplay {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = case_.golden.inputs[i].bytes;
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       const auto id = static_cast<ir::OpId>(op);
-      if (is_layer(graph_.op(id).kind)) {
+      if (is_layer(graph_, graph_.op(id))) {
         SK_TRY(layer(id).with_context(ir::describe_op(graph_, id)));
       } else if (next_ < pieces_.size()) {
         SK_TRY(reference_.run(id).with_context(ir::describe_op(graph_, id)));
@@ -109,20 +120,29 @@ class LayerReplay {
     SK_TRY(device_.execute(piece.words, memory_.get()));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     const ir::TensorId output = graph_.op(id).outputs[0];
-    SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output)));
+    SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output), planar_));
     SK_TRY(reference_.run(id));
-    const std::string name = fmt::format("{} op {} {}", case_.name(), id, ir::op_name(graph_.op(id)));
-    rows_.push_back(compare_bytes(name, simulated, reference_.value(output), false));
+    rows_.push_back(compare_bytes(fmt::format("{}:{}", case_.name(), id), simulated, reference_.value(output),
+                                  graph_.tensor(output).dtype == ir::DType::int8));
+    rows_.back().reason = ir::op_name(graph_.op(id));
     rows_.back().simulated_ms = time.count();
     reference_.value(output) = std::move(simulated);
     return {};
   }
 
-  // The first job of a submission reads the layer's input as it is in the model.
+  // The first job of a submission reads the layer's input as it is in the model; operands of an addition follow each
+  // other. Everything stays NHWC unless it begins with a transpose.
   Result<void> start_submission(const Piece& piece, ir::OpId id) {
+    const ir::Op& op = graph_.op(id);
     SK_TRY(memory_.add(capture_.submissions[piece.submission]));
-    SK_TRY_ASSIGN(const uint64_t address, input_address(memory_, piece));
-    return memory_.write(address, reference_.value(graph_.op(id).inputs[0]));
+    SK_TRY_ASSIGN(uint64_t address, input_address(memory_, piece));
+    planar_ = !piece.first_is_nn;
+    for (size_t i = 0; i < (op.kind == ir::OpKind::add ? 2 : 1); ++i) {
+      const Bytes bytes = flipped(graph_.tensor(op.inputs[i]), reference_.value(op.inputs[i]));
+      SK_TRY(memory_.write(address, bytes));
+      address += bytes.size();
+    }
+    return {};
   }
 
   const ReplayCase& case_;
@@ -133,6 +153,7 @@ class LayerReplay {
   LayerReference reference_;
   std::vector<Piece> pieces_;
   size_t next_ = 0;
+  bool planar_ = false;
   std::vector<ReplayRow> rows_;
 };
 

@@ -1,6 +1,6 @@
 // Runs recorded jobs of a driver that is known to work on silicon on our simulator, and compares the results with
 // TensorFlow Lite: the proof that the simulator computes what the jobs mean.
-// Called by skillet_golden_sim and the golden tests.
+// Called by skillet_golden and the golden tests.
 // Must not know: our drivers.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class ReplayClass : uint8_t {
 std::string_view replay_class_name(ReplayClass result);
 
 struct ReplayRow {
-  std::string name;  // "set/case", for networks "set/case op 3 CONV_2D"
+  std::string name;  // "set/case", for layers of networks "set/case:3"
   ReplayClass result = ReplayClass::fault;
   int64_t elements = 0, differing = 0;
   int max_difference = 0;
@@ -30,9 +30,7 @@ struct ReplayRow {
   double simulated_ms = 0;
 };
 
-// One row for DIR/CHIP/SET/CASE (capture) with DIR/cases/SET/CASE (case), or one row per layer for a whole network.
+// One row for DIR/CHIP/SET/CASE (capture) with DIR/cases/SET/CASE (case); for a whole network also one row per layer.
 std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name);
-// All cases of DIR/CHIP, in order of their names. Error when the folder is missing.
-Result<std::vector<ReplayRow>> simulate(const std::string& dir, const std::string& chip);
 
 }  // namespace skillet::golden

@@ -1,10 +1,8 @@
-// Recorded jobs on the simulator: small ones that are in the repository, and all of ../shared/golden where that is
-// there.
+// Recorded jobs on the simulator: small ones that are in the repository. All others: skillet_golden --simulate.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "capture/capture.h"
+#include "captures.h"
 #include "golden_case.h"
 #include "sim/vivante/vivante.h"
 #include "sim_memory.h"
@@ -15,16 +13,25 @@ namespace {
 
 const std::string kSmall = std::string(SKILLET_SOURCE_DIR) + "/tests/captures/sim_golden";
 
-// A depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own weight
-// order, and a table on four TP cores.
+struct SmallSet {
+  const char* chip;
+  size_t cases;
+};
+
+// V7: a depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own
+// weight order, and a table on four TP cores. V8: native depthwise with a group that is not full, first-pixel pooling
+// and space-to-depth, int8, fully connected, a sum and a difference.
 TEST(GoldenReplay, SmallCapturesAreExact) {
-  const auto rows = simulate(kSmall, "a311d");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
-  EXPECT_EQ(rows->size(), 4u);
-  for (const ReplayRow& row : *rows) {
-    EXPECT_EQ(row.result, ReplayClass::exact)
-        << row.name << ": " << replay_class_name(row.result) << ", " << row.differing << " differ; " << row.reason;
-    EXPECT_GT(row.elements, 0);
+  for (const SmallSet& set : {SmallSet{"a311d", 4}, SmallSet{"imx8mp", 10}}) {
+    const auto names = list_captures(kSmall, set.chip);
+    ASSERT_TRUE(names.ok()) << names.error().message;
+    EXPECT_EQ(names->size(), set.cases);
+    for (const std::string& name : *names) {
+      const ReplayRow row = simulate_case(kSmall, set.chip, name).at(0);
+      EXPECT_EQ(row.result, ReplayClass::exact)
+          << row.name << ": " << replay_class_name(row.result) << ", " << row.differing << " differ; " << row.reason;
+      EXPECT_GT(row.elements, 0);
+    }
   }
 }
 
@@ -61,38 +68,11 @@ TEST(GoldenReplay, AChangedWeightShows) {
 }
 
 TEST(GoldenReplay, MissingFolderAndBadCase) {
-  EXPECT_FALSE(simulate(kSmall, "rk3588").ok());
+  EXPECT_FALSE(list_captures(kSmall, "rk3588").ok());
   const auto rows = simulate_case(kSmall, "a311d", "gen/none");
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].result, ReplayClass::fault);
   EXPECT_NE(rows[0].reason.find("none"), std::string::npos) << rows[0].reason;
-}
-
-// Why a recorded job may differ by more than 1 from TensorFlow Lite.
-const std::map<std::string, const char*> kKnownWorse = {
-    {"ops/dw3x3_s2_relu6_u8", "the recorded driver sends offset 0 where SAME padding needs -1"},
-    {"teflon/mb01", "the model declares an 8x8 output where TensorFlow Lite makes 4x4"},
-};
-bool may_be_worse(const ReplayRow& row) {
-  // Chains of two convolutions and an addition: each adds its own 1.
-  return kKnownWorse.contains(row.name) || (row.name.starts_with("gen/add_") && row.max_difference == 2);
-}
-
-TEST(GoldenReplay, AllRecordedJobs) {
-  const auto dir = find_golden_dir(SKILLET_SOURCE_DIR);
-  if (!dir) GTEST_SKIP() << "no ../shared/golden: only the small captures were run";
-  const auto rows = simulate(*dir, "a311d");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
-  std::map<ReplayClass, int> counts;
-  for (const ReplayRow& row : *rows) {
-    ++counts[row.result];
-    EXPECT_NE(row.result, ReplayClass::fault) << row.name << ": " << row.reason;
-    if (row.result != ReplayClass::worse) continue;
-    EXPECT_TRUE(may_be_worse(row)) << row.name << ": " << row.differing << " differ, at most by " << row.max_difference;
-  }
-  EXPECT_GE(counts[ReplayClass::exact], 113);
-  EXPECT_LE(counts[ReplayClass::worse], 9);
-  EXPECT_LE(counts[ReplayClass::not_comparable], 32);
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ FAULTS = [
     ("submit:*:EBUSY", HEAD + ["allocate fine"] + 2 * (["submit EBUSY"] + UNWRITTEN_RUN[1:]) + TAIL),
     ("submit:2:hang", HEAD + ["allocate fine"] + GOOD_RUN + HUNG_RUN + TAIL),
     ("submit:1:hang", HEAD + ["allocate fine"] + HUNG_RUN + HUNG_RUN + TAIL),  # the second waits for the first
-    ("submit:1:reset", HEAD + ["allocate fine"] + UNWRITTEN_RUN + GOOD_RUN + TAIL),
+    # The probe does not set the chip up again, so the next job stops.
+    ("submit:1:reset", HEAD + ["allocate fine"] + UNWRITTEN_RUN + UNWRITTEN_RUN + TAIL),
+    ("submit:2:reset_before", HEAD + ["allocate fine"] + GOOD_RUN + UNWRITTEN_RUN + TAIL),
     ("wait_fence:2:ETIMEDOUT", replaced(GOOD, 10, "wait_fence ETIMEDOUT")),
     ("gem_cpu_prep:1:EINTR", replaced(GOOD, 6, "gem_cpu_prep EINTR")),
     ("gem_cpu_fini:1:EINVAL", replaced(GOOD, 7, "gem_cpu_fini EINVAL")),

@@ -192,11 +192,17 @@ int FakeKernel::submit(kernel::GemSubmit& query) {
       return EINVAL;  // a buffer listed twice
   }
   query.fence = last_fence_++;  // kernels since 6.x count from 0
-  if (busy || hangs || !chip_ || (lost > 0 && lost-- > 0)) return 0;
+  if (busy || !chip_) return 0;
+  const int number = calls(kernel::kGemSubmit);
+  const bool is_lost = hangs || lost_jobs.contains(number) || (lost > 0 && lost-- > 0);
+  if (is_lost || resets_before.contains(number)) chip_->reset();
+  if (is_lost) return 0;
   const std::vector<uint32_t> stream(reinterpret_cast<const uint32_t*>(query.stream),
                                      reinterpret_cast<const uint32_t*>(query.stream) + query.stream_size / 4);
-  if (auto ran = chip_->execute(stream, memory); !ran.ok())
+  if (auto ran = chip_->execute(stream, memory); !ran.ok()) {
     std::printf("fake kernel: the chip stopped: %s\n", ran.error().message.c_str());
+    chip_->reset();
+  }
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,9 +49,11 @@ class FakeKernel {
   std::string driver_name = "etnaviv";
   int version_minor = 4;
   uint64_t softpin_start = 0x00400000;
-  bool busy = false;   // submissions are taken and do not finish
-  bool hangs = false;  // submissions finish and have written nothing, as after a reset
-  int lost = 0;        // so many of the next submissions do so
+  bool busy = false;            // submissions are taken and do not finish
+  bool hangs = false;           // submissions finish and have written nothing, as after a reset
+  int lost = 0;                 // so many of the next submissions do so
+  std::set<int> lost_jobs;      // and these, counted from 1
+  std::set<int> resets_before;  // the core has been reset since the one before, as when a job of another process hung
 
   // What ioctl() and mmap() do with a descriptor of the node.
   static FakeKernel* of(int fd);

@@ -25,50 +25,112 @@ class Decoder {
 
   Result<driver::Annotated> run() {
     SK_TRY_ASSIGN(const std::vector<StateLoad> loads, parse_stream(submission_.stream));
-    for (const StateLoad& load : loads) SK_TRY(state(load).with_context(fmt::format("stream word {}", load.word)));
+    size_t next = 0;
+    for (const StateLoad& load : loads) {
+      other_words(next, load.word);
+      next = load.word + 1;
+      SK_TRY(state(load).with_context(fmt::format("stream word {}", load.word)));
+    }
+    other_words(next, submission_.stream.size());
     return std::move(out_);
   }
 
  private:
+  driver::AnnotatedField& add(std::string path, std::string name, std::string value, std::string raw) {
+    driver::AnnotatedField& field = out_.fields.emplace_back();
+    field.path = std::move(path);
+    field.name = std::move(name);
+    field.value = std::move(value);
+    field.raw = std::move(raw);
+    field.operation = out_.operations.size();
+    return field;
+  }
+
+  // Packets and padding: the words that are no values of states.
+  void other_words(size_t from, size_t to) {
+    for (size_t word = from; word < to; ++word) {
+      const std::string value = fmt::format("0x{:08x}", submission_.stream[word]);
+      add(fmt::format("word {} packet", word), "packet", value, value);
+    }
+  }
+
   Result<void> state(const StateLoad& load) {
     const std::string_view known = hw::state_name(load.address);
     const std::string name = known.empty() ? fmt::format("state 0x{:04x}", load.address) : std::string(known);
-    out_.text += fmt::format("{:5}  {} <- 0x{:08x}\n", load.word, name, load.value);
-    out_.fields.push_back({fmt::format("word {} {}", load.word, name), fmt::format("0x{:08x}", load.value),
-                           fmt::format("0x{:08x}", load.value), known.empty()});
-    const uint32_t address = load.value & ~0x3fU;
+    const std::string value = fmt::format("0x{:08x}", load.value);
+    out_.text += fmt::format("{:5}  {} <- {}\n", load.word, name, value);
+    const std::string path = fmt::format("word {} {}", load.word, name);
     if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address))
-      return descriptor<hw::NnInstruction>(address, fmt::format("job {} ", jobs_++));
+      return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_), path, name);
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
-      return descriptor<hw::TpInstruction>(address, fmt::format("job {} ", jobs_++));
+      return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>(), path, name);
+    add(path, name, value, value).unknown = known.empty();
+    return {};
+  }
+
+  // The low bits of the state's value are the event id. T: the struct that `d` describes.
+  template <typename T>
+  Result<void> operation(const StateLoad& load, const char* unit, const bits::Descriptor& d, const std::string& path,
+                         const std::string& name) {
+    const uint32_t address = load.value & ~0x3fU, event = load.value & 0x3fU;
+    add(path + " event", name + " event", fmt::format("{}", event), fmt::format("0x{:x}", event));
+    driver::AnnotatedField& at = add(path, name, fmt::format("0x{:08x}", address), fmt::format("0x{:08x}", address));
+    at.kind = driver::FieldKind::commands;
+    at.address = address;
+    at.extent_bytes = static_cast<uint64_t>(d.words) * 4;
+    SK_TRY(descriptor<T>(d, address, fmt::format("job {} ", out_.operations.size())));
+    out_.operations.push_back(unit);
     return {};
   }
 
   template <typename T>
-  Result<void> descriptor(uint32_t address, const std::string& prefix) {
-    const bits::Descriptor& d = bits::descriptor_of<T>();
+  Result<void> descriptor(const bits::Descriptor& d, uint32_t address, const std::string& prefix) {
     SK_TRY_ASSIGN(const std::vector<uint32_t> words, read_words(submission_, address, static_cast<size_t>(d.words)));
     const bits::Unpacked unpacked = bits::unpack(d, words);
     out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix, d.name, address);
-    for (size_t i = 0; i < d.rows.size(); ++i) field(d, i, unpacked, prefix);
+    T fields;
+    bits::read_struct(d, words, &fields);
+    for (size_t i = 0; i < d.rows.size(); ++i) field(d, i, unpacked, prefix, extent_of(fields, d.rows[i].name));
     for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
       if (unpacked.unclaimed[w] == 0) continue;
       const std::string raw = fmt::format("0x{:08x}", unpacked.unclaimed[w]);
+      const std::string name = fmt::format("{}.unknown word {}", d.name, w);
       out_.text += fmt::format("         unknown bits, word {} = {}\n", w, raw);
-      out_.fields.push_back({fmt::format("{}{}.unknown word {}", prefix, d.name, w), raw, raw, true});
+      add(prefix + name, name, raw, raw).unknown = true;
     }
     return {};
   }
 
-  void field(const bits::Descriptor& d, size_t i, const bits::Unpacked& unpacked, const std::string& prefix) {
+  void field(const bits::Descriptor& d, size_t i, const bits::Unpacked& unpacked, const std::string& prefix,
+             uint64_t extent_bytes) {
     const bits::Row& row = d.rows[i];
     const bits::Value& value = unpacked.values[i];
     std::string text = bits::print_value(row, value);
     if (row.kind == bits::ValueKind::address) text += place_text(submission_, value.integer);
     if (value.integer != 0) out_.text += fmt::format("         {} = {}\n", row.name, text);
-    out_.fields.push_back(
-        {fmt::format("{}{}.{}", prefix, d.name, row.name), text, fmt::format("0x{:x}", value.integer), false});
+    const std::string name = fmt::format("{}.{}", d.name, row.name);
+    driver::AnnotatedField& field = add(prefix + name, name, text, fmt::format("0x{:x}", value.integer));
+    if (row.kind != bits::ValueKind::address) return;
+    field.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
+    field.address = value.integer;
+    field.extent_bytes = extent_bytes;
     if (std::string_view(row.name) == "kernel_address") coefficients(value.integer);
+  }
+
+  static bool is_constant(std::string_view row) {
+    return row == "kernel_address" || row == "pwl_lut_address" || row == "in_tile_list_address";
+  }
+
+  // How many bytes from an address on a job touches; 0: not known.
+  static uint64_t extent_of(const hw::NnInstruction& nn, std::string_view row) {
+    if (row == "in_address") return uint64_t{nn.in_x_stride} * nn.in_y_stride * nn.kernel_z_size;
+    if (row == "out_address") return uint64_t{nn.out_x_stride} * nn.out_y_stride * nn.out_z_size;
+    return 0;
+  }
+  static uint64_t extent_of(const hw::TpInstruction& tp, std::string_view row) {
+    if (row == "pwl_lut_address") return uint64_t{hw::kPwlEntries} * 4;
+    if (row != "in_base_address" || tp.in_z_size == 0 || tp.in_y_size == 0) return 0;
+    return (tp.in_z_size - uint64_t{1}) * tp.in_slice + (tp.in_y_size - uint64_t{1}) * tp.in_stride + tp.in_x_size;
   }
 
   void coefficients(uint64_t address) {
@@ -82,7 +144,6 @@ class Decoder {
   const hw::ChipRow& chip_;
   const capture::Submission& submission_;
   driver::Annotated out_;
-  int jobs_ = 0;
 };
 
 }  // namespace

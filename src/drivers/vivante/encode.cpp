@@ -17,16 +17,16 @@ using driver::Program;
 using driver::Relocation;
 
 constexpr uint32_t kDescriptorSpacingBytes = 128;
-constexpr size_t kMaxStreamWords = 0x4000;  // what old kernels take in one submission
 constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 
 struct Requant {
   uint32_t multiplier = 0, shift = 0;
 };
-// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3).
+// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3). A shift that does not fit its
+// 7 bits is not masked: packing refuses it.
 Requant requant_v7(float scale) {
   const auto b = std::bit_cast<uint32_t>(scale);
-  return {(b >> 8) & 0x7fff, (142 - (b >> 23)) & 0x7f};
+  return {(b >> 8) & 0x7fff, 142 - (b >> 23)};
 }
 
 hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const CacheWindows& cache,
@@ -80,8 +80,8 @@ hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const C
 
 class Encoder {
  public:
-  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered)
-      : chip_(chip), graph_(graph), in_(std::move(lowered)) {}
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words)
+      : chip_(chip), graph_(graph), in_(std::move(lowered)), job_words_(job_words) {}
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
@@ -93,7 +93,7 @@ class Encoder {
       const auto* nn = std::get_if<NnOperation>(&op.job);
       auto done = nn ? encode_nn(*nn) : encode_tp(std::get<TpOperation>(op.job));
       if (!done.ok()) return std::move(done).with_context(name_of(op)).error();
-      if (stream_.size() > kMaxStreamWords - 256) close_job();
+      if (stream_.size() > job_words_) close_job();
     }
     if (!stream_.empty()) close_job();
     finish_descriptors();
@@ -160,7 +160,7 @@ class Encoder {
   template <typename T, typename Resolve>
   Result<uint64_t> add_descriptor(const T& fields, Resolve resolve) {
     std::vector<bits::AddressSlot> slots;
-    SK_TRY_ASSIGN(const std::vector<uint32_t> words, bits::pack(fields, &slots));
+    SK_TRY_ASSIGN(const auto words, bits::pack(fields, &slots));
     const uint64_t offset = descriptor_bytes_.size();
     const auto raw = as_bytes(words);
     descriptor_bytes_.insert(descriptor_bytes_.end(), raw.begin(), raw.end());
@@ -215,13 +215,22 @@ class Encoder {
     uses_.push_back({buffer, read, write});
   }
 
+  // Each slot that an operation writes is written by it alone: the witness of its job, if it is the last there.
+  void writes(SlotId output) {
+    const Target target = target_of(output);
+    use(target.buffer, false, true);
+    const uint64_t size_bytes = in_.slots[output].size_bytes;
+    const uint64_t kept_bytes = std::min(size_bytes, driver::kWitnessBytes);
+    witness_ = {target.buffer, target.offset_bytes + size_bytes - kept_bytes, kept_bytes};
+  }
+
   void open_job() { stream_.assign(kLeadingZeroWords, 0); }
   void close_job() {
     load(hw::State::flush_cache, hw::kFlushBatch);
     load(hw::State::flush_cache, hw::kFlushBatch);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
     program_.jobs.push_back({fmt::format("job {}", program_.jobs.size()), std::move(stream_),
-                             std::move(stream_relocations_), std::move(uses_)});
+                             std::move(stream_relocations_), std::move(uses_), witness_});
     stream_.clear();
     stream_relocations_.clear();
     uses_.clear();
@@ -231,7 +240,7 @@ class Encoder {
     load(hw::State::pa_system_mode, hw::kPaSystemMode);
     load(hw::State::api_mode, hw::kApiModeCl);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
-    program_.init_jobs.push_back({"init", std::move(stream_), {}, {}});
+    program_.init_jobs.push_back({.name = "init", .stream = std::move(stream_)});
   }
 
   Result<void> encode_nn(const NnOperation& op) {
@@ -262,7 +271,7 @@ class Encoder {
     use(descriptors_, true, false);
     use(constant, true, false);
     use(target_of(op.input).buffer, true, false);
-    use(target_of(op.output).buffer, false, true);
+    writes(op.output);
     return {};
   }
 
@@ -289,7 +298,7 @@ class Encoder {
     load(hw::State::wait_event, 0);
     use(descriptors_, true, false);
     use(target_of(op.input).buffer, true, false);
-    use(target_of(op.output).buffer, false, true);
+    writes(op.output);
     return {};
   }
 
@@ -305,12 +314,14 @@ class Encoder {
   std::vector<uint32_t> stream_;
   std::vector<Relocation> stream_relocations_;
   std::vector<driver::BufferUse> uses_;
+  driver::ByteRange witness_;
+  size_t job_words_;
 };
 
 }  // namespace
 
-Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered) {
-  return Encoder(chip, graph, std::move(lowered)).run();
+Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words) {
+  return Encoder(chip, graph, std::move(lowered), job_words).run();
 }
 
 }  // namespace skillet::drivers::vivante

@@ -9,6 +9,11 @@
 
 namespace skillet::drivers::vivante {
 
-Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered);
+// A submission of old kernels holds 0x4000 words; the longest operation takes less than 256.
+constexpr size_t kJobWords = 0x4000 - 256;
+
+// A job ends with the operation that brings it beyond `job_words`.
+Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered,
+                               size_t job_words = kJobWords);
 
 }  // namespace skillet::drivers::vivante

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/int_math.h"
 #include "drivers/vivante/filters.h"
@@ -25,7 +24,11 @@ class Lowerer {
   }
 
   Result<Lowered> run() {
+    // Whoever calls has checked the graph or made it from one that was; a mistake there must not become an index here.
+    SK_TRY(ir::verify(graph_));
     for (const TensorId input : graph_.inputs) {
+      if (!ir::is_8bit(graph_.tensor(input).dtype))
+        return error(ErrorCode::unsupported, "graph input {} is not 8-bit", describe_tensor(graph_, input));
       const SlotId slot = add_slot(graph_.tensor(input).name, tensor_bytes(input), BufferRole::input);
       slot_of(input, Layout::nhwc) = slot;
       out_.inputs.push_back({input, slot, Layout::nhwc});
@@ -33,10 +36,11 @@ class Lowerer {
     for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
       const driver::Support support = supports(chip_, graph_, op_);
       if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", describe_op(graph_, op_), support.reason);
-      lower_op(graph_.op(op_));
+      SK_TRY(lower_op(graph_.op(op_)).with_context(describe_op(graph_, op_)));
     }
-    for (const TensorId output : graph_.outputs) lower_output(output);
+    for (const TensorId output : graph_.outputs) SK_TRY(lower_output(output));
     note_intermediates();
+    SK_TRY(check_slots());
     return std::move(out_);
   }
 
@@ -74,21 +78,32 @@ class Lowerer {
   void emit(std::string kind, Job job, bool inserted = false) {
     out_.operations.push_back({inserted ? -1 : op_, std::move(kind), std::move(job)});
   }
+  template <typename Job>
+  void emit_all(const std::string& kind, std::vector<Job> jobs, bool inserted = false) {
+    for (Job& job : jobs) emit(kind, std::move(job), inserted);
+  }
   int tp_cores() const { return chip_.tp_cores; }
 
+  // The tensor where it is. Internal error when nothing has written it: constants, for instance, are in no slot.
+  Result<SlotId> any_slot(TensorId tensor) {
+    const SlotId slot = slot_of(tensor, any_layout(tensor));
+    if (slot != kNoSlot) return slot;
+    return error(ErrorCode::internal, "{} is not in device memory", describe_tensor(graph_, tensor));
+  }
+
   // The tensor in this layout; converts it by a TP job when it is not there yet.
-  SlotId in_layout(TensorId tensor, Layout layout) {
+  Result<SlotId> in_layout(TensorId tensor, Layout layout) {
     if (has(tensor, layout)) return slot_of(tensor, layout);
-    if (tuning_.skip_idle_transposes && image(tensor).layouts_coincide()) return slot_of(tensor, any_layout(tensor));
+    SK_TRY_ASSIGN(const SlotId from, any_slot(tensor));
+    if (tuning_.skip_idle_transposes && image(tensor).layouts_coincide()) return from;
     const bool to_planar = layout == Layout::nchw_planar;
-    const SlotId from = slot_of(tensor, to_planar ? Layout::nhwc : Layout::nchw_planar);
     const SlotId to =
         add_slot(graph_.tensor(tensor).name + (to_planar ? " (planar)" : " (NHWC)"), tensor_bytes(tensor));
     if (!to_planar || tuning_.share_transposes) slot_of(tensor, layout) = to;
     if (to_planar)
-      emit("TP transpose", transpose(image(tensor), from, to, zero_point(tensor)), true);
+      emit_all("TP transpose", transpose(image(tensor), from, to, zero_point(tensor)), true);
     else
-      emit("TP detranspose", detranspose(image(tensor), from, to, zero_point(tensor)), true);
+      emit_all("TP detranspose", detranspose(image(tensor), from, to, zero_point(tensor)), true);
     return to;
   }
 
@@ -96,7 +111,7 @@ class Lowerer {
   SlotId placeable(SlotId slot, const Image& shape, uint8_t zp) {
     if (out_.slots[slot].parent == kNoSlot) return slot;
     const SlotId copy = add_slot(out_.slots[slot].name + " (copy)", out_.slots[slot].size_bytes);
-    emit("TP copy", pad({.x = shape.width, .y = shape.height, .z = shape.channels}, slot, copy, zp, tp_cores()), true);
+    emit_all("TP copy", vivante::copy(shape, slot, copy, zp, tp_cores()), true);
     return copy;
   }
   void place(SlotId child, SlotId parent, uint64_t offset_bytes) {
@@ -104,7 +119,7 @@ class Lowerer {
     out_.slots[child].offset_bytes = offset_bytes;
   }
 
-  void lower_op(const ir::Op& op) {
+  Result<void> lower_op(const ir::Op& op) {
     switch (op.kind) {
       case OpKind::conv_2d:
       case OpKind::depthwise_conv_2d:
@@ -118,16 +133,16 @@ class Lowerer {
       case OpKind::relu: return lower_table(op, TableFunction::relu);
       case OpKind::abs: return lower_table(op, TableFunction::abs);
       case OpKind::logistic: return lower_table(op, TableFunction::logistic);
-      default: return;  // supports() refused it
+      default: return error(ErrorCode::internal, "supports() takes what lower() does not know");
     }
   }
 
   // A planar copy of a stride-2 convolution's input, four planes per channel, padding included.
   SlotId reshuffled(TensorId input, SlotId planar, const ConvShape& s, Image& in) {
     Reshuffle r{.in = s.in, .pad_x = s.pad_x, .pad_y = s.pad_y};
-    r.out_width = s.out.width + ceil_div(s.kernel_width, 2) - 1;
-    r.out_height = s.out.height + ceil_div(s.kernel_height, 2) - 1;
-    in = {r.out_width, r.out_height, 4 * s.in.channels};
+    in = reshuffled_image(s);
+    r.out_width = in.width;
+    r.out_height = in.height;
     const SlotId slot = add_slot(graph_.tensor(input).name + " (reshuffled)", static_cast<uint64_t>(in.bytes()));
     // One core for these: the recorded driver's rule, its reason unknown (section 5.5).
     const bool single =
@@ -136,13 +151,13 @@ class Lowerer {
     return slot;
   }
 
-  void lower_conv(const ir::Op& op) {
+  Result<void> lower_conv(const ir::Op& op) {
     const TensorId input = op.input(0), output = op.outputs[0];
     const ConvShape s = conv_shape(graph_, op_);
     const StrideMethod method = stride_method(s);
     NnOperation nn{.in = s.in, .out = s.out, .offset_x = -s.pad_x, .offset_y = -s.pad_y, .stride = s.stride};
     // A fully connected layer reads its input as a vector, which counts in NHWC order.
-    nn.input = in_layout(input, op.kind == OpKind::fully_connected ? Layout::nhwc : Layout::nchw_planar);
+    SK_TRY_ASSIGN(nn.input, in_layout(input, op.kind == OpKind::fully_connected ? Layout::nhwc : Layout::nchw_planar));
     FilterTransform transform = FilterTransform::none;
     if (method == StrideMethod::reshuffle) {
       nn.input = reshuffled(input, nn.input, s, nn.in);
@@ -168,6 +183,7 @@ class Lowerer {
                                                           : "conv",
                      s.kernel_height, s.kernel_width),
          std::move(nn));
+    return {};
   }
 
   static ir::Activation fused_activation(const ir::Op& op) {
@@ -175,36 +191,18 @@ class Lowerer {
                                               : op.as<ir::ConvAttrs>().activation;
   }
 
-  // acc = W*q0 + A*q1 + bias with 8-bit W and A (section 7.7).
-  struct AdditionWeights {
-    uint8_t first = 0, second = 0;
-    int32_t bias = 0;
-    float scale = 1;
-  };
-  AdditionWeights addition_weights(const ir::Op& op) const {
-    const float s0 = graph_.tensor(op.input(0)).quant.scale(), s1 = graph_.tensor(op.input(1)).quant.scale();
-    const int32_t zp0 = zero_point(op.input(0)), zp1 = zero_point(op.input(1));
-    const float ratio = s1 / s0;
-    const auto step = static_cast<float>(std::max(double{ratio}, 1.0) / 255.0);
-    AdditionWeights w;
-    w.first = static_cast<uint8_t>(std::min(std::round(1.0 / step), 255.0));
-    w.second = static_cast<uint8_t>(std::min(std::round(double{ratio} / step), 255.0));
-    const double correction = std::round((zp0 - zp1) * double{s1} / (double{step} * s0));
-    w.bias = static_cast<int32_t>(correction) - w.second * zp0 - w.first * zp0;
-    w.scale = s0 * step / graph_.tensor(op.outputs[0]).quant.scale();
-    return w;
-  }
-
-  void lower_add(const ir::Op& op) {
+  Result<void> lower_add(const ir::Op& op) {
     const TensorId a = op.input(0), b = op.input(1), output = op.outputs[0];
     const Layout layout = has(a, Layout::nhwc) && has(b, Layout::nhwc) ? Layout::nhwc : Layout::nchw_planar;
     const Image shape = image(a);
-    const SlotId slot_a = placeable(in_layout(a, layout), shape, zero_point(a));
+    SK_TRY_ASSIGN(const SlotId from_a, in_layout(a, layout));
+    const SlotId slot_a = placeable(from_a, shape, zero_point(a));
     const SlotId both = add_slot(graph_.tensor(output).name + " (operands)", 2 * tensor_bytes(a));
     place(slot_a, both, 0);
-    place(placeable(in_layout(b, layout), shape, zero_point(b)), both, tensor_bytes(a));
+    SK_TRY_ASSIGN(const SlotId from_b, in_layout(b, layout));
+    place(placeable(from_b, shape, zero_point(b)), both, tensor_bytes(a));
     const AdditionShape size = *addition_shape(graph_.tensor(a).shape);
-    const AdditionWeights weights = addition_weights(op);
+    const AdditionWeights weights = addition_weights(graph_.tensor(a), graph_.tensor(b), graph_.tensor(output));
     NnOperation nn{.input = both, .in = {size.width, size.height, 2}, .out = {size.width, size.height, 1}};
     nn.search_zero_runs = false;
     // Tiles as recorded: from the transposed image. The cut of the buffer into rows is arbitrary anyway.
@@ -224,28 +222,32 @@ class Lowerer {
                   .biases = {weights.bias}};
     nn.output = define_new(output, layout);
     emit("NN add", std::move(nn));
+    return {};
   }
 
-  void lower_concatenation(const ir::Op& op) {
+  Result<void> lower_concatenation(const ir::Op& op) {
     const TensorId output = op.outputs[0];
     const SlotId whole = define_new(output, Layout::nchw_planar);
     uint64_t offset = 0;
     for (const TensorId input : op.inputs) {
-      place(placeable(in_layout(input, Layout::nchw_planar), image(input), zero_point(input)), whole, offset);
+      SK_TRY_ASSIGN(const SlotId part, in_layout(input, Layout::nchw_planar));
+      place(placeable(part, image(input), zero_point(input)), whole, offset);
       offset += tensor_bytes(input);
     }
+    return {};
   }
 
-  void lower_split(const ir::Op& op) {
-    const SlotId whole = in_layout(op.input(1), Layout::nchw_planar);
+  Result<void> lower_split(const ir::Op& op) {
+    SK_TRY_ASSIGN(const SlotId whole, in_layout(op.input(1), Layout::nchw_planar));
     uint64_t offset = 0;
     for (const TensorId output : op.outputs) {
       place(define_new(output, Layout::nchw_planar), whole, offset);
       offset += tensor_bytes(output);
     }
+    return {};
   }
 
-  void lower_pad(const ir::Op& op) {
+  Result<void> lower_pad(const ir::Op& op) {
     const TensorId input = op.input(0), output = op.outputs[0];
     const Layout layout = any_layout(input);
     const Image i = image(input);
@@ -254,22 +256,28 @@ class Lowerer {
                           p.before_h, p.after_h, p.before_c, p.after_c};
     const PadShape nhwc{i.channels, i.width,   i.height,   p.before_c, p.after_c,
                         p.before_w, p.after_w, p.before_h, p.after_h};
-    const SlotId from = slot_of(input, layout);
+    SK_TRY_ASSIGN(const SlotId from, any_slot(input));
     const SlotId to = define_new(output, layout);
     emit("TP pad",
          pad(layout == Layout::nhwc ? nhwc : planar, from, to, zero_point(output), i.height == 1 ? 1 : tp_cores()));
+    return {};
   }
 
-  void lower_reshape(const ir::Op& op) { define(op.outputs[0], Layout::nhwc, in_layout(op.input(0), Layout::nhwc)); }
+  Result<void> lower_reshape(const ir::Op& op) {
+    SK_TRY_ASSIGN(const SlotId slot, in_layout(op.input(0), Layout::nhwc));
+    define(op.outputs[0], Layout::nhwc, slot);
+    return {};
+  }
 
   // (0, 3, 1, 2): the output's linear order is the input's planar one. (0, 2, 3, 1): the other way round.
-  void lower_transpose(const ir::Op& op) {
+  Result<void> lower_transpose(const ir::Op& op) {
     const bool to_planar = graph_.tensor(op.input(1)).values<int32_t>()[1] == 3;
-    const SlotId slot = in_layout(op.input(0), to_planar ? Layout::nchw_planar : Layout::nhwc);
+    SK_TRY_ASSIGN(const SlotId slot, in_layout(op.input(0), to_planar ? Layout::nchw_planar : Layout::nhwc));
     define(op.outputs[0], to_planar ? Layout::nhwc : Layout::nchw_planar, slot);
+    return {};
   }
 
-  void lower_table(const ir::Op& op, TableFunction function) {
+  Result<void> lower_table(const ir::Op& op, TableFunction function) {
     const TensorId input = op.input(0), output = op.outputs[0];
     const Layout layout = any_layout(input);
     const Image i = image(input);
@@ -281,16 +289,35 @@ class Lowerer {
                            graph_.tensor(input).quant.scale(),
                            graph_.tensor(output).quant.scale()};
     const bool single = function != TableFunction::abs && i.height < 6;
-    const SlotId from = slot_of(input, layout);
+    SK_TRY_ASSIGN(const SlotId from, any_slot(input));
     const SlotId to = define_new(output, layout);
-    emit(fmt::format("TP {}", op_kind_name(op.kind)),
-         table_function(function, shape, from, to, single ? 1 : tp_cores()));
+    emit_all(fmt::format("TP {}", op_kind_name(op.kind)),
+             table_function(function, shape, from, to, single ? 1 : tp_cores()));
+    return {};
   }
 
-  void lower_output(TensorId output) {
-    const SlotId slot = in_layout(output, Layout::nhwc);
+  Result<void> lower_output(TensorId output) {
+    SK_TRY_ASSIGN(const SlotId slot, in_layout(output, Layout::nhwc));
     if (out_.slots[slot].role == BufferRole::scratch) out_.slots[slot].role = BufferRole::output;
     out_.outputs.push_back({output, slot, Layout::nhwc});
+    return {};
+  }
+
+  // The encoder takes slots for indices.
+  Result<void> check_slots() const {
+    const auto check = [&](SlotId slot) -> Result<void> {
+      if (slot < out_.slots.size()) return {};
+      return error(ErrorCode::internal, "an operation uses slot {} of {}", slot, out_.slots.size());
+    };
+    for (const Slot& slot : out_.slots) {
+      if (slot.parent != kNoSlot) SK_TRY(check(slot.parent));
+    }
+    for (const Operation& op : out_.operations)
+      SK_TRY(std::visit([&](const auto& job) { return check(std::max(job.input, job.output)); }, op.job));
+    for (const auto* list : {&out_.inputs, &out_.outputs, &out_.intermediates}) {
+      for (const PlacedTensor& placed : *list) SK_TRY(check(placed.slot));
+    }
+    return {};
   }
 
   void note_intermediates() {

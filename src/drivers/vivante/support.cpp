@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/int_math.h"
+#include "drivers/vivante/tp.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -14,25 +14,34 @@ namespace {
 using driver::Support;
 using ir::OpKind;
 
-constexpr int32_t kMaxImageSize = 8191;  // 13-bit fields
-constexpr int32_t kMaxChannels = 16383;  // 14-bit field
-constexpr int32_t kMaxTpSize = 32767;    // signed 16-bit windows
+constexpr int64_t kMaxImageSize = 8191;  // 13-bit fields
+constexpr int64_t kMaxChannels = 16383;  // 14-bit field
+constexpr int64_t kMaxPadded = 32768;    // the last column of a TP window is a signed 16-bit number
 constexpr int32_t kMaxProvenKernel = 5;
 constexpr int32_t kMaxPad = 2;
-constexpr float kMaxScale = 65536.0F, kMinScale = 0x1p-112F;
+// The finest output of LOGISTIC for which its table (16 entries an octave, straight lines between) is exact enough: the
+// lines are at most 2e-4 off.
+constexpr float kMinLogisticScale = 0x1p-11F;
+// A difference below 3 steps is one of at most 2. The chip's rounding takes a half of it, the CPU's two roundings three
+// quarters, the 15-bit multiplier next to nothing; the rest is what the weights of an addition may be off.
+constexpr double kAdditionErrorMax = 3 - 0.5 - 0.75 - 0.05;
+constexpr float kAdditionScaleEnd = 0x1p108F;
 
-Support check_activation_tensor(const ir::Graph& graph, ir::TensorId id) {
-  const ir::Tensor& t = graph.tensor(id);
+#define RETURN_IF_NO(expression) \
+  if (auto support = (expression); !support.ok) return support
+
+Support check_activation_tensor(const ir::Tensor& t) {
   if (!ir::is_8bit(t.dtype))
     return Support::no("'{}' is {}; the chip works on 8-bit tensors", t.name, dtype_name(t.dtype));
+  if (t.is_variable) return Support::no("'{}' keeps its value between runs", t.name);
   if (t.quant.empty()) return Support::no("'{}' is not quantized", t.name);
   if (t.quant.per_channel()) return Support::no("'{}' is an activation quantized per channel", t.name);
+  if (!is_usable(t.quant, t.dtype))
+    return Support::no("'{}' has scale {} and zero point {}, which mean nothing to {}", t.name, t.quant.scale(),
+                       t.quant.zero_point(), dtype_name(t.dtype));
   if (t.shape.elems() == 0) return Support::no("'{}' has no elements", t.name);
-  const Image image = image_of(t.shape);
-  if (image.bytes() != t.shape.elems())
+  if (image_of(t.shape).bytes() != t.shape.elems())
     return Support::no("'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
-  if (image.height > kMaxTpSize || int64_t{image.width} * image.channels > 2 * kMaxTpSize + 1)
-    return Support::no("'{}' has shape {}; too large for the layout change", t.name, t.shape.to_string());
   return Support::yes();
 }
 
@@ -40,7 +49,7 @@ bool same_quantization(const ir::Tensor& a, const ir::Tensor& b) {
   return a.dtype == b.dtype && a.quant.scale() == b.quant.scale() && a.quant.zero_point() == b.quant.zero_point();
 }
 
-// Largest quantized value of the type, as unsigned.
+// The type ends at or below 6, as the CPU counts it.
 bool saturates_at_six(const ir::Tensor& out) {
   const float steps = std::round(6.0F / out.quant.scale());
   return steps + static_cast<float>(unsigned_zero_point(out)) >= 255.0F;
@@ -66,43 +75,56 @@ bool uniform(const ir::Quant& quant) {
 }
 
 Support check_filter(const ir::Graph& graph, const ir::Op& op) {
-  const ir::Tensor& input = graph.tensor(op.input(0));
-  const ir::Tensor& filter = graph.tensor(op.input(1));
-  if (!filter.is_constant()) return Support::no("filter '{}' is not constant", filter.name);
-  if (filter.dtype != input.dtype)
-    return Support::no("filter '{}' is {} but the input is {}", filter.name, dtype_name(filter.dtype),
-                       dtype_name(input.dtype));
+  const ir::Tensor &input = graph.tensor(op.input(0)), &filter = graph.tensor(op.input(1));
+  const ir::Tensor& output = graph.tensor(op.outputs[0]);
+  if (filter.dtype != input.dtype || output.dtype != input.dtype)
+    return Support::no("input, filter '{}' and output are {}, {} and {}", filter.name, dtype_name(input.dtype),
+                       dtype_name(filter.dtype), dtype_name(output.dtype));
   if (filter.quant.empty()) return Support::no("filter '{}' is not quantized", filter.name);
   if (!uniform(filter.quant))
     return Support::no("filter '{}' is quantized per channel; the chip has one scale per job", filter.name);
+  if (!is_usable(filter.quant, filter.dtype))
+    return Support::no("filter '{}' has scale {} and zero point {}, which mean nothing to {}", filter.name,
+                       filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
   if (op.input(2) == ir::kNoTensor) return Support::yes();
   const ir::Tensor& bias = graph.tensor(op.input(2));
-  if (!bias.is_constant() || bias.dtype != ir::DType::int32)
-    return Support::no("bias '{}' is not a constant int32 tensor", bias.name);
-  if (bias.shape.elems() != graph.tensor(op.outputs[0]).shape.back(0))
+  if (bias.dtype != ir::DType::int32) return Support::no("bias '{}' is {}", bias.name, dtype_name(bias.dtype));
+  if (bias.shape.elems() != output.shape.back(0))
     return Support::no("bias '{}' has {} elements", bias.name, bias.shape.elems());
   return Support::yes();
 }
 
-Support check_scale(const ir::Graph& graph, ir::OpId op) {
-  const float scale = conv_scale(graph, op);
-  if (!(scale >= kMinScale && scale < kMaxScale))
-    return Support::no("requantization scale {} is outside the chip's range", scale);
+// The scale, and the sums at that scale, which depend on all of the weights: the last check.
+Support check_arithmetic(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
+  if (!std::isnormal(product))
+    return Support::no("the scales of input and filter multiply to {}, which is no normal number", product);
+  const float scale = conv_scale(graph, id);
+  if (!is_nn_scale(scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
+  if (!sums_within(graph, id, largest_rescaled(scale)))
+    return Support::no("sums can leave 32 bits at requantization scale {}", scale);
   return Support::yes();
 }
 
+// In terms of the NN job that does it.
 Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
-  const bool doubled = stride_method(s) == StrideMethod::first_pixel;
-  const int32_t scale = doubled ? 2 : 1;
-  const int32_t channels = s.in.channels * (stride_method(s) == StrideMethod::reshuffle ? 4 : 1);
-  if (std::max({s.in.width, s.in.height, s.out.width * scale, s.out.height * scale}) > kMaxImageSize)
-    return Support::no("image larger than {} px", kMaxImageSize);
-  if (std::max(channels, s.out.channels) > kMaxChannels) return Support::no("more than {} channels", kMaxChannels);
-  const int32_t divide = stride_method(s) == StrideMethod::reshuffle ? 2 : 1;
-  const int32_t kernel = ceil_div(std::max(s.kernel_height, s.kernel_width), divide);
+  const StrideMethod method = stride_method(s);
+  const bool reshuffled = method == StrideMethod::reshuffle;
+  const int64_t channels = int64_t{s.in.channels} * (reshuffled ? 4 : 1);
+  if (std::max<int64_t>(channels, s.out.channels) > kMaxChannels)
+    return Support::no("more than {} channels", kMaxChannels);
+  // Padding needs no check: it is less than half of the filter, which the offset fields hold.
+  const int64_t kernel = ceil_div(int64_t{std::max(s.kernel_height, s.kernel_width)}, reshuffled ? 2 : 1);
   if (kernel > chip.kernel_size_max) return Support::no("filter larger than {} px", chip.kernel_size_max);
-  if (divide == 1 && std::max(s.pad_x, s.pad_y) > 1 << (chip.offset_bits - 1))
-    return Support::no("padding of more than {} px", 1 << (chip.offset_bits - 1));
+  const Image in = reshuffled ? reshuffled_image(s) : s.in;
+  const int64_t scale = method == StrideMethod::first_pixel ? 2 : 1;
+  if (std::max<int64_t>(in.width, in.height) > kMaxImageSize ||
+      std::max<int64_t>(s.out.width, s.out.height) * scale > kMaxImageSize)
+    return Support::no("image larger than {} px", kMaxImageSize);
+  if (channels * s.out.channels * s.kernel_height * s.kernel_width > INT32_MAX)
+    return Support::no("more than {} weights when written out for all channels", INT32_MAX);
+  if (s.multiplier != 1) return Support::yes_unproven("depth multiplier other than 1 was never seen on silicon");
   if (kernel > kMaxProvenKernel) return Support::yes_unproven("filters beyond 5x5 were never seen on silicon");
   if (s.kernel_height != s.kernel_width)
     return Support::yes_unproven("filters that are not square were never seen on silicon");
@@ -111,58 +133,69 @@ Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   return Support::yes();
 }
 
-#define RETURN_IF_NO(expression) \
-  if (auto support = (expression); !support.ok) return support
-
 Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const auto& attrs = op.as<ir::ConvAttrs>();
   RETURN_IF_NO(check_filter(graph, op));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), attrs.activation));
-  RETURN_IF_NO(check_scale(graph, id));
   if (attrs.dilation_h != 1 || attrs.dilation_w != 1)
     return Support::no("dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
-  if (attrs.stride_h != attrs.stride_w || attrs.stride_h > 2)
+  if (attrs.stride_h != attrs.stride_w || (attrs.stride_h != 1 && attrs.stride_h != 2))
     return Support::no("stride {}x{}; the chip does 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
   const ConvShape shape = conv_shape(graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no("grouped convolution");
-  if (shape.multiplier != 1) {
-    RETURN_IF_NO(check_conv_size(chip, shape));
-    return Support::yes_unproven("depth multiplier other than 1 was never seen on silicon");
-  }
-  return check_conv_size(chip, shape);
+  const Support size = check_conv_size(chip, shape);
+  RETURN_IF_NO(size);
+  RETURN_IF_NO(check_arithmetic(graph, id));
+  return size;
 }
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   RETURN_IF_NO(check_filter(graph, op));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), op.as<ir::FullyConnectedAttrs>().activation));
-  RETURN_IF_NO(check_scale(graph, id));
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
     return Support::no("more than one row of input; the chip runs batch 1");
   RETURN_IF_NO(check_conv_size(chip, conv_shape(graph, id)));
+  RETURN_IF_NO(check_arithmetic(graph, id));
   return Support::yes_unproven("fully connected layers run as 1x1 convolutions, which no known driver does");
+}
+
+// The chip adds with 8-bit weights, TFLite in 32 bits: both have an end.
+Support check_addition_scales(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out) {
+  const float s0 = a.quant.scale(), s1 = b.quant.scale(), larger = std::max(s0, s1);
+  if (!std::isfinite(s1 / s0)) return Support::no("operands of scales {} and {} are too far apart", s0, s1);
+  if (std::max(larger, out.quant.scale()) >= kAdditionScaleEnd)
+    return Support::no("scales of {} to {}: TFLite's product with 2^20 is no number", larger, out.quant.scale());
+  const AdditionWeights weights = addition_weights(a, b, out);
+  // Larger than the scale of an operand by the 255 steps of a weight; a product of small scales must not lose bits.
+  if (!is_nn_scale(weights.scale) || !std::isnormal(larger / 255))
+    return Support::no("requantization scale {} is outside the chip's range", weights.scale);
+  constexpr int64_t kLargestSum = int64_t{255} << 20;
+  if (largest_rescaled(0x1p-19F * larger / out.quant.scale()) < kLargestSum)
+    return Support::no("sums can leave 32 bits: scales {} and {} to {}", s0, s1, out.quant.scale());
+  const double off = addition_error(a, b, out, weights);
+  if (!(off <= kAdditionErrorMax))
+    return Support::no(
+        "the chip's 8-bit weights of scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
+        out.quant.scale());
+  return Support::yes();
 }
 
 Support check_add(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor& a = graph.tensor(op.input(0));
-  const ir::Tensor& b = graph.tensor(op.input(1));
+  const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
-  if (a.is_constant() || b.is_constant()) return Support::no("an operand is constant");
   if (a.shape != b.shape)
     return Support::no("operands of shapes {} and {}: no broadcast", a.shape.to_string(), b.shape.to_string());
   const ir::Activation activation = op.as<ir::ActivationAttrs>().activation;
   RETURN_IF_NO(check_activation(out, activation));
   if (activation != ir::Activation::none && unsigned_zero_point(out) != 0)
     return Support::no("fused activation on an addition whose output zero point is not the lowest value");
-  const float scale = a.quant.scale() / out.quant.scale();
-  if (!(scale >= kMinScale && scale < 4096.0F))
-    return Support::no("requantization scale {} is outside the chip's range", scale);
-  const auto shape = addition_shape(a.shape);
-  if (!shape)
+  RETURN_IF_NO(check_addition_scales(a, b, out));
+  if (!addition_shape(a.shape))
     return Support::no("{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(), kMaxImageSize);
   return Support::yes();
 }
@@ -179,7 +212,6 @@ Support check_concatenation(const hw::ChipRow&, const ir::Graph& graph, ir::OpId
     return Support::no("fused activation {}", activation_name(attrs.activation));
   for (const ir::TensorId input : op.inputs) {
     const ir::Tensor& t = graph.tensor(input);
-    if (t.is_constant()) return Support::no("'{}' is constant", t.name);
     if (!same_quantization(t, out)) return Support::no("'{}' is quantized differently from the output", t.name);
   }
   return Support::yes();
@@ -187,11 +219,9 @@ Support check_concatenation(const hw::ChipRow&, const ir::Graph& graph, ir::OpId
 
 Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor& axis = graph.tensor(op.input(0));
   const ir::Tensor& input = graph.tensor(op.input(1));
-  if (!axis.is_constant()) return Support::no("axis is not constant");
-  const std::vector<int32_t> value = axis.values<int32_t>();
-  if (value.size() != 1 || !is_channel_axis(input.shape, value[0]))
+  const std::vector<int32_t> axis = graph.tensor(op.input(0)).values<int32_t>();
+  if (axis.size() != 1 || !is_channel_axis(input.shape, axis[0]))
     return Support::no("the chip's layout splits channels only");
   for (const ir::TensorId output : op.outputs) {
     if (!same_quantization(graph.tensor(output), input))
@@ -200,30 +230,27 @@ Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   return Support::yes_unproven("splits without a conflict of places were never recorded");
 }
 
-Support check_pad(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
+Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (!graph.tensor(op.input(1)).is_constant()) return Support::no("paddings are not constant");
   if (!same_quantization(graph.tensor(op.input(0)), graph.tensor(op.outputs[0])))
     return Support::no("input and output are quantized differently");
-  const PadAmounts pad = pad_amounts(graph, id);
-  if (pad.batch != 0) return Support::no("pads the batch");
-  if (pad.largest() > kMaxPad) return Support::no("pads by {}; the chip does at most {}", pad.largest(), kMaxPad);
   return Support::yes();
 }
 
-Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  if (graph.tensor(op.input(0)).is_constant()) return Support::no("input is constant");
-  if (!same_quantization(graph.tensor(op.input(0)), graph.tensor(op.outputs[0])))
-    return Support::no("input and output are quantized differently");
+Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  RETURN_IF_NO(check_same_bytes(chip, graph, id));
+  const PadAmounts pad = pad_amounts(graph, id);
+  if (pad.batch != 0) return Support::no("pads the batch");
+  if (pad.largest() > kMaxPad) return Support::no("pads by {}; the chip does at most {}", pad.largest(), kMaxPad);
+  const Image out = image_of(graph.tensor(graph.op(id).outputs[0]).shape);
+  if (std::max({out.width, out.height, out.channels}) > kMaxPadded)
+    return Support::no("a dimension larger than {} after padding", kMaxPadded);
   return Support::yes();
 }
 
 Support check_transpose(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
   RETURN_IF_NO(check_same_bytes(chip, graph, id));
-  if (!graph.tensor(op.input(1)).is_constant()) return Support::no("permutation is not constant");
-  const std::vector<int32_t> permutation = graph.tensor(op.input(1)).values<int32_t>();
+  const std::vector<int32_t> permutation = graph.tensor(graph.op(id).input(1)).values<int32_t>();
   if (permutation == std::vector<int32_t>{0, 3, 1, 2} || permutation == std::vector<int32_t>{0, 2, 3, 1})
     return Support::yes();
   return Support::no("permutation [{}]; the chip does [0, 3, 1, 2] and [0, 2, 3, 1]", fmt::join(permutation, ", "));
@@ -231,68 +258,120 @@ Support check_transpose(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpI
 
 Support check_table(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (graph.tensor(op.input(0)).is_constant()) return Support::no("input is constant");
+  const float in = graph.tensor(op.input(0)).quant.scale(), out = graph.tensor(op.outputs[0]).quant.scale();
+  const bool logistic = op.kind == OpKind::logistic;
+  const float scale = (logistic ? 1.0F : in) / out;
+  if (!is_tp_scale(scale) || (!logistic && largest_rescaled(scale) < 255))
+    return Support::no("requantization scale {} is outside the chip's range", scale);
+  if (logistic && out < kMinLogisticScale)
+    return Support::no("output scale {} is finer than the chip's table, {}", out, kMinLogisticScale);
   return Support::yes();
 }
 
+// Which inputs hold activations; all others (filter, bias, axis, shape, ...) are constants or left out.
+enum class Activations : uint8_t { first, second, all };
+
 struct SupportRow {
   OpKind kind;
+  Activations activations;
+  size_t inputs_min;
   Support (*check)(const hw::ChipRow&, const ir::Graph&, ir::OpId);
 };
 constexpr SupportRow kRows[] = {
-    {OpKind::conv_2d, check_conv},
-    {OpKind::depthwise_conv_2d, check_conv},
-    {OpKind::fully_connected, check_fully_connected},
-    {OpKind::add, check_add},
-    {OpKind::concatenation, check_concatenation},
-    {OpKind::split, check_split},
-    {OpKind::pad, check_pad},
-    {OpKind::reshape, check_same_bytes},
-    {OpKind::transpose, check_transpose},
-    {OpKind::relu, check_table},
-    {OpKind::abs, check_table},
-    {OpKind::logistic, check_table},
+    {OpKind::conv_2d, Activations::first, 2, check_conv},
+    {OpKind::depthwise_conv_2d, Activations::first, 2, check_conv},
+    {OpKind::fully_connected, Activations::first, 2, check_fully_connected},
+    {OpKind::add, Activations::all, 2, check_add},
+    {OpKind::concatenation, Activations::all, 1, check_concatenation},
+    {OpKind::split, Activations::second, 2, check_split},
+    {OpKind::pad, Activations::first, 2, check_pad},
+    {OpKind::reshape, Activations::first, 1, check_same_bytes},
+    {OpKind::transpose, Activations::first, 2, check_transpose},
+    {OpKind::relu, Activations::first, 1, check_table},
+    {OpKind::abs, Activations::first, 1, check_table},
+    {OpKind::logistic, Activations::first, 1, check_table},
 };
 
-// The operands that hold activations; the rest (filter, bias, axis, shape) is checked by the row.
-std::vector<ir::TensorId> activations(const ir::Op& op) {
-  std::vector<ir::TensorId> ids;
-  switch (op.kind) {
-    case OpKind::add:
-    case OpKind::concatenation: ids = op.inputs; break;
-    case OpKind::split: ids = {op.input(1)}; break;
-    default: ids = {op.input(0)}; break;
+const SupportRow* row_of(const ir::Op& op) {
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const auto& r) { return r.kind == op.kind; });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+bool is_activation(const SupportRow& row, size_t input) {
+  return row.activations == Activations::all || input == (row.activations == Activations::second ? 1 : 0);
+}
+
+Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::Op& op) {
+  for (size_t i = 0; i < std::max(op.inputs.size(), row.inputs_min); ++i) {
+    if (op.input(i) == ir::kNoTensor) {
+      if (i < row.inputs_min || is_activation(row, i)) return Support::no("input {} is left out", i);
+      continue;
+    }
+    const ir::Tensor& t = graph.tensor(op.input(i));
+    if (is_activation(row, i) && t.is_constant())
+      return Support::no("'{}' is constant; the chip reads what jobs or the caller write", t.name);
+    if (!is_activation(row, i) && !t.is_constant()) return Support::no("'{}' is not constant", t.name);
+    if (is_activation(row, i)) RETURN_IF_NO(check_activation_tensor(t));
   }
-  ids.insert(ids.end(), op.outputs.begin(), op.outputs.end());
-  return ids;
+  for (const ir::TensorId id : op.outputs) RETURN_IF_NO(check_activation_tensor(graph.tensor(id)));
+  return Support::yes();
+}
+
+Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const SupportRow* row = row_of(op);
+  if (row == nullptr) return Support::no("the chip's driver has no {}", op_name(op));
+  RETURN_IF_NO(check_operands(*row, graph, op));
+  return row->check(chip, graph, id);
+}
+
+// ---- layout changes around an op ----
+
+// What the op writes may have to become NHWC: for the caller, the CPU, or an op that counts in that order.
+bool may_leave_planar(const hw::ChipRow& chip, const ir::Graph& graph, ir::TensorId tensor) {
+  if (std::find(graph.outputs.begin(), graph.outputs.end(), tensor) != graph.outputs.end()) return true;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) continue;
+    const bool nhwc = op.kind == OpKind::reshape || op.kind == OpKind::transpose || op.kind == OpKind::fully_connected;
+    if (nhwc || !check_op(chip, graph, static_cast<ir::OpId>(i)).ok) return true;
+  }
+  return false;
+}
+
+bool needs_unrecorded_layout(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const auto image = [&](ir::TensorId id) { return image_of(graph.tensor(id).shape); };
+  const SupportRow& row = *row_of(op);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (is_activation(row, i) && !has_recorded_transpose(image(op.inputs[i]))) return true;
+  }
+  return std::any_of(op.outputs.begin(), op.outputs.end(), [&](ir::TensorId id) {
+    return !has_recorded_detranspose(image(id)) && may_leave_planar(chip, graph, id);
+  });
 }
 
 }  // namespace
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
   if (!chip.has(hw::kSupported)) return Support::no("{} has no driver yet", chip.title);
-  const auto* row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const SupportRow& r) { return r.kind == op.kind; });
-  if (row == std::end(kRows)) return Support::no("the chip's driver has no {}", op_name(op));
-  for (const ir::TensorId tensor : activations(op)) RETURN_IF_NO(check_activation_tensor(graph, tensor));
-  return row->check(chip, graph, id);
+  Support support = check_op(chip, graph, id);
+  if (support.ok && !support.unproven && needs_unrecorded_layout(chip, graph, graph.op(id)))
+    return Support::yes_unproven("layout changes of tensors this large were never recorded");
+  return support;
 }
+
+int tolerance(ir::OpKind kind) { return kind == OpKind::add ? 2 : 1; }
 
 Image image_of(const ir::Shape& shape) {
   // A batch other than 1 shows as bytes() != elems().
   return {shape.back(1), shape.back(2), shape.back(0)};
 }
 
-uint8_t unsigned_zero_point(const ir::Tensor& tensor) {
-  return static_cast<uint8_t>(tensor.quant.zero_point() + (tensor.dtype == ir::DType::int8 ? 128 : 0));
-}
-
 namespace {
 
 int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride, ir::Padding padding) {
   if (padding == ir::Padding::valid) return 0;
-  return std::max((out - 1) * stride + kernel - in, 0) / 2;
+  return static_cast<int32_t>(std::max<int64_t>((int64_t{out} - 1) * stride + kernel - in, 0) / 2);
 }
 
 ConvShape fully_connected_shape(const ir::Graph& graph, const ir::Op& op) {
@@ -318,6 +397,11 @@ ConvShape conv_shape(const ir::Graph& graph, ir::OpId id) {
   return s;
 }
 
+Image reshuffled_image(const ConvShape& s) {
+  return {s.out.width + ceil_div(s.kernel_width, 2) - 1, s.out.height + ceil_div(s.kernel_height, 2) - 1,
+          4 * s.in.channels};
+}
+
 StrideMethod stride_method(const ConvShape& s) {
   if (s.stride == 1) return StrideMethod::none;
   if (s.kernel_height == 1 && s.kernel_width == 1 && !s.depthwise) return StrideMethod::first_pixel;
@@ -325,12 +409,6 @@ StrideMethod stride_method(const ConvShape& s) {
   // Small depthwise images avoid first-pixel pooling; 6 and 7 are wrong in the recorded driver (section 8.1).
   const auto small = [](int32_t size) { return size >= 3 && size <= 7; };
   return small(s.in.height) || small(s.in.width) ? StrideMethod::reshuffle : StrideMethod::first_pixel;
-}
-
-float conv_scale(const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
-  return product / graph.tensor(op.outputs[0]).quant.scale();
 }
 
 std::optional<AdditionShape> addition_shape(const ir::Shape& shape) {

@@ -4,19 +4,23 @@
 #pragma once
 
 #include "driver/support.h"
+#include "drivers/vivante/numerics.h"
 #include "drivers/vivante/operations.h"
 #include "ir/graph.h"
 
 namespace skillet::drivers::vivante {
 
+// `graph` has passed ir::verify(). What is taken compiles in any graph, has a CPU kernel, and its result is within
+// tolerance() of that kernel's.
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
+
+// Steps of the output by which a result may differ from the CPU's, given the same input. 1: the chip rounds once, with
+// a 15-bit multiplier, where TFLite rounds twice with a 31-bit one; data movement is exact all the same. ADD: 2, since
+// its operands have 8-bit weights; scales for which that is not enough are refused.
+int tolerance(ir::OpKind kind);
 
 // Innermost three dimensions as an image; a shape of lower rank has 1 for the outer ones.
 Image image_of(const ir::Shape& shape);
-
-// Zero point on the unsigned scale the chip works on: int8 tensors are XORed with 0x80 on the way in and out.
-uint8_t unsigned_zero_point(const ir::Tensor& tensor);
-constexpr uint8_t xor_byte(ir::DType dtype) { return dtype == ir::DType::int8 ? 0x80 : 0; }
 
 // Shape of a convolution or depthwise convolution; a fully connected layer is a 1x1 one.
 struct ConvShape {
@@ -25,7 +29,6 @@ struct ConvShape {
   int32_t stride = 1;
   int32_t pad_x = 0, pad_y = 0;  // before
   bool depthwise = false;
-  bool padded = false;
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
 ConvShape conv_shape(const ir::Graph& graph, ir::OpId op);
@@ -33,9 +36,8 @@ ConvShape conv_shape(const ir::Graph& graph, ir::OpId op);
 // How a convolution with stride 2 is done (section 8.1).
 enum class StrideMethod : uint8_t { none, first_pixel, reshuffle };
 StrideMethod stride_method(const ConvShape& shape);
-
-// (input scale * filter scale) / output scale, in binary32, in this order.
-float conv_scale(const ir::Graph& graph, ir::OpId op);
+// What a convolution by StrideMethod::reshuffle reads: four planes per channel, padding included.
+Image reshuffled_image(const ConvShape& shape);
 
 // Width and height of the image that an addition of `elems` elements is done on; nothing when none fits (section 8.6).
 struct AdditionShape {

@@ -60,28 +60,70 @@ TpOperation one_core(SlotId input, SlotId output, const hw::TpInstruction& tp) {
   return TpOperation{.input = input, .output = output, .instructions = {tp}};
 }
 
-}  // namespace
+// Windows end at a signed 16-bit number; sizes, strides and loop counts have 16 bits without sign.
+constexpr int64_t kMaxWindow = 32768, kMaxField = 65535;
 
-TpOperation transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
-  const auto w = static_cast<uint32_t>(image.width), h = static_cast<uint32_t>(image.height),
-             c = static_cast<uint32_t>(image.channels);
-  hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
-  set_image(tp, c, w, h, c, w * c);
-  set_window(tp, 0, image.channels - 1, 0, image.width - 1);
-  set_tile(tp, 1, w);
-  tp.out_loop_0_count = w;
-  tp.out_loop_1_inc = h * w;
-  tp.out_loop_1_count = c;
-  tp.out_loop_2_inc = w;
-  tp.out_loop_2_count = h;
-  return one_core(input, output, tp);
+uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
+
+// A block of an image seen as [pixels][channels] or [channels][pixels]: `rows` rows of `row_px` pixels each.
+struct Block {
+  int64_t pixel = 0, channel = 0;  // its first
+  int64_t row_px = 1, rows = 1, channels = 1;
+};
+
+// Blocks of at most `channels_max` channels, in rows of at most `row_max` pixels; fewest rows first.
+std::vector<Block> blocks(const Image& image, int64_t row_max, int64_t rows_max, int64_t channels_max) {
+  std::vector<Block> out;
+  const int64_t pixels = image.plane_bytes();
+  for (int64_t pixel = 0; pixel < pixels;) {
+    const int64_t row_px = std::min(row_max, pixels - pixel);
+    const int64_t rows = std::min((pixels - pixel) / row_px, rows_max);
+    for (int64_t channel = 0; channel < image.channels; channel += channels_max)
+      out.push_back({pixel, channel, row_px, rows, std::min(channels_max, image.channels - channel)});
+    pixel += row_px * rows;
+  }
+  return out;
 }
 
-TpOperation detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
-  const auto w = static_cast<uint32_t>(image.width), h = static_cast<uint32_t>(image.height),
-             c = static_cast<uint32_t>(image.channels);
-  hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
-  // The input is scanned linearly: only the product of x and y matters.
+// Reads x = channels, y = pixels of a row, z = rows.
+hw::TpInstruction transpose_block(const Image& image, const Block& b, const hw::TpInstruction& base) {
+  hw::TpInstruction tp = base;
+  // The stride to the next pixel has 16 bits; where there is none it does not matter.
+  const int64_t stride = b.row_px == 1 ? b.channels : image.channels;
+  set_image(tp, u(b.channels), u(b.row_px), u(b.rows), u(stride), u(b.row_px * image.channels));
+  set_window(tp, 0, static_cast<int>(b.channels) - 1, 0, static_cast<int>(b.row_px) - 1);
+  set_tile(tp, 1, u(b.row_px));
+  tp.in_base_address.offset = static_cast<uint64_t>(b.pixel * image.channels + b.channel);
+  tp.out_base_address.offset = static_cast<uint64_t>(b.channel * image.plane_bytes() + b.pixel);
+  tp.out_loop_0_count = u(b.row_px);
+  tp.out_loop_1_inc = u(image.plane_bytes());
+  tp.out_loop_1_count = u(b.channels);
+  tp.out_loop_2_inc = u(b.row_px);
+  tp.out_loop_2_count = u(b.rows);
+  return tp;
+}
+
+// Reads x = pixels of a row, y = rows, z = channels.
+hw::TpInstruction detranspose_block(const Image& image, const Block& b, const hw::TpInstruction& base) {
+  hw::TpInstruction tp = base;
+  set_image(tp, u(b.row_px), u(b.rows), u(b.channels), u(b.row_px), u(image.plane_bytes()));
+  set_window(tp, 0, static_cast<int>(b.row_px) - 1, 0, static_cast<int>(b.rows) - 1);
+  set_tile(tp, u(b.row_px), u(b.rows));
+  tp.in_base_address.offset = static_cast<uint64_t>(b.channel * image.plane_bytes() + b.pixel);
+  tp.out_base_address.offset = static_cast<uint64_t>(b.pixel * image.channels + b.channel);
+  tp.out_loop_0_inc = u(image.channels);
+  tp.out_loop_0_count = u(b.row_px);
+  tp.out_loop_1_inc = u(b.row_px * image.channels);
+  tp.out_loop_1_count = u(b.rows);
+  tp.out_loop_2_inc = 1;
+  tp.out_loop_2_count = u(b.channels);
+  return tp;
+}
+
+// The recorded job: the whole input is scanned linearly, so that only the product of x and y matters.
+hw::TpInstruction detranspose_whole(const Image& image, const hw::TpInstruction& base) {
+  const uint32_t w = u(image.width), h = u(image.height), c = u(image.channels);
+  hw::TpInstruction tp = base;
   set_image(tp, h, w * c, 1, h, h * w * c);
   set_window(tp, 0, image.height - 1, 0, static_cast<int>(w * c) - 1);
   set_tile(tp, 1, 1);
@@ -94,7 +136,35 @@ TpOperation detranspose(const Image& image, SlotId input, SlotId output, uint8_t
   tp.out_loop_3_inc = 1;
   tp.out_loop_3_count = c;
   tp.out_loop_4_inc = h * w * c;
-  return one_core(input, output, tp);
+  return tp;
+}
+
+}  // namespace
+
+bool has_recorded_transpose(const Image& image) {
+  return image.channels <= kMaxWindow && image.width <= kMaxWindow && image.height <= kMaxField;
+}
+bool has_recorded_detranspose(const Image& image) {
+  return image.height <= kMaxWindow && int64_t{image.width} * image.channels <= kMaxWindow;
+}
+
+std::vector<TpOperation> transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
+  // In the recorded form a row of pixels is a row of the image.
+  const int64_t row_max = has_recorded_transpose(image) ? image.width : image.channels <= kMaxField ? kMaxWindow : 1;
+  const hw::TpInstruction base = base_instruction(input, output, zero_point, zero_point);
+  std::vector<TpOperation> jobs;
+  for (const Block& block : blocks(image, row_max, kMaxField, kMaxWindow))
+    jobs.push_back(one_core(input, output, transpose_block(image, block, base)));
+  return jobs;
+}
+
+std::vector<TpOperation> detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point) {
+  const hw::TpInstruction base = base_instruction(input, output, zero_point, zero_point);
+  if (has_recorded_detranspose(image)) return {one_core(input, output, detranspose_whole(image, base))};
+  std::vector<TpOperation> jobs;
+  for (const Block& block : blocks(image, std::min<int64_t>(image.width, kMaxWindow), kMaxWindow, kMaxField))
+    jobs.push_back(one_core(input, output, detranspose_block(image, block, base)));
+  return jobs;
 }
 
 namespace {
@@ -223,6 +293,45 @@ TpOperation pad(const PadShape& s, SlotId input, SlotId output, uint8_t zero_poi
 
 namespace {
 
+// A run of bytes as an image [z][y][x] whose sizes fit one job.
+struct Piece {
+  int64_t offset = 0;
+  int32_t x = 1, y = 1, z = 1;
+};
+std::vector<Piece> cut(int64_t bytes) {
+  const auto row = static_cast<int32_t>(std::min(bytes, kMaxWindow));
+  std::vector<Piece> pieces;
+  for (int64_t at = 0; at < bytes;) {
+    const auto rest = static_cast<int32_t>(std::min<int64_t>(bytes - at, row));
+    const auto rows = static_cast<int32_t>(std::min((bytes - at) / rest, kMaxField));
+    pieces.push_back({at, rest, 1, rows});
+    at += int64_t{rest} * rows;
+  }
+  return pieces;
+}
+
+void move_by(TpOperation& op, int64_t bytes) {
+  for (hw::TpInstruction& tp : op.instructions) {
+    tp.in_base_address.offset += static_cast<uint64_t>(bytes);
+    tp.out_base_address.offset += static_cast<uint64_t>(bytes);
+  }
+}
+
+}  // namespace
+
+std::vector<TpOperation> copy(const Image& image, SlotId input, SlotId output, uint8_t zero_point, int cores) {
+  if (std::max(image.width, image.height) <= kMaxWindow && image.channels <= kMaxField)
+    return {pad({.x = image.width, .y = image.height, .z = image.channels}, input, output, zero_point, cores)};
+  std::vector<TpOperation> jobs;
+  for (const Piece& piece : cut(image.bytes())) {
+    jobs.push_back(pad({.x = piece.x, .y = piece.y, .z = piece.z}, input, output, zero_point, cores));
+    move_by(jobs.back(), piece.offset);
+  }
+  return jobs;
+}
+
+namespace {
+
 // Post multiplier and shift of the TP units: 15-bit mantissa, ties to even (section 5.8).
 struct TpScale {
   uint32_t multiplier = 0;
@@ -244,8 +353,8 @@ uint32_t fp21(float f) {
   const int exponent = static_cast<int>(b >> 23) - 127;
   if (exponent > 15) return (30U << 15) | 0x7fff;
   const uint32_t mantissa = round_half_even((b & 0x7fffff) / 256.0);
-  // OR, as the recorded tables have it: a carry to 0x8000 sets the exponent's lowest bit.
-  return (static_cast<uint32_t>(exponent + 15) << 15) | mantissa;
+  // A mantissa that rounds up to 0x8000 carries into the exponent.
+  return (static_cast<uint32_t>(exponent + 15) << 15) + mantissa;
 }
 
 float fp21_value(uint32_t t) { return std::bit_cast<float>(((t & 0xfffff) << 8 | (t & 0x100000) << 11) + 0x38000000); }
@@ -312,9 +421,7 @@ hw::TpInstruction table_part(const TableShape& s, int32_t planes, const TpScale&
   return tp;
 }
 
-}  // namespace
-
-TpOperation table_function(TableFunction function, const TableShape& s, SlotId input, SlotId output, int cores) {
+TpOperation table_job(TableFunction function, const TableShape& s, SlotId input, SlotId output, int cores) {
   cores = std::min(cores, s.z);
   const bool logistic = function == TableFunction::logistic;
   const TpScale scale = tp_scale(logistic ? 1.0F / s.out_scale : s.in_scale / s.out_scale);
@@ -332,6 +439,21 @@ TpOperation table_function(TableFunction function, const TableShape& s, SlotId i
   }
   set_no_flush(op.instructions);
   return op;
+}
+
+}  // namespace
+
+std::vector<TpOperation> table_function(TableFunction function, const TableShape& s, SlotId input, SlotId output,
+                                        int cores) {
+  if (s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField) return {table_job(function, s, input, output, cores)};
+  std::vector<TpOperation> jobs;
+  for (const Piece& piece : cut(int64_t{s.x} * s.y * s.z)) {
+    TableShape part = s;
+    part.x = piece.x, part.y = piece.y, part.z = piece.z;
+    jobs.push_back(table_job(function, part, input, output, cores));
+    move_by(jobs.back(), piece.offset);
+  }
+  return jobs;
 }
 
 }  // namespace skillet::drivers::vivante

@@ -8,10 +8,15 @@
 
 namespace skillet::drivers::vivante {
 
-// NHWC -> planar, one core.
-TpOperation transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
-// Planar -> NHWC, one core.
-TpOperation detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
+// What does not fit the 16-bit fields of one job is cut into several, which may run in any order.
+
+// NHWC -> planar, one core each.
+std::vector<TpOperation> transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
+// Planar -> NHWC, one core each.
+std::vector<TpOperation> detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
+// Whether the recorded form of the job holds the image; others are cut, in forms that were never recorded.
+bool has_recorded_transpose(const Image& image);
+bool has_recorded_detranspose(const Image& image);
 
 // Space-to-depth for stride-2 convolutions: planar [C][H][W] -> planar [4C][out_height][out_width]; plane 4c + 2py + px
 // holds input pixels (2x + px - pad_x, 2y + py - pad_y).
@@ -28,6 +33,8 @@ struct PadShape {
   int32_t before_x = 0, after_x = 0, before_y = 0, after_y = 0, before_z = 0, after_z = 0;
 };
 TpOperation pad(const PadShape& shape, SlotId input, SlotId output, uint8_t zero_point, int cores);
+// The same bytes in another place.
+std::vector<TpOperation> copy(const Image& image, SlotId input, SlotId output, uint8_t zero_point, int cores);
 
 // Element-wise function by table over [z][y][x] bytes.
 enum class TableFunction : uint8_t { relu, abs, logistic };
@@ -36,7 +43,8 @@ struct TableShape {
   uint8_t in_zero_point = 0, out_zero_point = 0;
   float in_scale = 1, out_scale = 1;
 };
-TpOperation table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output, int cores);
+std::vector<TpOperation> table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output,
+                                        int cores);
 // The 1024 entries (FP21: sign, 5 exponent bits, 15 mantissa bits) of section 5.8.
 std::vector<uint32_t> function_table(TableFunction function, float in_scale);
 

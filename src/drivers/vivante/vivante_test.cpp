@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/int_math.h"
 #include "base/splitmix64.h"
 #include "drivers/vivante/encode.h"
@@ -218,13 +220,13 @@ TEST(VivanteTile, EqualsTheSpecifiedExamples) {
 
 // The example of the specification, section 5.9: transpose of 8x8x4.
 TEST(VivanteTp, TransposeEqualsTheSpecifiedExample) {
-  TpOperation op = transpose({8, 8, 4}, 0, 1, 0x80);
+  const TpOperation op = transpose({8, 8, 4}, 0, 1, 0x80).at(0);
   hw::TpInstruction tp = op.instructions.at(0);
   tp.in_base_address = {bits::Address::kAbsolute, 0x00500000};
   tp.out_base_address = {bits::Address::kAbsolute, 0x00501000};
   const auto words = bits::pack(tp);
   ASSERT_TRUE(words.ok()) << words.error().message;
-  EXPECT_EQ(*words, (std::vector<uint32_t>{
+  EXPECT_EQ(*words, (bits::Words<hw::TpInstruction>{
                         0x00000004, 0x00080008, 0x00000004, 0x00000020, 0x00000000, 0x00070003, 0x20000018, 0x00000000,
                         0x00080001, 0x00080001, 0x00500000, 0x00000000, 0x80000002, 0x00501000, 0x00000001, 0x00000040,
                         0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,
@@ -236,6 +238,76 @@ TEST(VivanteTp, ReshuffleLeavesNoCoreWithoutWork) {
   const TpOperation op = reshuffle({.in = {8, 8, 3}, .out_width = 5, .out_height = 5}, 0, 1, 0, 4);
   EXPECT_EQ(op.instructions.size(), 2U);
   for (const hw::TpInstruction& tp : op.instructions) EXPECT_GT(tp.in_x_size, 0U);
+}
+
+// Real value of a table entry that is not negative, from the format: 5 exponent bits, 15 mantissa bits, bias 15.
+double entry_value(uint32_t entry) {
+  const int exponent = static_cast<int>(entry >> 15);
+  return exponent == 0 ? std::ldexp(entry, -24) : std::ldexp(0x8000 + (entry & 0x7fff), exponent - 15 - 15);
+}
+
+// Just below a power of two the mantissa rounds up and carries into the exponent.
+TEST(VivanteTp, LogisticTableIsTheFunction) {
+  for (const float in_scale : {1e-7F, 1e-6F, 5e-6F, 4e-5F, 0.001F, 0.02F, 0.05F, 0.1F, 1.0F}) {
+    const std::vector<uint32_t> table = function_table(TableFunction::logistic, in_scale);
+    for (uint32_t i = 0; i < 1024; ++i) {
+      const bool negative = i >= 512;
+      const uint32_t magnitude = i % 512;
+      if (magnitude < 16 || magnitude >= 496) continue;  // no integer reads these
+      const double x = entry_value(magnitude * 0x800) * double{in_scale} * (negative ? -1 : 1);
+      const double want = 1 / (1 + std::exp(-x));
+      if (i != 528 && want >= 0x1p-14) {
+        ASSERT_NEAR(entry_value(table[i]) / want, 1, 0x1p-15) << "scale " << in_scale << ", entry " << i;
+      }
+    }
+  }
+}
+
+// What a TP job does, by the walk of section 5.2: tiles one pixel wide or as large as the window, all loops counted.
+void apply(const TpOperation& op, const Bytes& from, Bytes& to) {
+  for (const hw::TpInstruction& tp : op.instructions) {
+    ASSERT_LE(tp.in_window_x_end, 32767);
+    const auto words = bits::pack(tp);
+    ASSERT_TRUE(words.ok() || words.error().message.find("address") != std::string::npos) << words.error().message;
+    std::vector<uint64_t> order;  // input offsets
+    for (uint32_t z = 0; z < tp.in_z_size; ++z) {
+      for (uint32_t tile_x = 0; tile_x <= static_cast<uint32_t>(tp.in_window_x_end); tile_x += tp.in_tile_x_inc) {
+        for (uint32_t y = 0; y <= static_cast<uint32_t>(tp.in_window_y_end); ++y) {
+          for (uint32_t x = tile_x; x < tile_x + tp.in_tile_x_size; ++x)
+            order.push_back(tp.in_base_address.offset + uint64_t{z} * tp.in_slice + uint64_t{y} * tp.in_stride + x);
+        }
+      }
+    }
+    for (uint64_t n = 0; n < order.size(); ++n) {
+      const uint64_t c0 = n % tp.out_loop_0_count, c1 = n / tp.out_loop_0_count % tp.out_loop_1_count,
+                     c2 = n / tp.out_loop_0_count / tp.out_loop_1_count;
+      to.at(tp.out_base_address.offset + c0 * tp.out_loop_0_inc + c1 * tp.out_loop_1_inc + c2 * tp.out_loop_2_inc) =
+          from.at(order[n]);
+    }
+  }
+}
+
+// Larger than the fields of one job: cut, and still every byte goes where it belongs.
+TEST(VivanteTp, LargeLayoutChangesAreCut) {
+  const Image images[] = {{1, 1, 70000}, {2, 2, 70000}, {40000, 1, 3}, {3, 70000, 2}, {40000, 2, 2},
+                          {1, 3, 65537}, {260, 3, 130}, {32769, 1, 1}, {5, 2, 32769}, {1, 70000, 1}};
+  SplitMix64 random(2);
+  for (const Image& image : images) {
+    SCOPED_TRACE(fmt::format("{}x{}x{}", image.width, image.height, image.channels));
+    const auto pixels = static_cast<size_t>(image.plane_bytes()), channels = static_cast<size_t>(image.channels);
+    Bytes nhwc(pixels * channels), planar(nhwc.size()), got(nhwc.size());
+    for (size_t p = 0; p < pixels; ++p) {
+      for (size_t c = 0; c < channels; ++c)
+        planar[c * pixels + p] = nhwc[p * channels + c] = static_cast<uint8_t>(random.next());
+    }
+    if (!has_recorded_transpose(image)) {
+      for (const TpOperation& op : transpose(image, 0, 1, 0)) apply(op, nhwc, got);
+      EXPECT_EQ(got, planar);
+    }
+    ASSERT_FALSE(has_recorded_detranspose(image));
+    for (const TpOperation& op : detranspose(image, 0, 1, 0)) apply(op, planar, got);
+    EXPECT_EQ(got, nhwc);
+  }
 }
 
 // ---- whole operations, from graphs ----
@@ -299,31 +371,28 @@ TEST(VivanteEncode, ConvolutionEqualsTheSpecifiedExample) {
   EXPECT_EQ(words[29], 0x7F800000U);
 }
 
-TEST(VivanteSupport, RefusalsCarryReasons) {
+// A requantization that does not fit its field is an error, not another scale.
+TEST(VivanteEncode, ScalesAreNotMasked) {
   struct Case {
-    ConvSpec spec;
-    const char* reason;
+    float scale;
+    bool fits;
   };
   const Case cases[] = {
-      {{.dilation = 2}, "dilation 2x2"},
-      {{.stride = 3}, "stride 3x3"},
-      {{.kernel = 12}, "filter larger than 11 px"},
-      {{.activation = ir::Activation::relu6}, "fused RELU6, but 'output' reaches beyond 6"},
-      {{.activation = ir::Activation::tanh}, "fused activation"},
-      {{.filter_scales = {0.01F, 0.02F, 0.01F, 0.01F, 0.01F, 0.01F, 0.01F, 0.01F}}, "quantized per channel"},
-      {{.width = 9000, .out = 4}, "image larger than 8191 px"},
-  };
+      {0x1p-112F, true}, {0x1.fffffep-113F, false}, {0x1.fffffep15F, true}, {0x1p16F, false}, {0, false},
+      {-1, false},       {INFINITY, false},         {NAN, false},           {1e-40F, false}};
   for (const Case& c : cases) {
-    const driver::Support support = supports(a311d(), conv_graph(c.spec), 0);
-    EXPECT_FALSE(support.ok) << c.reason;
-    EXPECT_NE(support.reason.find(c.reason), std::string::npos) << support.reason;
+    auto lowered = lower(a311d(), conv_graph({}), {});
+    ASSERT_TRUE(lowered.ok());
+    for (Operation& op : lowered->operations) {
+      if (auto* nn = std::get_if<NnOperation>(&op.job)) nn->scale = c.scale;
+    }
+    const auto program = encode(a311d(), conv_graph({}), std::move(lowered).value());
+    EXPECT_EQ(program.ok(), c.fits) << c.scale;
+    EXPECT_EQ(is_nn_scale(c.scale), c.fits) << c.scale << ": support and encoder agree";
+    if (!c.fits) {
+      EXPECT_NE(program.error().message.find("post_shift"), std::string::npos) << program.error().message;
+    }
   }
-  EXPECT_TRUE(
-      supports(a311d(), conv_graph({.activation = ir::Activation::relu6, .out_scale = 0.0235F, .out_zero_point = 0}), 0)
-          .ok);
-  EXPECT_TRUE(supports(a311d(), conv_graph({.filter_scales = std::vector<float>(8, 0.01F)}), 0).ok)
-      << "equal scales are one scale";
-  EXPECT_FALSE(supports(*hw::find_chip("s905d3"), conv_graph({}), 0).ok);
 }
 
 TEST(VivanteTuning, SwitchesAreKnownByName) {

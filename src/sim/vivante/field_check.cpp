@@ -4,31 +4,42 @@
 #include <array>
 #include <string_view>
 
+#include "drivers/vivante/hw/vivante.h"
+
 namespace skillet::sim::vivante {
 namespace {
+
+namespace hw = ::skillet::vivante::hw;
 
 enum class Kind : uint8_t { modelled, constant, ignored };
 struct Treatment {
   std::string_view descriptor, field;
   Kind kind;
   uint64_t value;
+  uint32_t needs = 0;  // flags of the chip; a field that it does not have must be 0
 };
 
 constexpr std::array kTreatments = {
 #define MODELLED(descriptor, field) Treatment{#descriptor, #field, Kind::modelled, 0},
 #define CONSTANT(descriptor, field, value) Treatment{#descriptor, #field, Kind::constant, value},
+#define MODELLED_WITH(flag, descriptor, field) Treatment{#descriptor, #field, Kind::modelled, 0, hw::flag},
+#define CONSTANT_WITH(flag, descriptor, field, value) Treatment{#descriptor, #field, Kind::constant, value, hw::flag},
 #include "sim/vivante/modelled.def"
 #undef MODELLED
 #undef CONSTANT
+#undef MODELLED_WITH
+#undef CONSTANT_WITH
 #define IGNORED(descriptor, field, reason) Treatment{#descriptor, #field, Kind::ignored, 0},
+#define IGNORED_WITH(flag, descriptor, field, reason) Treatment{#descriptor, #field, Kind::ignored, 0, hw::flag},
 #include "sim/vivante/ignored.def"
 #undef IGNORED
+#undef IGNORED_WITH
 };
 
-bool allowed(std::string_view descriptor, std::string_view field, uint64_t value) {
+bool allowed(std::string_view descriptor, std::string_view field, uint64_t value, uint32_t chip_flags) {
   bool listed = false;
   for (const Treatment& row : kTreatments) {
-    if (row.field != field || row.descriptor != descriptor) continue;
+    if (row.field != field || row.descriptor != descriptor || (row.needs & ~chip_flags) != 0) continue;
     if (row.kind != Kind::constant || row.value == value) return true;
     listed = true;
   }
@@ -37,10 +48,10 @@ bool allowed(std::string_view descriptor, std::string_view field, uint64_t value
 
 }  // namespace
 
-Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked) {
+Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked, uint32_t chip_flags) {
   for (size_t i = 0; i < descriptor.rows.size(); ++i) {
     const bits::Row& row = descriptor.rows[i];
-    if (!allowed(descriptor.name, row.name, unpacked.values[i].integer))
+    if (!allowed(descriptor.name, row.name, unpacked.values[i].integer, chip_flags))
       return error(ErrorCode::device, "{}.{} = {}: this value is not modelled ({})", descriptor.name, row.name,
                    bits::print_value(row, unpacked.values[i]), row.doc);
   }

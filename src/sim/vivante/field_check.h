@@ -9,8 +9,9 @@
 
 namespace skillet::sim::vivante {
 
-// The error names descriptor, field and value, or the word with the unclaimed bits.
-Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked);
+// The error names descriptor, field and value, or the word with the unclaimed bits. `chip_flags`: some fields only
+// exist on chips with a feature.
+Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked, uint32_t chip_flags = 0);
 
 // Error of a field with a value that cannot be: "nn_instruction.in_x_size = 0: <why>".
 template <typename... Args>

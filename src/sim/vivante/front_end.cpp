@@ -36,7 +36,8 @@ std::string state_text(uint32_t address) {
 
 class StreamRunner {
  public:
-  StreamRunner(std::span<const uint32_t> stream, const Units& units) : stream_(stream), units_(units) {}
+  StreamRunner(std::span<const uint32_t> stream, const Units& units, KeptStates& kept)
+      : stream_(stream), units_(units), kept_(kept) {}
 
   Result<void> run() {
     while (at_ < stream_.size() && !ended_) {
@@ -96,7 +97,9 @@ class StreamRunner {
       default: break;
     }
     for (const StateValue& row : kStateValues) {
-      if (static_cast<uint32_t>(row.state) == address && row.value == value) return {};
+      if (static_cast<uint32_t>(row.state) != address || row.value != value) continue;
+      kept_.set(address);
+      return {};
     }
     return error(ErrorCode::device, "{} <- 0x{:08x}: this value is not modelled", state_text(address), value);
   }
@@ -112,6 +115,9 @@ class StreamRunner {
       return error(ErrorCode::device,
                    "{} <- 0x{:08x}: event {} is not modelled, or the descriptor is not {}-byte aligned",
                    state_text(state), value, value & ~kAddressMask, hw::kDescriptorAlignBytes);
+    if (!kept_.lost().empty())
+      return error(ErrorCode::device, "{} job after a reset: {} has not been set again", unit,
+                   state_text(*kept_.lost().begin()));
     const uint32_t address = value & kAddressMask;
     const std::string job = fmt::format("job {} ({} descriptor 0x{:08x})", job_++, unit, address);
     if (log::debug_flag("sim")) log::write(log::Level::info, job);
@@ -120,6 +126,7 @@ class StreamRunner {
 
   std::span<const uint32_t> stream_;
   const Units& units_;
+  KeptStates& kept_;
   size_t at_ = 0;
   int job_ = 0;
   bool ended_ = false;
@@ -127,8 +134,12 @@ class StreamRunner {
 
 }  // namespace
 
-Result<void> run_stream(std::span<const uint32_t> stream, const Units& units) {
-  return StreamRunner(stream, units).run();
+void KeptStates::reset() {
+  lost_ = {static_cast<uint32_t>(State::pa_system_mode), static_cast<uint32_t>(State::api_mode)};
+}
+
+Result<void> run_stream(std::span<const uint32_t> stream, const Units& units, KeptStates& kept) {
+  return StreamRunner(stream, units, kept).run();
 }
 
 }  // namespace skillet::sim::vivante

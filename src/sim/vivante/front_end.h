@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 
 #include "base/result.h"
@@ -17,8 +18,21 @@ struct Units {
   std::function<Result<void>(uint64_t address)> run_tp;
 };
 
+// The states that are set once and stay until a reset. What silicon does with a job before they are set again is not
+// known, so the model stops at it. A new chip is taken as set up: recorded jobs come without.
+class KeptStates {
+ public:
+  // A stream has written the state.
+  void set(uint32_t address) { lost_.erase(address); }
+  void reset();
+  const std::set<uint32_t>& lost() const { return lost_; }
+
+ private:
+  std::set<uint32_t> lost_;
+};
+
 // Runs the stream to END or to its last word. Jobs run one after the other, which any order of events allows.
 // The error names the word of the stream, the state and the value, or the job number and the descriptor's address.
-Result<void> run_stream(std::span<const uint32_t> stream, const Units& units);
+Result<void> run_stream(std::span<const uint32_t> stream, const Units& units, KeptStates& kept);
 
 }  // namespace skillet::sim::vivante

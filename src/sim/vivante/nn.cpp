@@ -18,13 +18,12 @@ namespace hw = ::skillet::vivante::hw;
 constexpr uint64_t kCacheLimitBytes = uint64_t{256} << 20;
 constexpr uint32_t kRowWiseWidthMax = 64;  // the recorded driver's limit of its 5x5 row-wise order
 
-Result<hw::NnInstruction> read_instruction(uint64_t address, const Memory& memory) {
+Result<hw::NnInstruction> read_instruction(const hw::ChipRow& chip, uint64_t address, const Memory& memory) {
   SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
   std::vector<uint32_t> words(hw::kNnInstructionWords);
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  const bits::Descriptor& descriptor = bits::descriptor_of<hw::NnInstruction>();
-  const auto typed = bits::unpack<hw::NnInstruction>(words);
-  SK_TRY(check_fields(descriptor, typed.raw));
+  const auto typed = hw::unpack_nn_instruction(chip, words);
+  SK_TRY(check_fields(hw::nn_instruction(chip), typed.raw, chip.flags));
   return typed.fields;
 }
 
@@ -97,7 +96,11 @@ CoefficientShape NnUnit::coefficient_shape(const Instruction& d) const {
                          .kernel_height = static_cast<int>(d.kernel_y_size),
                          .planes = d.kernel_z_size,
                          .kernels_per_core = d.kernels_per_core,
-                         .zero_point = static_cast<uint8_t>(d.coef_zero_point)};
+                         .zero_point = static_cast<uint8_t>(d.coef_zero_point),
+                         .depthwise = d.depthwise,
+                         .output_planes = d.out_z_size,
+                         .plane_bytes = int64_t{d.out_x_stride} * d.out_y_stride};
+  if (chip_.generation != kCoefficientFormatV7.generation) return shape;  // one order for all filters
   const bool five =
       d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
   if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch) {
@@ -112,18 +115,20 @@ CoefficientShape NnUnit::coefficient_shape(const Instruction& d) const {
 
 Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   const char* const what = "nn_instruction.kernel_address";
-  const auto header_size = static_cast<uint64_t>(coefficient_header_bytes(chip_.nn_cores));
-  SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
-  SK_TRY_ASSIGN(const int64_t size, coefficient_bytes(header, chip_.nn_cores));
-  SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
+  const CoefficientFormat& format = coefficient_format(chip_);
   const CoefficientShape shape = coefficient_shape(d);
-  const int64_t shape_words[] = {shape.kernel_width,     shape.kernel_height,       shape.planes,
-                                 shape.kernels_per_core, int64_t{shape.zero_point}, static_cast<int64_t>(shape.order)};
+  const auto header_size = static_cast<uint64_t>(format.header_bytes(chip_));
+  SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
+  SK_TRY_ASSIGN(const int64_t size, format.buffer_bytes(header, chip_, shape));
+  SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
+  const int64_t shape_words[] = {shape.kernel_width,       shape.kernel_height,       shape.planes,
+                                 shape.kernels_per_core,   int64_t{shape.zero_point}, static_cast<int64_t>(shape.order),
+                                 int64_t{shape.depthwise}, shape.output_planes,       shape.plane_bytes};
   const XXH128_hash_t hash =
       XXH3_128bits_withSeed(buffer.data(), buffer.size(), XXH3_64bits(shape_words, sizeof shape_words));
   const CacheKey key{hash.high64, hash.low64};
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-  SK_TRY_ASSIGN(Coefficients decoded, decode_coefficients(buffer, chip_.nn_cores, chip_.zrl_bits_max, shape));
+  SK_TRY_ASSIGN(Coefficients decoded, format.decode(buffer, chip_, shape));
   auto shared = std::make_shared<const Coefficients>(std::move(decoded));
   if (cached_bytes_ > kCacheLimitBytes) {
     cache_.clear();
@@ -135,9 +140,9 @@ Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instructi
 }
 
 Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
-  SK_TRY_ASSIGN(const Instruction d, read_instruction(descriptor_address, memory));
+  SK_TRY_ASSIGN(const Instruction d, read_instruction(chip_, descriptor_address, memory));
   SK_TRY(check_geometry(d, chip_));
-  const NnJob job = make_job(d, options_.tie_rule);
+  const NnJob job = make_job(d, chip_, options_.tie_rule);
   SK_TRY_ASSIGN(const auto kernels, coefficients(d, memory));
   SK_TRY(check_sram(d, chip_, *kernels));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,

@@ -11,7 +11,7 @@ namespace {
 namespace hw = ::skillet::vivante::hw;
 
 constexpr uint32_t kTileWidthMax = 64;
-constexpr int kMultiplierBits = 15;  // V7
+constexpr int kAreaPx = 64;  // of an accumulation buffer that holds areas
 constexpr uint32_t kPooling2x2 = 0, kPooling3x3 = 1;
 
 Result<void> check_nonzero(const hw::NnInstruction& d) {
@@ -62,24 +62,32 @@ Result<void> check_strides(const hw::NnInstruction& d, const NnJob& job) {
 }
 
 // Image rows that the cores process together; follows from the tile (specification 9.2).
-int64_t interleave(const hw::NnInstruction& d) {
+int64_t interleave(const hw::NnInstruction& d, const hw::Generation& generation) {
   const uint32_t reach = d.kernel_y_size - 1 + d.out_tile_x_size;
   if (reach > 36) return 1;
   const uint32_t width = d.out_tile_x_size;
-  const int64_t most = width > 32 ? 1 : width > 16 ? 2 : width > 8 ? 4 : 8;
-  return std::min<int64_t>(most, reach > 18 ? 4 : 2);
+  const int fitting = width > 32 ? 1 : width > 16 ? 2 : width > 8 ? 4 : 8;
+  return std::min(fitting, reach > 18 ? generation.interleave_wide : generation.interleave_narrow);
 }
 
 // All kernels of a superblock accumulate one tile at once (specification 9.4).
+Result<void> check_accumulators(const hw::NnInstruction& d, const hw::ChipRow& chip) {
+  const hw::Generation& generation = hw::generation_of(chip);
+  const int64_t tile_px = int64_t{d.out_tile_x_size} * d.out_tile_y_size;
+  const int64_t per_kernel = generation.accumulates_areas ? ceil_div(tile_px, kAreaPx) : d.out_tile_y_size;
+  const int64_t room = chip.accum_buffer_depth * (generation.accumulates_areas ? 1 : interleave(d, generation));
+  if (per_kernel * d.kernels_per_core <= room) return {};
+  return field_error("nn_instruction.kernels_per_core", d.kernels_per_core,
+                     "with tiles of {}x{} px more than the {} {} of the accumulation buffer", d.out_tile_x_size,
+                     d.out_tile_y_size, room, generation.accumulates_areas ? "areas" : "rows");
+}
+
 Result<void> check_tile(const hw::NnInstruction& d, const hw::ChipRow& chip) {
   if (d.out_tile_x_size > kTileWidthMax)
     return field_error("nn_instruction.out_tile_x_size", d.out_tile_x_size, "at most {}", kTileWidthMax);
-  const int64_t rows = interleave(d) * chip.accum_buffer_depth;
-  if (int64_t{d.out_tile_y_size} * d.kernels_per_core > rows)
-    return field_error("nn_instruction.kernels_per_core", d.kernels_per_core,
-                       "with tiles of {} rows more than the {} rows of the accumulation buffer", d.out_tile_y_size,
-                       rows);
-  const int64_t lines = std::max<int64_t>(interleave(d) * chip.input_buffer_depth, d.kernel_y_size);
+  SK_TRY(check_accumulators(d, chip));
+  const int64_t lines =
+      std::max<int64_t>(interleave(d, hw::generation_of(chip)) * chip.input_buffer_depth, d.kernel_y_size);
   if (int64_t{d.out_tile_y_size} + d.kernel_y_size - 1 > lines)
     return field_error("nn_instruction.out_tile_y_size", d.out_tile_y_size,
                        "with a filter of {} rows more than the {} lines of the input buffer", d.kernel_y_size, lines);
@@ -98,10 +106,8 @@ Result<void> check_window(std::string_view what, uint32_t start, uint32_t end, u
 Result<void> check_geometry(const hw::NnInstruction& d, const hw::ChipRow& chip) {
   SK_TRY(check_nonzero(d));
   SK_TRY(check_pooling(d, chip));
-  SK_TRY(check_strides(d, make_job(d, TieRule::half_up)));
+  SK_TRY(check_strides(d, make_job(d, chip, TieRule::half_up)));
   SK_TRY(check_tile(d, chip));
-  if (d.post_multiplier >> kMultiplierBits != 0)
-    return field_error("nn_instruction.post_multiplier", d.post_multiplier, "more than {} bits", kMultiplierBits);
   if (d.in_border_const > 0xff)
     return field_error("nn_instruction.in_border_const", d.in_border_const, "more than 8 bits with uint8 data");
   return {};
@@ -116,10 +122,9 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
   if (kernels_kept) SK_TRY(check_window("kernel", d.kernel_cache_start, d.kernel_cache_end, chip.sram_bytes));
   if (image_kept) SK_TRY(check_window("image", d.image_cache_start, d.image_cache_end, chip.sram_bytes));
   const int64_t window = int64_t{d.kernel_cache_end} - d.kernel_cache_start;
-  const int64_t needed = coefficients.longest_stream_bytes * coefficients.cores;
-  if (kernels_kept && window < needed)
+  if (kernels_kept && window < coefficients.cache_bytes)
     return field_error("nn_instruction.kernel_cache_end", d.kernel_cache_end,
-                       "the window has {} bytes, the coefficients {}", window, needed);
+                       "the window has {} bytes, the coefficients {}", window, coefficients.cache_bytes);
   const bool disjoint = d.kernel_cache_end <= d.image_cache_start || d.image_cache_end <= d.kernel_cache_start;
   if (kernels_kept && image_kept && !disjoint)
     return field_error("nn_instruction.image_cache_start", d.image_cache_start,
@@ -127,7 +132,8 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
   return {};
 }
 
-NnJob make_job(const hw::NnInstruction& d, TieRule rule) {
+NnJob make_job(const hw::NnInstruction& d, const hw::ChipRow& chip, TieRule rule) {
+  const hw::Generation& generation = hw::generation_of(chip);
   NnJob job;
   job.step = d.pooling == hw::Pooling::first_pixel ? 2 : 1;
   job.in_width = d.in_x_size;
@@ -145,8 +151,8 @@ NnJob make_job(const hw::NnInstruction& d, TieRule rule) {
   job.kernel_height = static_cast<int>(d.kernel_y_size);
   job.offset_x = d.in_x_offset;
   job.offset_y = d.in_y_offset;
-  job.requant = {.multiplier = (1U << kMultiplierBits) + d.post_multiplier,
-                 .shift = static_cast<int>(d.post_shift),
+  job.requant = {.multiplier = (1U << generation.multiplier_bits) + d.post_multiplier,
+                 .shift = static_cast<int>(d.post_shift) + generation.shift_base,
                  .relu = d.relu,
                  .zero_point = static_cast<uint8_t>(d.out_zero_point),
                  .rule = rule};

@@ -17,6 +17,7 @@ Result<void> check_geometry(const ::skillet::vivante::hw::NnInstruction& d,
 Result<void> check_sram(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
                         const Coefficients& coefficients);
 
-NnJob make_job(const ::skillet::vivante::hw::NnInstruction& d, TieRule rule);
+NnJob make_job(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
+               TieRule rule);
 
 }  // namespace skillet::sim::vivante

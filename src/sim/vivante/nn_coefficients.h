@@ -1,6 +1,6 @@
-// Decoder of the V7 coefficient stream: weights, biases and output offsets of all kernels of an NN job.
+// The coefficients of an NN job, decoded: weights, biases and output planes of all kernels. One decoder per generation.
 // Called by nn.cpp.
-// Must not know: images, requantization, any encoder. Format: specification 6.2.
+// Must not know: images, requantization, any encoder.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/vivante/hw/vivante.h"
 
 namespace skillet::sim::vivante {
 
-// Order in which a stream visits the weights of a kernel and the kernels of a superblock.
+// Order in which a V7 stream visits the weights of a kernel and the kernels of a superblock.
 enum class StreamOrder : uint8_t {
   dense,        // superblock, plane, kernel, 3x2 patch
   dense_rows,   // the same without the column split of patches: superblock, plane, kernel, row, column
@@ -25,34 +26,46 @@ struct CoefficientShape {
   int64_t planes = 1;            // input channels
   int64_t kernels_per_core = 1;  // in one superblock
   uint8_t zero_point = 0;
-  StreamOrder order = StreamOrder::dense;
+  StreamOrder order = StreamOrder::dense;  // V7
+  // V8, whose streams do not say where the planes go:
+  bool depthwise = false;
+  int64_t output_planes = 1;
+  int64_t plane_bytes = 1;  // of the output
 
   int64_t taps() const { return int64_t{kernel_width} * kernel_height; }
   bool operator==(const CoefficientShape&) const = default;
 };
 
 struct Kernel {
-  int32_t bias = 0;
+  int64_t bias = 0;              // as for raw pixels, whatever the chip subtracts from them
   uint32_t output_offset = 0;    // bytes from the job's output address to this kernel's plane
   std::vector<uint32_t> planes;  // input planes with a weight other than the zero point, ascending
   std::vector<int16_t> weights;  // weight - zero point of those planes: [plane][row][column]
   int64_t magnitude = 0;         // sum of |weight - zero point|
+
+  // Adds the weights of one plane, unless all of them are 0.
+  void add_plane(int64_t plane, std::span<const int16_t> plane_weights);
 };
 
 struct Coefficients {
   std::vector<Kernel> kernels;   // core after core, each in stream order
   int64_t cores = 0;             // with a stream
-  int64_t kernels_per_core = 0;  // announced by each stream, all superblocks together
-  int64_t longest_stream_bytes = 0;
+  int64_t kernels_per_core = 0;  // of the core with most, all superblocks together
+  int64_t cache_bytes = 0;       // what the on-chip cache has to hold
 };
 
-constexpr int64_t coefficient_header_bytes(int nn_cores) { return (4 * nn_cores + 63) / 64 * 64; }
-
-// Bytes that header and streams take together; `header` has coefficient_header_bytes(). Error when a size is not legal.
-Result<int64_t> coefficient_bytes(std::span<const uint8_t> header, int nn_cores);
-
-// `buffer` has coefficient_bytes(). Errors name core, kernel and bit position.
-Result<Coefficients> decode_coefficients(std::span<const uint8_t> buffer, int nn_cores, int zrl_bits_max,
-                                         const CoefficientShape& shape);
+// The format of one generation. `header` and `buffer` have exactly the bytes that the functions before say; errors name
+// core, kernel and bit position.
+struct CoefficientFormat {
+  int generation;
+  int64_t (*header_bytes)(const ::skillet::vivante::hw::ChipRow& chip);
+  Result<int64_t> (*buffer_bytes)(std::span<const uint8_t> header, const ::skillet::vivante::hw::ChipRow& chip,
+                                  const CoefficientShape& shape);
+  Result<Coefficients> (*decode)(std::span<const uint8_t> buffer, const ::skillet::vivante::hw::ChipRow& chip,
+                                 const CoefficientShape& shape);
+};
+extern const CoefficientFormat kCoefficientFormatV7;  // hardware specification 6.2
+extern const CoefficientFormat kCoefficientFormatV8;  // 6.3
+const CoefficientFormat& coefficient_format(const ::skillet::vivante::hw::ChipRow& chip);
 
 }  // namespace skillet::sim::vivante

@@ -1,6 +1,6 @@
-// Simulator of the Vivante NPU family (V7: Amlogic A311D): command stream and descriptors in, bytes in memory out.
-// Called by sim::create() and the golden tests.
-// Must not know: drivers beyond drivers/vivante/hw, graphs, programs. Written from the hardware specification.
+// Simulator of the Vivante NPU family (V7: Amlogic A311D, V8: NXP i.MX 8M Plus): command stream and descriptors in,
+// bytes in memory out. Called by sim::create() and the golden tests. Must not know: drivers beyond drivers/vivante/hw,
+// graphs, programs. Written from the hardware specification.
 #pragma once
 
 #include <cstdint>

@@ -1,38 +1,44 @@
 #include "drivers/vivante/hw/vivante.h"
 
+#include <algorithm>
 #include <array>
 
-namespace skillet::bits {
+#include "base/check.h"
 
-#define SK_BITS_NAMESPACE ::skillet::vivante::hw
+namespace skillet::vivante::hw {
 
+using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
+
+#define V8_BITS(where) \
+  Where {}
 #define SK_BITS_TYPE NnInstruction
 #define SK_BITS_NAME "nn_instruction"
-#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/define.h"
+#undef V8_BITS
+
+#define V8_BITS(where) where
+#define SK_BITS_TYPE NnInstructionV8
+#define SK_BITS_NAME "nn_instruction"
+#define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
+#include "bits/define.h"
+#undef V8_BITS
 
 #define SK_BITS_TYPE TpInstruction
 #define SK_BITS_NAME "tp_instruction"
-#define SK_BITS_WORDS 31
 #define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE NnConfig
 #define SK_BITS_NAME "nn_config"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
 #include "bits/define.h"
 
 #define SK_BITS_TYPE VipFlushControl
 #define SK_BITS_NAME "vip_flush_control"
-#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/define.h"
 
-}  // namespace skillet::bits
-
-namespace skillet::vivante::hw {
 namespace {
 
 constexpr std::array kStates = {
@@ -49,7 +55,33 @@ constexpr std::array kChips = {
 #undef CHIP
 };
 
+constexpr std::array kGenerations = {
+#define GENERATION(generation, multiplier_bits, shift_base, pixel_center, interleave_narrow, interleave_wide, \
+                   accumulates_areas)                                                                         \
+  Generation{generation,        multiplier_bits, shift_base,       pixel_center,                              \
+             interleave_narrow, interleave_wide, accumulates_areas},
+#include "drivers/vivante/hw/generations.def"
+#undef GENERATION
+};
+
 }  // namespace
+
+const bits::Descriptor& nn_instruction(const ChipRow& chip) {
+  return chip.generation >= 8 ? bits::descriptor_of<NnInstructionV8>() : bits::descriptor_of<NnInstruction>();
+}
+
+bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<const uint32_t> words) {
+  bits::Typed<NnInstruction> typed{{}, bits::unpack(nn_instruction(chip), words)};
+  bits::read_struct(nn_instruction(chip), words, &typed.fields);
+  return typed;
+}
+
+const Generation& generation_of(const ChipRow& chip) {
+  const auto* const row = std::find_if(kGenerations.begin(), kGenerations.end(),
+                                       [&](const Generation& g) { return g.generation == chip.generation; });
+  SK_CHECK(row != kGenerations.end());
+  return *row;
+}
 
 std::span<const StateRow> states() { return kStates; }
 

@@ -13,24 +13,33 @@ namespace skillet::vivante::hw {
 
 using bits::Address;
 
-enum class Pooling : uint8_t { none = 0, max = 1, average = 2, first_pixel = 3 };
-enum class Caching : uint8_t { none = 0, full = 1, partial = 2 };
+#define SK_BITS_FILE "drivers/vivante/hw/enums.def"
+#include "bits/declare_enums.h"
 
 #define SK_BITS_TYPE NnInstruction
+#define SK_BITS_WORDS 32
 #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE TpInstruction
+#define SK_BITS_WORDS 31
 #define SK_BITS_FILE "drivers/vivante/hw/tp_instruction.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE NnConfig
+#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_nn_config.def"
 #include "bits/declare.h"
 
 #define SK_BITS_TYPE VipFlushControl
+#define SK_BITS_WORDS 1
 #define SK_BITS_FILE "drivers/vivante/hw/state_vip_flush_control.def"
 #include "bits/declare.h"
+
+// The same fields in the bits of the V8 generation.
+struct NnInstructionV8 : NnInstruction {
+  static const bits::Descriptor& descriptor();
+};
 
 constexpr uint32_t kNnInstructionWords = 32;
 constexpr uint32_t kTpInstructionWords = 31;
@@ -69,8 +78,9 @@ enum ChipFlag : uint32_t {
   kFirstPixelPooling = 1,
   kCoefficientEnhancement = 2,  // V8-style coefficient header
   kNoZOffset = 4,
-  kDepthwise = 8,   // native depthwise
-  kSupported = 16,  // the driver compiles for it
+  kDepthwise = 8,    // native depthwise
+  kSupported = 16,   // the driver compiles for it
+  kSlowOutput = 32,  // has the slow_output bit
 };
 struct ChipRow {
   std::string_view name, title;
@@ -90,5 +100,21 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
+
+// The NN instruction as a chip's generation has it.
+const bits::Descriptor& nn_instruction(const ChipRow& chip);
+bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<const uint32_t> words);
+
+// One row of generations.def.
+struct Generation {
+  int generation;
+  int multiplier_bits;     // of post_multiplier, without the leading 1
+  int shift_base;          // right shift with post_shift 0, bits
+  int pixel_center;        // subtracted from each pixel before it is multiplied
+  int interleave_narrow;   // most image rows processed together, with tiles of which rows fit in 18 px
+  int interleave_wide;     // with wider ones
+  bool accumulates_areas;  // the accumulation buffer holds areas of 64 px, else rows
+};
+const Generation& generation_of(const ChipRow& chip);
 
 }  // namespace skillet::vivante::hw

@@ -1,7 +1,6 @@
-#include "sim/vivante/nn_coefficients.h"
-
 #include <gtest/gtest.h>
 
+#include "sim/vivante/nn_coefficients.h"
 #include "sim/vivante/test_support.h"
 
 namespace skillet::sim::vivante {
@@ -10,12 +9,17 @@ namespace {
 using test::TestKernel;
 using test::TestShape;
 
+const test::hw::ChipRow& kChip = *test::hw::find_chip("a311d");
 constexpr int kCores = 8, kZrlMax = 5;
 
+Result<int64_t> coefficient_bytes(const Bytes& header) {
+  return kCoefficientFormatV7.buffer_bytes(header, kChip, CoefficientShape{});
+}
+
 Result<Coefficients> decode(const Bytes& buffer, const CoefficientShape& shape) {
-  SK_TRY_ASSIGN(const int64_t size, coefficient_bytes(buffer, kCores));
+  SK_TRY_ASSIGN(const int64_t size, coefficient_bytes(buffer));
   if (size > static_cast<int64_t>(buffer.size())) return error(ErrorCode::internal, "test buffer too small");
-  return decode_coefficients(buffer, kCores, kZrlMax, shape);
+  return kCoefficientFormatV7.decode(buffer, kChip, shape);
 }
 
 Bytes buffer_of(const std::vector<uint32_t>& stream) {
@@ -148,14 +152,14 @@ TEST(NnCoefficients, FaultsNameTheirCause) {
 
 TEST(NnCoefficients, HeaderFaults) {
   Bytes header(64);
-  EXPECT_FALSE(coefficient_bytes(header, kCores).ok());
+  EXPECT_FALSE(coefficient_bytes(header).ok());
   store_le(header.data(), uint32_t{65});
-  EXPECT_NE(coefficient_bytes(header, kCores).error().message.find("multiple of 64"), std::string::npos);
+  EXPECT_NE(coefficient_bytes(header).error().message.find("multiple of 64"), std::string::npos);
   store_le(header.data(), uint32_t{0});
   store_le(header.data() + 4, uint32_t{64});
-  EXPECT_NE(coefficient_bytes(header, kCores).error().message.find("core 0 has none"), std::string::npos);
+  EXPECT_NE(coefficient_bytes(header).error().message.find("core 0 has none"), std::string::npos);
   store_le(header.data(), uint32_t{128});
-  EXPECT_EQ(*coefficient_bytes(header, kCores), 64 + 128 + 64);
+  EXPECT_EQ(*coefficient_bytes(header), 64 + 128 + 64);
   Bytes longer = buffer_of(kPlainStream);  // the stream needs 64 bytes, the header says 128
   store_le(longer.data(), uint32_t{128});
   longer.resize(64 + 128);

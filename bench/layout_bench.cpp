@@ -1,0 +1,63 @@
+// Layout conversions against memcpy of as many bytes, in one run. Bytes per second count the tensor once.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+
+#include "driver/layout.h"
+
+namespace skillet::driver {
+namespace {
+
+constexpr ImageShape kShapes[] = {{.height = 224, .width = 224, .channels = 3},
+                                  {.height = 112, .width = 112, .channels = 64},
+                                  {.height = 7, .width = 7, .channels = 1024}};
+
+std::string name_of(const ImageShape& s) { return fmt::format("{}x{}x{}", s.height, s.width, s.channels); }
+
+void copy(benchmark::State& state, const ImageShape& shape) {
+  const Bytes from(shape.bytes(), 1);
+  Bytes to(shape.bytes());
+  for (auto _ : state) {
+    std::memcpy(to.data(), from.data(), from.size());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(shape.bytes()));
+}
+
+void convert(benchmark::State& state, const ImageShape& shape, const TensorLayout& layout, bool to_device) {
+  Bytes host(shape.bytes(), 1), device(layout.size_bytes);
+  for (auto _ : state) {
+    if (to_device)
+      store(layout, shape, host, device);
+    else
+      load(layout, shape, device, host);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(shape.bytes()));
+}
+
+void add(const ImageShape& shape) {
+  const std::string size = name_of(shape);
+  benchmark::RegisterBenchmark((size + " memcpy").c_str(), [shape](auto& state) { copy(state, shape); });
+  const std::pair<const char*, TensorLayout> layouts[] = {{"NHWC", nhwc_layout(shape)},
+                                                          {"NHWC signed to unsigned", nhwc_layout(shape, 0x80)},
+                                                          {"planar", planar_layout(shape)},
+                                                          {"NC1HWC2 16", blocked_layout(shape, 16)},
+                                                          {"NC1HWC2 16 signed", blocked_layout(shape, 16, 0x80)}};
+  for (const auto& [name, layout] : layouts) {
+    for (const bool to_device : {true, false}) {
+      const std::string full = fmt::format("{} {} {}", size, to_device ? "store" : "load", name);
+      benchmark::RegisterBenchmark(full.c_str(), [=, l = layout](auto& state) { convert(state, shape, l, to_device); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skillet::driver
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  for (const auto& shape : skillet::driver::kShapes) skillet::driver::add(shape);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

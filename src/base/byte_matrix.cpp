@@ -1,0 +1,138 @@
+// Compiled once per instruction set, chosen at run time. Nothing is read back from `out`: memory that a device shares
+// may be slow to read. Vectors of 16 bytes: more would not make the memory faster.
+#include "base/byte_matrix.h"
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "base/byte_matrix.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skillet::byte_matrix {
+namespace HWY_NAMESPACE {
+
+void xor_row(const uint8_t* in, uint8_t* out, size_t count, uint8_t value) {
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, 16> d;
+  const auto mask = hn::Set(d, value);
+  for (; i + 16 <= count; i += 16) hn::StoreU(hn::Xor(hn::LoadU(d, in + i), mask), d, out + i);
+#endif
+  for (; i < count; ++i) out[i] = static_cast<uint8_t>(in[i] ^ value);
+}
+
+void Copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  for (size_t r = 0; r < m.rows; ++r) xor_row(in + r * m.stride_in, out + r * m.stride_out, m.cols, m.xor_byte);
+}
+
+void transpose_plain(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  for (size_t c = 0; c < m.cols; ++c) {
+    for (size_t r = 0; r < m.rows; ++r)
+      out[c * m.stride_out + r] = static_cast<uint8_t>(in[r * m.stride_in + c] ^ m.xor_byte);
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+void Transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { transpose_plain(in, out, m); }
+#else
+
+constexpr size_t kSide = 16;
+
+// Four rounds of interleaving row i with row i + 8 transpose 16 x 16 bytes. Loads `rows` rows of 16 bytes (the others
+// count as 0) and stores the first `cols` rows of the result, 16 bytes each.
+HWY_INLINE void transpose_block(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t rows, size_t cols) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, kSide> d;
+  using V = hn::Vec<decltype(d)>;
+  V a[kSide], b[kSide];
+  for (size_t i = 0; i < kSide; ++i) a[i] = i < rows ? hn::LoadU(d, in + i * m.stride_in) : hn::Zero(d);
+  const auto round = [&](const V* from, V* to) {
+    for (size_t i = 0; i < kSide / 2; ++i) {
+      to[2 * i] = hn::InterleaveLower(d, from[i], from[i + kSide / 2]);
+      to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + kSide / 2]);
+    }
+  };
+  round(a, b);
+  round(b, a);
+  round(a, b);
+  round(b, a);
+  const V mask = hn::Set(d, m.xor_byte);
+  for (size_t i = 0; i < kSide; ++i) {
+    if (i < cols) hn::StoreU(hn::Xor(a[i], mask), d, out + i * m.stride_out);
+  }
+}
+
+// The next block's start; the last one may overlap its neighbour, which writes the same bytes twice.
+size_t next_block(size_t at, size_t size) {
+  return at + kSide >= size ? size : (at + 2 * kSide > size ? size - kSide : at + kSide);
+}
+
+void transpose_wide(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  for (size_t r = 0; r < m.rows; r = next_block(r, m.rows)) {
+    for (size_t c = 0; c < m.cols; c = next_block(c, m.cols))
+      transpose_block(in + r * m.stride_in + c, out + c * m.stride_out + r, m, kSide, kSide);
+  }
+}
+
+// Fewer than 16 columns: loads run into the next rows, as long as these are inside; the rest is done byte by byte.
+void transpose_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  const size_t bytes = (m.rows - 1) * m.stride_in + m.cols;
+  size_t r = 0;
+  for (; r + kSide <= m.rows && (r + kSide - 1) * m.stride_in + kSide <= bytes; r += kSide)
+    transpose_block(in + r * m.stride_in, out + r, m, kSide, m.cols);
+  ByteMatrix rest = m;
+  rest.rows = m.rows - r;
+  transpose_plain(in + r * m.stride_in, out + r, rest);
+}
+
+// Fewer than 16 rows, rows of the result without gaps: each store runs into the next row, which is written after it.
+void transpose_flat(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  const size_t bytes = m.cols * m.rows;
+  size_t c = 0;
+  for (; c + kSide <= m.cols && (c + kSide - 1) * m.rows + kSide <= bytes; c += kSide)
+    transpose_block(in + c, out + c * m.stride_out, m, m.rows, kSide);
+  ByteMatrix rest = m;
+  rest.cols = m.cols - c;
+  transpose_plain(in + c, out + c * m.stride_out, rest);
+}
+
+void Transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  if (m.rows >= kSide && m.cols >= kSide) return transpose_wide(in, out, m);
+  if (m.rows >= kSide) return transpose_narrow(in, out, m);
+  if (m.cols >= kSide && m.stride_out == m.rows) return transpose_flat(in, out, m);
+  transpose_plain(in, out, m);
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skillet::byte_matrix
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace skillet {
+namespace byte_matrix {
+HWY_EXPORT(Copy);
+HWY_EXPORT(Transpose);
+}  // namespace byte_matrix
+
+constexpr size_t kShortRow = 64;  // shorter rows are not worth a call of memcpy each
+
+void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  if (m.rows == 0 || m.cols == 0) return;
+  if (m.rows > 1 && m.stride_in == m.cols && m.stride_out == m.cols) {
+    const size_t all = m.rows * m.cols;
+    return copy_bytes(in, out, {.rows = 1, .cols = all, .stride_in = all, .stride_out = all, .xor_byte = m.xor_byte});
+  }
+  if (m.xor_byte != 0 || m.cols <= kShortRow) return HWY_DYNAMIC_DISPATCH(byte_matrix::Copy)(in, out, m);
+  for (size_t r = 0; r < m.rows; ++r) std::memcpy(out + r * m.stride_out, in + r * m.stride_in, m.cols);
+}
+
+void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  if (m.rows != 0 && m.cols != 0) HWY_DYNAMIC_DISPATCH(byte_matrix::Transpose)(in, out, m);
+}
+
+}  // namespace skillet
+#endif

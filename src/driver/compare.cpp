@@ -1,0 +1,206 @@
+#include "driver/compare.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "driver/buffer_match.h"
+#include "driver/decoded_capture.h"
+
+namespace skillet::driver {
+namespace {
+
+template <typename Key>
+struct Pair {
+  std::optional<Key> a, b;
+};
+
+// Longest common subsequence: indices that belong together, the others alone, all in order.
+template <typename Item>
+std::vector<Pair<size_t>> align(const std::vector<Item>& a, const std::vector<Item>& b) {
+  std::vector<std::vector<uint32_t>> length(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0));
+  for (size_t i = a.size(); i-- > 0;) {
+    for (size_t j = b.size(); j-- > 0;)
+      length[i][j] = a[i] == b[j] ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
+  }
+  std::vector<Pair<size_t>> pairs;
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    if (i < a.size() && j < b.size() && a[i] == b[j])
+      pairs.push_back({i++, j++});
+    else if (j == b.size() || (i < a.size() && length[i + 1][j] >= length[i][j + 1]))
+      pairs.push_back({i++, std::nullopt});
+    else
+      pairs.push_back({std::nullopt, j++});
+  }
+  return pairs;
+}
+
+std::string printed(const AnnotatedField& field) {
+  return field.raw.empty() || field.raw == field.value ? field.value : fmt::format("{} ({})", field.value, field.raw);
+}
+
+class Comparison {
+ public:
+  Comparison(const DecodedCapture& a, const DecodedCapture& b, const ComparedSide& side_a, const ComparedSide& side_b)
+      : a_(a), b_(b), side_a_(side_a), side_b_(side_b), match_(a, b, side_a.exact_sizes, side_b.exact_sizes) {}
+
+  CaptureComparison run() {
+    std::vector<std::string> operations[2];
+    for (const Annotated& one : a_.submissions)
+      operations[0].push_back(fmt::format("{}", fmt::join(one.operations, " ")));
+    for (const Annotated& one : b_.submissions)
+      operations[1].push_back(fmt::format("{}", fmt::join(one.operations, " ")));
+    for (const Pair<size_t>& pair : align_submissions(operations[0], operations[1])) submission(pair);
+    tensors();
+    return std::move(out_);
+  }
+
+ private:
+  // By what they do; where that says nothing about two in a row, one after the other.
+  static std::vector<Pair<size_t>> align_submissions(const std::vector<std::string>& a,
+                                                     const std::vector<std::string>& b) {
+    std::vector<Pair<size_t>> pairs = align(a, b), merged;
+    for (const Pair<size_t>& pair : pairs) {
+      if (!merged.empty() && !merged.back().a && pair.a && !pair.b)
+        merged.back().a = pair.a;
+      else if (!merged.empty() && !merged.back().b && pair.b && !pair.a)
+        merged.back().b = pair.b;
+      else
+        merged.push_back(pair);
+    }
+    return merged;
+  }
+
+  void add(DifferenceKind kind, std::string path, std::string a, std::string b) {
+    out_.differences.push_back({kind, at_, std::move(path), std::move(a), std::move(b)});
+  }
+
+  void submission(const Pair<size_t>& pair) {
+    at_ = pair.a.value_or(pair.b.value_or(0));
+    if (!pair.a || !pair.b) {
+      const Annotated& only = pair.a ? a_.submissions[*pair.a] : b_.submissions[*pair.b];
+      const std::string what = fmt::format("operations: {}", fmt::join(only.operations, " "));
+      add(DifferenceKind::job, "submission", pair.a ? what : "", pair.a ? "" : what);
+      return;
+    }
+    const capture::Submission& a = a_.capture->submissions[*pair.a];
+    const capture::Submission& b = b_.capture->submissions[*pair.b];
+    match_.start(*pair.a, *pair.b);
+    parameters(a, b);
+    const size_t before = out_.differences.size();
+    operations(a_.submissions[*pair.a], b_.submissions[*pair.b]);
+    for (BufferMatch::Finding& f : match_.lists()) add(DifferenceKind::job, std::move(f.what), f.a, f.b);
+    summarise(*pair.a, *pair.b, before);
+  }
+
+  void summarise(size_t a, size_t b, size_t before) {
+    out_.jobs.push_back(fmt::format("submission {}: {} operations, {} in b; {} differences", a,
+                                    a_.submissions[a].operations.size(), b_.submissions[b].operations.size(),
+                                    out_.differences.size() - before));
+  }
+
+  void parameters(const capture::Submission& a, const capture::Submission& b) {
+    std::map<std::string, std::pair<std::string, std::string>> values;
+    for (const capture::Parameter& p : a.parameters) values[p.name].first = fmt::format("{}", p.value);
+    for (const capture::Parameter& p : b.parameters) values[p.name].second = fmt::format("{}", p.value);
+    for (const auto& [name, sides] : values) {
+      if (sides.first != sides.second)
+        add(DifferenceKind::job, name, sides.first.empty() ? "as usual" : sides.first,
+            sides.second.empty() ? "as usual" : sides.second);
+    }
+  }
+
+  void operations(const Annotated& a, const Annotated& b) {
+    const auto fields_a = by_operation(a), fields_b = by_operation(b);
+    std::vector<std::string> names_a = a.operations, names_b = b.operations;
+    names_a.emplace_back();  // what follows the last operation
+    names_b.emplace_back();
+    if (names_a != names_b)
+      add(DifferenceKind::job, "operations", fmt::format("{}", fmt::join(a.operations, " ")),
+          fmt::format("{}", fmt::join(b.operations, " ")));
+    for (const Pair<size_t>& pair : align(names_a, names_b)) {
+      if (pair.a && pair.b)
+        fields(fields_a[*pair.a], fields_b[*pair.b]);
+      else
+        add(DifferenceKind::job, "operation", pair.a ? fmt::format("{} {}", *pair.a, names_a[*pair.a]) : "",
+            pair.b ? fmt::format("{} {}", *pair.b, names_b[*pair.b]) : "");
+    }
+  }
+
+  using Fields = std::vector<const AnnotatedField*>;
+  static std::vector<Fields> by_operation(const Annotated& submission) {
+    std::vector<Fields> out(submission.operations.size() + 1);
+    for (const AnnotatedField& field : submission.fields) out[field.operation].push_back(&field);
+    return out;
+  }
+
+  void fields(const Fields& a, const Fields& b) {
+    std::vector<std::string_view> names_a, names_b;
+    for (const AnnotatedField* field : a) names_a.push_back(field->name);
+    for (const AnnotatedField* field : b) names_b.push_back(field->name);
+    for (const Pair<size_t>& pair : names_a == names_b ? one_by_one(a.size()) : align(names_a, names_b)) {
+      if (pair.a && pair.b)
+        field(*a[*pair.a], *b[*pair.b]);
+      else if (pair.a)
+        add(DifferenceKind::field, a[*pair.a]->path, printed(*a[*pair.a]), "");
+      else
+        add(DifferenceKind::field, b[*pair.b]->path, "", printed(*b[*pair.b]));
+    }
+  }
+  static std::vector<Pair<size_t>> one_by_one(size_t count) {
+    std::vector<Pair<size_t>> pairs(count);
+    for (size_t i = 0; i < count; ++i) pairs[i] = {i, i};
+    return pairs;
+  }
+
+  void field(const AnnotatedField& a, const AnnotatedField& b) {
+    if (a.kind == FieldKind::value || b.kind != a.kind) {
+      if (a.kind != b.kind || a.raw != b.raw) add(DifferenceKind::field, a.path, printed(a), printed(b));
+      return;
+    }
+    if (const auto finding = match_.address(a, b))
+      add(a.kind == FieldKind::memory ? DifferenceKind::field : DifferenceKind::bytes, a.path + finding->what,
+          finding->a, finding->b);
+  }
+
+  // A tensor that both sides know must be the same memory.
+  void tensors() {
+    for (const KnownTensor& a : side_a_.tensors) {
+      const auto b = std::ranges::find(side_b_.tensors, a.name, &KnownTensor::name);
+      if (b == side_b_.tensors.end()) {
+        add(DifferenceKind::job, a.name, fmt::format("buffer {} + {}", a.handle, a.offset_bytes), "");
+      } else if (!match_.same_place(a.handle, a.offset_bytes, b->handle, b->offset_bytes)) {
+        add(DifferenceKind::job, a.name, fmt::format("buffer {} + {}", a.handle, a.offset_bytes),
+            fmt::format("buffer {} + {}", b->handle, b->offset_bytes));
+      }
+    }
+    for (const KnownTensor& b : side_b_.tensors) {
+      if (std::ranges::find(side_a_.tensors, b.name, &KnownTensor::name) == side_a_.tensors.end())
+        add(DifferenceKind::job, b.name, "", fmt::format("buffer {} + {}", b.handle, b.offset_bytes));
+    }
+  }
+
+  const DecodedCapture& a_;
+  const DecodedCapture& b_;
+  const ComparedSide& side_a_;
+  const ComparedSide& side_b_;
+  BufferMatch match_;
+  CaptureComparison out_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+size_t CaptureComparison::count(DifferenceKind kind) const {
+  return static_cast<size_t>(std::ranges::count(differences, kind, &Difference::kind));
+}
+
+Result<CaptureComparison> compare(const Driver& driver, const Chip& chip, const ComparedSide& a,
+                                  const ComparedSide& b) {
+  SK_TRY_ASSIGN(const DecodedCapture decoded_a, decode(driver, chip, *a.capture).with_context("a"));
+  SK_TRY_ASSIGN(const DecodedCapture decoded_b, decode(driver, chip, *b.capture).with_context("b"));
+  return Comparison(decoded_a, decoded_b, a, b).run();
+}
+
+}  // namespace skillet::driver

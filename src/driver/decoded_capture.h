@@ -1,0 +1,33 @@
+// A capture with what its fields say, and which parts of its buffers hold what a device reads.
+// Called by compare.cpp and buffer_match.cpp. Must not know: a vendor's anything.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/capture.h"
+#include "driver/driver.h"
+
+namespace skillet::driver {
+
+struct DecodedCapture {
+  const capture::Capture* capture = nullptr;
+  std::vector<Annotated> submissions;
+  // By handle: every offset at which commands or constants begin, over all submissions. Each reaches to the next one.
+  std::map<uint32_t, std::set<uint64_t>> constants;
+};
+Result<DecodedCapture> decode(const Driver& driver, const Chip& chip, const capture::Capture& capture);
+
+// A place in a buffer of a submission.
+struct BufferPlace {
+  const capture::BufferSnapshot* buffer = nullptr;
+  uint64_t offset = 0;
+  // From here to the end of the buffer, or to the next thing in it.
+  uint64_t room_bytes = 0;
+};
+std::optional<BufferPlace> find_place(const capture::Submission& submission, uint64_t address);
+
+}  // namespace skillet::driver

@@ -1,0 +1,111 @@
+#include "drivers/vivante/numerics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace skillet::drivers::vivante {
+
+bool is_usable(const ir::Quant& quant, ir::DType dtype) {
+  const int32_t lowest = dtype == ir::DType::int8 ? -128 : 0;
+  const auto usable = [](float s) { return std::isnormal(s) && s > 0; };
+  const auto within = [&](int32_t z) { return z >= lowest && z <= lowest + 255; };
+  return std::all_of(quant.scales.begin(), quant.scales.end(), usable) &&
+         std::all_of(quant.zero_points.begin(), quant.zero_points.end(), within);
+}
+
+uint8_t unsigned_zero_point(const ir::Tensor& tensor) {
+  return static_cast<uint8_t>(tensor.quant.zero_point() + (tensor.dtype == ir::DType::int8 ? 128 : 0));
+}
+
+float conv_scale(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
+  return product / graph.tensor(op.outputs[0]).quant.scale();
+}
+
+bool is_nn_scale(float scale) { return scale >= 0x1p-112F && scale < 0x1p16F; }
+bool is_tp_scale(float scale) { return scale >= 0x1p-63F && scale < 0x1p64F; }
+
+int64_t largest_rescaled(float scale) {
+  int exponent = 0;
+  std::frexp(scale, &exponent);
+  constexpr int64_t kLargest = INT32_MAX - 255;  // the zero point is added in 32 bits, too
+  return kLargest >> std::clamp(exponent, 0, 31);
+}
+
+namespace {
+
+// Sums of all positive and of all negative (weight - zero point) of one output channel.
+struct Reach {
+  int64_t up = 0, down = 0;
+};
+
+std::vector<Reach> reaches(const ir::Tensor& filter, bool depthwise, int64_t channels) {
+  std::vector<Reach> reaches(static_cast<size_t>(channels));
+  const int32_t zero_point = unsigned_zero_point(filter);
+  const uint8_t flip = xor_byte(filter.dtype);
+  const auto per_channel = static_cast<size_t>(filter.shape.elems() / channels);
+  for (size_t i = 0; i < filter.data.size(); ++i) {
+    // The channel is the innermost dimension of a depthwise filter, else the outermost.
+    Reach& reach = reaches[depthwise ? i % static_cast<size_t>(channels) : i / per_channel];
+    const int32_t weight = (filter.data[i] ^ flip) - zero_point;
+    (weight > 0 ? reach.up : reach.down) += weight;
+  }
+  return reaches;
+}
+
+}  // namespace
+
+bool sums_within(const ir::Graph& graph, ir::OpId id, int64_t limit) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor& filter = graph.tensor(op.input(1));
+  const int64_t channels = graph.tensor(op.outputs[0]).shape.back(0);
+  std::vector<int32_t> biases(static_cast<size_t>(channels), 0);
+  if (op.input(2) != ir::kNoTensor) biases = graph.tensor(op.input(2)).values<int32_t>();
+  int64_t largest_bias = 0;
+  for (const int32_t bias : biases) largest_bias = std::max(largest_bias, std::abs(int64_t{bias}));
+  // Most filters are far from the limit, so that their weights need no look.
+  if (largest_bias + filter.shape.elems() / channels * (255 * 255) <= limit) return true;
+  const int64_t below = unsigned_zero_point(graph.tensor(op.input(0))), above = 255 - below;
+  const auto sums = reaches(filter, op.kind == ir::OpKind::depthwise_conv_2d, channels);
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const int64_t most = biases[c] + sums[c].up * above - sums[c].down * below;
+    const int64_t least = biases[c] - sums[c].up * below + sums[c].down * above;
+    if (most > limit || least < -limit) return false;
+  }
+  return true;
+}
+
+AdditionWeights addition_weights(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out) {
+  const float s0 = a.quant.scale(), s1 = b.quant.scale();
+  const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
+  const float ratio = s1 / s0;
+  const auto step = static_cast<float>(std::max(double{ratio}, 1.0) / 255.0);
+  AdditionWeights w;
+  w.first = static_cast<uint8_t>(std::min(std::round(1.0 / step), 255.0));
+  w.second = static_cast<uint8_t>(std::min(std::round(double{ratio} / step), 255.0));
+  const double correction = std::round((zp0 - zp1) * double{s1} / (double{step} * s0));
+  w.bias = static_cast<int32_t>(correction) - w.second * zp0 - w.first * zp0;
+  w.scale = s0 * step / out.quant.scale();
+  return w;
+}
+
+double addition_error(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out, const AdditionWeights& w) {
+  const double s0 = a.quant.scale(), s1 = b.quant.scale(), larger = std::max(s0, s1);
+  const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
+  // The weights that would be right, when the larger one is 255; the result is linear in both operands, so that the
+  // ends of their ranges show the worst.
+  const double first = 255 * (s0 / larger), second = 255 * (s1 / larger);
+  double worst = 0;
+  for (const int q0 : {0, 255}) {
+    for (const int q1 : {0, 255}) {
+      const double right = first * (q0 - zp0) + second * (q1 - zp1);
+      worst = std::max(worst, std::abs(w.first * q0 + w.second * q1 + w.bias - right));
+    }
+  }
+  const double gain = larger / out.quant.scale();
+  const double cpu = s0 == s1 ? 0 : gain * 0x1p-19;
+  return worst / 255 * gain + cpu;
+}
+
+}  // namespace skillet::drivers::vivante

@@ -1,0 +1,55 @@
+// LoadedProgram: whether each job has run. A mark lies on each job's witness when the jobs start; where it is
+// afterwards, a reset has thrown the job away. Buffers are marked and looked at while they are open for other reasons,
+// if they are.
+#include <algorithm>
+
+#include "runtime/cpu_access.h"
+#include "runtime/loaded_program.h"
+
+namespace skillet::runtime {
+
+void LoadedProgram::watch_jobs() {
+  if (!device().loses_jobs()) return;
+  for (const driver::Job& job : program_.jobs) {
+    if (job.witness.size_bytes == 0) continue;
+    watches_.push_back({job.witness, {}});
+    if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
+  }
+  // The first output's buffer is open when the witnesses are looked at.
+  std::ranges::stable_partition(outputs_, [&](const Bound& output) { return is_watched(output.binding.buffer); });
+}
+
+bool LoadedProgram::is_watched(driver::BufferId buffer) const {
+  return std::ranges::find(watched_, buffer) != watched_.end();
+}
+
+std::span<uint8_t> LoadedProgram::witness_bytes(const CpuAccess& access, const Watch& watch) const {
+  const driver::ByteRange& witness = watch.witness;
+  return access.bytes().subspan(places_[witness.buffer].offset_bytes + witness.offset_bytes, witness.size_bytes);
+}
+
+void LoadedProgram::mark(driver::BufferId buffer, const CpuAccess& access) {
+  for (Watch& watch : watches_) {
+    if (watch.witness.buffer == buffer) watch.check.mark(witness_bytes(access, watch));
+  }
+}
+
+Result<void> LoadedProgram::mark_all() {
+  for (Watch& watch : watches_) {
+    if (watch.check.is_marked()) continue;
+    SK_TRY_ASSIGN(const CpuAccess access, open(watch.witness.buffer, true));
+    mark(watch.witness.buffer, access);
+  }
+  return {};
+}
+
+// False: a job has not written its witness there. Otherwise the bytes are as the last run left them.
+bool LoadedProgram::settle(driver::BufferId buffer, const CpuAccess& access) {
+  bool written = true;
+  for (Watch& watch : watches_) {
+    if (watch.witness.buffer == buffer) written &= watch.check.settle(witness_bytes(access, watch));
+  }
+  return written;
+}
+
+}  // namespace skillet::runtime

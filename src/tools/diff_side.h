@@ -1,0 +1,28 @@
+// One side of a comparison: a capture file, a folder with capture.json (a golden case), a program file, or a model that
+// is compiled here.
+// Called by `skillet diff` and by the test that its verdict is the golden judge's.
+// Must not know: a vendor's anything.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "driver/compare.h"
+
+namespace skillet::tools {
+
+struct DiffSide {
+  std::string kind;  // "capture", "program", "model"
+  capture::Capture capture;
+  std::optional<driver::Chip> chip;  // what it was made for, where that is known
+  bool exact_sizes = false;
+
+  driver::ComparedSide side() const { return {&capture, {}, exact_sizes}; }
+};
+
+// `chip`: what a model is compiled for; programs and captures know theirs.
+Result<DiffSide> load_side(const std::string& path, const std::optional<driver::Chip>& chip,
+                           const driver::CompileOptions& options);
+
+}  // namespace skillet::tools

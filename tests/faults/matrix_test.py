@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Each call to the kernel failing in each way, three inferences with different inputs: the results are right, or there
+is an error. Prints how many of each, and names what is wrong.
+
+usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--resets]     --resets: only each submission with each kind of reset
+"""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import models
+
+SKILLET, HOST, FLATC = sys.argv[1:4]
+RESETS_ONLY = "--resets" in sys.argv
+PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 0)]
+MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
+MOBILENET_PICTURES = [str(MOBILENET.parent / f"{name}.bmp") for name in ("cat", "bird", "grace_hopper")]
+
+CALLS = ["open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_cpu_fini", "gem_close",
+         "submit", "wait_fence"]
+ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
+PLACES = ["1", "2", "3", "5", "9", "*"]
+RESETS = ["reset", "reset_before"]
+LARGEST_DIFFERENCE = 1  # the chip rounds half a step in its own way
+LARGEST_OF_MOBILENET = 16
+SECONDS_PER_CELL = 120
+
+
+def on_virtual_node(fail, *command):
+    faults = ["--fail", fail] if fail else []
+    return subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--trace", *faults, "--", *command],
+                          capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False)
+
+
+def pictures(model):
+    return MOBILENET_PICTURES if model == MOBILENET else PICTURES
+
+
+def command(model, fail):
+    done = on_virtual_node(fail, SKILLET, "run", str(model), "--image", *pictures(model), "--device", "npu",
+                           "--compare", "--json")
+    if done.returncode in (1, 2):
+        return done, []
+    if done.returncode != 0:
+        return done, None
+    return done, [max(one["max_difference"] for one in run["outputs"]) for run in json.loads(done.stdout)["runs"]]
+
+
+def delegate(model, fail):
+    done = on_virtual_node(fail, HOST, str(model), *pictures(model))
+    if done.returncode != 0:
+        return done, None
+    return done, [float(number) for number in re.findall(r"^difference (\d+)$", done.stdout, re.MULTILINE)]
+
+
+def outcome(front_end, model, fail, allowed):
+    """"right", "error" or "wrong", and what was said. ALLOWED: the largest difference of each inference."""
+    try:
+        done, differences = front_end(model, fail)
+    except subprocess.TimeoutExpired:
+        return "wrong", f"did not end within {SECONDS_PER_CELL} s"
+    if differences is None:
+        return "wrong", f"exit code {done.returncode}: {done.stderr[-300:]}"
+    if any(difference > limit for difference, limit in zip(differences, allowed)):
+        return "wrong", f"differences {differences}, allowed {allowed}"
+    if len(differences) == len(allowed):
+        return "right", done.stderr
+    said = "skillet" in done.stderr or "error " in done.stdout
+    return ("error", done.stderr) if said else ("wrong", "failed without a word")
+
+
+def healthy(front_end, model):
+    """What a run without faults does: its differences, and how many submissions it makes."""
+    done, differences = front_end(model, None)
+    assert done.returncode == 0 and len(differences) == 3, done.stderr
+    if model == MOBILENET:  # the last layer makes steps of its input into many
+        assert max(differences) <= LARGEST_OF_MOBILENET, differences
+        allowed = [max(LARGEST_DIFFERENCE, one) for one in differences]
+    else:
+        assert max(differences) <= LARGEST_DIFFERENCE, f"{front_end.__name__} {model.name}: {differences}"
+        allowed = [LARGEST_DIFFERENCE] * 3
+    return allowed, len(re.findall(r"virtual: submit: job", done.stderr))
+
+
+def reset_rows(count):
+    return [f"submit:{at}:{kind}" for at in [*range(1, count + 1), "*"] for kind in RESETS]
+
+
+def error_rows(model):
+    if model == MOBILENET:
+        return [f"{call}:{at}:EIO" for call in CALLS for at in ("1", "3", "*")]
+    rows = [f"{call}:{at}:{error}" for call in CALLS for at in PLACES for error in ERRORS]
+    rows += [f"{call}:{at}:EINTR" for call in CALLS for at in ("1", "3")]
+    if model == models.DIGITS:  # seconds each
+        rows += [f"{call}:*:EINTR" for call in ("gem_new", "gem_cpu_prep", "submit", "wait_fence")]
+    return rows + ["submit:1:hang", "submit:2:hang", "submit:3:hang"]
+
+
+def cells(models_by_name):
+    for name, model in models_by_name.items():
+        for front_end in (command, delegate):
+            allowed, count = healthy(front_end, model)
+            print(f"{front_end.__name__:8} {name:14} {count} submissions", flush=True)
+            if name == "two_jobs":
+                assert count == 1 + 2 * 3, "the model no longer takes two jobs"
+            for fail in reset_rows(count) + ([] if RESETS_ONLY else error_rows(model)):
+                yield front_end, name, model, fail, allowed
+
+
+def print_table(results):
+    print(f"\n{'':8} {'':14} {'right':>6} {'error':>6} {'wrong':>6}")
+    for front_end, name in dict.fromkeys((front_end, name) for front_end, name, _, _, _ in results):
+        counts = Counter(kind for f, n, _, kind, _ in results if (f, n) == (front_end, name))
+        print(f"{front_end:8} {name:14} {counts['right']:6} {counts['error']:6} {counts['wrong']:6}")
+    total = Counter(kind for _, _, _, kind, _ in results)
+    print(f"{'all':23} {total['right']:6} {total['error']:6} {total['wrong']:6}")
+    for front_end, name, fail, kind, text in results:
+        if kind == "wrong":
+            print(f"WRONG {front_end} {name} {fail}: {text}")
+    return total
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        models_by_name = models.make(folder, FLATC)
+        if not RESETS_ONLY:
+            if MOBILENET.exists():
+                models_by_name["mobilenet"] = MOBILENET
+            else:
+                print(f"left out: {MOBILENET} is not there")
+        todo = list(cells(models_by_name))
+        with ThreadPoolExecutor(4) as pool:
+            outcomes = list(pool.map(lambda cell: outcome(cell[0], *cell[2:]), todo))
+        results = [(front_end.__name__, name, fail, kind, text)
+                   for (front_end, name, _, fail, _), (kind, text) in zip(todo, outcomes)]
+    total = print_table(results)
+    sys.exit(0 if total["wrong"] == 0 and total["right"] > 0 else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+// The folder of recorded cases: DIR/CHIP/SET/CASE/capture.json.
+// Called by skillet_golden and its tests. Must not know: what is in a capture.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace skillet::golden {
+
+// All "set/case" names of DIR/CHIP, sorted. Error when there is none.
+Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip);
+
+}  // namespace skillet::golden

@@ -1,0 +1,65 @@
+#include "compile_model.h"
+
+#include <algorithm>
+
+#include "compile/report.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::golden {
+namespace {
+
+// Without a default, so that the compiler names a value that is missing here.
+std::string_view tuning_name(driver::Tuning tuning) {
+  switch (tuning) {
+    case driver::Tuning::proven: return "proven";
+    case driver::Tuning::tuned: return "tuned";
+  }
+  return "";
+}
+
+CompiledPart from_part(const ir::Graph& model, compile::Part& part) {
+  passes::Partition& partition = part.partition;
+  CompiledPart out;
+  for (const ir::OpId op : partition.op_map) out.ops.push_back(model.op(op).source_index);
+  for (const ir::TensorId input : partition.graph.inputs) {
+    const auto at = std::ranges::find(model.inputs, partition.tensor_map[static_cast<size_t>(input)]);
+    out.model_inputs.push_back(at == model.inputs.end() ? -1 : static_cast<int32_t>(at - model.inputs.begin()));
+  }
+  out.graph = std::move(partition.graph);
+  out.program = std::move(*part.program);
+  return out;
+}
+
+}  // namespace
+
+std::vector<NamedTuning> tunings() {
+  std::vector<NamedTuning> all;
+  for (uint8_t i = 0; !tuning_name(static_cast<driver::Tuning>(i)).empty(); ++i)
+    all.push_back({tuning_name(static_cast<driver::Tuning>(i)), static_cast<driver::Tuning>(i)});
+  return all;
+}
+
+driver::Tuning recorded_tuning() {
+  const auto all = tunings();
+  const auto recorded = std::ranges::find(all, "recorded", &NamedTuning::name);
+  return recorded == all.end() ? driver::Tuning::proven : recorded->tuning;
+}
+
+Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
+                                    const driver::CompileOptions& options) {
+  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  compile::Options all{.driver = options, .leave_out = false};
+  all.driver.allow_unproven = true;
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
+  CompiledModel out{.chip = chip};
+  for (const compile::OpRow& row : compile::rows(compiled)) {
+    if (!row.on_npu) out.refusals.push_back(fmt::format("{}: {}", describe_op(compiled.graph, row.op), row.why));
+  }
+  for (compile::Part& part : compiled.parts) {
+    if (part.program) out.parts.push_back(from_part(compiled.graph, part));
+  }
+  return out;
+}
+
+}  // namespace skillet::golden

@@ -1,0 +1,38 @@
+// A model compiled for a chip the way a session compiles it, with everything that the chip takes on the chip.
+// Called by the golden comparison and by skillet_streams.
+// Must not know: captures, devices, a vendor's anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/driver.h"
+
+namespace skillet::golden {
+
+struct CompiledPart {
+  std::vector<int32_t> ops;  // of the model file
+  ir::Graph graph;
+  std::vector<int32_t> model_inputs;  // by input of `graph`: which input of the model it is, or -1
+  driver::Program program;
+};
+struct CompiledModel {
+  driver::Chip chip;
+  std::vector<CompiledPart> parts;    // those on the chip, in execution order
+  std::vector<std::string> refusals;  // "op 3 CONV_2D -> 'x': reason"
+};
+
+// Error when the model cannot be read, and when a part does not compile.
+Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
+                                    const driver::CompileOptions& options);
+
+struct NamedTuning {
+  std::string_view name;
+  driver::Tuning tuning;
+};
+std::vector<NamedTuning> tunings();
+// The one that recorded jobs are compared with: "recorded" where there is one, else "proven".
+driver::Tuning recorded_tuning();
+
+}  // namespace skillet::golden

@@ -1,0 +1,88 @@
+#include "expectations.h"
+
+#include <fnmatch.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "base/bytes.h"
+
+namespace skillet::golden {
+namespace {
+
+std::string format_line(const std::string& name, const std::string& outcome, const std::string& reason) {
+  return fmt::format("{:<27} {:<14} {}", name, outcome, reason);
+}
+
+}  // namespace
+
+Result<Expectations> Expectations::read(const std::string& path, std::string usual) {
+  Expectations out;
+  out.path_ = path;
+  out.usual_ = std::move(usual);
+  if (!std::filesystem::exists(path)) return out;
+  SK_TRY_ASSIGN(const Bytes bytes, read_file(path));
+  std::istringstream file(std::string(bytes.begin(), bytes.end()));
+  Line line;
+  for (int number = 1; std::getline(file, line.text); ++number, line = {}) {
+    std::istringstream words(line.text);
+    if (words >> line.name && line.name[0] != '#') {
+      if (!(words >> line.outcome >> std::ws) || !std::getline(words, line.reason))
+        return error(ErrorCode::malformed, "{}:{}: not a line of case, outcome and reason", path, number);
+      if (!out.by_name_.emplace(line.name, out.lines_.size()).second)
+        return error(ErrorCode::malformed, "{}:{}: {} stands here twice", path, number, line.name);
+    } else {
+      line.name.clear();
+    }
+    out.lines_.push_back(line);
+  }
+  return out;
+}
+
+const std::string& Expectations::expected(const std::string& name) const {
+  const auto exact = by_name_.find(name);
+  return exact == by_name_.end() ? expected_of_kind(name) : lines_[exact->second].outcome;
+}
+
+const std::string& Expectations::expected_of_kind(const std::string& name) const {
+  for (const Line& line : lines_) {
+    if (line.is_pattern() && ::fnmatch(line.name.c_str(), name.c_str(), FNM_PATHNAME) == 0) return line.outcome;
+  }
+  return usual_;
+}
+
+std::vector<std::string> Expectations::check(const std::vector<Outcome>& outcomes) const {
+  std::vector<std::string> wrong;
+  for (const Outcome& one : outcomes) {
+    if (const std::string& want = expected(one.name); one.outcome != want)
+      wrong.push_back(fmt::format("unexpected: {} is {}, expected {}{}{}", one.name, one.outcome, want,
+                                  one.details.empty() ? "" : ": ", one.details.empty() ? "" : one.details[0]));
+  }
+  return wrong;
+}
+
+std::string Expectations::updated(const std::vector<Outcome>& outcomes) const {
+  std::map<std::string, const Outcome*> changed;
+  for (const Outcome& one : outcomes) {
+    if (one.outcome != expected(one.name)) changed[one.name] = &one;
+  }
+  std::string text;
+  for (const Line& line : lines_) {
+    const auto change = changed.find(line.name);
+    if (change == changed.end()) {
+      text += line.text + "\n";
+      continue;
+    }
+    if (change->second->outcome != expected_of_kind(line.name))
+      text += format_line(line.name, change->second->outcome,
+                          fmt::format("CHANGED, was {}: {}", line.outcome, line.reason)) +
+              "\n";
+    changed.erase(change);
+  }
+  if (!changed.empty()) text += "\n# New: the reason is what was seen first, nobody has looked further.\n";
+  for (const auto& [name, one] : changed)
+    text += format_line(name, one->outcome, one->details.empty() ? "?" : one->details[0]) + "\n";
+  return text;
+}
+
+}  // namespace skillet::golden

@@ -1,0 +1,175 @@
+// skillet_golden CHIP: what we compile against recorded jobs (or, --simulate, recorded jobs on our simulator against
+// TensorFlow Lite), each case against its expected outcome. Exit code: 0 as expected, 1 not, 2 trouble.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "captures.h"
+#include "compile_compare.h"
+#include "driver/driver.h"
+#include "expectations.h"
+#include "sim_replay.h"
+
+namespace skillet::golden {
+namespace {
+
+struct Options {
+  std::string chip, dir = SKILLET_SOURCE_DIR "/../shared/golden", expect;
+  std::vector<std::string> cases;
+  bool simulate = false, update = false, json = false, optional = false;
+
+  std::string usual() const { return simulate ? "exact" : "identical"; }
+  std::string expectations() const {
+    if (!expect.empty()) return expect;
+    return fmt::format("{}/tests/expectations/{}-{}.txt", SKILLET_SOURCE_DIR, simulate ? "simulate" : "golden", chip);
+  }
+};
+
+struct Row {
+  Outcome outcome;
+  int64_t elements = 0, differing = 0;
+  double milliseconds = 0;
+};
+
+Row row_of(const ReplayRow& replay) {
+  Row row{{replay.name, std::string(replay_class_name(replay.result)), {}},
+          replay.elements,
+          replay.differing,
+          replay.simulated_ms};
+  if (replay.differing > 0)
+    row.outcome.details.push_back(fmt::format("{} of {} elements differ, at most by {}", replay.differing,
+                                              replay.elements, replay.max_difference));
+  if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
+  return row;
+}
+
+std::vector<Row> run_case(const Options& options, const driver::Chip& chip, const std::string& name) {
+  if (!options.simulate) return {{.outcome = compare_case(options.dir, chip, name)}};
+  std::vector<Row> rows;
+  for (const ReplayRow& replay : simulate_case(options.dir, chip.name, name)) rows.push_back(row_of(replay));
+  return rows;
+}
+
+struct Summary {
+  std::map<std::string, int> counts;
+  int64_t elements = 0, differing = 0;
+  double milliseconds = 0;
+};
+std::map<std::string, Summary> summarise(const std::vector<Row>& rows) {
+  std::map<std::string, Summary> sets;
+  for (const Row& row : rows) {
+    for (const std::string& set : {row.outcome.name.substr(0, row.outcome.name.find('/')), std::string("~all")}) {
+      Summary& summary = sets[set];
+      ++summary.counts[row.outcome.outcome];
+      summary.elements += row.elements;
+      summary.differing += row.differing;
+      summary.milliseconds += row.milliseconds;
+    }
+  }
+  return sets;
+}
+
+void print_text(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
+  constexpr size_t kDetails = 12;
+  for (const Row& row : rows) {
+    const Outcome& o = row.outcome;
+    const bool surprising = o.outcome != expectations.expected(o.name);
+    if (!surprising && options.cases.empty()) continue;
+    fmt::print("{}: {}{}\n", o.name, o.outcome, surprising ? ", expected " + expectations.expected(o.name) : "");
+    for (size_t i = 0; i < std::min(kDetails, o.details.size()); ++i) fmt::print("    {}\n", o.details[i]);
+    if (o.details.size() > kDetails) fmt::print("    ... and {} more\n", o.details.size() - kDetails);
+  }
+  const auto sets = summarise(rows);
+  const auto& all = sets.at("~all").counts;
+  fmt::print("{:8}", "set");
+  for (const auto& [outcome, count] : all) fmt::print(" {:>14}", outcome);
+  fmt::print("{}\n", options.simulate ? "       elements      differing         ms" : "");
+  for (const auto& [set, summary] : sets) {
+    fmt::print("{:8}", set == "~all" ? "all" : set);
+    for (const auto& [outcome, count] : all)
+      fmt::print(" {:>14}", summary.counts.contains(outcome) ? summary.counts.at(outcome) : 0);
+    if (options.simulate)
+      fmt::print(" {:>14} {:>14} {:>10.0f}", summary.elements, summary.differing, summary.milliseconds);
+    fmt::print("\n");
+  }
+}
+
+nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
+  nlohmann::json json{{"chip", options.chip}, {"dir", options.dir}, {"cases", nlohmann::json::array()}};
+  for (const auto& [set, summary] : summarise(rows)) {
+    nlohmann::json& place = set == "~all" ? json["all"] : json["sets"][set];
+    place["counts"] = summary.counts;
+    if (options.simulate) place.update({{"elements", summary.elements}, {"differing", summary.differing}});
+  }
+  for (const Row& row : rows)
+    json["cases"].push_back({{"name", row.outcome.name},
+                             {"outcome", row.outcome.outcome},
+                             {"expected", expectations.expected(row.outcome.name)},
+                             {"details", row.outcome.details}});
+  return json;
+}
+
+Result<int> judge(const Options& options, const std::vector<Row>& rows) {
+  SK_TRY_ASSIGN(const Expectations expectations, Expectations::read(options.expectations(), options.usual()));
+  if (options.json)
+    fmt::print("{}\n", to_json(options, rows, expectations).dump(1));
+  else
+    print_text(options, rows, expectations);
+  std::vector<Outcome> outcomes;
+  for (const Row& row : rows) outcomes.push_back(row.outcome);
+  const auto wrong = expectations.check(outcomes);
+  if (!options.update) {
+    fmt::print(stderr, "{}{} of {} cases as expected\n", wrong.empty() ? "all " : "", rows.size() - wrong.size(),
+               rows.size());
+    return wrong.empty() ? 0 : 1;
+  }
+  const std::string text = expectations.updated(outcomes);
+  SK_TRY(write_file(options.expectations(), std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size())));
+  fmt::print(stderr, "{}: {} lines changed\n", options.expectations(), wrong.size());
+  return 0;
+}
+
+Result<int> run(const Options& options) {
+  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(options.chip));
+  if (options.optional && !std::filesystem::exists(options.dir + "/" + options.chip)) {
+    fmt::print("no captures of {} in {}: nothing compared\n", options.chip, options.dir);
+    return 0;
+  }
+  SK_TRY_ASSIGN(const std::vector<std::string> names, list_captures(options.dir, options.chip));
+  std::vector<Row> rows;
+  for (const std::string& name : options.cases.empty() ? names : options.cases) {
+    if (!std::binary_search(names.begin(), names.end(), name))
+      return error(ErrorCode::invalid_argument, "{}/{}: no case {}", options.dir, options.chip, name);
+    std::ranges::move(run_case(options, chip, name), std::back_inserter(rows));
+  }
+  return judge(options, rows);
+}
+
+}  // namespace
+}  // namespace skillet::golden
+
+int main(int argc, char** argv) {
+  skillet::golden::Options options;
+  CLI::App app("Recorded jobs of a driver that works on silicon, against ours", "golden");
+  app.add_option("CHIP", options.chip, "whose jobs, for example a311d")->required();
+  app.add_option("--dir", options.dir, "folder with CHIP/SET/CASE, models/ and cases/");
+  app.add_option("--case", options.cases, "only this SET/CASE, with all details; may be given many times");
+  app.add_option("--expect", options.expect,
+                 "expected outcomes (default: tests/expectations/{golden,simulate}-CHIP.txt)");
+  app.add_flag("--simulate", options.simulate, "run the recorded jobs on the simulator");
+  app.add_flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
+  app.add_flag("--json", options.json, "machine-readable output");
+  app.add_flag("--optional", options.optional, "a missing folder is one line, not a failure");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+  const auto done = skillet::golden::run(options);
+  if (done.ok()) return *done;
+  fmt::print(stderr, "golden: {}\n", done.error().message);
+  return 2;
+}

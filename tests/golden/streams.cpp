@@ -1,0 +1,246 @@
+#include "streams.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/int_math.h"
+
+namespace skillet::golden {
+namespace {
+
+using driver::BufferId;
+using driver::Program;
+using driver::Relocation;
+using Json = nlohmann::json;
+
+constexpr size_t kShownBytes = 512, kChunkBytes = 4096;
+
+std::string hex(std::span<const uint8_t> bytes) {
+  std::string text;
+  for (const uint8_t byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+  return text;
+}
+template <typename Items>
+std::string hash(const Items& items) {
+  return fmt::format("{:016x}", XXH3_64bits(items.data(), items.size() * sizeof(items[0])));
+}
+
+// What a buffer of ours is cut into, so that it does not matter which things share a buffer: constants at every offset
+// that an address names, memory at the beginning of each group of overlapping tensors.
+class Cuts {
+ public:
+  explicit Cuts(const Program& program) : program_(program), starts_(program.buffers.size(), {0}) {
+    for (const driver::BufferRelocations& list : program.buffer_relocations) add(list.relocations);
+    for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
+      for (const driver::Job& job : *jobs) add(job.relocations);
+    }
+    for (BufferId b = 0; b < program.buffers.size(); ++b) add_tensors(b);
+  }
+
+  struct Cut {
+    BufferId buffer = 0;
+    uint64_t begin = 0, end = 0;
+    bool operator<(const Cut& other) const { return std::tie(buffer, begin) < std::tie(other.buffer, other.begin); }
+  };
+  Cut at(BufferId buffer, uint64_t offset) const {
+    const std::set<uint64_t>& starts = starts_[buffer];
+    const auto next = starts.upper_bound(offset);
+    return {buffer, *std::prev(next), next == starts.end() ? program_.buffers[buffer].size_bytes : *next};
+  }
+
+ private:
+  bool is_constant(BufferId b) const { return program_.buffers[b].role == driver::BufferRole::constant; }
+  void add(const std::vector<Relocation>& relocations) {
+    for (const Relocation& r : relocations) {
+      if (is_constant(r.target)) starts_[r.target].insert(r.target_offset_bytes);
+    }
+  }
+  void add_tensors(BufferId buffer) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const auto* list : {&program_.inputs, &program_.outputs, &program_.intermediates}) {
+      for (const driver::TensorBinding& t : *list) {
+        if (t.buffer == buffer) ranges.emplace_back(t.offset_bytes, t.offset_bytes + t.size_bytes);
+      }
+    }
+    std::sort(ranges.begin(), ranges.end());
+    uint64_t end = 0;
+    for (const auto& [from, to] : ranges) {
+      if (end != 0 && from >= end) starts_[buffer].insert(from);
+      end = std::max(end, to);
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::set<uint64_t>> starts_;  // by buffer, ascending
+};
+
+class View {
+ public:
+  View(const Program& program, const ir::Graph& graph) : program_(program), graph_(graph), cuts_(program) {}
+
+  Json run() {
+    Json out;
+    out["jobs"] = Json::array();
+    for (const driver::Job& job : program_.init_jobs) out["jobs"].push_back(view(job, "init"));
+    for (const driver::Job& job : program_.jobs) out["jobs"].push_back(view(job, "job"));
+    out["bindings"] = Json::array();
+    for (const driver::TensorBinding& t : program_.inputs) out["bindings"].push_back(view(t, "input"));
+    for (const driver::TensorBinding& t : program_.outputs) out["bindings"].push_back(view(t, "output"));
+    out["constants"] = std::move(constants_);
+    out["buffers"] = buffers();
+    return out;
+  }
+
+ private:
+  Json view(const driver::Job& job, std::string_view kind) {
+    touched_.clear();
+    const auto raw = as_bytes(job.stream);
+    Bytes bytes(raw.begin(), raw.end());
+    Json addresses = take_addresses(bytes, 0, job.relocations);
+    Json command{{"bytes", hex(bytes)}, {"addresses", std::move(addresses)}};
+    return {{"kind", kind}, {"commands", Json::array({std::move(command)})}, {"uses", uses(job)}};
+  }
+
+  // How the job lists each buffer that it reaches by an address; "none" where it does not, "unused NAME" the other way
+  // round. Constants are shown only where they are listed in an unusual way: any number of them may share a buffer.
+  Json uses(const driver::Job& job) {
+    std::map<BufferId, std::string> listed;
+    for (const driver::BufferUse& use : job.buffers)
+      listed[use.buffer] += fmt::format("{}{}", use.read ? "r" : "", use.write ? "w" : "");
+    std::set<std::string> rows;
+    std::set<BufferId> reached;
+    for (const auto& [cut, name] : touched_) {
+      reached.insert(cut.buffer);
+      const std::string how = listed.contains(cut.buffer) ? listed[cut.buffer] : "none";
+      if (name[0] != 'c' || how != "r") rows.insert(fmt::format("{} {}", name, how));
+    }
+    for (const auto& [buffer, how] : listed) {
+      if (!reached.contains(buffer)) rows.insert(fmt::format("unused {} {}", name_of(cuts_.at(buffer, 0)), how));
+    }
+    return rows;
+  }
+
+  // Sets the address bits of `bytes`, which begin at `begin`, to 0 and says what they hold.
+  Json take_addresses(Bytes& bytes, uint64_t begin, const std::vector<Relocation>& relocations) {
+    Json out = Json::array();
+    std::vector<Relocation> sorted;
+    for (const Relocation& r : relocations) {
+      if (r.word_offset_bytes >= begin && r.word_offset_bytes < begin + bytes.size()) sorted.push_back(r);
+    }
+    std::sort(sorted.begin(), sorted.end(), [](const Relocation& a, const Relocation& b) {
+      return std::tie(a.word_offset_bytes, a.lsb) < std::tie(b.word_offset_bytes, b.lsb);
+    });
+    for (const Relocation& r : sorted) {
+      const uint64_t bit = 8 * (r.word_offset_bytes - begin) + r.lsb;
+      for (uint64_t i = bit; i < bit + r.width; ++i) bytes[i / 8] &= static_cast<uint8_t>(~(1U << (i % 8)));
+      const Cuts::Cut cut = cuts_.at(r.target, r.target_offset_bytes);
+      out.push_back({bit, r.width, r.shift, name_of(cut), r.target_offset_bytes - cut.begin});
+    }
+    return out;
+  }
+
+  std::string name_of(const Cuts::Cut& cut) {
+    std::string name;
+    if (program_.buffers[cut.buffer].role == driver::BufferRole::constant)
+      name = constant_name(cut);
+    else
+      name = memory_.try_emplace(cut, fmt::format("t{}", memory_.size())).first->second;
+    touched_[cut] = name;
+    return name;
+  }
+
+  std::string constant_name(const Cuts::Cut& cut) {
+    if (const auto known = names_.find(cut); known != names_.end()) {
+      touch_targets(known->second.second);
+      return known->second.first;
+    }
+    names_[cut] = {"self", {}};  // while its own addresses are named
+    auto outer = std::exchange(touched_, {});
+    Bytes bytes = contents(cut);
+    Json addresses = take_addresses(bytes, cut.begin, relocations_of(cut.buffer));
+    while (!bytes.empty() && bytes.back() == 0) bytes.pop_back();
+    Json shown{{"size", bytes.size()}, {"addresses", std::move(addresses)}};
+    if (bytes.size() <= kShownBytes) {
+      shown["bytes"] = hex(bytes);
+    } else {
+      for (size_t i = 0; i < bytes.size(); i += kChunkBytes)
+        shown["hashes"].push_back(hash(std::span(bytes).subspan(i, std::min(kChunkBytes, bytes.size() - i))));
+    }
+    const std::string text = shown.dump();
+    const std::string name = "c" + hash(text);
+    constants_[name] = std::move(shown);
+    names_[cut] = {name, touched_};
+    outer.merge(touched_);
+    touched_ = std::move(outer);
+    return name;
+  }
+  void touch_targets(const std::map<Cuts::Cut, std::string>& targets) {
+    touched_.insert(targets.begin(), targets.end());
+  }
+
+  Bytes contents(const Cuts::Cut& cut) const {
+    const Bytes& all = program_.buffers[cut.buffer].contents;
+    const size_t from = std::min<size_t>(cut.begin, all.size()), to = std::min<size_t>(cut.end, all.size());
+    Bytes bytes(all.begin() + static_cast<ptrdiff_t>(from), all.begin() + static_cast<ptrdiff_t>(to));
+    for (const Relocation& r : relocations_of(cut.buffer)) {  // a word that is an address is there, zero or not
+      if (r.word_offset_bytes >= cut.begin && r.word_offset_bytes < cut.end)
+        bytes.resize(std::max<size_t>(bytes.size(), r.word_offset_bytes - cut.begin + 4));
+    }
+    return bytes;
+  }
+
+  const std::vector<Relocation>& relocations_of(BufferId buffer) const {
+    static const std::vector<Relocation> kNone;
+    for (const driver::BufferRelocations& list : program_.buffer_relocations) {
+      if (list.buffer == buffer) return list.relocations;
+    }
+    return kNone;
+  }
+
+  Json view(const driver::TensorBinding& t, std::string_view kind) {
+    const Cuts::Cut cut = cuts_.at(t.buffer, t.offset_bytes);
+    return {kind, name_of(cut), t.offset_bytes - cut.begin, t.xor_byte, element_places(t)};
+  }
+
+  // Hash over the byte offset, from the binding's begin, of every element in the graph's order.
+  std::string element_places(const driver::TensorBinding& t) const {
+    const ir::Shape& shape = graph_.tensor(t.tensor).shape;
+    const auto elems = static_cast<uint64_t>(shape.elems());
+    const auto channels = static_cast<uint64_t>(shape.rank() == 0 ? 1 : shape.back(0));
+    std::vector<uint64_t> places(elems);
+    for (uint64_t i = 0; i < elems; ++i) {
+      const bool planar = t.layout == driver::Layout::nchw_planar;
+      places[i] = planar ? i % channels * (elems / channels) + i / channels : i;
+    }
+    return hash(places);
+  }
+
+  Json buffers() const {
+    static constexpr std::string_view kRoles[] = {"constant", "input", "output", "scratch"};
+    Json out;
+    for (const driver::Buffer& buffer : program_.buffers) {
+      Json& row = out[std::string(kRoles[static_cast<size_t>(buffer.role)])];
+      if (row.is_null()) row = {0, 0};
+      row[0] = row[0].get<uint64_t>() + 1;
+      row[1] = row[1].get<uint64_t>() + buffer.size_bytes;
+    }
+    return out;
+  }
+
+  const Program& program_;
+  const ir::Graph& graph_;
+  Cuts cuts_;
+  std::map<Cuts::Cut, std::string> memory_;   // names of memory
+  std::map<Cuts::Cut, std::string> touched_;  // what the job being viewed reaches
+  std::map<Cuts::Cut, std::pair<std::string, std::map<Cuts::Cut, std::string>>> names_;  // of constants; their targets
+  Json constants_ = Json::object();
+};
+
+}  // namespace
+
+Json device_view(const Program& program, const ir::Graph& graph) { return View(program, graph).run(); }
+
+}  // namespace skillet::golden

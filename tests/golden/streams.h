@@ -1,0 +1,22 @@
+// A program as the device sees it, in a form that does not change when our own types do: command bytes, constant bytes,
+// and addresses as (place, offset). Two revisions' forms are compared as text (streams.py).
+// Called by skillet_streams. Must not know: a vendor's anything.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "driver/program.h"
+#include "ir/graph.h"
+
+namespace skillet::golden {
+
+// `graph` is what the program was compiled from. Object with
+//   buffers    how many of each role, and their bytes: for people, not part of what the device sees
+//   bindings   where graph inputs and outputs lie: place, offset, and a hash of the byte offsets of all their elements
+//   jobs       in order: command bytes as hex with address bits 0, [bit, width, shift, place, offset] per address, and
+//              how the submission lists each place
+//   constants  by content: bytes with address bits 0 (hex, or a hash per 4 KiB), and addresses as above
+// Places: "tN" memory that jobs write and read, in order of first use; "cHASH" constants by their content.
+nlohmann::json device_view(const driver::Program& program, const ir::Graph& graph);
+
+}  // namespace skillet::golden

@@ -1,0 +1,12 @@
+// Twins: two models that differ in nothing but that one is signed and the other unsigned, every quantized value q of
+// one being q + 128 of the other. The chip computes unsigned, so the jobs of one are right for the other. Called by
+// compile_compare.cpp. Must not know: chips.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace skillet::golden {
+
+bool are_twins(const ir::Graph& is_signed, const ir::Graph& is_unsigned);
+
+}  // namespace skillet::golden

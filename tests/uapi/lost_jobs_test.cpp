@@ -1,0 +1,321 @@
+// Jobs that a reset throws away: each job of small programs lost once, the core reset before it, and lost for good. The
+// results, intermediates included, are those of a healthy chip, or there is an error.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/splitmix64.h"
+#include "drivers/vivante/encode.h"
+#include "drivers/vivante/lower.h"
+#include "runtime/device_context.h"
+#include "runtime/loaded_program.h"
+#include "uapi/fake_kernel.h"
+
+namespace skillet::testing {
+namespace {
+
+namespace vivante = drivers::vivante;
+
+// Constants have random bytes.
+struct Network {
+  const char* what;
+  const char* text;
+};
+const Network kNetworks[] = {
+    {"output through a reshape", R"(
+tensor 0 "in" uint8 1x8x8x4 scale=0.02 zero=128
+tensor 1 "w" uint8 8x3x3x4 scale=0.01 zero=127 const=zeros
+tensor 2 "conv" uint8 1x8x8x8 scale=0.05 zero=16
+tensor 3 "flat" uint8 1x512 scale=0.05 zero=16
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 -] out=[2] padding=same
+op 1 RESHAPE in=[2] out=[3] shape=[1 512]
+)"},
+    {"a tensor and its reshape are outputs", R"(
+tensor 0 "in" int8 1x8x8x4 scale=0.02 zero=0
+tensor 1 "w" int8 8x1x1x4 scale=0.01 zero=0 const=zeros
+tensor 2 "conv" int8 1x8x8x8 scale=0.05 zero=16
+tensor 3 "flat" int8 1x512 scale=0.05 zero=16
+inputs 0
+outputs 2 3
+op 0 CONV_2D in=[0 1 -] out=[2] padding=same
+op 1 RESHAPE in=[2] out=[3] shape=[1 512]
+)"},
+    {"an input is an output", R"(
+tensor 0 "in" uint8 1x6x7x8 scale=0.02 zero=128
+tensor 1 "relu" uint8 1x6x7x8 scale=0.02 zero=128
+inputs 0
+outputs 0 1
+op 0 RELU in=[0] out=[1]
+)"},
+    {"concatenation with an input", R"(
+tensor 0 "in" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 1 "w" uint8 8x3x3x8 scale=0.01 zero=127 const=zeros
+tensor 2 "conv" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 3 "both" uint8 1x8x8x16 scale=0.02 zero=128
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 -] out=[2] padding=same
+op 1 CONCATENATION in=[0 2] out=[3] axis=3
+)"},
+    {"addition with an input, in its bytes", R"(
+tensor 0 "in" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 1 "relu" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 2 "sum" uint8 1x8x8x8 scale=0.04 zero=128
+inputs 0
+outputs 2
+op 0 RELU in=[0] out=[1]
+op 1 ADD in=[0 1] out=[2]
+)"},
+    {"split, then a job on one half", R"(
+tensor 0 "in" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 1 "w" uint8 8x1x1x8 scale=0.01 zero=127 const=zeros
+tensor 2 "conv" uint8 1x8x8x8 scale=0.02 zero=128
+tensor 3 "axis" int32 scalar const=[3]
+tensor 4 "a" uint8 1x8x8x4 scale=0.02 zero=128
+tensor 5 "b" uint8 1x8x8x4 scale=0.02 zero=128
+tensor 6 "w2" uint8 4x1x1x4 scale=0.01 zero=127 const=zeros
+tensor 7 "out" uint8 1x8x8x4 scale=0.02 zero=128
+tensor 8 "again" uint8 1x8x8x8 scale=0.02 zero=128
+inputs 0
+outputs 7 5 8
+op 0 CONV_2D in=[0 1 -] out=[2] padding=same
+op 1 SPLIT in=[3 2] out=[4 5] count=2
+op 2 CONV_2D in=[4 6 -] out=[7] padding=same
+op 3 CONCATENATION in=[5 4] out=[8] axis=3
+)"},
+    {"outputs of one byte and of five", R"(
+tensor 0 "in" uint8 1x4x4x4 scale=0.02 zero=128
+tensor 1 "w" uint8 1x4x4x4 scale=0.01 zero=127 const=zeros
+tensor 2 "one" uint8 1x1x1x1 scale=0.05 zero=16
+tensor 3 "w2" uint8 5x4x4x4 scale=0.01 zero=127 const=zeros
+tensor 4 "five" uint8 1x1x1x5 scale=0.05 zero=16
+inputs 0
+outputs 2 4
+op 0 CONV_2D in=[0 1 -] out=[2] padding=valid
+op 1 CONV_2D in=[0 3 -] out=[4] padding=valid
+)"},
+};
+
+ir::Graph make_graph(const Network& network) {
+  auto graph = ir::parse(network.text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  SplitMix64 random(1);
+  for (ir::Tensor& tensor : graph->tensors) {
+    if (!tensor.is_constant() || tensor.dtype == ir::DType::int32) continue;
+    Bytes bytes(static_cast<size_t>(tensor.bytes()));
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next());
+    ir::set_constant(tensor, std::move(bytes));
+  }
+  return std::move(graph).value();
+}
+
+// Each operation is a job, or all of them are one.
+driver::Program compile(const ir::Graph& graph, size_t job_words = 0) {
+  const auto& chip = *vivante::hw::find_chip("a311d");
+  auto lowered = vivante::lower(chip, graph, {});
+  EXPECT_TRUE(lowered.ok()) << lowered.error().message;
+  const size_t operations = lowered->operations.size();
+  auto program = vivante::encode(chip, graph, std::move(lowered).value(), job_words);
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ(program->jobs.size(), job_words == 0 ? operations : 1);
+  return std::move(program).value();
+}
+
+using Tensors = std::map<ir::TensorId, Bytes>;
+
+// A program on a device, with the host's memory for its tensors: its own, or shared with the device.
+class Runner {
+ public:
+  Runner(const std::string& device, const ir::Graph& graph, const driver::Program& program, bool is_shared)
+      : graph_(graph), context_(runtime::open_target(device).value().context) {
+    auto loaded = runtime::LoadedProgram::load(context_, program, graph, std::chrono::seconds(10));
+    EXPECT_TRUE(loaded.ok()) << loaded.error().message;
+    loaded_ = std::move(loaded).value();
+    for (const auto* list : {&graph.inputs, &graph.outputs}) {
+      for (const ir::TensorId id : *list) add_memory(id, is_shared);
+    }
+  }
+
+  // All tensors that the program has; the outputs as it gives them, and read again behind them.
+  Result<Tensors> infer(uint8_t seed) {
+    for (const auto& [id, bytes] : memory_) std::ranges::fill(bytes, uint8_t{0xcd});
+    SplitMix64 random(seed);
+    for (const ir::TensorId id : graph_.inputs) {
+      for (uint8_t& byte : memory_.at(id)) byte = static_cast<uint8_t>(random.next());
+    }
+    SK_TRY(loaded_->run([&](ir::TensorId id) { return memory_.at(id); }));
+    Tensors all;
+    for (const ir::TensorId id : graph_.outputs) all[id].assign(memory_.at(id).begin(), memory_.at(id).end());
+    for (const driver::TensorBinding& binding : loaded_->program().intermediates) {
+      Bytes bytes(binding.size_bytes), again(binding.size_bytes);
+      SK_TRY(loaded_->read(binding.tensor, bytes));
+      SK_TRY(loaded_->read(binding.tensor, again));
+      EXPECT_EQ(bytes, again);
+      EXPECT_TRUE(!all.contains(binding.tensor) || all[binding.tensor] == bytes);
+      all[binding.tensor] = std::move(bytes);
+    }
+    return all;
+  }
+  bool can_read(ir::TensorId id) {
+    Bytes bytes(static_cast<size_t>(graph_.tensor(id).bytes()));
+    return loaded_->read(id, bytes).ok();
+  }
+
+ private:
+  void add_memory(ir::TensorId id, bool is_shared) {
+    if (memory_.contains(id)) return;
+    const auto size_bytes = static_cast<size_t>(graph_.tensor(id).bytes());
+    if (is_shared) {
+      memory_[id] = context_->shared.alloc(*context_->device, size_bytes).value().bytes;
+    } else {
+      own_[id].resize(size_bytes);
+      memory_[id] = own_[id];
+    }
+  }
+
+  const ir::Graph& graph_;
+  std::shared_ptr<runtime::DeviceContext> context_;
+  std::unique_ptr<runtime::LoadedProgram> loaded_;
+  Tensors own_;
+  std::map<ir::TensorId, std::span<uint8_t>> memory_;
+};
+
+constexpr uint8_t kInferences = 3;
+
+class LostJobs : public ::testing::TestWithParam<std::tuple<Network, bool>> {
+ protected:
+  void SetUp() override {
+    Runner healthy("sim:a311d", graph_, program_, false);
+    for (uint8_t i = 0; i < kInferences; ++i) expected_.push_back(healthy.infer(i).value());
+  }
+  bool is_shared() const { return std::get<1>(GetParam()); }
+  // Submissions of a run without faults: the initialisation first.
+  int submissions() const { return 1 + kInferences * static_cast<int>(program_.jobs.size()); }
+
+  // All inferences, each right; how many submissions that took.
+  int run(FakeKernel& kernel) {
+    Runner runner(kernel.node(), graph_, program_, is_shared());
+    for (uint8_t i = 0; i < kInferences; ++i) {
+      const auto got = runner.infer(i);
+      EXPECT_TRUE(got.ok()) << got.error().message;
+      EXPECT_TRUE(got.ok() && *got == expected_[i]) << "inference " << int{i};
+    }
+    return kernel.calls(uapi::etnaviv::kGemSubmit);
+  }
+
+  ir::Graph graph_ = make_graph(std::get<0>(GetParam()));
+  driver::Program program_ = compile(graph_);
+  std::vector<Tensors> expected_;
+};
+
+TEST_P(LostJobs, EachIsNoticedAndRunAgain) {
+  FakeKernel healthy({kA311d});
+  EXPECT_EQ(run(healthy), submissions()) << "nothing runs twice without a reason";
+  for (int lost = 1; lost <= submissions(); ++lost) {
+    SCOPED_TRACE(fmt::format("submission {}", lost));
+    FakeKernel kernel({kA311d});
+    kernel.lost_jobs = {lost};
+    EXPECT_GT(run(kernel), submissions());
+  }
+}
+
+TEST_P(LostJobs, ResetsOfOthersAreRepaired) {
+  for (int reset = 1; reset <= submissions(); ++reset) {
+    SCOPED_TRACE(fmt::format("before submission {}", reset));
+    FakeKernel kernel({kA311d});
+    kernel.resets_before = {reset};
+    EXPECT_GT(run(kernel), submissions() - (reset == 1 ? 1 : 0));
+  }
+}
+
+TEST_P(LostJobs, LostAgainIsAnErrorAndNothingIsRead) {
+  const int jobs = static_cast<int>(program_.jobs.size());
+  for (int lost = 1; lost <= jobs; ++lost) {
+    SCOPED_TRACE(fmt::format("job {}", lost));
+    FakeKernel kernel({kA311d});
+    Runner runner(kernel.node(), graph_, program_, is_shared());
+    EXPECT_TRUE(runner.infer(0).ok());
+    const int before = 1 + jobs;
+    kernel.lost_jobs = {before + lost, before + jobs + 1 + lost};
+    const auto got = runner.infer(1);
+    ASSERT_FALSE(got.ok());
+    EXPECT_EQ(got.error().code, ErrorCode::device);
+    EXPECT_NE(got.error().message.find("left its output untouched"), std::string::npos) << got.error().message;
+    EXPECT_FALSE(runner.can_read(graph_.outputs[0]));
+    const auto next = runner.infer(2);
+    ASSERT_TRUE(next.ok()) << next.error().message;
+    EXPECT_EQ(*next, expected_[2]);
+  }
+}
+
+TEST_P(LostJobs, WitnessesHoldSixteenBytesOrAllThatIsWritten) {
+  ASSERT_TRUE(driver::verify(program_).ok());
+  for (const driver::Job& job : program_.jobs) {
+    uint64_t written = 0;
+    for (const driver::BufferUse& use : job.buffers) written += use.write ? program_.buffers[use.buffer].size_bytes : 0;
+    EXPECT_EQ(job.witness.size_bytes, std::min(written, driver::kWitnessBytes)) << job.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, LostJobs, ::testing::Combine(::testing::ValuesIn(kNetworks), ::testing::Bool()),
+                         [](const auto& one) {
+                           std::string name = std::get<0>(one.param).what;
+                           for (char& c : name) c = std::isalnum(c) != 0 ? c : '_';
+                           return name + (std::get<1>(one.param) ? "_shared" : "");
+                         });
+
+// Marking and looking happen while the buffers are open anyway: one access an input and an output.
+TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
+  for (const Network& network : kNetworks) {
+    const ir::Graph graph = make_graph(network);
+    FakeKernel kernel({kA311d});
+    const auto context = runtime::open_target(kernel.node()).value().context;
+    const driver::Program program = compile(graph, vivante::kJobWords);
+    auto loaded = runtime::LoadedProgram::load(context, program, graph, std::chrono::seconds(10)).value();
+    std::map<ir::TensorId, Bytes> memory;
+    for (const auto* list : {&graph.inputs, &graph.outputs}) {
+      for (const ir::TensorId id : *list) memory[id].resize(static_cast<size_t>(graph.tensor(id).bytes()));
+    }
+    const auto run = [&] { return loaded->run([&](ir::TensorId id) { return std::span(memory.at(id)); }); };
+    ASSERT_TRUE(run().ok() && run().ok()) << network.what;
+    const int tensors = static_cast<int>(graph.inputs.size() + graph.outputs.size());
+    const std::pair<unsigned long, int> wanted[] = {{uapi::etnaviv::kGemCpuPrep, tensors},
+                                                    {uapi::etnaviv::kGemCpuFini, tensors},
+                                                    {uapi::etnaviv::kGemSubmit, 1},
+                                                    {uapi::etnaviv::kWaitFence, 1}};
+    std::map<unsigned long, int> before;
+    for (const auto& [request, count] : wanted) before[request] = kernel.calls(request);
+    ASSERT_TRUE(run().ok()) << network.what;
+    for (const auto& [request, count] : wanted)
+      EXPECT_EQ(kernel.calls(request) - before[request], count) << network.what << ": " << request;
+  }
+}
+
+// The second run needs the input, so the first must not have written its output there.
+TEST(LostJob, InAndOutInTheSameSharedBytes) {
+  const ir::Graph graph = make_graph({"", R"(
+tensor 0 "in" uint8 1x6x7x8 scale=0.02 zero=128
+tensor 1 "out" uint8 1x6x7x8 scale=0.04 zero=3
+inputs 0
+outputs 1
+op 0 RELU in=[0] out=[1]
+)"});
+  Bytes expected(336);
+  for (const int lost : {0, 2}) {
+    FakeKernel kernel({kA311d});
+    kernel.lost_jobs = {lost};
+    const auto context = runtime::open_target(kernel.node()).value().context;
+    auto loaded = runtime::LoadedProgram::load(context, compile(graph), graph, std::chrono::seconds(10)).value();
+    const std::span<uint8_t> bytes = context->shared.alloc(*context->device, 336).value().bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7);
+    const auto ran = loaded->run([&](ir::TensorId) { return bytes; });
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    if (lost == 0) std::ranges::copy(bytes, expected.begin());
+    EXPECT_TRUE(std::ranges::equal(bytes, expected)) << lost;
+  }
+}
+
+}  // namespace
+}  // namespace skillet::testing
