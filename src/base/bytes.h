@@ -3,8 +3,10 @@
 // Must not know: anything above base/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,33 @@
 namespace skillet {
 
 using Bytes = std::vector<uint8_t>;
+
+// Bytes that are read only, kept alive by whoever owns them: a vector, a mapped file. Copies share them.
+class SharedBytes {
+ public:
+  SharedBytes() = default;
+  SharedBytes(Bytes bytes) {  // NOLINT: any bytes can be shared
+    auto owned = std::make_shared<const Bytes>(std::move(bytes));
+    bytes_ = *owned;
+    owner_ = std::move(owned);
+  }
+  SharedBytes(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes)
+      : bytes_(bytes), owner_(std::move(owner)) {}
+
+  const uint8_t* data() const { return bytes_.data(); }
+  size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+  auto begin() const { return bytes_.begin(); }
+  auto end() const { return bytes_.end(); }
+  operator std::span<const uint8_t>() const { return bytes_; }  // NOLINT: a view of them
+  SharedBytes subspan(size_t offset) const { return {owner_, bytes_.subspan(offset)}; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+  bool operator==(const SharedBytes& other) const { return std::ranges::equal(bytes_, other.bytes_); }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+};
 
 template <typename T>
 T load_le(const uint8_t* at) {

@@ -9,6 +9,8 @@
 namespace skillet::driver {
 namespace {
 
+constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
+
 uint64_t u(int64_t value) { return static_cast<uint64_t>(value); }
 
 struct Dimension {
@@ -125,11 +127,24 @@ TensorLayout blocked_layout(const ImageShape& s, int32_t block, uint8_t xor_byte
   return l;
 }
 
+namespace {
+
+bool has_sound_size(const ImageShape& s) {
+  int64_t bytes = 1;
+  for (const int64_t one : {s.images, s.height, s.width, s.channels, s.elem_bytes}) {
+    if (one < 0 || __builtin_mul_overflow(bytes, one, &bytes)) return false;
+  }
+  return s.elem_bytes >= 1 && bytes <= kMaxTensorBytes;
+}
+
+}  // namespace
+
 // Elements are apart when, from the smallest stride up, each dimension steps over all that the smaller ones reach.
 Result<void> check(const TensorLayout& l, const ImageShape& s) {
   const auto bad = [&](std::string_view what) {
     return error(ErrorCode::malformed, "layout ({}): {}", print(l), what);
   };
+  if (!has_sound_size(s)) return bad("a tensor of no sound size");
   if (l.block < 1) return bad("no channels in a block");
   if (s.bytes() == 0) return {};
   auto dims = dimensions(l, s);

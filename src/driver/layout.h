@@ -18,6 +18,7 @@ struct ImageShape {
   int64_t images = 1, height = 1, width = 1, channels = 1;
   int64_t elem_bytes = 1;
 
+  // No larger than a tensor can be, once check() has seen it.
   uint64_t bytes() const { return static_cast<uint64_t>(images * height * width * channels * elem_bytes); }
   bool operator==(const ImageShape&) const = default;
 };

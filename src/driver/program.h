@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "driver/layout.h"
 #include "ir/graph.h"
 
 namespace skillet::driver {
@@ -18,37 +19,44 @@ using BufferId = uint32_t;  // index into Program::buffers
 
 enum class BufferRole : uint8_t {
   constant,  // descriptors, weights, tables: written once at load
+  commands,  // what jobs execute; constant too, and only jobs' command ranges name it
   input,     // a graph input, in the layout and type the job reads
   output,    // a graph output
   scratch,   // intermediate results
+};
+
+// Puts the device address of (target, target_offset_bytes) into a buffer at load time. In the bytes from at_byte on,
+// read as a little-endian number of as few bytes as hold the bits (at most 8):
+//   number[lsb + width_bits - 1 : lsb] = (address + target_offset_bytes) >> shift
+// All of the address must go there, but for low bits that are 0.
+struct Relocation {
+  uint64_t at_byte = 0;
+  BufferId target = 0;
+  uint64_t target_offset_bytes = 0;
+  uint8_t lsb = 0;
+  uint8_t width_bits = 32;
+  uint8_t shift = 0;
+
+  uint64_t bytes() const { return (uint64_t{lsb} + width_bits + 7) / 8; }
+  bool operator==(const Relocation&) const = default;
 };
 
 struct Buffer {
   std::string name;  // "weights:op3", "descriptor:op3", "tensor:12": for people and tools
   BufferRole role = BufferRole::scratch;
   uint64_t size_bytes = 0;
-  Bytes contents;  // constants: at most size_bytes; the rest is zero
+  SharedBytes contents;  // constants and commands: at most size_bytes; the rest is zero
+  std::vector<Relocation> relocations;
 
+  bool is_constant() const { return role == BufferRole::constant || role == BufferRole::commands; }
   bool operator==(const Buffer&) const = default;
-};
-
-// Adds the device address of (target, target_offset_bytes) to a 32-bit word at load time:
-//   word[lsb + width - 1 : lsb] = (address + target_offset_bytes) >> shift
-struct Relocation {
-  uint32_t word_offset_bytes = 0;  // where the word stands, in its buffer or stream
-  BufferId target = 0;
-  uint64_t target_offset_bytes = 0;
-  uint8_t lsb = 0;
-  uint8_t width = 32;
-  uint8_t shift = 0;
-
-  bool operator==(const Relocation&) const = default;
 };
 
 struct BufferUse {
   BufferId buffer = 0;
   bool read = false;
   bool write = false;
+  uint8_t slot = 0;  // where a kernel has numbered slots for buffers: which one
 
   bool operator==(const BufferUse&) const = default;
 };
@@ -63,39 +71,31 @@ struct ByteRange {
 
 constexpr uint64_t kWitnessBytes = 16;
 
-// One kernel submission.
+// One job of the kernel.
 struct Job {
   std::string name;
-  std::vector<uint32_t> stream;         // command words
-  std::vector<Relocation> relocations;  // of the stream
-  std::vector<BufferUse> buffers;       // all buffers the job touches, each once
+  std::vector<ByteRange> commands;  // in buffers of commands; how many there are is up to the kernel
+  std::vector<BufferUse> uses;      // all other buffers the job touches, each once
   // The end of what the job writes last: kWitnessBytes, or less where that is all. No other job writes there, and no
   // input lies there, so that these bytes tell until the end of the program whether the job has run. Every job that
   // writes has one.
   ByteRange witness;
+  uint64_t sram_bytes = 0;      // on-chip memory
+  uint8_t core = 0;             // of several, the one it runs on
+  std::vector<uint32_t> after;  // earlier jobs that must have finished, beside those before it on its core
 
   bool operator==(const Job&) const = default;
 };
 
-struct BufferRelocations {
-  BufferId buffer = 0;
-  std::vector<Relocation> relocations;
-
-  bool operator==(const BufferRelocations&) const = default;
-};
-
-// Order of a tensor's elements in a buffer. nchw_planar: all of channel 0, then all of channel 1, ... without gaps.
-enum class Layout : uint8_t { nhwc, nchw_planar };
-
-// How a graph tensor appears in a buffer. size_bytes is the graph tensor's size: there are no gaps.
+// Where a graph tensor lies. Its elements' places within layout.size_bytes from offset_bytes on are `layout`'s.
 struct TensorBinding {
   ir::TensorId tensor = ir::kNoTensor;  // of the compiled graph
   BufferId buffer = 0;
   uint64_t offset_bytes = 0;
-  uint64_t size_bytes = 0;
-  uint8_t xor_byte = 0;  // each byte is XORed with this on the way in and out (0x80: int8 <-> uint8)
-  Layout layout = Layout::nhwc;
+  ImageShape shape;  // of the graph tensor
+  TensorLayout layout;
 
+  uint64_t end() const { return offset_bytes + layout.size_bytes; }
   bool operator==(const TensorBinding&) const = default;
 };
 
@@ -122,7 +122,6 @@ struct OperationInfo {
 struct Program {
   std::string chip;  // chip name it was compiled for
   std::vector<Buffer> buffers;
-  std::vector<BufferRelocations> buffer_relocations;
   std::vector<Job> init_jobs;  // set up the chip itself and touch no buffer; before the first job, and after resets
   std::vector<Job> jobs;       // every inference, in order
   std::vector<TensorBinding> inputs;
@@ -138,11 +137,15 @@ struct Program {
 // called this: deserialise() does, and the runtime does for programs of drivers.
 Result<void> verify(const Program& program);
 
-// Text form, for people, logs and golden tests: buffers with a hash of their contents, jobs with their words.
+// The words of a range of commands.
+std::span<const uint8_t> bytes_of(const Program& program, const ByteRange& range);
+
+// Text form, for people, logs and golden tests: buffers with a hash of their contents, jobs with their commands.
 std::string print(const Program& program);
 
-// Program file: versioned, checksummed, compressed. deserialise() also verifies; errors name the field.
-Result<Bytes> serialise(const Program& program);
-Result<Program> deserialise(std::span<const uint8_t> file);
+// Program file: versioned, checksummed; `packed` for one that is sent elsewhere, else constants are used in place.
+// deserialise() also verifies; errors name the field. Contents of the program stay in `file`.
+Result<Bytes> serialise(const Program& program, bool packed);
+Result<Program> deserialise(const SharedBytes& file);
 
 }  // namespace skillet::driver

@@ -1,108 +1,251 @@
-// Program files: one record with everything, in the shell that capture files use (capture/format.md).
-#include "capture/archive.h"
-#include "capture/packed_file.h"
+// Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), packed by zstd or as it is. As it is,
+// constants lie at multiples of 64 bytes, so that a mapped file is used in place.
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <algorithm>
+
 #include "driver/program.h"
+
+#define FLATBUFFERS_MAX_ALIGNMENT 64  // of contents
+#include "program_generated.h"
 
 namespace skillet::driver {
 namespace {
 
-constexpr capture::PackedFormat kProgramFormat{
-    .magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'}, .version = 2, .what = "program", .limit_bytes = 1ULL << 30};
-constexpr uint32_t kProgramRecord = 1;
+constexpr uint64_t kLimitBytes = 1ULL << 30;  // of a table; FlatBuffers end at 2 GiB
+constexpr size_t kContentsAlignment = 64;
+constexpr int kZstdLevel = 3;
+constexpr uint32_t kMaxTables = 1 << 22, kMaxDepth = 8;  // for the verifier
 
-// `archive` is a reader or a writer; the order of the fields is the file format.
-void visit_relocation(auto& archive, auto& relocation) {
-  archive.number("word_offset_bytes", relocation.word_offset_bytes);
-  archive.number("target", relocation.target);
-  archive.number("target_offset_bytes", relocation.target_offset_bytes);
-  archive.number("lsb", relocation.lsb);
-  archive.number("width", relocation.width);
-  archive.number("shift", relocation.shift);
+struct Header {
+  std::array<char, 8> magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'};
+  uint32_t version = 3;
+  uint32_t packed = 0;        // 1: the table is one zstd frame
+  uint64_t table_bytes = 0;   // unpacked
+  uint64_t stored_bytes = 0;  // after the header, up to the end of the file
+  uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 (seed 0) of the fields above
+  std::array<uint8_t, 24> reserved{};
+};
+static_assert(sizeof(Header) == kContentsAlignment);
+
+uint64_t checksum_of(const Header& header, std::span<const uint8_t> stored) {
+  return XXH3_64bits_withSeed(stored.data(), stored.size(), XXH3_64bits(&header, offsetof(Header, checksum)));
 }
 
-void visit_relocations(auto& archive, auto& relocations) {
-  archive.list("relocations", relocations, [](auto& a, auto& item) { visit_relocation(a, item); });
+// ---- writing ----
+
+using Builder = flatbuffers::FlatBufferBuilder;
+template <typename T>
+using Offset = flatbuffers::Offset<T>;
+
+fb::ByteRange pack(const ByteRange& r) { return {r.buffer, r.offset_bytes, r.size_bytes}; }
+fb::BufferUse pack(const BufferUse& u) { return {u.buffer, u.slot, u.read, u.write}; }
+fb::Relocation pack(const Relocation& r) {
+  return {r.at_byte, r.target_offset_bytes, r.target, r.lsb, r.width_bits, r.shift};
+}
+fb::Binding pack(const TensorBinding& b) {
+  const TensorLayout& l = b.layout;
+  const ImageShape& s = b.shape;
+  return {fb::ImageShape(s.images, s.height, s.width, s.channels, s.elem_bytes),
+          fb::TensorLayout(l.elem, l.px, l.row, l.block_stride, l.image, l.size_bytes, l.block, l.xor_byte, l.pad_byte),
+          b.offset_bytes, b.tensor, b.buffer};
 }
 
-void visit_buffer(auto& archive, auto& buffer) {
-  archive.text("name", buffer.name);
-  archive.choice("role", buffer.role, BufferRole::scratch);
-  archive.number("size_bytes", buffer.size_bytes);
-  archive.blob("contents", buffer.contents);
+template <typename T>
+auto pack_structs(Builder& to, const std::vector<T>& items) {
+  std::vector<decltype(pack(items[0]))> packed;
+  for (const T& item : items) packed.push_back(pack(item));
+  return to.CreateVectorOfStructs(packed);
+}
+template <typename T, typename Pack>
+auto pack_tables(Builder& to, const std::vector<T>& items, Pack pack_one) {
+  std::vector<decltype(pack_one(to, items[0]))> packed;
+  for (const T& item : items) packed.push_back(pack_one(to, item));
+  return to.CreateVector(packed);
 }
 
-void visit_job(auto& archive, auto& job) {
-  archive.text("name", job.name);
-  archive.words("stream", job.stream);
-  visit_relocations(archive, job.relocations);
-  archive.list("buffers", job.buffers, [](auto& a, auto& use) {
-    a.number("buffer", use.buffer);
-    a.flag("read", use.read);
-    a.flag("write", use.write);
-  });
-  archive.number("witness.buffer", job.witness.buffer);
-  archive.number("witness.offset_bytes", job.witness.offset_bytes);
-  archive.number("witness.size_bytes", job.witness.size_bytes);
+Offset<fb::Buffer> pack_buffer(Builder& to, const Buffer& buffer) {
+  const auto name = to.CreateString(buffer.name);
+  to.ForceVectorAlignment(buffer.contents.size(), 1, kContentsAlignment);
+  const auto contents = to.CreateVector(buffer.contents.data(), buffer.contents.size());
+  return fb::CreateBuffer(to, name, static_cast<uint8_t>(buffer.role), buffer.size_bytes, contents,
+                          pack_structs(to, buffer.relocations));
 }
 
-void visit_binding(auto& archive, auto& binding) {
-  archive.number("tensor", binding.tensor);
-  archive.number("buffer", binding.buffer);
-  archive.number("offset_bytes", binding.offset_bytes);
-  archive.number("size_bytes", binding.size_bytes);
-  archive.number("xor_byte", binding.xor_byte);
-  archive.choice("layout", binding.layout, Layout::nchw_planar);
+Offset<fb::Job> pack_job(Builder& to, const Job& job) {
+  const auto name = to.CreateString(job.name);
+  const auto commands = pack_structs(to, job.commands);
+  const auto uses = pack_structs(to, job.uses);
+  const fb::ByteRange witness = pack(job.witness);
+  return fb::CreateJob(to, name, commands, uses, &witness, job.sram_bytes, job.core, to.CreateVector(job.after));
 }
 
-void visit_operation(auto& archive, auto& operation) {
-  archive.number("op", operation.op);
-  archive.text("kind", operation.kind);
-  archive.number("macs", operation.macs);
+Offset<fb::Operation> pack_operation(Builder& to, const OperationInfo& one) {
+  return fb::CreateOperation(to, one.op, to.CreateString(one.kind), one.macs);
+}
+Offset<fb::DebugEntry> pack_debug_entry(Builder& to, const DebugEntry& one) {
+  return fb::CreateDebugEntry(to, one.buffer, one.offset_bytes, one.size_bytes, to.CreateString(one.what),
+                              one.operation);
 }
 
-void visit_debug_entry(auto& archive, auto& entry) {
-  archive.number("buffer", entry.buffer);
-  archive.number("offset_bytes", entry.offset_bytes);
-  archive.number("size_bytes", entry.size_bytes);
-  archive.text("what", entry.what);
-  archive.number("operation", entry.operation);
+Offset<fb::Program> pack_program(Builder& to, const Program& p) {
+  const auto chip = to.CreateString(p.chip);
+  const auto buffers = pack_tables(to, p.buffers, pack_buffer);
+  const auto init_jobs = pack_tables(to, p.init_jobs, pack_job), jobs = pack_tables(to, p.jobs, pack_job);
+  const auto inputs = pack_structs(to, p.inputs), outputs = pack_structs(to, p.outputs),
+             intermediates = pack_structs(to, p.intermediates);
+  const auto operations = pack_tables(to, p.operations, pack_operation);
+  return fb::CreateProgram(to, chip, buffers, init_jobs, jobs, inputs, outputs, intermediates, operations,
+                           pack_tables(to, p.debug_map, pack_debug_entry));
 }
 
-void visit_program(auto& archive, auto& program) {
-  const auto binding = [](auto& a, auto& item) { visit_binding(a, item); };
-  const auto job = [](auto& a, auto& item) { visit_job(a, item); };
-  archive.text("chip", program.chip);
-  archive.list("buffers", program.buffers, [](auto& a, auto& item) { visit_buffer(a, item); });
-  archive.list("buffer_relocations", program.buffer_relocations, [](auto& a, auto& item) {
-    a.number("buffer", item.buffer);
-    visit_relocations(a, item.relocations);
-  });
-  archive.list("init_jobs", program.init_jobs, job);
-  archive.list("jobs", program.jobs, job);
-  archive.list("inputs", program.inputs, binding);
-  archive.list("outputs", program.outputs, binding);
-  archive.list("intermediates", program.intermediates, binding);
-  archive.list("operations", program.operations, [](auto& a, auto& item) { visit_operation(a, item); });
-  archive.list("debug_map", program.debug_map, [](auto& a, auto& item) { visit_debug_entry(a, item); });
+Result<Bytes> compress(std::span<const uint8_t> table) {
+  Bytes packed(ZSTD_compressBound(table.size()));
+  const size_t size = ZSTD_compress(packed.data(), packed.size(), table.data(), table.size(), kZstdLevel);
+  if (ZSTD_isError(size) != 0) return error(ErrorCode::internal, "zstd: {}", ZSTD_getErrorName(size));
+  packed.resize(size);
+  return packed;
+}
+
+// ---- reading; the table has been verified, but strings, vectors and structs may be missing ----
+
+std::string unpack(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+ByteRange unpack(const fb::ByteRange& r) { return {r.buffer(), r.offset_bytes(), r.size_bytes()}; }
+BufferUse unpack(const fb::BufferUse& u) { return {u.buffer(), u.read(), u.write(), u.slot()}; }
+Relocation unpack(const fb::Relocation& r) {
+  return {r.at_byte(), r.target(), r.target_offset_bytes(), r.lsb(), r.width_bits(), r.shift()};
+}
+TensorBinding unpack(const fb::Binding& b) {
+  const fb::TensorLayout& l = b.layout();
+  const fb::ImageShape& s = b.shape();
+  const ImageShape shape{s.images(), s.height(), s.width(), s.channels(), s.elem_bytes()};
+  const TensorLayout layout{l.block(), l.elem(),     l.px(),       l.row(),       l.block_stride(),
+                            l.image(), l.xor_byte(), l.pad_byte(), l.size_bytes()};
+  return {b.tensor(), b.buffer(), b.offset_bytes(), shape, layout};
+}
+OperationInfo unpack(const fb::Operation& o) { return {o.op(), unpack(o.kind()), o.macs()}; }
+DebugEntry unpack(const fb::DebugEntry& d) {
+  return {d.buffer(), d.offset_bytes(), d.size_bytes(), unpack(d.what()), d.operation()};
+}
+
+Job unpack(const fb::Job& j);
+
+template <typename Vector>
+auto unpack_all(const Vector* items) {
+  std::vector<decltype(unpack(*items->Get(0)))> out;
+  if (items != nullptr) {
+    out.reserve(items->size());
+    for (const auto* item : *items) out.push_back(unpack(*item));
+  }
+  return out;
+}
+
+Job unpack(const fb::Job& j) {
+  Job job{.name = unpack(j.name()), .commands = unpack_all(j.commands()), .uses = unpack_all(j.uses())};
+  if (j.witness() != nullptr) job.witness = unpack(*j.witness());
+  job.sram_bytes = j.sram_bytes();
+  job.core = j.core();
+  if (j.after() != nullptr) job.after.assign(j.after()->begin(), j.after()->end());
+  return job;
+}
+
+// `owner` keeps the file's bytes, which contents stay in.
+Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& owner) {
+  Buffer buffer{.name = unpack(b.name()), .size_bytes = b.size_bytes(), .relocations = unpack_all(b.relocations())};
+  if (b.role() > static_cast<uint8_t>(BufferRole::scratch))
+    return error(ErrorCode::malformed, "buffer '{}': role {} is no known one", buffer.name, b.role());
+  buffer.role = static_cast<BufferRole>(b.role());
+  if (b.contents() != nullptr) buffer.contents = {owner, {b.contents()->data(), b.contents()->size()}};
+  return buffer;
+}
+
+Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& owner) {
+  Program program{.chip = unpack(p.chip())};
+  if (p.buffers() != nullptr) {
+    for (const fb::Buffer* one : *p.buffers()) {
+      SK_TRY_ASSIGN(Buffer buffer, unpack(*one, owner));
+      program.buffers.push_back(std::move(buffer));
+    }
+  }
+  program.init_jobs = unpack_all(p.init_jobs());
+  program.jobs = unpack_all(p.jobs());
+  program.inputs = unpack_all(p.inputs());
+  program.outputs = unpack_all(p.outputs());
+  program.intermediates = unpack_all(p.intermediates());
+  program.operations = unpack_all(p.operations());
+  program.debug_map = unpack_all(p.debug_map());
+  return program;
+}
+
+Result<Header> read_header(std::span<const uint8_t> file) {
+  Header header;
+  const Header known;
+  const size_t magic_bytes = known.magic.size();
+  if (file.size() < magic_bytes || !std::equal(known.magic.begin(), known.magic.end(), file.begin()))
+    return error(ErrorCode::malformed, "not a skillet program file");
+  if (file.size() < magic_bytes + 4) return error(ErrorCode::malformed, "truncated program file");
+  if (const auto version = load_le<uint32_t>(file.data() + magic_bytes); version != known.version)
+    return error(ErrorCode::unsupported, "program file of version {}; this build reads version {}: compile it again",
+                 version, known.version);
+  if (file.size() < sizeof header) return error(ErrorCode::malformed, "truncated program file");
+  std::memcpy(&header, file.data(), sizeof header);
+  const std::span<const uint8_t> stored = file.subspan(sizeof header);
+  if (header.stored_bytes != stored.size())
+    return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", stored.size(),
+                 header.stored_bytes);
+  if (header.packed > 1 || header.table_bytes > kLimitBytes)
+    return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
+  if (checksum_of(header, stored) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
+  return header;
+}
+
+Result<SharedBytes> decompress(const Header& header, std::span<const uint8_t> stored) {
+  // The frame must agree with our header before anything is allocated.
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.table_bytes)
+    return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", header.table_bytes);
+  Bytes table(header.table_bytes);
+  const size_t got = ZSTD_decompress(table.data(), table.size(), stored.data(), stored.size());
+  if (ZSTD_isError(got) != 0) return error(ErrorCode::malformed, "zstd: {}", ZSTD_getErrorName(got));
+  if (got != table.size()) return error(ErrorCode::malformed, "{} bytes instead of {}", got, table.size());
+  return SharedBytes(std::move(table));
 }
 
 }  // namespace
 
-Result<Bytes> serialise(const Program& program) {
-  capture::ArchiveWriter writer;
-  visit_program(writer, program);
-  const capture::PackedRecord record{kProgramRecord, writer.take()};
-  return capture::pack_records(kProgramFormat, {&record, 1});
+Result<Bytes> serialise(const Program& program, bool packed) {
+  uint64_t total = 0;
+  for (const Buffer& buffer : program.buffers) total += buffer.contents.size();
+  if (total > kLimitBytes / 2)
+    return error(ErrorCode::out_of_range, "a program file holds at most {} bytes of constants", kLimitBytes / 2);
+  Builder builder(total + (1 << 16));
+  builder.ForceDefaults(false);
+  fb::FinishProgramBuffer(builder, pack_program(builder, program));
+  std::span<const uint8_t> stored{builder.GetBufferPointer(), builder.GetSize()};
+  Header header{.packed = packed, .table_bytes = stored.size()};
+  Bytes frame;
+  if (packed) {
+    SK_TRY_ASSIGN(frame, compress(stored));
+    stored = frame;
+  }
+  header.stored_bytes = stored.size();
+  header.checksum = checksum_of(header, stored);
+  Bytes file(sizeof header + stored.size());
+  std::memcpy(file.data(), &header, sizeof header);
+  std::ranges::copy(stored, file.begin() + sizeof header);
+  return file;
 }
 
-Result<Program> deserialise(std::span<const uint8_t> file) {
-  SK_TRY_ASSIGN(const std::vector<capture::PackedRecord> records, capture::unpack_records(kProgramFormat, file));
-  if (records.size() != 1 || records[0].kind != kProgramRecord)
-    return error(ErrorCode::malformed, "program file: expected one program record");
-  Program program;
-  capture::ArchiveReader reader(records[0].bytes);
-  visit_program(reader, program);
-  SK_TRY(reader.finish().with_context("program file"));
+Result<Program> deserialise(const SharedBytes& file) {
+  SK_TRY_ASSIGN(const Header header, read_header(file));
+  SharedBytes table = file.subspan(sizeof header);
+  if (header.packed != 0) {
+    SK_TRY_ASSIGN(table, decompress(header, table));
+  }
+  flatbuffers::Verifier verifier(table.data(), table.size(), kMaxDepth, kMaxTables);
+  if (!fb::VerifyProgramBuffer(verifier))
+    return error(ErrorCode::malformed, "the table of the program file is damaged");
+  SK_TRY_ASSIGN(Program program, unpack(*fb::GetProgram(table.data()), table.owner()));
   SK_TRY(verify(program));
   return program;
 }

@@ -5,9 +5,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace skillet::driver;
-  const auto program = deserialise({data, size});
+  const auto program = deserialise(skillet::Bytes(data, data + size));
   if (!program.ok()) return 0;
-  const auto file = serialise(*program);
+  const auto file = serialise(*program, size % 2 == 0);
   if (!file.ok() || print(*program).empty() || !(deserialise(*file).value() == *program)) std::abort();
   return 0;
 }

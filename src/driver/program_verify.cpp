@@ -6,7 +6,7 @@
 namespace skillet::driver {
 namespace {
 
-constexpr uint64_t kAddressSpaceBytes = 1ULL << 32;  // no NPU we know addresses more
+constexpr uint64_t kAddressSpaceBytes = 1ULL << 40;  // no NPU we know addresses more
 constexpr size_t kMaxBuffers = 1 << 20;
 
 // True when [offset, offset + size) lies in `limit` bytes.
@@ -20,15 +20,13 @@ class Verifier {
 
   Result<void> run() const {
     SK_TRY(buffers());
-    for (const BufferRelocations& list : program_.buffer_relocations) {
-      if (!exists(list.buffer)) return bad(fmt::format("relocations of buffer {}: no such buffer", list.buffer));
-      SK_TRY(relocations(list.relocations, buffer(list.buffer).size_bytes, buffer(list.buffer).name));
-    }
+    for (const Buffer& one : program_.buffers) SK_TRY(relocations(one));
     for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {
-      for (const Job& one : *jobs) SK_TRY(job(one).with_context(fmt::format("job '{}'", one.name)));
+      for (size_t i = 0; i < jobs->size(); ++i)
+        SK_TRY(job((*jobs)[i], i).with_context(fmt::format("job '{}'", (*jobs)[i].name)));
     }
     for (const Job& one : program_.init_jobs) {
-      if (!one.buffers.empty()) return bad(fmt::format("init job '{}' lists buffers", one.name));
+      if (!one.uses.empty()) return bad(fmt::format("init job '{}' lists buffers", one.name));
     }
     SK_TRY(bindings(program_.inputs, BufferRole::input, "input"));
     SK_TRY(bindings(program_.outputs, BufferRole::output, "output"));
@@ -47,51 +45,73 @@ class Verifier {
     for (const Buffer& one : program_.buffers) {
       if (one.size_bytes == 0) return bad(fmt::format("buffer '{}': size 0", one.name));
       if (one.size_bytes > kAddressSpaceBytes - total)
-        return bad(fmt::format("buffer '{}': {} bytes; all buffers together exceed 4 GiB", one.name, one.size_bytes));
+        return bad(fmt::format("buffer '{}': {} bytes; all buffers together exceed 1 TiB", one.name, one.size_bytes));
       total += one.size_bytes;
       if (one.contents.size() > one.size_bytes)
         return bad(
             fmt::format("buffer '{}': contents of {} bytes in {}", one.name, one.contents.size(), one.size_bytes));
-      if (!one.contents.empty() && one.role != BufferRole::constant)
+      if (!one.is_constant() && !(one.contents.empty() && one.relocations.empty()))
         return bad(fmt::format("buffer '{}': contents, but it is not constant", one.name));
+      if (one.role == BufferRole::commands && one.contents.size() != one.size_bytes)
+        return bad(
+            fmt::format("buffer '{}': {} bytes of commands in {}", one.name, one.contents.size(), one.size_bytes));
     }
     return {};
   }
 
-  Result<void> relocations(const std::vector<Relocation>& list, uint64_t size_bytes, std::string_view where) const {
-    for (const Relocation& one : list) {
-      const std::string at = fmt::format("{}: relocation at byte {}", where, one.word_offset_bytes);
-      if (one.word_offset_bytes % 4 != 0 || !inside(one.word_offset_bytes, 4, size_bytes))
-        return bad(fmt::format("{}: not a word of the {} bytes there", at, size_bytes));
-      if (one.width == 0 || one.lsb + one.width > 32) return bad(fmt::format("{}: bits leave the word", at));
-      if (one.shift > 31) return bad(fmt::format("{}: shift {}", at, one.shift));
-      if (!exists(one.target)) return bad(fmt::format("{}: no buffer {}", at, one.target));
-      if (one.target_offset_bytes > buffer(one.target).size_bytes)
-        return bad(fmt::format("{}: offset {} in '{}', which has {} bytes", at, one.target_offset_bytes,
-                               buffer(one.target).name, buffer(one.target).size_bytes));
-    }
+  Result<void> relocations(const Buffer& where) const {
+    for (const Relocation& one : where.relocations)
+      SK_TRY(relocation(one, where.size_bytes)
+                 .with_context(fmt::format("{}: relocation at byte {}", where.name, one.at_byte)));
     return {};
   }
 
-  Result<void> job(const Job& one) const {
-    if (one.stream.empty()) return bad("no command words");
+  Result<void> relocation(const Relocation& one, uint64_t size_bytes) const {
+    if (one.width_bits == 0 || one.bytes() > 8) return bad("its bits are not in 1 to 8 bytes");
+    if (!inside(one.at_byte, one.bytes(), size_bytes)) return bad(fmt::format("leaves the {} bytes there", size_bytes));
+    if (one.shift > 63) return bad(fmt::format("shift {}", one.shift));
+    if (!exists(one.target)) return bad(fmt::format("no buffer {}", one.target));
+    const Buffer& target = buffer(one.target);
+    if (target.role == BufferRole::commands) return bad(fmt::format("commands '{}' have no address", target.name));
+    if (one.target_offset_bytes > target.size_bytes)
+      return bad(fmt::format("offset {} in '{}', which has {} bytes", one.target_offset_bytes, target.name,
+                             target.size_bytes));
+    return {};
+  }
+
+  Result<void> job(const Job& one, size_t index) const {
+    if (one.commands.empty()) return bad("no commands");
     std::set<BufferId> listed;
-    for (const BufferUse& use : one.buffers) {
+    for (const BufferUse& use : one.uses) {
       if (!exists(use.buffer)) return bad(fmt::format("no buffer {}", use.buffer));
       if (!listed.insert(use.buffer).second) return bad(fmt::format("lists buffer {} twice", use.buffer));
     }
-    SK_TRY(relocations(one.relocations, uint64_t{one.stream.size()} * 4, "stream"));
-    for (const Relocation& relocation : one.relocations) {
-      if (!listed.contains(relocation.target))
-        return bad(fmt::format("the stream points to buffer '{}', which the job does not list",
-                               buffer(relocation.target).name));
+    for (const ByteRange& range : one.commands) SK_TRY(commands(range, listed));
+    for (const uint32_t before : one.after) {
+      if (before >= index) return bad(fmt::format("comes after job {}, which is no earlier one", before));
+    }
+    return {};
+  }
+
+  Result<void> commands(const ByteRange& range, const std::set<BufferId>& listed) const {
+    if (!exists(range.buffer)) return bad(fmt::format("commands in buffer {}, which does not exist", range.buffer));
+    const Buffer& there = buffer(range.buffer);
+    if (there.role != BufferRole::commands || range.size_bytes == 0 ||
+        !inside(range.offset_bytes, range.size_bytes, there.size_bytes))
+      return bad(fmt::format("{} bytes of commands at {} in buffer '{}' of {} bytes", range.size_bytes,
+                             range.offset_bytes, there.name, there.size_bytes));
+    for (const Relocation& one : there.relocations) {
+      if (one.at_byte < range.offset_bytes || one.at_byte >= range.offset_bytes + range.size_bytes) continue;
+      if (!listed.contains(one.target))
+        return bad(
+            fmt::format("the commands point to buffer '{}', which the job does not list", buffer(one.target).name));
     }
     return {};
   }
 
   // What a witness must be by itself; witnesses() compares it with everything else.
   Result<void> witness(const Job& job) const {
-    const bool writes = std::ranges::any_of(job.buffers, &BufferUse::write);
+    const bool writes = std::ranges::any_of(job.uses, &BufferUse::write);
     const ByteRange& range = job.witness;
     if (range.size_bytes == 0) return writes ? Result<void>(bad("writes buffers, but has no witness")) : Result<void>();
     if (!exists(range.buffer)) return bad(fmt::format("witness in buffer {}, which does not exist", range.buffer));
@@ -99,9 +119,9 @@ class Verifier {
     if (range.size_bytes > kWitnessBytes || !inside(range.offset_bytes, range.size_bytes, there.size_bytes))
       return bad(fmt::format("witness of {} bytes at {} in buffer '{}' of {} bytes", range.size_bytes,
                              range.offset_bytes, there.name, there.size_bytes));
-    if (there.role == BufferRole::constant) return bad(fmt::format("witness in the constant buffer '{}'", there.name));
+    if (there.is_constant()) return bad(fmt::format("witness in the constant buffer '{}'", there.name));
     const auto is_written = [&](const BufferUse& use) { return use.buffer == range.buffer && use.write; };
-    if (!std::ranges::any_of(job.buffers, is_written))
+    if (!std::ranges::any_of(job.uses, is_written))
       return bad(fmt::format("witness in buffer '{}', which the job does not write", there.name));
     return {};
   }
@@ -125,7 +145,7 @@ class Verifier {
       if (one.witness.size_bytes != 0) owned.push_back({one.witness, &one, nullptr});
     }
     for (const TensorBinding& one : program_.inputs)
-      owned.push_back({{one.buffer, one.offset_bytes, one.size_bytes}, nullptr, &one});
+      owned.push_back({{one.buffer, one.offset_bytes, one.layout.size_bytes}, nullptr, &one});
     return disjoint(std::move(owned));
   }
 
@@ -153,10 +173,11 @@ class Verifier {
       const std::string at = fmt::format("{} tensor {}", what, one.tensor);
       if (one.tensor < 0) return bad(fmt::format("{}: no tensor", at));
       if (!exists(one.buffer)) return bad(fmt::format("{}: no buffer {}", at, one.buffer));
-      if (!inside(one.offset_bytes, one.size_bytes, buffer(one.buffer).size_bytes))
-        return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.size_bytes, one.offset_bytes,
-                               buffer(one.buffer).name, buffer(one.buffer).size_bytes));
-      if (role == BufferRole::input && buffer(one.buffer).role == BufferRole::constant)
+      if (!inside(one.offset_bytes, one.layout.size_bytes, buffer(one.buffer).size_bytes))
+        return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.layout.size_bytes,
+                               one.offset_bytes, buffer(one.buffer).name, buffer(one.buffer).size_bytes));
+      SK_TRY(check(one.layout, one.shape).with_context(at));
+      if (role == BufferRole::input && buffer(one.buffer).is_constant())
         return bad(fmt::format("{}: buffer '{}' is constant", at, buffer(one.buffer).name));
     }
     return {};

@@ -8,14 +8,14 @@
 #include "interpose/libc.h"
 #include "interpose/open_files.h"
 #include "interpose/redirect.h"
-#include "interpose/sync_file.h"
+#include "standin/sync_file.h"
 
 namespace skillet::interpose {
 namespace {
 
 constexpr unsigned kDrmType = 'd', kSyncFileType = '>';
 
-std::shared_ptr<VirtualFile> file_of(int fd) {
+std::shared_ptr<standin::File> file_of(int fd) {
   if (!OpenFiles::any() || Inside::now()) return nullptr;
   const Inside inside;
   return OpenFiles::instance().find(fd);
@@ -31,12 +31,14 @@ int sync_ioctl(int fd, unsigned long request, void* argument) {
   const Inside inside;
   const int result = libc::ioctl(fd, request, argument);
   if (result == 0 || errno != ENOTTY) return result;
-  return kernel_result(sync_file_ioctl(fd, request, argument));
+  const auto place = OpenFiles::instance().place();
+  return kernel_result(standin::sync_file_ioctl(fd, request, argument, place ? place->driver : ""));
 }
 
 }  // namespace
 }  // namespace skillet::interpose
 
+using namespace skillet;
 using namespace skillet::interpose;
 
 SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
@@ -59,7 +61,12 @@ SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, i
   const auto file = fd >= 0 ? file_of(fd) : nullptr;
   if (file == nullptr) return libc::mmap(address, length, protection, flags, fd, offset);
   const Inside inside;
-  return file->mmap(address, length, protection, flags, static_cast<uint64_t>(offset));
+  std::shared_ptr<standin::Buffer> buffer;
+  if (const int failure = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); failure != 0) {
+    errno = -failure;
+    return MAP_FAILED;
+  }
+  return libc::mmap(address, length, protection, flags, buffer->descriptor(), off_t{0});
 }
 SK_HOOK_ALIAS(void*, mmap64, (void* address, size_t length, int protection, int flags, int fd, off_t offset), mmap);
 

@@ -23,10 +23,9 @@ constexpr mode_t kNodeMode = S_IFCHR | 0660;
 constexpr int kFollowLinks = 0;
 
 std::optional<unsigned> minor_of(dev_t device, ino_t inode) {
-  if (Inside::now()) return std::nullopt;
-  if (const NodeTree* const tree = node_tree_if_built()) {
-    if (const auto minor_number = tree->minor_of(device, inode)) return minor_number;
-  }
+  const NodeTree* const tree = node_tree_if_built();
+  if (tree == nullptr) return std::nullopt;
+  if (const auto minor_number = tree->minor_of(device, inode)) return minor_number;
   if (!OpenFiles::any()) return std::nullopt;
   const Inside inside;
   return OpenFiles::instance().minor_of(device, inode);
@@ -37,7 +36,7 @@ int disguise(int result, struct stat* status) {
   if (result != 0 || !S_ISREG(status->st_mode)) return result;
   if (const auto minor_number = minor_of(status->st_dev, status->st_ino)) {
     status->st_mode = kNodeMode;
-    status->st_rdev = makedev(kDrmMajor, *minor_number);
+    status->st_rdev = makedev(node_tree_if_built()->major(), *minor_number);
     status->st_size = 0;
     status->st_blocks = 0;
   }
@@ -48,7 +47,7 @@ int disguise(int result, struct statx* status) {
   if (result != 0 || !S_ISREG(status->stx_mode)) return result;
   if (const auto minor_number = minor_of(makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_ino)) {
     status->stx_mode = kNodeMode;
-    status->stx_rdev_major = kDrmMajor;
+    status->stx_rdev_major = node_tree_if_built()->major();
     status->stx_rdev_minor = *minor_number;
     status->stx_size = 0;
     status->stx_blocks = 0;

@@ -1,24 +1,25 @@
 // Hooks of the recording library: ioctl, and what copies or closes descriptors.
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "interpose/libc.h"
-#include "interpose/recorded_file.h"
+#include "interpose/recording.h"
+#include "uapi/drm.h"
 
 namespace skillet::interpose {
 namespace {
 
-constexpr unsigned kDrmType = 'd';
-constexpr const char* kDefaultPath = "capture.skcap";
+using Recorder = uapi::FileRecorder;
 
 // The descriptors of the process that were asked something of DRM: their file, or null for other drivers.
 class Files {
@@ -29,19 +30,16 @@ class Files {
   }
   static bool any() { return any_.load(std::memory_order_acquire); }
 
-  std::shared_ptr<RecordedFile> find_or_add(int fd) {
+  std::shared_ptr<Recorder> find_or_add(int fd) {
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(fd);
     if (found != files_.end()) return found->second;
-    const char* const path = std::getenv(kCaptureVariable);
-    std::shared_ptr<RecordedFile> file;
-    if (RecordedFile::is_one(fd)) file = std::make_shared<RecordedFile>(path == nullptr ? kDefaultPath : path);
     any_.store(true, std::memory_order_release);
-    return files_[fd] = file;
+    return files_[fd] = start_recording(fd);
   }
   void copied(int from, int to) {
     if (to < 0 || from == to) return;
-    std::shared_ptr<RecordedFile> replaced;
+    std::shared_ptr<Recorder> replaced;
     const std::lock_guard lock(mutex_);
     if (const auto old = files_.find(to); old != files_.end()) replaced = std::move(old->second);
     const auto found = files_.find(from);
@@ -53,12 +51,27 @@ class Files {
   }
   // A file ends after the lock: it closes descriptors itself.
   void closed(int fd) {
-    std::shared_ptr<RecordedFile> ended;
+    std::shared_ptr<Recorder> ended;
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(fd);
     if (found == files_.end()) return;
     ended = std::move(found->second);
     files_.erase(found);
+  }
+  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
+  void lock_all() {
+    mutex_.lock();
+    for (const auto& one : recorders()) one->mutex().lock();
+  }
+  void unlock_all() {
+    for (const auto& one : recorders()) one->mutex().unlock();
+    mutex_.unlock();
+  }
+  // A child records to files of its own, from the next call on.
+  void start_anew() {
+    unlock_all();
+    files_.clear();
+    owner_ = ::getpid();
   }
   // A child after vfork() has its parent's memory, not its parent's descriptors.
   bool is_ours() const { return owner_ == ::getpid(); }
@@ -66,10 +79,26 @@ class Files {
  private:
   Files() : owner_(::getpid()) {}
   static inline constinit std::atomic<bool> any_{false};
+  // Each once: copies of a descriptor share one.
+  std::set<std::shared_ptr<Recorder>> recorders() const {
+    std::set<std::shared_ptr<Recorder>> all;
+    for (const auto& [fd, file] : files_) {
+      if (file != nullptr) all.insert(file);
+    }
+    return all;
+  }
+
   std::mutex mutex_;
-  std::map<int, std::shared_ptr<RecordedFile>> files_;
+  std::map<int, std::shared_ptr<Recorder>> files_;
   pid_t owner_;
 };
+
+// Handlers of fork() that are registered later run earlier: this library must lock before the virtual node behind it
+// does, and its constructor does run after those of the libraries behind it.
+__attribute__((constructor)) void guard_forks() {
+  ::pthread_atfork([] { Files::instance().lock_all(); }, [] { Files::instance().unlock_all(); },
+                   [] { Files::instance().start_anew(); });
+}
 
 bool follows() { return Files::any() && Files::instance().is_ours(); }
 
@@ -83,10 +112,12 @@ thread_local bool t_is_inside __attribute__((tls_model("initial-exec"))) = false
 
 int record_ioctl(int fd, unsigned long request, void* argument) {
   t_is_inside = true;
+  const int number = errno;
   const auto file = Files::instance().find_or_add(fd);
-  const int result = file == nullptr ? libc::ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
+  const int result = file == nullptr ? libc_calls()->ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
   t_is_inside = false;
-  return result;
+  errno = result < 0 ? -result : number;
+  return result < 0 ? -1 : result;
 }
 
 int control(int fd, int command, void* argument) {
@@ -97,6 +128,7 @@ int control(int fd, int command, void* argument) {
 }  // namespace
 }  // namespace skillet::interpose
 
+using namespace skillet;
 using namespace skillet::interpose;
 
 SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
@@ -104,7 +136,7 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  if (_IOC_TYPE(request) != kDrmType || t_is_inside) return libc::ioctl(fd, request, argument);
+  if (_IOC_TYPE(request) != uapi::drm::kType || t_is_inside) return libc::ioctl(fd, request, argument);
   return record_ioctl(fd, request, argument);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -15,10 +16,14 @@
 namespace skillet::interpose {
 namespace {
 
-constexpr std::string_view kDri = "/dev/dri";
-// All DRM devices, not only ours: what runs on a simulated chip shall not find a real one by chance.
-constexpr std::string_view kCovered[] = {kDri, "/sys/class/drm", "/sys/devices/platform/skillet"};
-constexpr std::string_view kCharacterDevices = "/sys/dev/char/226:";
+// All devices of these kinds, not only ours: what runs on a simulated chip shall not find a real one by chance.
+constexpr std::string_view kCovered[] = {"/dev/dri", "/dev/accel", "/sys/class/drm", "/sys/class/accel",
+                                         "/sys/devices/platform/skillet"};
+constexpr std::string_view kCharacterDevices[] = {"/sys/dev/char/226:", "/sys/dev/char/261:"};
+
+bool is_in(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
 
 Error os_error(const std::string& path) { return error(ErrorCode::io, "{}: {}", path, std::strerror(errno)); }
 
@@ -27,11 +32,8 @@ Error os_error(const std::string& path) { return error(ErrorCode::io, "{}: {}", 
 bool NodeTree::covers(const char* path) {
   if (path == nullptr || path[0] != '/') return false;
   const std::string_view text(path);
-  if (text.starts_with(kCharacterDevices)) return true;
-  for (const std::string_view prefix : kCovered) {
-    if (text.starts_with(prefix) && (text.size() == prefix.size() || text[prefix.size()] == '/')) return true;
-  }
-  return false;
+  return std::ranges::any_of(kCharacterDevices, [&](std::string_view start) { return text.starts_with(start); }) ||
+         std::ranges::any_of(kCovered, [&](std::string_view one) { return is_in(text, one); });
 }
 
 std::string NodeTree::undo(const char* path) const {
@@ -42,13 +44,13 @@ std::string NodeTree::undo(const char* path) const {
 }
 
 std::optional<unsigned> NodeTree::minor_of(dev_t device, ino_t inode) const {
-  for (int i = 0; i < node_count_; ++i) {
-    if (nodes_[i].device == device && nodes_[i].inode == inode) return nodes_[i].minor;
+  for (const Node& node : nodes_) {
+    if (node.device == device && node.inode == inode) return node.minor;
   }
   return std::nullopt;
 }
 
-Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, const ChipIdentity& identity) {
+Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, const standin::NodePlace& place) {
   std::unique_ptr<NodeTree> tree(new NodeTree);
   std::string folder = root;
   if (folder.empty()) {
@@ -62,7 +64,7 @@ Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, cons
   char real[PATH_MAX];
   if (libc::realpath(folder.c_str(), real) == nullptr) return os_error(folder);
   tree->root_ = real;
-  SK_TRY(tree->fill(identity).with_context("virtual device node"));
+  SK_TRY(tree->fill(place).with_context("virtual device node"));
   return tree;
 }
 
@@ -94,39 +96,42 @@ Result<void> NodeTree::link(const std::string& path, const std::string& target) 
   return {};
 }
 
-// What a DRM minor has: its node in /dev, its folder under the device, and links to that.
-Result<void> NodeTree::add_minor(const std::string& device, const std::string& name, unsigned minor) {
-  const std::string node = fmt::format("{}/{}", kDri, name);
-  SK_TRY(file(node, ""));
+// What a minor number has: its node in /dev, its folder under the device, and links to that.
+Result<void> NodeTree::add_node(const standin::NodePlace& place, const std::string& device,
+                                const standin::NodePlace::Node& node) {
+  const std::string path = fmt::format("{}/{}", place.folder, node.name);
+  SK_TRY(file(path, ""));
   struct stat status {};
-  if (libc::stat((root_ + node).c_str(), &status) != 0) return os_error(root_ + node);
-  nodes_[node_count_++] = {status.st_dev, status.st_ino, minor};
+  if (libc::stat((root_ + path).c_str(), &status) != 0) return os_error(root_ + path);
+  nodes_.push_back({status.st_dev, status.st_ino, node.minor});
 
-  const std::string number = fmt::format("{}:{}", kDrmMajor, minor);
-  const std::string folder_path = fmt::format("{}/drm/{}", device, name);
+  const std::string number = fmt::format("{}:{}", place.major, node.minor);
+  const std::string folder_path = fmt::format("{}/{}/{}", device, place.subsystem, node.name);
+  const std::string target = "../.." + folder_path.substr(std::strlen("/sys"));
   SK_TRY(folder(folder_path));
   SK_TRY(file(folder_path + "/dev", number + "\n"));
-  SK_TRY(file(folder_path + "/uevent",
-              fmt::format("MAJOR={}\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", kDrmMajor, minor, name)));
-  SK_TRY(link(folder_path + "/device", "../../../" + std::filesystem::path(device).filename().string()));
-  SK_TRY(link(folder_path + "/subsystem", "../../../../../../class/drm"));
-  SK_TRY(link("/sys/dev/char/" + number, "../.." + folder_path.substr(std::strlen("/sys"))));
-  return link("/sys/class/drm/" + name, "../.." + folder_path.substr(std::strlen("/sys")));
+  SK_TRY(file(folder_path + "/uevent", fmt::format("MAJOR={}\nMINOR={}\nDEVNAME={}\nDEVTYPE={}_minor\n", place.major,
+                                                   node.minor, path.substr(std::strlen("/dev/")), place.subsystem)));
+  SK_TRY(link(folder_path + "/device", "../../../" + place.device_name));
+  SK_TRY(link(folder_path + "/subsystem", "../../../../../../class/" + place.subsystem));
+  SK_TRY(link("/sys/dev/char/" + number, target));
+  return link(fmt::format("/sys/class/{}/{}", place.subsystem, node.name), target);
 }
 
-Result<void> NodeTree::fill(const ChipIdentity& identity) {
-  const std::string device = fmt::format("/sys/devices/platform/skillet/{}", identity.device_name);
-  for (const std::string& path : {std::string(kDri), std::string("/sys/dev/char"), std::string("/sys/class/drm"),
-                                  std::string("/sys/bus/platform/drivers/etnaviv"), device})
+Result<void> NodeTree::fill(const standin::NodePlace& place) {
+  major_ = place.major;
+  const std::string device = "/sys/devices/platform/skillet/" + place.device_name;
+  for (const std::string& path : {place.folder, std::string("/sys/dev/char"), "/sys/class/" + place.subsystem,
+                                  "/sys/bus/platform/drivers/" + place.driver, device})
     SK_TRY(folder(path));
-  SK_TRY(file(device + "/uevent", fmt::format("DRIVER=etnaviv\nOF_NAME=npu\nOF_FULLNAME={}\n"
-                                              "OF_COMPATIBLE_0=vivante,gc\nOF_COMPATIBLE_N=1\n"
-                                              "MODALIAS=of:NnpuT(null)Cvivante,gc\n",
-                                              identity.of_full_name)));
+  SK_TRY(file(device + "/uevent",
+              fmt::format("DRIVER={}\nOF_NAME=npu\nOF_FULLNAME={}\nOF_COMPATIBLE_0={}\nOF_COMPATIBLE_N=1\n"
+                          "MODALIAS=of:NnpuT(null)C{}\n",
+                          place.driver, place.of_full_name, place.compatible, place.compatible)));
   SK_TRY(link(device + "/subsystem", "../../../../bus/platform"));
-  SK_TRY(link(device + "/driver", "../../../../bus/platform/drivers/etnaviv"));
-  SK_TRY(add_minor(device, "card0", kCardMinor));
-  return add_minor(device, "renderD128", kRenderMinor);
+  SK_TRY(link(device + "/driver", "../../../../bus/platform/drivers/" + place.driver));
+  for (const standin::NodePlace::Node& node : place.nodes) SK_TRY(add_node(place, device, node));
+  return {};
 }
 
 }  // namespace skillet::interpose

@@ -8,11 +8,39 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
+#include <string>
 
 #include "base/log.h"
+#include "interpose/environment.h"
 #include "interpose/libc.h"
+#include "standin/kernels.h"
 
 namespace skillet::interpose {
+namespace {
+
+std::string variable(const char* name, const char* otherwise = "") {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+// Wrong values are logged and taken as not set: there is nobody to return an error to.
+standin::Options options() {
+  standin::Options options;
+  options.traces = variable(kTraceVariable, "0") != "0";
+  const std::string fault = variable(kFaultVariable, "reset");
+  if (fault == "error") options.on_fault = standin::OnFault::error;
+  if (fault != "error" && fault != "reset")
+    log::warning("{}={}: must be reset or error; taking reset", kFaultVariable, fault);
+  auto faults = standin::FaultPlan::parse(variable(kFailVariable));
+  if (faults.ok()) {
+    options.faults = std::move(faults).value();
+  } else {
+    log::warning("{}: {}; injecting nothing", kFailVariable, faults.error().message);
+  }
+  return options;
+}
+
+}  // namespace
 
 OpenFiles& OpenFiles::instance() {
   static OpenFiles* const kInstance = new OpenFiles;  // never destroyed: hooks run until the very end of a process
@@ -25,26 +53,33 @@ std::optional<OpenFiles::Identity> OpenFiles::identify(int fd) {
   return Identity{status.st_dev, status.st_ino};
 }
 
-VirtualCore* OpenFiles::core() {
-  if (core_ == nullptr && !core_failed_) {
-    auto made = VirtualCore::create(VirtualOptions::from_environment());
-    core_failed_ = !made.ok();
+standin::Kernel* OpenFiles::kernel() {
+  if (kernel_ == nullptr && !kernel_failed_) {
+    auto made = standin::create_kernel(variable(kChipVariable, standin::kDefaultChip), options());
+    kernel_failed_ = !made.ok();
     if (made.ok()) {
-      core_ = std::move(made).value();
+      kernel_ = std::move(made).value();
       owner_ = ::getpid();
     } else {
       log::write(log::Level::error, "virtual device node: " + made.error().message);
     }
   }
-  return core_.get();
+  return kernel_.get();
+}
+
+std::optional<standin::NodePlace> OpenFiles::place() {
+  const std::lock_guard lock(mutex_);
+  standin::Kernel* const device = kernel();
+  if (device == nullptr) return std::nullopt;
+  return device->place();
 }
 
 int OpenFiles::open(unsigned minor, int flags) {
   const std::lock_guard lock(mutex_);
-  VirtualCore* const device = core();
+  standin::Kernel* const device = kernel();
   if (device == nullptr) return -ENODEV;
-  const Fault fault = device->options().faults.next("open");
-  if (fault.kind == FaultKind::number) return device->refuse(fault.number, "open: injected fault");
+  std::shared_ptr<standin::File> file;
+  if (const int failure = device->open(minor, file); failure != 0) return failure;
   drop_closed();
   const int fd = ::memfd_create("skillet-virtual-node", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
@@ -53,12 +88,12 @@ int OpenFiles::open(unsigned minor, int flags) {
     libc::close(fd);
     return -EIO;
   }
-  files_[*identity] = std::make_shared<VirtualFile>(*device, minor);
+  files_[*identity] = std::move(file);
   any_.store(true, std::memory_order_release);
   return fd;
 }
 
-std::shared_ptr<VirtualFile> OpenFiles::find(int fd) {
+std::shared_ptr<standin::File> OpenFiles::find(int fd) {
   const std::optional<Identity> identity = identify(fd);
   if (!identity) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -97,6 +132,16 @@ int OpenFiles::close(int fd) {
   }
   errno = number;
   return result;
+}
+
+void OpenFiles::lock_all() {
+  mutex_.lock();
+  if (kernel_ != nullptr) kernel_->lock_all();
+}
+
+void OpenFiles::unlock_all() {
+  if (kernel_ != nullptr) kernel_->unlock_all();
+  mutex_.unlock();
 }
 
 }  // namespace skillet::interpose

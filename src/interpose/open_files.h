@@ -1,7 +1,7 @@
-// OpenFiles: which descriptors of the process are open files of the virtual node. Each open file is a memfd of its own,
-// so copies of a descriptor are recognised by what they refer to, however they were made.
+// OpenFiles: the stand-in kernel of the process, and which descriptors are open files of its nodes. Each open file is a
+// memfd of its own, so copies of a descriptor are recognised by what they refer to, however they were made.
 // Called by the hooks.
-// Must not know: ioctls, paths.
+// Must not know: ioctls, paths, any single kernel driver.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "interpose/virtual_file.h"
+#include "standin/kernel.h"
 
 namespace skillet::interpose {
 
@@ -23,24 +23,31 @@ class OpenFiles {
   // Cheap: false until the first file was opened.
   static bool any() { return any_.load(std::memory_order_acquire); }
 
+  // How the device shows; nothing when the kernel cannot be made (the reason is logged).
+  std::optional<standin::NodePlace> place();
   // A descriptor, or a negative errno. `flags` as for open().
   int open(unsigned minor, int flags);
-  std::shared_ptr<VirtualFile> find(int fd);
+  std::shared_ptr<standin::File> find(int fd);
+  // The minor number, when a file of ours is behind it.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
   // close(), and the end of the file when this was its last descriptor.
   int close(int fd);
 
+  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
+  void lock_all();
+  void unlock_all();
+
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identify(int fd);
-  VirtualCore* core();
+  standin::Kernel* kernel();
   void drop_closed();
 
   static inline constinit std::atomic<bool> any_{false};
   std::mutex mutex_;
-  std::unique_ptr<VirtualCore> core_;
-  bool core_failed_ = false;
-  std::map<Identity, std::shared_ptr<VirtualFile>> files_;
+  std::unique_ptr<standin::Kernel> kernel_;
+  bool kernel_failed_ = false;
+  std::map<Identity, std::shared_ptr<standin::File>> files_;
   pid_t owner_ = 0;
 };
 

@@ -1,32 +1,55 @@
 #include "interpose/redirect.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/log.h"
-#include "interpose/virtual_options.h"
+#include "interpose/environment.h"
+#include "interpose/open_files.h"
 
 namespace skillet::interpose {
 namespace {
 
 std::atomic<NodeTree*> g_tree{nullptr};
 
+std::mutex& tree_mutex() {
+  static std::mutex* const kMutex = new std::mutex;  // never destroyed: hooks run until the very end of a process
+  return *kMutex;
+}
+
 const NodeTree* build_tree() {
-  static std::mutex* const kMutex = new std::mutex;
   static bool failed = false;
-  const std::lock_guard lock(*kMutex);
+  const std::lock_guard lock(tree_mutex());
   if (NodeTree* const tree = g_tree.load(); tree != nullptr || failed) return tree;
-  const VirtualOptions options = VirtualOptions::from_environment();
-  auto made = NodeTree::create(options.root, identity_of(options.chip));
-  failed = !made.ok();
-  if (failed) {
+  failed = true;
+  const auto place = OpenFiles::instance().place();
+  if (!place) return nullptr;
+  const char* const root = std::getenv(kRootVariable);
+  auto made = NodeTree::create(root == nullptr ? "" : root, *place);
+  if (!made.ok()) {
     log::write(log::Level::error, made.error().message);
     return nullptr;
   }
+  failed = false;
   g_tree.store(std::move(made).value().release(), std::memory_order_release);
   return g_tree.load();
 }
+
+void lock_all() {
+  tree_mutex().lock();
+  OpenFiles::instance().lock_all();
+}
+
+void unlock_all() {
+  OpenFiles::instance().unlock_all();
+  tree_mutex().unlock();
+}
+
+__attribute__((constructor)) void guard_forks() { ::pthread_atfork(lock_all, unlock_all, unlock_all); }
 
 __attribute__((destructor)) void remove_tree() {
   const Inside inside;
@@ -41,7 +64,8 @@ Redirect::Redirect(const char* path) : path_(path) {
   if (Inside::now() || !NodeTree::covers(path)) return;
   const Inside inside;
   const int number = errno;
-  tree_ = node_tree_if_built() != nullptr ? node_tree_if_built() : build_tree();
+  tree_ = g_tree.load(std::memory_order_acquire);
+  if (tree_ == nullptr) tree_ = build_tree();
   errno = number;
   if (tree_ == nullptr) return;
   buffer_ = tree_->redirect(path);

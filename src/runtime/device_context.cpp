@@ -1,37 +1,40 @@
 #include "runtime/device_context.h"
 
 #include "base/log.h"
+#include "standin/simulated.h"
+#include "uapi/kernels.h"
 
 namespace skillet::runtime {
 namespace {
 
 constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
-Target target_of(std::string name, driver::Chip chip, const driver::Driver* driver,
-                 std::unique_ptr<uapi::Device> device, capture::Capture* capture) {
-  if (capture != nullptr) device = uapi::record(std::move(device), *capture);
+// `capture` (may be null) receives what the core is sent.
+Result<Target> target_of(std::string name, driver::Chip chip, const driver::Driver* driver, const uapi::Core& core,
+                         const uapi::SyscallsRef& calls, capture::Capture* capture) {
   Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
   target.context = std::make_shared<DeviceContext>();
   target.context->chip = target.chip.name;
-  target.context->device = std::move(device);
+  SK_TRY_ASSIGN(target.context->device,
+                uapi::open_core(core, capture == nullptr ? calls : uapi::record(core, calls, *capture)));
   return target;
 }
 
-using Open = Result<std::unique_ptr<uapi::Device>> (*)(const std::string&);
+using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 
-Result<Target> open_chip(const std::string& name, std::string_view prefix, Open open, capture::Capture* capture) {
+Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
+                         capture::Capture* capture) {
   const std::string chip_name = name.substr(prefix.size());
   SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, open(chip_name));
-  Target target = target_of(name, std::move(chip), driver, std::move(device), capture);
+  SK_TRY_ASSIGN(const standin::SimulatedCore core, simulate(chip_name));
+  SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, capture));
   target.simulated = true;
   return target;
 }
 
 Result<Target> open_npu(const FoundNpu& npu, capture::Capture* capture) {
-  SK_TRY_ASSIGN(std::unique_ptr<uapi::Device> device, uapi::open_core(npu.core));
-  return target_of(npu.core.info.node, npu.chip, npu.driver, std::move(device), capture);
+  return target_of(npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), capture);
 }
 
 void add_line(std::string& text, std::string_view line) { text += fmt::format("{}{}", text.empty() ? "" : "\n", line); }
@@ -50,9 +53,8 @@ Result<FoundNpu> identify_core(const uapi::Core& core) {
 
 Error no_npu(const NpuSearch& search) {
   return error(ErrorCode::io,
-               "no NPU here; looked at /dev/dri/renderD128 to renderD191 for a core that a driver knows{}{} (skillet "
-               "doctor says what is missing)",
-               search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
+               "no NPU here; looked at {} for a core that a driver knows{}{} (skillet doctor says what is missing)",
+               uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
 }
 
 Result<Target> open_found(const NpuSearch& search, const std::string& name, capture::Capture* capture) {
@@ -119,8 +121,9 @@ NpuSearch find_npus(const std::string& root) { return identify(uapi::find_device
 Result<Target> open_target(const std::string& name, capture::Capture* capture) {
   if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
   if (name.starts_with(kSimPrefix))
-    return open_chip(name, kSimPrefix, uapi::open_simulated, capture).with_context(name);
-  if (name.starts_with(kNullPrefix)) return open_chip(name, kNullPrefix, uapi::open_null, capture).with_context(name);
+    return open_chip(name, kSimPrefix, standin::simulated_core, capture).with_context(name);
+  if (name.starts_with(kNullPrefix))
+    return open_chip(name, kNullPrefix, standin::null_core, capture).with_context(name);
   if (name == "auto") return open_npu_or_cpu(capture);
   if (name.starts_with("/")) return open_node(name, capture);
   if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, capture);

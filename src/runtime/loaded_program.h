@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,9 +17,8 @@
 
 namespace skillet::runtime {
 
-// Puts the device address into a word: word[lsb + width - 1 : lsb] = (address + offset) >> shift.
-// Error when it does not fit or when low bits would be lost.
-Result<uint32_t> relocate(uint32_t word, const driver::Relocation& relocation, uint64_t address);
+// Puts the device address into the bytes of a buffer. Error when it does not fit or when low bits would be lost.
+Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address);
 
 class CpuAccess;
 
@@ -50,11 +50,7 @@ class LoadedProgram {
   uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:
-  // A binding with the dimensions that its layout needs.
-  struct Bound {
-    driver::TensorBinding binding;
-    int64_t images = 1, pixels = 1, channels = 1, elem_bytes = 1;
-  };
+  using Binding = driver::TensorBinding;
   // Where a buffer's bytes are: in a buffer of the program, or inside a shared one.
   struct Place {
     uapi::Handle handle = 0;
@@ -63,7 +59,7 @@ class LoadedProgram {
     bool operator==(const Place&) const = default;
   };
   struct ReadyJob {
-    std::vector<uint32_t> stream;
+    std::vector<uint32_t> commands;
     std::vector<uapi::SubmitBuffer> buffers;
   };
   // A job's witness on a device that loses jobs.
@@ -77,20 +73,19 @@ class LoadedProgram {
   uapi::Device& device() const { return *context_->device; }
 
   // ---- loading ----
-  Result<void> bind_all(const ir::Graph& graph);
-  Result<std::vector<Bound>> bind(const std::vector<driver::TensorBinding>& bindings, const ir::Graph& graph);
+  Result<void> check_bindings(const ir::Graph& graph) const;
   Result<void> allocate();
   Result<void> fill(driver::BufferId id);
-  Result<ReadyJob> prepare(const driver::Job& job);
+  Result<std::vector<ReadyJob>> prepare(const std::vector<driver::Job>& jobs) const;
 
   // ---- running ----
   Result<void> run_init_jobs();
   Result<void> run_jobs();
   // False: a job has left its witness untouched.
   Result<bool> try_run(const HostBytes& bytes_of);
-  Result<void> write_input(const Bound& input, std::span<const uint8_t> bytes);
+  Result<void> write_input(const Binding& input, std::span<const uint8_t> bytes);
   Result<bool> fetch_outputs(const HostBytes& bytes_of);
-  void copy_out(const CpuAccess& access, const Bound& bound, std::span<uint8_t> bytes);
+  void copy_out(const CpuAccess& access, const Binding& binding, std::span<uint8_t> bytes);
 
   // ---- witnesses (witnesses.cpp) ----
   void watch_jobs();
@@ -99,33 +94,35 @@ class LoadedProgram {
   void mark(driver::BufferId buffer, const CpuAccess& access);
   Result<void> mark_all();
   bool settle(driver::BufferId buffer, const CpuAccess& access);
+  void forget_all();
 
   // ---- placement (placement.cpp) ----
-  bool can_move(const Bound& bound) const;
+  bool can_move(const Binding& binding) const;
   bool is_written_by_jobs(driver::BufferId buffer) const;
   Result<void> move(driver::BufferId id, const Place& place);
+  Result<void> readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address);
   std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
-  Place own_place(driver::BufferId id) const { return {handles_[id], addresses_[id]}; }
-  bool has_moved(driver::BufferId id) const { return places_[id] != own_place(id); }
+  bool has_moved(driver::BufferId id) const { return places_[id] != own_places_[id]; }
   // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
-  Place best_place(const Bound& bound, std::span<const uint8_t> bytes) const;
-  bool is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const;
-  Result<void> place(const Bound& bound, std::span<const uint8_t> bytes);
-  Result<void> place_output(const Bound& output, const HostBytes& bytes_of);
+  Place best_place(const Binding& binding, std::span<const uint8_t> bytes) const;
+  bool is_in_place(const Binding& binding, std::span<const uint8_t> bytes) const;
+  Result<void> place(const Binding& binding, std::span<const uint8_t> bytes);
+  Result<void> place_output(const Binding& output, const HostBytes& bytes_of);
 
   Result<CpuAccess> open(driver::BufferId id, bool write);
-  std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Bound& bound) const;
-  const Bound* find(ir::TensorId tensor) const;
+  std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Binding& binding) const;
+  const Binding* find(ir::TensorId tensor) const;
 
   std::shared_ptr<DeviceContext> context_;
   driver::Program program_;
   std::chrono::nanoseconds timeout_;
-  std::vector<uapi::Handle> handles_;  // by BufferId
-  std::vector<uint64_t> addresses_;    // by BufferId
-  std::vector<Place> places_;          // by BufferId; handles_ and addresses_, but for tensors in shared buffers
+  std::vector<uint64_t> addresses_;  // by BufferId
+  std::vector<Place> own_places_;    // by BufferId
+  std::vector<Place> places_;        // by BufferId; the same, but for tensors in shared buffers
+  std::map<driver::BufferId, Bytes> commands_;
   uint64_t copied_bytes_ = 0;
-  std::vector<ReadyJob> jobs_;
-  std::vector<Bound> inputs_, outputs_, intermediates_;
+  std::vector<ReadyJob> init_jobs_, jobs_;
+  std::vector<Binding> outputs_;  // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
   std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once
   bool has_results_ = false;               // of the last run

@@ -6,7 +6,8 @@
 
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
-#include "uapi/replay.h"
+#include "standin/simulated.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::runtime {
 namespace {
@@ -83,8 +84,9 @@ TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
   ASSERT_TRUE((*session)->run().ok());  // its first snapshot holds the output of the first run
 
   const capture::Capture stored = capture::parse(capture::serialise(capture).value()).value();
-  EXPECT_EQ(stored.submissions[0].chip, "a311d");
-  auto replay = uapi::Replay::create(sim::create("a311d").value(), stored).value();
+  EXPECT_EQ(target->driver->identify(stored.device).value().name, "a311d");
+  const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
+  auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls, stored).value();
   for (size_t i = 0; i < submissions; ++i) {
     const auto ran = replay.run(i);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
@@ -108,7 +110,7 @@ TEST(Models, AProgramSurvivesItsFile) {
   const ir::Graph graph = import_or_die(kModels + "chain_conv_dw_pw_i8.tflite");
   const auto program = target->driver->compile(target->chip, graph, {});
   ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto back = driver::deserialise(driver::serialise(*program).value());
+  const auto back = driver::deserialise(driver::serialise(*program, true).value());
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(*back, *program);
 }

@@ -19,53 +19,48 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 bool LoadedProgram::is_written_by_jobs(driver::BufferId buffer) const {
   const auto writes = [&](const driver::BufferUse& use) { return use.buffer == buffer && use.write; };
   return std::ranges::any_of(program_.jobs,
-                             [&](const driver::Job& job) { return std::ranges::any_of(job.buffers, writes); });
+                             [&](const driver::Job& job) { return std::ranges::any_of(job.uses, writes); });
 }
 
 // A tensor can lie outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
 // they are.
-bool LoadedProgram::can_move(const Bound& bound) const {
-  const driver::TensorBinding& binding = bound.binding;
-  if (binding.layout != driver::Layout::nhwc || binding.xor_byte != 0 || binding.offset_bytes != 0) return false;
-  if (program_.buffers[binding.buffer].size_bytes != binding.size_bytes) return false;
-  const auto is_there = [&](const Bound& other) { return other.binding.buffer == binding.buffer; };
-  const auto inputs = std::ranges::count_if(inputs_, is_there), outputs = std::ranges::count_if(outputs_, is_there);
-  for (const Bound& other : intermediates_) {
-    if (other.binding.buffer == binding.buffer && other.binding.tensor != binding.tensor) return false;
+bool LoadedProgram::can_move(const Binding& binding) const {
+  if (!driver::same_as_host(binding.layout, binding.shape) || binding.offset_bytes != 0) return false;
+  if (program_.buffers[binding.buffer].size_bytes != binding.layout.size_bytes) return false;
+  const auto is_there = [&](const Binding& other) { return other.buffer == binding.buffer; };
+  const auto inputs = std::ranges::count_if(program_.inputs, is_there),
+             outputs = std::ranges::count_if(outputs_, is_there);
+  for (const Binding& other : program_.intermediates) {
+    if (other.buffer == binding.buffer && other.tensor != binding.tensor) return false;
   }
   return inputs + outputs == 1 && (inputs == 0 || !is_written_by_jobs(binding.buffer));
 }
 
-// The words that hold the buffer's address get the new one; a job lists a handle once, whatever lies in it.
+// The bytes that hold the buffer's address get the new one; a job lists a handle once, whatever lies in it.
 Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
-  for (const driver::BufferRelocations& list : program_.buffer_relocations) {
-    for (const driver::Relocation& one : list.relocations) {
-      if (one.target != id) continue;
-      SK_TRY_ASSIGN(const CpuAccess access,
-                    CpuAccess::begin(device(), handles_[list.buffer], program_.buffers[list.buffer].size_bytes, true));
-      uint8_t* word = access.bytes().data() + one.word_offset_bytes;
-      SK_TRY_ASSIGN(const uint32_t value, relocate(load_le<uint32_t>(word), one, place.address));
-      store_le(word, value);
-    }
-  }
-  for (size_t i = 0; i < jobs_.size(); ++i) {
-    for (const driver::Relocation& one : program_.jobs[i].relocations) {
-      if (one.target != id) continue;
-      uint32_t& word = jobs_[i].stream[one.word_offset_bytes / 4];
-      SK_TRY_ASSIGN(word, relocate(word, one, place.address));
+  for (driver::BufferId where = 0; where < program_.buffers.size(); ++where) {
+    for (const driver::Relocation& one : program_.buffers[where].relocations) {
+      if (one.target == id) SK_TRY(readdress(where, one, place.address));
     }
   }
   places_[id] = place;
-  for (size_t i = 0; i < jobs_.size(); ++i) jobs_[i].buffers = list_buffers(program_.jobs[i]);
+  SK_TRY_ASSIGN(jobs_, prepare(program_.jobs));
   for (Watch& watch : watches_) {
     if (watch.witness.buffer == id) watch.check.forget();
   }
   return {};
 }
 
+Result<void> LoadedProgram::readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address) {
+  if (const auto commands = commands_.find(where); commands != commands_.end())
+    return relocate(commands->second, relocation, address);
+  SK_TRY_ASSIGN(const CpuAccess access, open(where, true));
+  return relocate(access.bytes(), relocation, address);
+}
+
 std::vector<uapi::SubmitBuffer> LoadedProgram::list_buffers(const driver::Job& job) const {
   std::vector<uapi::SubmitBuffer> list;
-  for (const driver::BufferUse& use : job.buffers) {
+  for (const driver::BufferUse& use : job.uses) {
     const uapi::Handle handle = places_[use.buffer].handle;
     const auto known = std::ranges::find(list, handle, &uapi::SubmitBuffer::handle);
     if (known == list.end()) {
@@ -78,35 +73,35 @@ std::vector<uapi::SubmitBuffer> LoadedProgram::list_buffers(const driver::Job& j
   return list;
 }
 
-LoadedProgram::Place LoadedProgram::best_place(const Bound& bound, std::span<const uint8_t> bytes) const {
-  const Place own = own_place(bound.binding.buffer);
+LoadedProgram::Place LoadedProgram::best_place(const Binding& binding, std::span<const uint8_t> bytes) const {
+  const Place own = own_places_[binding.buffer];
   const SharedBuffer* shared = context_->shared.find(bytes);
-  if (shared == nullptr || !can_move(bound)) return own;
+  if (shared == nullptr || !can_move(binding)) return own;
   const auto offset = static_cast<uint64_t>(bytes.data() - shared->bytes.data());
   if (offset % kAlignment != 0) return own;
   return {shared->handle, shared->address + offset, offset};
 }
 
 // By place and not by pointer: the device may have a view of its own of imported memory.
-bool LoadedProgram::is_in_place(const Bound& bound, std::span<const uint8_t> bytes) const {
-  return has_moved(bound.binding.buffer) && places_[bound.binding.buffer] == best_place(bound, bytes);
+bool LoadedProgram::is_in_place(const Binding& binding, std::span<const uint8_t> bytes) const {
+  return has_moved(binding.buffer) && places_[binding.buffer] == best_place(binding, bytes);
 }
 
-Result<void> LoadedProgram::place(const Bound& bound, std::span<const uint8_t> bytes) {
-  const driver::BufferId id = bound.binding.buffer;
-  const Place wanted = best_place(bound, bytes);
+Result<void> LoadedProgram::place(const Binding& binding, std::span<const uint8_t> bytes) {
+  const driver::BufferId id = binding.buffer;
+  const Place wanted = best_place(binding, bytes);
   if (wanted == places_[id]) return {};
   if (move(id, wanted).ok()) return {};
-  return move(id, own_place(id));
+  return move(id, own_places_[id]);
 }
 
 // Not over bytes that an input is read from: a second run needs them.
-Result<void> LoadedProgram::place_output(const Bound& output, const HostBytes& bytes_of) {
-  const std::span<uint8_t> bytes = bytes_of(output.binding.tensor);
-  if (bytes.size() != output.binding.size_bytes)
-    return error(ErrorCode::invalid_argument, "{} bytes for an output of {}", bytes.size(), output.binding.size_bytes);
-  const auto is_read = [&](const Bound& input) { return overlap(bytes_of(input.binding.tensor), bytes); };
-  return place(output, std::ranges::any_of(inputs_, is_read) ? std::span<uint8_t>() : bytes);
+Result<void> LoadedProgram::place_output(const Binding& output, const HostBytes& bytes_of) {
+  const std::span<uint8_t> bytes = bytes_of(output.tensor);
+  if (bytes.size() != output.shape.bytes())
+    return error(ErrorCode::invalid_argument, "{} bytes for an output of {}", bytes.size(), output.shape.bytes());
+  const auto is_read = [&](const Binding& input) { return overlap(bytes_of(input.tensor), bytes); };
+  return place(output, std::ranges::any_of(program_.inputs, is_read) ? std::span<uint8_t>() : bytes);
 }
 
 }  // namespace skillet::runtime

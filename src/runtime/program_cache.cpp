@@ -21,7 +21,7 @@ struct FreeState {
 };
 
 Result<void> save(const std::string& path, const std::string& key, const driver::Program& program) {
-  SK_TRY_ASSIGN(const Bytes body, driver::serialise(program));
+  SK_TRY_ASSIGN(const Bytes body, driver::serialise(program, false));
   std::string head = fmt::format("{}{}\n", kMagic, key);
   Bytes file(head.begin(), head.end());
   file.insert(file.end(), body.begin(), body.end());
@@ -71,7 +71,7 @@ std::optional<driver::Program> CachingDriver::load(const std::string& path, cons
   }
   const std::string head = fmt::format("{}{}\n", kMagic, key);
   const bool ours = file->size() > head.size() && std::equal(head.begin(), head.end(), file->begin());
-  auto program = ours ? driver::deserialise(std::span(*file).subspan(head.size()))
+  auto program = ours ? driver::deserialise(SharedBytes(std::move(*file)).subspan(head.size()))
                       : Result<driver::Program>(error(ErrorCode::malformed, "it does not begin with its key"));
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);

@@ -13,42 +13,52 @@ Result<std::span<uint8_t>> operand(const sim::Memory& memory, uint32_t word, uin
   return memory.at(uint64_t{word >> 4} << 6, bytes, "operand");
 }
 
-// Bytes of `tensor` in a buffer of their own.
+// `tensor` in a buffer of its own.
 driver::TensorBinding binding_of(const ir::Graph& graph, ir::TensorId tensor) {
+  const driver::ImageShape shape = driver::image_shape(graph.tensor(tensor));
   return {.tensor = tensor,
           .buffer = static_cast<driver::BufferId>(tensor),
-          .size_bytes = static_cast<uint64_t>(graph.tensor(tensor).bytes()),
-          .xor_byte = kXor,
-          .layout = driver::Layout::nchw_planar};
+          .shape = shape,
+          .layout = driver::planar_layout(shape, kXor)};
 }
 
 driver::Relocation operand_address(uint32_t word, ir::TensorId tensor) {
-  return {.word_offset_bytes = word * 4,
-          .target = static_cast<driver::BufferId>(tensor),
-          .lsb = 4,
-          .width = 26,
-          .shift = 6};
+  return {.at_byte = word * 4, .target = static_cast<driver::BufferId>(tensor), .lsb = 4, .width_bits = 26, .shift = 6};
+}
+
+// A buffer of these words, and its number.
+driver::BufferId add_words(driver::Program& program, std::string name, driver::BufferRole role,
+                           std::span<const uint32_t> words, std::vector<driver::Relocation> relocations) {
+  const auto bytes = as_bytes(words);
+  program.buffers.push_back({.name = std::move(name),
+                             .role = role,
+                             .size_bytes = bytes.size(),
+                             .contents = Bytes(bytes.begin(), bytes.end()),
+                             .relocations = std::move(relocations)});
+  return static_cast<driver::BufferId>(program.buffers.size() - 1);
+}
+
+driver::ByteRange add_commands(driver::Program& program, std::span<const uint32_t> words,
+                               std::vector<driver::Relocation> relocations) {
+  const auto id = add_words(program, "commands", driver::BufferRole::commands, words, std::move(relocations));
+  return {id, 0, words.size() * 4};
 }
 
 void add_op(const ir::Graph& graph, const ir::Op& op, driver::Program& program) {
-  const auto descriptor = static_cast<driver::BufferId>(program.buffers.size());
   const ir::TensorId first = op.inputs[0], second = op.inputs.back(), target = op.outputs[0];
   const ir::Tensor& out = graph.tensor(target);
   // RELU is the maximum with the zero point; the clamp is that of MAXIMUM too, where it changes nothing.
   const auto clamp = op.kind == ir::OpKind::relu ? static_cast<uint32_t>(out.quant.zero_point()) : 0U;
   const uint32_t words[] = {kToyTag, kToyTag, kToyTag, static_cast<uint32_t>(out.bytes()), clamp, kToyRun};
-  const auto bytes = as_bytes(words);
-  program.buffers.push_back({.name = "descriptor",
-                             .role = driver::BufferRole::constant,
-                             .size_bytes = kDescriptorBytes,
-                             .contents = {bytes.begin(), bytes.end()}});
-  program.buffer_relocations.push_back(
-      {descriptor, {operand_address(0, first), operand_address(1, second), operand_address(2, target)}});
-  driver::Job job{.name = out.name, .stream = {kToyRun, 0}};
-  job.relocations = {{.word_offset_bytes = 4, .target = descriptor}};
-  job.buffers = {{descriptor, true, false}, {static_cast<driver::BufferId>(target), false, true}};
-  job.buffers.push_back({static_cast<driver::BufferId>(first), true, false});
-  if (second != first) job.buffers.push_back({static_cast<driver::BufferId>(second), true, false});
+  const driver::BufferId descriptor =
+      add_words(program, "descriptor", driver::BufferRole::constant, words,
+                {operand_address(0, first), operand_address(1, second), operand_address(2, target)});
+  driver::Job job{.name = out.name};
+  const uint32_t commands[] = {kToyRun, 0};
+  job.commands = {add_commands(program, commands, {{.at_byte = 4, .target = descriptor}})};
+  job.uses = {{descriptor, true, false}, {static_cast<driver::BufferId>(target), false, true}};
+  job.uses.push_back({static_cast<driver::BufferId>(first), true, false});
+  if (second != first) job.uses.push_back({static_cast<driver::BufferId>(second), true, false});
   const auto size_bytes = static_cast<uint64_t>(out.bytes()), kept_bytes = std::min(size_bytes, driver::kWitnessBytes);
   job.witness = {static_cast<driver::BufferId>(target), size_bytes - kept_bytes, kept_bytes};
   program.jobs.push_back(std::move(job));
@@ -96,14 +106,16 @@ Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph&
     if (!tensor.is_constant()) continue;
     // Constants come in the chip's layout; the tests' ones are the same everywhere, so planar or not is equal.
     program.buffers.back().role = driver::BufferRole::constant;
-    program.buffers.back().contents.assign(tensor.data.begin(), tensor.data.end());
-    for (uint8_t& byte : program.buffers.back().contents) byte ^= kXor;
+    Bytes contents(tensor.data.begin(), tensor.data.end());
+    for (uint8_t& byte : contents) byte ^= kXor;
+    program.buffers.back().contents = std::move(contents);
   }
-  program.init_jobs = {{.name = "init", .stream = {kToyInit}}};
+  const uint32_t init[] = {kToyInit};
+  program.init_jobs = {{.name = "init", .commands = {add_commands(program, init, {})}}};
   for (const ir::Op& op : graph.ops) add_op(graph, op, program);
   for (const ir::TensorId id : graph.inputs) program.inputs.push_back(binding_of(graph, id));
   for (const ir::TensorId id : graph.outputs) program.outputs.push_back(binding_of(graph, id));
-  if (wrong_binding) program.outputs[0].size_bytes -= 1;
+  if (wrong_binding) program.outputs[0].shape = program.inputs[0].shape;
   if (!options.keep_intermediates) return program;
   for (const ir::Op& op : graph.ops) program.intermediates.push_back(binding_of(graph, op.outputs[0]));
   return program;

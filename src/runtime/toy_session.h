@@ -7,7 +7,7 @@
 
 #include "runtime/session.h"
 #include "runtime/toy_npu.h"
-#include "uapi/simulated.h"
+#include "standin/simulated.h"
 
 namespace skillet::runtime {
 
@@ -85,7 +85,8 @@ class ToySession : public ::testing::Test {
     if (target_.context == nullptr) {
       target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
       target_.context->chip = "toy";
-      target_.context->device = uapi::simulate(std::make_unique<ToyChip>(state_), {.node = "sim:toy"});
+      const auto toy = standin::core_of(std::make_unique<ToyChip>(state_), "toy", "sim:toy").value();
+      target_.context->device = uapi::open_core(toy.core, toy.calls).value();
     }
     return target_;
   }

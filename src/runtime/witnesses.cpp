@@ -16,7 +16,7 @@ void LoadedProgram::watch_jobs() {
     if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
   }
   // The first output's buffer is open when the witnesses are looked at.
-  std::ranges::stable_partition(outputs_, [&](const Bound& output) { return is_watched(output.binding.buffer); });
+  std::ranges::stable_partition(outputs_, [&](const Binding& output) { return is_watched(output.buffer); });
 }
 
 bool LoadedProgram::is_watched(driver::BufferId buffer) const {
@@ -41,6 +41,12 @@ Result<void> LoadedProgram::mark_all() {
     mark(watch.witness.buffer, access);
   }
   return {};
+}
+
+// After a failure: the chip may have been reset, and marks may be gone, as in memory of the caller.
+void LoadedProgram::forget_all() {
+  context_->init_done.clear();
+  for (Watch& watch : watches_) watch.check.forget();
 }
 
 // False: a job has not written its witness there. Otherwise the bytes are as the last run left them.

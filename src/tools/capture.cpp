@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "interpose/recorded_file.h"
+#include "interpose/environment.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 

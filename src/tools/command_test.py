@@ -151,7 +151,7 @@ class Command(unittest.TestCase):
             result = report("compile", MODEL, "--device", "sim:a311d", "-o", str(Path(folder) / "digits"))
             for part in result["parts"]:
                 self.assertGreater(Path(part["file"]).stat().st_size, 0)
-                self.assertGreater(part["stream_words"], 0)
+                self.assertGreater(part["command_bytes"], 0)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ struct Compiled {
 };
 
 struct Sizes {
-  uint64_t constant_bytes = 0, scratch_bytes = 0, stream_words = 0, macs = 0;
+  uint64_t constant_bytes = 0, scratch_bytes = 0, command_bytes = 0, macs = 0;
 };
 
 // The op of the model that a device operation belongs to; -1: inserted by the compiler.
@@ -38,8 +38,10 @@ ir::OpId model_op(const Compiled& part, const driver::OperationInfo& operation) 
 Sizes sizes(const driver::Program& program) {
   Sizes out;
   for (const driver::Buffer& buffer : program.buffers)
-    (buffer.role == driver::BufferRole::constant ? out.constant_bytes : out.scratch_bytes) += buffer.size_bytes;
-  for (const driver::Job& job : program.jobs) out.stream_words += job.stream.size();
+    (buffer.is_constant() ? out.constant_bytes : out.scratch_bytes) += buffer.size_bytes;
+  for (const driver::Job& job : program.jobs) {
+    for (const driver::ByteRange& range : job.commands) out.command_bytes += range.size_bytes;
+  }
   for (const driver::OperationInfo& operation : program.operations) out.macs += operation.macs;
   return out;
 }
@@ -64,7 +66,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
 Result<void> write_programs(const Options& options, std::vector<Compiled>& parts) {
   for (size_t i = 0; i < parts.size(); ++i) {
     parts[i].file = parts.size() == 1 ? options.output : fmt::format("{}.{}", options.output, i);
-    SK_TRY_ASSIGN(const Bytes bytes, driver::serialise(parts[i].program));
+    SK_TRY_ASSIGN(const Bytes bytes, driver::serialise(parts[i].program, true));
     SK_TRY(write_file(parts[i].file, bytes));
   }
   return {};
@@ -79,7 +81,7 @@ void print_text(const Compiled& part, const std::string& title) {
     table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
                operation.macs ? print_count(operation.macs) : "-"});
   fmt::print("{}", table.print());
-  fmt::print("  command words {}, constants {}, working memory {}, {} MACs\n", print_count(size.stream_words),
+  fmt::print("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
              print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
   if (!part.file.empty()) fmt::print("  written to {}\n", part.file);
   fmt::print("\n");
@@ -94,7 +96,7 @@ nlohmann::json to_json(const Compiled& part) {
           {"jobs", part.program.jobs.size()},
           {"compile_ms", part.ms},
           {"file", part.file},
-          {"stream_words", size.stream_words},
+          {"command_bytes", size.command_bytes},
           {"constant_bytes", size.constant_bytes},
           {"scratch_bytes", size.scratch_bytes},
           {"macs", size.macs},

@@ -68,12 +68,13 @@ std::vector<Row> simulated_devices() {
   std::vector<Row> rows;
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
-      const auto device = uapi::open_simulated(chip.name);
-      rows.push_back({.device = "sim:" + chip.name,
-                      .kernel_driver = device.ok() ? (*device)->info().kernel_driver : "",
+      const std::string device = "sim:" + chip.name;
+      const auto target = runtime::open_target(device);
+      rows.push_back({.device = device,
+                      .kernel_driver = target.ok() ? target->context->device->info().kernel_driver : "",
                       .title = chip.title,
-                      .note = device.ok() ? "simulated in this process" : device.error().message,
-                      .usable = device.ok()});
+                      .note = target.ok() ? "simulated in this process" : target.error().message,
+                      .usable = target.ok()});
     }
   }
   return rows;

@@ -53,8 +53,8 @@ Result<DiffSide> load_side(const std::string& path, const std::optional<driver::
                            const driver::CompileOptions& options) {
   if (std::filesystem::is_directory(path)) return from_capture(path);
   if (path.ends_with(".tflite")) return from_model(path, chip, options).with_context(path);
-  SK_TRY_ASSIGN(const Bytes file, read_file(path));
-  auto program = driver::deserialise(file);
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  auto program = driver::deserialise(std::move(file));
   if (program.ok()) return from_program(std::move(program).value()).with_context(path);
   auto capture = from_capture(path);
   if (capture.ok()) return capture;

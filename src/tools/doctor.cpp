@@ -46,7 +46,7 @@ void test_simulated(Report& report) {
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
       const std::string device = "sim:" + chip.name;
-      if (!uapi::open_simulated(chip.name).ok()) continue;
+      if (!runtime::open_target(device).ok()) continue;
       if (test_device(device, chip.title, report)) report.simulated.push_back(device);
     }
   }

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "interpose/fault_plan.h"
-#include "interpose/virtual_options.h"
+#include "interpose/environment.h"
 #include "sim/sim.h"
+#include "standin/fault_plan.h"
 #include "tools/model.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
@@ -50,7 +50,7 @@ void allow_unproven(PreloadedCommand& command) {
 
 Result<int> run_virtual(const Options& options) {
   SK_TRY(sim::create(options.chip));
-  SK_TRY(interpose::FaultPlan::parse(options.fail));
+  SK_TRY(standin::FaultPlan::parse(options.fail));
   SK_TRY_ASSIGN(const Root root, Root::create());
   PreloadedCommand command{.command = options.command,
                            .library = "libskillet-virtual.so",
@@ -74,10 +74,9 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
       "driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
   verb->add_option("--chip", options->chip, "which chip is there")->capture_default_str();
-  verb->add_option(
-      "--fail", options->fail,
-      "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be *; "
-      "a submit may also hang, reset or reset_before (another process's job hung)");
+  verb->add_option("--fail", options->fail,
+                   "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
+                   "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung)");
   verb->add_option("--on-fault", options->on_fault,
                    "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
                    "written), or error (the submit fails with EIO)")

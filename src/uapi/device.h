@@ -1,5 +1,5 @@
 // Device: the kernel boundary. Buffers with device addresses, submissions of command words, waits.
-// Called by runtime/; implemented by etnaviv.cpp, sim.cpp and the decorators.
+// Called by runtime/; implemented in uapi/<kernel>/.
 // Must not know: graphs, programs, what the bytes mean.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "capture/capture.h"
+#include "uapi/syscalls.h"
 
 namespace skillet::uapi {
 
@@ -44,7 +45,7 @@ class Device {
 
   // Like alloc(), for a buffer that export_dmabuf() takes.
   virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
-  // A file descriptor of the buffer's memory, which the caller closes. On a simulated device it is a memfd.
+  // A file descriptor of the buffer's memory, which the caller closes. A stand-in for a kernel gives a memfd.
   virtual Result<int> export_dmabuf(Handle handle);
   // The memory of another device or process as a buffer; `fd` stays the caller's. free() it as often as it was
   // imported.
@@ -67,15 +68,10 @@ struct NodeReport {
 };
 
 // Asks each node that may be an NPU, in order; nodes that do not exist are left out. `root` stands before each path.
-std::vector<NodeReport> find_devices(const std::string& root = "");
-Result<NodeReport> ask_node(const std::string& node);
-Result<std::unique_ptr<Device>> open_core(const Core& core);
-// "null:a311d": takes what is submitted and runs nothing, for timing everything else.
-Result<std::unique_ptr<Device>> open_null(const std::string& chip_name);
-
-// "sim:a311d": a simulated chip in this process.
-Result<std::unique_ptr<Device>> open_simulated(const std::string& chip_name);
-// Decorator: forwards to `inner` and adds each submission to `capture` (borrowed).
-std::unique_ptr<Device> record(std::unique_ptr<Device> inner, capture::Capture& capture);
+std::vector<NodeReport> find_devices(const std::string& root = "", const SyscallsRef& calls = system_calls());
+Result<NodeReport> ask_node(const std::string& node, const SyscallsRef& calls = system_calls());
+Result<std::unique_ptr<Device>> open_core(const Core& core, const SyscallsRef& calls = system_calls());
+// `calls` for open_core(), with each submission added to `capture` (borrowed) before it runs.
+SyscallsRef record(const Core& core, const SyscallsRef& calls, capture::Capture& capture);
 
 }  // namespace skillet::uapi

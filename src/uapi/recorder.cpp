@@ -1,92 +1,88 @@
-// Decorator that adds each submission, with all buffers as they are before it, to a capture.
+#include "uapi/recorder.h"
+
 #include <map>
 
-#include "base/log.h"
-#include "uapi/device.h"
+#include "uapi/kernels.h"
 
 namespace skillet::uapi {
 namespace {
 
-constexpr std::string_view kSimulatedPrefix = "sim:";  // "sim:a311d"
-
-class Recorder : public Device {
+class RecordingCalls final : public Syscalls {
  public:
-  Recorder(std::unique_ptr<Device> inner, capture::Capture& capture) : inner_(std::move(inner)), capture_(capture) {
-    capture_.device = inner_->info();
-  }
+  RecordingCalls(SyscallsRef below, capture::Capture& capture) : below_(std::move(below)), capture_(capture) {}
 
-  const capture::DeviceInfo& info() const override { return inner_->info(); }
-  Result<Handle> alloc(uint64_t size_bytes) override {
-    SK_TRY_ASSIGN(const Handle handle, inner_->alloc(size_bytes));
-    sizes_[handle] = size_bytes;
-    return handle;
+  int open(const std::string& path) override;
+  int close(int fd) override;
+  int ioctl(int fd, unsigned long request, void* argument) override;
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    return below_->mmap(fd, size_bytes, offset, bytes);
   }
-  Result<void> free(Handle handle) override {
-    sizes_.erase(handle);
-    return inner_->free(handle);
-  }
-  Result<uint64_t> address(Handle handle) const override { return inner_->address(handle); }
-  Result<std::span<uint8_t>> map(Handle handle) override { return inner_->map(handle); }
-  Result<void> begin_cpu(Handle handle, bool write) override { return inner_->begin_cpu(handle, write); }
-  Result<void> end_cpu(Handle handle) override { return inner_->end_cpu(handle); }
-  Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
-  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override { return inner_->wait(fence, timeout); }
-  bool loses_jobs() const override { return inner_->loses_jobs(); }
-  Result<Handle> alloc_shared(uint64_t size_bytes) override {
-    SK_TRY_ASSIGN(const Handle handle, inner_->alloc_shared(size_bytes));
-    sizes_[handle] = size_bytes;
-    return handle;
-  }
-  Result<int> export_dmabuf(Handle handle) override { return inner_->export_dmabuf(handle); }
-  Result<Handle> import_dmabuf(int fd) override {
-    SK_TRY_ASSIGN(const Handle handle, inner_->import_dmabuf(fd));
-    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, inner_->map(handle));
-    sizes_[handle] = bytes.size();
-    return handle;
-  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
+  std::string compatible(int fd) override { return below_->compatible(fd); }
+  std::string reason() const override { return below_->reason(); }
+  bool loses_jobs() const override { return below_->loses_jobs(); }
 
  private:
-  Result<capture::BufferSnapshot> snapshot(Handle handle, uint64_t size_bytes);
+  RecordSink sink();
 
-  std::unique_ptr<Device> inner_;
+  SyscallsRef below_;
   capture::Capture& capture_;
-  std::map<Handle, uint64_t> sizes_;
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<FileRecorder>> files_;
 };
 
-Result<capture::BufferSnapshot> Recorder::snapshot(Handle handle, uint64_t size_bytes) {
-  capture::BufferSnapshot snapshot{.handle = handle, .size_bytes = size_bytes};
-  SK_TRY_ASSIGN(snapshot.address, inner_->address(handle));
-  SK_TRY(inner_->begin_cpu(handle, false));
-  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, inner_->map(handle));
-  capture::set_contents(snapshot, bytes.first(std::min<uint64_t>(bytes.size(), size_bytes)));
-  SK_TRY(inner_->end_cpu(handle));
-  return snapshot;
+RecordSink RecordingCalls::sink() {
+  return {.append = [this](const capture::DeviceInfo& info, capture::Submission submission) -> Result<void> {
+            capture_.device = info;
+            capture_.submissions.push_back(std::move(submission));
+            return {};
+          },
+          .drop_last = [this]() -> Result<void> {
+            capture_.submissions.pop_back();
+            return {};
+          }};
 }
 
-// The submission is recorded before it runs, so that a job which hangs or faults is in the capture.
-Result<Fence> Recorder::submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) {
-  capture::Submission submission;
-  if (info().node.starts_with(kSimulatedPrefix)) submission.chip = info().node.substr(kSimulatedPrefix.size());
-  submission.stream.assign(stream.begin(), stream.end());
-  std::map<Handle, SubmitBuffer> uses;
-  for (const SubmitBuffer& use : buffers) uses[use.handle] = use;
-  for (const auto& [handle, size_bytes] : sizes_) {
-    SK_TRY_ASSIGN(capture::BufferSnapshot one, snapshot(handle, size_bytes).with_context("recording"));
-    if (const auto use = uses.find(handle); use != uses.end()) {
-      one.listed = true;
-      one.read = use->second.read;
-      one.write = use->second.write;
-    }
-    submission.buffers.push_back(std::move(one));
+int RecordingCalls::open(const std::string& path) {
+  const int fd = below_->open(path);
+  if (fd < 0) return fd;
+  auto recorder = recorder_of(below_, fd, path, sink());
+  const std::lock_guard lock(mutex_);
+  files_[fd] = std::move(recorder);
+  return fd;
+}
+
+int RecordingCalls::close(int fd) {
+  std::shared_ptr<FileRecorder> ended;  // after the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = files_.find(fd); found != files_.end()) {
+    ended = std::move(found->second);
+    files_.erase(found);
   }
-  capture_.submissions.push_back(std::move(submission));
-  return inner_->submit(stream, buffers);
+  return below_->close(fd);
+}
+
+int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
+  std::shared_ptr<FileRecorder> file;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(fd);
+    if (found != files_.end()) file = found->second;
+  }
+  return file == nullptr ? below_->ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
 }
 
 }  // namespace
 
-std::unique_ptr<Device> record(std::unique_ptr<Device> inner, capture::Capture& capture) {
-  return std::make_unique<Recorder>(std::move(inner), capture);
+std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink) {
+  const auto version = DrmFile::borrow(calls, fd, node).version();
+  const KernelDriver* const driver = version.ok() ? find_kernel_driver(version->name) : nullptr;
+  return driver == nullptr ? nullptr : driver->record(calls, node, std::move(sink));
+}
+
+SyscallsRef record(const Core& core, const SyscallsRef& calls, capture::Capture& capture) {
+  capture.device = core.info;
+  return std::make_shared<RecordingCalls>(calls, capture);
 }
 
 }  // namespace skillet::uapi

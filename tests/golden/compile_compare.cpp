@@ -100,7 +100,7 @@ std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes
   for (const driver::TensorBinding& binding : part.program.inputs) {
     const auto at = std::ranges::find(part.graph.inputs, binding.tensor) - part.graph.inputs.begin();
     const int32_t index = part.model_inputs[static_cast<size_t>(at)];
-    out.emplace_back(binding.size_bytes);
+    out.emplace_back(binding.shape.bytes());
     if (index < 0 || static_cast<size_t>(index) >= inputs.size()) continue;
     out.back() = inputs[static_cast<size_t>(index)];
     if (part.graph.tensor(binding.tensor).dtype == ir::DType::int8)

@@ -37,6 +37,8 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
       }
       if (!nn) continue;
       piece.nn_job = address;
+      // Each piece runs as a stream of its own.
+      piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::flush_cache), hw::kFlushBatch});
       pieces.push_back(std::move(piece));
       piece = Piece{.submission = s};
     }
@@ -98,21 +100,26 @@ class LayerReplay {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = case_.golden.inputs[i].bytes;
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       const auto id = static_cast<ir::OpId>(op);
-      if (is_layer(graph_, graph_.op(id))) {
-        SK_TRY(layer(id).with_context(ir::describe_op(graph_, id)));
-      } else if (next_ < pieces_.size()) {
-        SK_TRY(reference_.run(id).with_context(ir::describe_op(graph_, id)));
-      }
+      auto done = is_layer(graph_, graph_.op(id)) && next_ < pieces_.size() ? layer(id) : reference_.run(id);
+      SK_TRY(std::move(done).with_context(ir::describe_op(graph_, id)));
     }
     if (next_ != pieces_.size())
       return error(ErrorCode::malformed, "{} NN jobs, but only {} layers", pieces_.size(), next_);
+    SK_TRY(whole_network());
     return std::move(rows_);
   }
 
  private:
+  // What comes out at the end of all simulated layers, against the recording.
+  Result<void> whole_network() {
+    SK_TRY_ASSIGN(const std::vector<Bytes> expected, expected_outputs(case_));
+    std::vector<Bytes> simulated;
+    for (const ir::TensorId output : graph_.outputs) simulated.push_back(reference_.value(output));
+    rows_.push_back(compare_outputs(case_, simulated, expected));
+    return {};
+  }
+
   Result<void> layer(ir::OpId id) {
-    if (next_ == pieces_.size())
-      return error(ErrorCode::malformed, "no job for this layer: there are {} NN jobs", next_);
     const Piece& piece = pieces_[next_];
     if (next_ == 0 || pieces_[next_ - 1].submission != piece.submission) SK_TRY(start_submission(piece, id));
     ++next_;
@@ -177,6 +184,20 @@ ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, st
                : row.max_difference == 1 ? ReplayClass::within_1
                                          : ReplayClass::worse;
   return row;
+}
+
+ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated,
+                          const std::vector<Bytes>& expected) {
+  ReplayRow all{.name = c.name(), .result = ReplayClass::exact};
+  for (size_t i = 0; i < simulated.size(); ++i) {
+    const ReplayRow one = compare_bytes(c.name(), simulated[i], expected[i], c.golden.outputs[i].type == "INT8");
+    all.elements += one.elements;
+    all.differing += one.differing;
+    all.max_difference = std::max(all.max_difference, one.max_difference);
+    if (one.result > all.result) all.result = one.result;
+    if (!one.reason.empty()) all.reason = one.reason;
+  }
+  return all;
 }
 
 Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,

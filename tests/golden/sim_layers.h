@@ -20,5 +20,7 @@ Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const captur
 // Difference of two results; elements are signed or unsigned bytes.
 ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, std::span<const uint8_t> expected,
                         bool is_signed);
+// All outputs of a case, as one row.
+ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated, const std::vector<Bytes>& expected);
 
 }  // namespace skillet::golden

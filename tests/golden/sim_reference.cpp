@@ -29,6 +29,30 @@ Result<std::vector<Bytes>> run_reference(const GoldenCase& c) {
   return outputs;
 }
 
+namespace {
+
+// Where the case's inputs were recorded, the outputs must have the recorded hashes.
+Result<std::vector<Bytes>> reference_outputs(const ReplayCase& c) {
+  SK_TRY_ASSIGN(std::vector<Bytes> outputs, run_reference(c.golden));
+  if (outputs.size() != c.golden.outputs.size())
+    return error(ErrorCode::malformed, "{} reference outputs, {} recorded", outputs.size(), c.golden.outputs.size());
+  for (size_t i = 0; c.inputs_recorded && i < outputs.size(); ++i)
+    SK_TRY(
+        compare_output(c.golden.outputs[i], outputs[i]).with_context("the reference kernels, against the recording"));
+  return outputs;
+}
+
+}  // namespace
+
+Result<std::vector<Bytes>> expected_outputs(const ReplayCase& c) {
+  std::vector<Bytes> outputs;
+  for (const CaseOutput& tensor : c.golden.outputs) {
+    if (!tensor.expected) return reference_outputs(c);
+    outputs.push_back(*tensor.expected);
+  }
+  return outputs;
+}
+
 LayerReference::LayerReference(const ir::Graph& graph) : graph_(graph) {
   for (const ir::Tensor& tensor : graph.tensors) {
     Bytes& value = values_.emplace_back(tensor.data.begin(), tensor.data.end());

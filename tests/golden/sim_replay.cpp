@@ -77,29 +77,6 @@ Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Subm
   return outputs;
 }
 
-Result<std::vector<Bytes>> expected_outputs(const ReplayCase& c) {
-  std::vector<Bytes> outputs;
-  for (const CaseOutput& tensor : c.golden.outputs) {
-    if (!tensor.expected) return run_reference(c.golden);
-    outputs.push_back(*tensor.expected);
-  }
-  return outputs;
-}
-
-ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated,
-                          const std::vector<Bytes>& expected) {
-  ReplayRow all{.name = c.name(), .result = ReplayClass::exact};
-  for (size_t i = 0; i < simulated.size(); ++i) {
-    const ReplayRow one = compare_bytes(c.name(), simulated[i], expected[i], c.golden.outputs[i].type == "INT8");
-    all.elements += one.elements;
-    all.differing += one.differing;
-    all.max_difference = std::max(all.max_difference, one.max_difference);
-    if (one.result > all.result) all.result = one.result;
-    if (!one.reason.empty()) all.reason = one.reason;
-  }
-  return all;
-}
-
 Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c, const capture::Capture& capture,
                                    sim::Device& device) {
   CapturedMemory memory;

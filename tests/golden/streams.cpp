@@ -33,10 +33,7 @@ std::string hash(const Items& items) {
 class Cuts {
  public:
   explicit Cuts(const Program& program) : program_(program), starts_(program.buffers.size(), {0}) {
-    for (const driver::BufferRelocations& list : program.buffer_relocations) add(list.relocations);
-    for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
-      for (const driver::Job& job : *jobs) add(job.relocations);
-    }
+    for (const driver::Buffer& buffer : program.buffers) add(buffer.relocations);
     for (BufferId b = 0; b < program.buffers.size(); ++b) add_tensors(b);
   }
 
@@ -62,7 +59,7 @@ class Cuts {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (const auto* list : {&program_.inputs, &program_.outputs, &program_.intermediates}) {
       for (const driver::TensorBinding& t : *list) {
-        if (t.buffer == buffer) ranges.emplace_back(t.offset_bytes, t.offset_bytes + t.size_bytes);
+        if (t.buffer == buffer) ranges.emplace_back(t.offset_bytes, t.end());
       }
     }
     std::sort(ranges.begin(), ranges.end());
@@ -97,18 +94,21 @@ class View {
  private:
   Json view(const driver::Job& job, std::string_view kind) {
     touched_.clear();
-    const auto raw = as_bytes(job.stream);
-    Bytes bytes(raw.begin(), raw.end());
-    Json addresses = take_addresses(bytes, 0, job.relocations);
-    Json command{{"bytes", hex(bytes)}, {"addresses", std::move(addresses)}};
-    return {{"kind", kind}, {"commands", Json::array({std::move(command)})}, {"uses", uses(job)}};
+    Json commands = Json::array();
+    for (const driver::ByteRange& range : job.commands) {
+      const auto raw = driver::bytes_of(program_, range);
+      Bytes bytes(raw.begin(), raw.end());
+      Json addresses = take_addresses(bytes, range.offset_bytes, relocations_of(range.buffer));
+      commands.push_back({{"bytes", hex(bytes)}, {"addresses", std::move(addresses)}});
+    }
+    return {{"kind", kind}, {"commands", std::move(commands)}, {"uses", uses(job)}};
   }
 
   // How the job lists each buffer that it reaches by an address; "none" where it does not, "unused NAME" the other way
   // round. Constants are shown only where they are listed in an unusual way: any number of them may share a buffer.
   Json uses(const driver::Job& job) {
     std::map<BufferId, std::string> listed;
-    for (const driver::BufferUse& use : job.buffers)
+    for (const driver::BufferUse& use : job.uses)
       listed[use.buffer] += fmt::format("{}{}", use.read ? "r" : "", use.write ? "w" : "");
     std::set<std::string> rows;
     std::set<BufferId> reached;
@@ -128,16 +128,16 @@ class View {
     Json out = Json::array();
     std::vector<Relocation> sorted;
     for (const Relocation& r : relocations) {
-      if (r.word_offset_bytes >= begin && r.word_offset_bytes < begin + bytes.size()) sorted.push_back(r);
+      if (r.at_byte >= begin && r.at_byte < begin + bytes.size()) sorted.push_back(r);
     }
     std::sort(sorted.begin(), sorted.end(), [](const Relocation& a, const Relocation& b) {
-      return std::tie(a.word_offset_bytes, a.lsb) < std::tie(b.word_offset_bytes, b.lsb);
+      return std::tie(a.at_byte, a.lsb) < std::tie(b.at_byte, b.lsb);
     });
     for (const Relocation& r : sorted) {
-      const uint64_t bit = 8 * (r.word_offset_bytes - begin) + r.lsb;
-      for (uint64_t i = bit; i < bit + r.width; ++i) bytes[i / 8] &= static_cast<uint8_t>(~(1U << (i % 8)));
+      const uint64_t bit = 8 * (r.at_byte - begin) + r.lsb;
+      for (uint64_t i = bit; i < bit + r.width_bits; ++i) bytes[i / 8] &= static_cast<uint8_t>(~(1U << (i % 8)));
       const Cuts::Cut cut = cuts_.at(r.target, r.target_offset_bytes);
-      out.push_back({bit, r.width, r.shift, name_of(cut), r.target_offset_bytes - cut.begin});
+      out.push_back({bit, r.width_bits, r.shift, name_of(cut), r.target_offset_bytes - cut.begin});
     }
     return out;
   }
@@ -182,44 +182,41 @@ class View {
   }
 
   Bytes contents(const Cuts::Cut& cut) const {
-    const Bytes& all = program_.buffers[cut.buffer].contents;
+    const std::span<const uint8_t> all = program_.buffers[cut.buffer].contents;
     const size_t from = std::min<size_t>(cut.begin, all.size()), to = std::min<size_t>(cut.end, all.size());
     Bytes bytes(all.begin() + static_cast<ptrdiff_t>(from), all.begin() + static_cast<ptrdiff_t>(to));
     for (const Relocation& r : relocations_of(cut.buffer)) {  // a word that is an address is there, zero or not
-      if (r.word_offset_bytes >= cut.begin && r.word_offset_bytes < cut.end)
-        bytes.resize(std::max<size_t>(bytes.size(), r.word_offset_bytes - cut.begin + 4));
+      if (r.at_byte >= cut.begin && r.at_byte < cut.end)
+        bytes.resize(std::max<size_t>(bytes.size(), r.at_byte - cut.begin + r.bytes()));
     }
     return bytes;
   }
 
-  const std::vector<Relocation>& relocations_of(BufferId buffer) const {
-    static const std::vector<Relocation> kNone;
-    for (const driver::BufferRelocations& list : program_.buffer_relocations) {
-      if (list.buffer == buffer) return list.relocations;
-    }
-    return kNone;
-  }
+  const std::vector<Relocation>& relocations_of(BufferId buffer) const { return program_.buffers[buffer].relocations; }
 
   Json view(const driver::TensorBinding& t, std::string_view kind) {
     const Cuts::Cut cut = cuts_.at(t.buffer, t.offset_bytes);
-    return {kind, name_of(cut), t.offset_bytes - cut.begin, t.xor_byte, element_places(t)};
+    return {kind, name_of(cut), t.offset_bytes - cut.begin, t.layout.xor_byte, element_places(t)};
   }
 
   // Hash over the byte offset, from the binding's begin, of every element in the graph's order.
   std::string element_places(const driver::TensorBinding& t) const {
-    const ir::Shape& shape = graph_.tensor(t.tensor).shape;
-    const auto elems = static_cast<uint64_t>(shape.elems());
-    const auto channels = static_cast<uint64_t>(shape.rank() == 0 ? 1 : shape.back(0));
-    std::vector<uint64_t> places(elems);
-    for (uint64_t i = 0; i < elems; ++i) {
-      const bool planar = t.layout == driver::Layout::nchw_planar;
-      places[i] = planar ? i % channels * (elems / channels) + i / channels : i;
+    const driver::ImageShape s = driver::image_shape(graph_.tensor(t.tensor));
+    std::vector<uint64_t> places;
+    for (int64_t row = 0; row < s.images * s.height; ++row) {
+      for (int64_t i = 0; i < s.width * s.channels; ++i)
+        places.push_back(place(t.layout, row / s.height, row % s.height, i / s.channels, i % s.channels));
     }
     return hash(places);
   }
 
+  static uint64_t place(const driver::TensorLayout& l, int64_t n, int64_t y, int64_t x, int64_t c) {
+    const auto u = [](int64_t value) { return static_cast<uint64_t>(value); };
+    return u(n) * l.image + u(y) * l.row + u(x) * l.px + u(c / l.block) * l.block_stride + u(c % l.block) * l.elem;
+  }
+
   Json buffers() const {
-    static constexpr std::string_view kRoles[] = {"constant", "input", "output", "scratch"};
+    static constexpr std::string_view kRoles[] = {"constant", "commands", "input", "output", "scratch"};
     Json out;
     for (const driver::Buffer& buffer : program_.buffers) {
       Json& row = out[std::string(kRoles[static_cast<size_t>(buffer.role)])];

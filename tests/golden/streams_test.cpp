@@ -32,17 +32,7 @@ nlohmann::json view(const Program& changed) {
   return seen;
 }
 
-void for_each_relocation(Program& p, const std::function<void(uint32_t& at, driver::Relocation& r)>& visit) {
-  for (auto* jobs : {&p.init_jobs, &p.jobs}) {
-    for (driver::Job& job : *jobs) {
-      uint32_t unused = 0;
-      for (driver::Relocation& r : job.relocations) visit(unused, r);
-    }
-  }
-  for (driver::BufferRelocations& list : p.buffer_relocations) {
-    for (driver::Relocation& r : list.relocations) visit(list.buffer, r);
-  }
-}
+Bytes copy_of(const SharedBytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
 // Buffer b becomes number to[b], moved by offset[b] bytes.
 Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vector<uint64_t>& offset, size_t count) {
@@ -51,26 +41,32 @@ Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vect
     driver::Buffer& target = buffers[to[b]];
     target.role = p.buffers[b].role;
     target.size_bytes = std::max(target.size_bytes, offset[b] + p.buffers[b].size_bytes);
-    const Bytes& contents = p.buffers[b].contents;
-    if (contents.empty()) continue;
-    target.contents.resize(std::max<size_t>(target.contents.size(), offset[b] + contents.size()));
-    std::copy(contents.begin(), contents.end(), target.contents.begin() + static_cast<ptrdiff_t>(offset[b]));
-  }
-  for_each_relocation(p, [&](uint32_t&, driver::Relocation& r) {
-    r.target_offset_bytes += offset[r.target];
-    r.target = to[r.target];
-  });
-  for (driver::BufferRelocations& list : p.buffer_relocations) {
-    for (driver::Relocation& r : list.relocations) r.word_offset_bytes += static_cast<uint32_t>(offset[list.buffer]);
-    list.buffer = to[list.buffer];
-  }
-  for (driver::Job& job : p.jobs) {
-    std::vector<driver::BufferUse> uses;
-    for (driver::BufferUse use : job.buffers) {
-      use.buffer = to[use.buffer];
-      if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
+    for (driver::Relocation r : p.buffers[b].relocations) {
+      r.at_byte += offset[b];
+      r.target_offset_bytes += offset[r.target];
+      r.target = to[r.target];
+      target.relocations.push_back(r);
     }
-    job.buffers = uses;
+    const SharedBytes& contents = p.buffers[b].contents;
+    if (contents.empty()) continue;
+    Bytes all = copy_of(target.contents);
+    all.resize(std::max<size_t>(all.size(), offset[b] + contents.size()));
+    std::copy(contents.begin(), contents.end(), all.begin() + static_cast<ptrdiff_t>(offset[b]));
+    target.contents = std::move(all);
+  }
+  for (auto* jobs : {&p.init_jobs, &p.jobs}) {
+    for (driver::Job& job : *jobs) {
+      for (driver::ByteRange& range : job.commands) {
+        range.offset_bytes += offset[range.buffer];
+        range.buffer = to[range.buffer];
+      }
+      std::vector<driver::BufferUse> uses;
+      for (driver::BufferUse use : job.uses) {
+        use.buffer = to[use.buffer];
+        if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
+      }
+      job.uses = uses;
+    }
   }
   for (auto* list : {&p.inputs, &p.outputs, &p.intermediates}) {
     for (driver::TensorBinding& t : *list) {
@@ -107,40 +103,52 @@ TEST(Streams, SharedConstantsAreNotSeen) {
     end += (buffer.size_bytes + 63) / 64 * 64;
   }
   ASSERT_LT(next, n - 1);
-  Program moved = move_buffers(program(), to, offset, next);
-  driver::BufferRelocations merged;
-  for (const driver::BufferRelocations& list : moved.buffer_relocations)
-    merged.relocations.insert(merged.relocations.end(), list.relocations.begin(), list.relocations.end());
-  moved.buffer_relocations = {merged};
-  EXPECT_EQ(view(moved), view(program()));
+  EXPECT_EQ(view(move_buffers(program(), to, offset, next)), view(program()));
 }
+
+void flip(driver::Buffer& buffer, size_t at, uint8_t mask) {
+  Bytes bytes = copy_of(buffer.contents);
+  bytes.at(at) ^= mask;
+  buffer.contents = std::move(bytes);
+}
+driver::Buffer& with_role(Program& p, BufferRole role, bool last = false) {
+  const auto has_role = [role](const driver::Buffer& b) { return b.role == role; };
+  return last ? *std::find_if(p.buffers.rbegin(), p.buffers.rend(), has_role)
+              : *std::find_if(p.buffers.begin(), p.buffers.end(), has_role);
+}
+driver::Relocation& address(Program& p) { return with_role(p, BufferRole::constant).relocations[1]; }
 
 struct Change {
   const char* what;
   std::function<void(Program&)> apply;
 };
 const Change kChanges[] = {
-    {"a command bit", [](Program& p) { p.jobs[0].stream[9] ^= 1; }},
-    {"a command more", [](Program& p) { p.jobs[0].stream.push_back(0); }},
+    {"a command bit", [](Program& p) { flip(with_role(p, BufferRole::commands), 36, 1); }},
+    {"a command less", [](Program& p) { p.jobs[0].commands[0].size_bytes -= 4; }},
     {"the first job", [](Program& p) { p.init_jobs.clear(); }},
     {"a job twice", [](Program& p) { p.jobs.push_back(p.jobs[0]); }},
-    {"a bit of the last constant", [](Program& p) { p.buffers.back().contents.at(0) ^= 0x80; }},
-    {"a bit of a descriptor", [](Program& p) { p.buffers[0].contents.at(0) ^= 1; }},
-    {"an address's offset", [](Program& p) { p.buffer_relocations[0].relocations[1].target_offset_bytes += 1; }},
-    {"an address's shift", [](Program& p) { p.buffer_relocations[0].relocations[1].shift += 1; }},
-    {"an address's width", [](Program& p) { p.buffer_relocations[0].relocations[1].width -= 1; }},
-    {"where an address stands", [](Program& p) { p.buffer_relocations[0].relocations[1].word_offset_bytes += 4; }},
+    {"a bit of the last constant", [](Program& p) { flip(with_role(p, BufferRole::constant, true), 0, 0x80); }},
+    {"a bit of a descriptor", [](Program& p) { flip(with_role(p, BufferRole::constant), 0, 1); }},
+    {"an address's offset", [](Program& p) { address(p).target_offset_bytes += 1; }},
+    {"an address's shift", [](Program& p) { address(p).shift += 1; }},
+    {"an address's width", [](Program& p) { address(p).width_bits -= 1; }},
+    {"where an address stands", [](Program& p) { address(p).at_byte += 4; }},
     {"two addresses exchanged",
      [](Program& p) {
-       auto& list = p.buffer_relocations[0].relocations;
+       auto& list = with_role(p, BufferRole::constant).relocations;
        std::swap(list[0].target, list[1].target);
      }},
-    {"no address", [](Program& p) { p.buffer_relocations[0].relocations.pop_back(); }},
-    {"a buffer not listed", [](Program& p) { p.jobs[0].buffers.pop_back(); }},
-    {"a buffer listed otherwise", [](Program& p) { p.jobs[0].buffers.back().read ^= true; }},
+    {"no address", [](Program& p) { with_role(p, BufferRole::constant).relocations.pop_back(); }},
+    {"a buffer not listed", [](Program& p) { p.jobs[0].uses.pop_back(); }},
+    {"a buffer listed otherwise", [](Program& p) { p.jobs[0].uses.back().read ^= true; }},
     {"where the output lies", [](Program& p) { p.outputs[0].offset_bytes += 1; }},
-    {"the order of the output", [](Program& p) { p.outputs[0].layout = driver::Layout::nchw_planar; }},
-    {"the sign of the input", [](Program& p) { p.inputs[0].xor_byte ^= 0x80; }},
+    {"the order of the output",
+     [](Program& p) {
+       driver::TensorBinding& output = p.outputs[0];
+       const ir::Graph& graph = model().parts.at(0).graph;
+       output.layout = driver::planar_layout(driver::image_shape(graph.tensor(output.tensor)), output.layout.xor_byte);
+     }},
+    {"the sign of the input", [](Program& p) { p.inputs[0].layout.xor_byte ^= 0x80; }},
     {"input and output exchanged", [](Program& p) { std::swap(p.inputs[0].buffer, p.outputs[0].buffer); }},
 };
 

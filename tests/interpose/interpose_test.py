@@ -111,7 +111,7 @@ class Virtual(unittest.TestCase):
     def test_trace(self):
         result = virtual("--trace", "--", PROBE, CASE)
         self.assertRegex(result.stderr, r"virtual: gem_new: 8192 bytes, handle \d+")
-        self.assertRegex(result.stderr, r"virtual: submit: job 2: \d+ words, 8 buffers")
+        self.assertRegex(result.stderr, r"virtual: submit: job 1: \d+ words, 8 buffers")
 
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -174,6 +174,30 @@ class Record(unittest.TestCase):
         self.check(2)
         self.assertEqual(self.capture(PROBE, CASE).returncode, 0)
         self.assertFalse(Path(f"{self.path}.2").exists())
+
+    def test_children_of_a_threaded_program(self):
+        script = ("import ctypes, fcntl, os, signal, struct, threading\n"
+                  "stream = ctypes.create_string_buffer(8)\n"
+                  "def submit(fd):\n"
+                  "  args = struct.pack('<6I3QIiQ2I', 0,0,0,0,0,8, 0,0,ctypes.addressof(stream), 8,-1, 0,0,0)\n"
+                  "  fcntl.ioctl(fd, 0xC0486446, bytearray(args))\n"
+                  "fd, stops = os.open('/dev/dri/renderD128', os.O_RDWR), []\n"
+                  "def run():\n"
+                  "  while not stops: submit(fd)\n"
+                  "threads = [threading.Thread(target=run) for i in range(2)]\n"
+                  "for one in threads: one.start()\n"
+                  "for i in range(10):\n"
+                  "  child = os.fork()\n"
+                  "  if child == 0:\n"
+                  "    signal.alarm(10)\n"
+                  "    submit(fd)\n"
+                  "    os._exit(0)\n"
+                  "  print(os.waitpid(child, 0)[1])\n"
+                  "stops.append(True)\n")
+        result = self.capture(sys.executable, "-c", script)
+        self.assertEqual(result.stdout.split(), ["0"] * 10, result.stderr)
+        for number in range(2, 12):  # a file for each child
+            self.assertIn(f"{self.path}.{number}: 1 submissions", result.stderr)
 
     def test_keeps_files_that_are_no_captures(self):
         self.path.write_text("precious")

@@ -46,8 +46,8 @@ int Node::map(uint32_t handle, uint64_t size_bytes, uint8_t*& bytes) const {
 }
 
 int Node::close_buffer(uint32_t handle) const {
-  abi::GemClose args{.handle = handle, .pad = 0};
-  return call(abi::kGemClose, args);
+  drm::GemClose args{.handle = handle, .pad = 0};
+  return call(drm::kGemClose, args);
 }
 
 int Node::submit(abi::GemSubmit& args, const std::vector<abi::SubmitBo>& buffers,

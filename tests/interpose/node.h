@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "uapi/etnaviv_uapi.h"
+#include "uapi/etnaviv/abi.h"
 
 namespace skillet::interpose_test {
 
 namespace abi = ::skillet::uapi::etnaviv;
+namespace drm = ::skillet::uapi::drm;
 
 inline constexpr const char* kNode = "/dev/dri/renderD128";
 inline constexpr int64_t kForeverSeconds = 1 << 20;

@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <thread>
 
-#include "interpose/drm_core_uapi.h"
-#include "sim/sim.h"
-#include "uapi/replay.h"
+#include "standin/simulated.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::interpose_test {
 namespace {
 
-using interpose::GemUserptr;
+using abi::GemUserptr;
 
 const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8";
 constexpr uint64_t kPage = 4096, kLow = 0x00400000;
@@ -75,8 +75,8 @@ TEST(VirtualNode, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(node.call(_IOWR('d', 0x7f, uint64_t), argument), EINVAL);
   EXPECT_EQ(node.call(_IOWR('d', 0xbf, uint64_t), argument), EOPNOTSUPP);  // sync objects
   EXPECT_EQ(node.call(abi::kGetParam, nullptr), EFAULT);
-  EXPECT_EQ(node.call(_IOWR('d', 0x4a, interpose::PmDomain), argument), EINVAL);
-  EXPECT_EQ(node.call(_IOWR('d', 0x4b, interpose::PmSignal), argument), EINVAL);
+  EXPECT_EQ(node.call(_IOWR('d', 0x4a, abi::PmDomain), argument), EINVAL);
+  EXPECT_EQ(node.call(_IOWR('d', 0x4b, abi::PmSignal), argument), EINVAL);
   const Node missing("/dev/dri/renderD129");
   EXPECT_EQ(missing.open_error(), ENOENT);
 }
@@ -136,19 +136,19 @@ TEST(VirtualBuffers, TravelAsDescriptors) {
   uint8_t *bytes = nullptr, *imported_bytes = nullptr;
   ASSERT_EQ(one.new_buffer(kPage, handle), 0);
   ASSERT_EQ(one.map(handle, kPage, bytes), 0);
-  abi::PrimeHandle prime{.handle = handle, .flags = abi::kPrimeCloexec | abi::kPrimeReadWrite, .fd = -1};
-  ASSERT_EQ(one.call(abi::kPrimeHandleToFd, prime), 0);
+  drm::PrimeHandle prime{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  ASSERT_EQ(one.call(drm::kPrimeHandleToFd, prime), 0);
   EXPECT_EQ(::lseek(prime.fd, 0, SEEK_END), static_cast<off_t>(kPage));
-  abi::PrimeHandle again{.handle = 0, .flags = 0, .fd = prime.fd};
-  ASSERT_EQ(one.call(abi::kPrimeFdToHandle, again), 0);
+  drm::PrimeHandle again{.handle = 0, .flags = 0, .fd = prime.fd};
+  ASSERT_EQ(one.call(drm::kPrimeFdToHandle, again), 0);
   EXPECT_EQ(again.handle, handle);
-  ASSERT_EQ(two.call(abi::kPrimeFdToHandle, again), 0);
+  ASSERT_EQ(two.call(drm::kPrimeFdToHandle, again), 0);
   ASSERT_EQ(two.map(again.handle, kPage, imported_bytes), 0);
   bytes[3] = 9;
   EXPECT_EQ(imported_bytes[3], 9);
   const int null = ::open("/dev/null", O_RDWR);
-  abi::PrimeHandle wrong{.handle = 0, .flags = 0, .fd = null};
-  EXPECT_EQ(one.call(abi::kPrimeFdToHandle, wrong), EBADF);
+  drm::PrimeHandle wrong{.handle = 0, .flags = 0, .fd = null};
+  EXPECT_EQ(one.call(drm::kPrimeFdToHandle, wrong), EBADF);
   ::close(null);
   ::close(prime.fd);
 }
@@ -157,14 +157,13 @@ TEST(VirtualBuffers, OfUserMemory) {
   const Node node;
   void* const memory = ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const auto address = reinterpret_cast<uint64_t>(memory);
-  constexpr unsigned long kUserptr = _IOWR('d', 0x48, GemUserptr);
   GemUserptr args{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
-  EXPECT_EQ(node.call(kUserptr, args), 0);
+  EXPECT_EQ(node.call(abi::kGemUserptr, args), 0);
   GemUserptr crooked{.user_ptr = address + 8, .user_size = kPage, .flags = 3, .handle = 0};
-  EXPECT_EQ(node.call(kUserptr, crooked), EINVAL);
+  EXPECT_EQ(node.call(abi::kGemUserptr, crooked), EINVAL);
   ::munmap(memory, 2 * kPage);
   GemUserptr gone{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
-  EXPECT_EQ(node.call(kUserptr, gone), EFAULT);
+  EXPECT_EQ(node.call(abi::kGemUserptr, gone), EFAULT);
   abi::GemSubmit submit{};
   submit.flags = abi::kSubmitSoftpin;
   EXPECT_EQ(node.submit(submit, {{1, args.handle, kLow}}, kNothing), EFAULT);
@@ -190,7 +189,8 @@ TEST(VirtualSubmit, GivesTheBytesThatAReplayGives) {
   uint32_t fence = 0;
   ASSERT_EQ(job.submit(node, 0, fence), 0);
   const capture::Capture recording{.device = {}, .submissions = {job.recorded()}};
-  auto replay = uapi::Replay::create(sim::create("a311d").value(), recording).value();
+  const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
+  auto replay = abi::Replay::create(chip.core, chip.calls, recording).value();
   const auto input = read_file(kCase + "/input_0.bin");
   ASSERT_TRUE(replay.set(3, *input).ok() && replay.run(0).ok());
   const auto bytes = replay.buffer(6).value().first(job.expected().size());
@@ -406,6 +406,73 @@ TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   uint8_t* bytes = nullptr;
   EXPECT_EQ(node.map(handle, kPage, bytes), 0);
+}
+
+// What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.
+int use_node_in_child(const Node& inherited, uint32_t handle) {
+  uint8_t* bytes = nullptr;
+  if (inherited.map(handle, kPage, bytes) != 0) return 1;
+  if (inherited.prepare(handle, abi::kPrepRead, 1000) != 0) return 2;
+  const Node own;
+  uint32_t fresh = 0;
+  if (own.new_buffer(kPage, fresh) != 0) return 3;
+  abi::GemSubmit args{};
+  args.flags = abi::kSubmitSoftpin;
+  if (own.submit(args, {{1, fresh, kLow}}, kNothing) != 0) return 4;
+  return own.wait(args.fence, 1000) == 0 ? 0 : 5;
+}
+
+TEST(VirtualFiles, ChildrenOfAThreadedProgramUseTheNode) {
+  std::atomic<bool> stops = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const Node node;
+      RecordedJob job = load_job();
+      ASSERT_EQ(job.allocate(node), "");
+      for (uint32_t fence = 0; !stops;) ASSERT_EQ(job.submit(node, 0, fence), 0);
+    });
+  }
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      ::_exit(use_node_in_child(node, handle));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "child " << i << " hangs";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "child " << i;
+  }
+  stops = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(VirtualBuffers, KeepTheirSize) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  drm::PrimeHandle prime{.handle = handle, .flags = 0, .fd = -1};
+  ASSERT_EQ(node.call(drm::kPrimeHandleToFd, prime), 0);
+  EXPECT_NE(::ftruncate(prime.fd, 0), 0);
+  EXPECT_EQ(errno, EPERM);
+  ::close(prime.fd);
+}
+
+TEST(VirtualSubmit, FarDeadlinesAreNoTrouble) {
+  const Node node;
+  abi::GemSubmit submit{};
+  submit.flags = abi::kSubmitSoftpin;
+  ASSERT_EQ(node.submit(submit, {}, kNothing), 0);
+  for (const int64_t seconds : {INT64_MIN, int64_t{0}, INT64_MAX}) {
+    for (const int64_t nanoseconds : {INT64_MIN, int64_t{0}, INT64_MAX}) {
+      abi::WaitFence args{.pipe = 0, .fence = submit.fence, .flags = 0, .pad = 0, .timeout = {seconds, nanoseconds}};
+      EXPECT_EQ(node.call(abi::kWaitFence, args), 0);
+    }
+  }
 }
 
 TEST(VirtualFiles, ClosedFilesGiveTheirMemoryBack) {

@@ -38,10 +38,10 @@ void run_once(const Node& node, const RecordedJob& job) {
 
 void ask(const Node& node) {
   char name[16] = {};
-  abi::DrmVersion version{};
+  drm::Version version{};
   version.name = name;
   version.name_len = sizeof name - 1;
-  print("version", node.call(abi::kDrmVersion, version));
+  print("version", node.call(drm::kVersion, version));
   abi::GetParam param{.pipe = 0, .param = abi::kParamModel, .value = 0};
   print("get_param", node.call(abi::kGetParam, param));
 }
@@ -65,8 +65,8 @@ int run(const std::string& folder, bool crashes) {
     std::abort();
   }
   run_once(node, *job);
-  abi::PrimeHandle prime{.handle = job->input_handle(), .flags = 0, .fd = -1};
-  print("prime_handle_to_fd", node.call(abi::kPrimeHandleToFd, prime));
+  drm::PrimeHandle prime{.handle = job->input_handle(), .flags = 0, .fd = -1};
+  print("prime_handle_to_fd", node.call(drm::kPrimeHandleToFd, prime));
   print("gem_close", node.close_buffer(job->input_handle()));
   return 0;
 }

@@ -4,12 +4,21 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
-#include "uapi/replay.h"
+#include "driver/driver.h"
+#include "standin/simulated.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::interpose_test {
 namespace {
 
-Result<bool> is_output(uapi::Replay& replay, const capture::Submission& job, const Bytes& expected) {
+Result<driver::Chip> chip_of(const capture::DeviceInfo& info) {
+  for (const driver::Driver* driver : driver::drivers()) {
+    if (auto chip = driver->identify(info); chip.ok()) return chip;
+  }
+  return error(ErrorCode::malformed, "no driver knows the recorded device");
+}
+
+Result<bool> is_output(uapi::etnaviv::Replay& replay, const capture::Submission& job, const Bytes& expected) {
   for (const capture::BufferSnapshot& one : job.buffers) {
     if (!one.write || one.size_bytes < expected.size()) continue;
     SK_TRY_ASSIGN(const std::span<uint8_t> bytes, replay.buffer(one.handle));
@@ -24,12 +33,13 @@ Result<void> run(const std::string& path, const std::string& expected_path) {
   SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(path));
   SK_TRY_ASSIGN(const Bytes expected, read_file(expected_path));
   if (recorded.submissions.empty()) return error(ErrorCode::malformed, "{}: no submissions", path);
-  SK_TRY_ASSIGN(auto chip, sim::create(recorded.submissions[0].chip));
-  SK_TRY_ASSIGN(uapi::Replay replay, uapi::Replay::create(std::move(chip), recorded));
+  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(recorded.device));
+  SK_TRY_ASSIGN(const standin::SimulatedCore simulated, standin::simulated_core(chip.name));
+  SK_TRY_ASSIGN(auto replay, uapi::etnaviv::Replay::create(simulated.core, simulated.calls, recorded));
   for (size_t i = 0; i < replay.size(); ++i) SK_TRY(replay.run(i));
   SK_TRY_ASSIGN(const bool is_right, is_output(replay, recorded.submissions.back(), expected));
   if (!is_right) return error(ErrorCode::device, "{}: no buffer holds the expected output", path);
-  std::printf("%zu submissions of %s, output right\n", replay.size(), recorded.submissions[0].chip.c_str());
+  std::printf("%zu submissions of %s, output right\n", replay.size(), chip.name.c_str());
   return {};
 }
 

@@ -15,34 +15,47 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 100
 SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
 
-FOLDERS = ["base", "bits", "ir", "ref", "passes", "driver", "drivers", "compile", "sim", "uapi", "runtime", "frontend",
+FOLDERS = ["base", "bits", "ir", "ref", "passes", "driver", "drivers", "compile", "sim", "uapi", "standin", "runtime",
+           "frontend",
            "capture", "interpose", "tools"]
 # From the ground up: a folder in LOWEST includes only itself and those before it.
 LOWEST = ["base", "bits"]
 # who: (what it must not include, what it may include all the same)
 FORBIDDEN = {
-    "compile": (["drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "sim": (["drivers", "compile", "driver", "runtime", "uapi", "passes", "frontend", "tools"], r"drivers/\w+/hw/"),
-    "drivers": (["compile", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "driver": (["compile", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "ir": (["compile", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
-    "ref": (["compile", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "capture", "tools"], None),
-    "frontend": (["drivers", "sim", "uapi", "tools"], None),
-    "passes": (["compile", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "capture": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "runtime", "frontend", "tools"], None),
-    "uapi": (["compile", "ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "tools"], None),
-    "runtime": (["drivers", "sim", "frontend", "tools"], None),
+    "compile": (["drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
+    "sim": (["compile", "drivers", "driver", "runtime", "uapi", "standin", "passes", "frontend", "interpose", "tools"],
+            r"drivers/\w+/hw/"),
+    "drivers": (["compile", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
+    "driver": (["compile", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
+    "ir": (["compile", "ref", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture",
+            "interpose", "tools"], None),
+    "ref": (["compile", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture", "interpose",
+             "tools"], None),
+    "frontend": (["drivers", "sim", "uapi", "standin", "interpose", "tools"], None),
+    "passes": (["compile", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
+    "capture": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend",
+                 "interpose", "tools"], None),
+    "uapi": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "standin", "runtime", "frontend", "interpose", "tools"],
+             None),
+    "standin": (["compile", "ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "interpose", "tools"],
+                r"drivers/\w+/hw/"),
+    # Simulated devices are made in one place; all else of the stand-ins is behind the kernel boundary.
+    "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$"),
+    "interpose": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "runtime", "frontend", "tools"], None),
+    "tools": (["standin", "interpose"], r"standin/fault_plan\.h$|interpose/environment\.h$"),
 }
+# What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the registries only.
+KERNEL_PART = re.compile(r"(?:uapi|standin)/(\w+)/")
 
 VENDOR_WORDS = re.compile(
     r"vivante|verisilicon|vip ?nano|etnaviv|a311d|s905d3|amlogic|imx8mp|rockchip|rk35\d\d|rocket|ethos|\bu65\b|\bu85\b",
     re.IGNORECASE)
-# Where a vendor may be named: the vendor's own folders, the one-line registries, the stand-ins for a kernel driver (a
-# simulated device says which one it stands for), the reader of recorded kernel calls and the tools' help texts. Tests may name anything.
+# Where a vendor or a kernel driver may be named: its own folders, the one-line registries, the reader of recorded kernel
+# calls and the tools' help texts. Tests may name anything.
 VENDOR_HOME = re.compile(
-    r"src/drivers/\w+/|src/sim/\w+/|src/interpose/|src/tools/|src/uapi/(etnaviv|rocket|ethosu|sim)(_\w+)?\.(cpp|h)$"
+    r"src/(drivers|sim|uapi|standin)/\w+/|src/tools/|src/(uapi|standin)/kernels\.cpp$"
     r"|src/driver/registry\.cpp$|src/sim/sim\.cpp$|src/capture/golden_folder\.cpp$")
-REGISTRIES = {"src/driver/registry.cpp", "src/sim/sim.cpp"}
+REGISTRIES = {"src/driver/registry.cpp", "src/sim/sim.cpp", "src/uapi/kernels.cpp", "src/standin/kernels.cpp"}
 TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -80,11 +93,10 @@ class Lint:
             self.report(path, len(lines), f"file has {len(lines)} lines; the limit is {MAX_FILE_LINES}")
 
     def check_includes(self, path, lines):
-        folder = path.split("/")[1]
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             free = bool(TEST_FILE.search(path)) or path in REGISTRIES
-            if match and (reason := forbidden_include(folder, match[1], free)):
+            if match and (reason := forbidden_include(path, match[1], free)):
                 self.report(path, number, reason)
 
     def check_vendor_words(self, path, lines):
@@ -116,14 +128,18 @@ class Lint:
                 self.report(path, fields["line"], f"function {name} has {length} lines; the limit is {MAX_FUNCTION_LINES}")
 
 
-def forbidden_include(folder, included, is_free):
-    """Why src/FOLDER must not include INCLUDED, or None. IS_FREE: a test, which may look at what it tests from any side."""
+def forbidden_include(path, included, is_free):
+    """Why PATH must not include INCLUDED, or None. IS_FREE: a test, which may look at what it tests from any side."""
+    folder = path.split("/")[1]
     target = included.split("/")[0]
     if target not in FOLDERS:  # beside the file, or a library's
         return None
     if folder in LOWEST:
         allowed = LOWEST[: LOWEST.index(folder) + 1]
         return None if target in allowed else f"{folder} includes {included}; it may include only {', '.join(allowed)}"
+    kernel = KERNEL_PART.match(included)
+    if kernel and not is_free and not re.match(rf"src/(uapi|standin)/{kernel[1]}/", path):
+        return f"{included} belongs to one kernel driver; only its own folders may include it"
     targets, exception = FORBIDDEN.get(folder, ([], None))
     if is_free or target == folder or target not in targets or exception and re.match(exception, included):
         return None

@@ -1,6 +1,4 @@
-// The etnaviv kernel device against a kernel in this process.
-#include "uapi/etnaviv.h"
-
+// The client of etnaviv against the stand-in for it, in this process.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,96 +6,106 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/device_context.h"
-#include "uapi/fake_kernel.h"
+#include "uapi/kernel_node.h"
 
 namespace skillet::testing {
 namespace {
 
-namespace kernel = uapi::etnaviv;
 using std::chrono::milliseconds;
 
-std::unique_ptr<uapi::Device> open(const FakeKernel& fake) {
-  auto report = uapi::ask_node(fake.node());
-  EXPECT_TRUE(report.ok()) << report.error().message;
-  auto device = uapi::open_core(report->cores.at(0));
+std::unique_ptr<uapi::Device> open(const KernelNode& node) {
+  auto device = node.open();
   EXPECT_TRUE(device.ok()) << device.error().message;
   return std::move(device).value();
 }
 
+runtime::NpuSearch search(const KernelNode& node) { return runtime::identify(uapi::find_devices("", node.calls())); }
+
 TEST(EtnavivFind, TellsTheNpuFromTheGpuOfOneNode) {
-  const FakeKernel fake({kGpu, kA311d}, 130);
-  const auto nodes = uapi::find_devices(fake.root());
+  const KernelNode node("", true);
+  const auto nodes = uapi::find_devices("", node.calls());
   ASSERT_EQ(nodes.size(), 1u);
-  EXPECT_EQ(nodes[0].node, fake.node());
+  EXPECT_EQ(nodes[0].node, kNode);
   EXPECT_EQ(nodes[0].kernel_driver, "etnaviv");
   ASSERT_EQ(nodes[0].cores.size(), 2u);
   EXPECT_EQ(nodes[0].cores[1].index, 1u);
   EXPECT_EQ(nodes[0].cores[1].info.customer_id, 0x88u);
-  const auto search = runtime::find_npus(fake.root());
-  ASSERT_EQ(search.npus.size(), 1u);
-  EXPECT_EQ(search.npus[0].name, "etnaviv0");
-  EXPECT_EQ(search.npus[0].chip.name, "a311d");
-  EXPECT_NE(search.rejected.find("core 0: "), std::string::npos) << search.rejected;
-  EXPECT_NE(search.rejected.find("no known NPU has model 0x7000, revision 0x6214"), std::string::npos);
-  EXPECT_FALSE(search.blocked);
+  const auto found = search(node);
+  ASSERT_EQ(found.npus.size(), 1u);
+  EXPECT_EQ(found.npus[0].name, "etnaviv0");
+  EXPECT_EQ(found.npus[0].chip.name, "a311d");
+  EXPECT_NE(found.rejected.find("core 0: "), std::string::npos) << found.rejected;
+  EXPECT_NE(found.rejected.find("no known NPU has model 0x7000, revision 0x6214"), std::string::npos);
+  EXPECT_FALSE(found.blocked);
 }
 
 TEST(EtnavivFind, SaysWhyANodeIsNone) {
   EXPECT_TRUE(uapi::find_devices("/nowhere").empty());
-  FakeKernel fake({kA311d});
-  fake.driver_name = "panfrost";
-  EXPECT_EQ(runtime::find_npus(fake.root()).rejected, fake.node() + ": kernel driver 'panfrost', no core of an NPU");
-  fake.driver_name = "etnaviv";
-  fake.version_minor = 3;
-  EXPECT_NE(runtime::find_npus(fake.root()).rejected.find("etnaviv interface 1.3; telling NPUs apart needs 1.4"),
-            std::string::npos);
-  const std::string other = fake.root() + "/dev/dri/renderD140";
-  std::ofstream(other) << "no device";
-  const auto nodes = uapi::find_devices(fake.root());
-  ASSERT_EQ(nodes.size(), 2u);
-  ASSERT_TRUE(nodes[1].error);
-  EXPECT_NE(nodes[1].error->message.find("ENOTTY"), std::string::npos) << nodes[1].error->message;
+  KernelNode other;
+  other.spy().edits[drm::kVersion] = [](void* args) {
+    std::strcpy(static_cast<drm::Version*>(args)->name, "panfrost");
+  };
+  EXPECT_EQ(search(other).rejected, std::string(kNode) + ": kernel driver 'panfrost', no core of an NPU");
+  KernelNode old;
+  old.spy().edits[drm::kVersion] = [](void* args) { static_cast<drm::Version*>(args)->version_minor = 3; };
+  EXPECT_NE(search(old).rejected.find("etnaviv interface 1.3; telling NPUs apart needs 1.4"), std::string::npos);
+
+  const std::string folder = ::testing::TempDir() + "/skillet_no_device";
+  std::filesystem::create_directories(folder + "/dev/dri");
+  std::ofstream(folder + "/dev/dri/renderD140") << "no device";
+  const auto nodes = uapi::find_devices(folder);
+  ASSERT_EQ(nodes.size(), 1u);
+  ASSERT_TRUE(nodes[0].error);
+  EXPECT_NE(nodes[0].error->message.find("ENOTTY"), std::string::npos) << nodes[0].error->message;
+}
+
+TEST(EtnavivFind, OpensInSpiteOfSignals) {
+  EXPECT_TRUE(KernelNode("open:1-20:EINTR").open().ok());
+  const auto start = std::chrono::steady_clock::now();
+  const auto never = KernelNode("open:*:EINTR").open();
+  ASSERT_FALSE(never.ok());
+  EXPECT_NE(never.error().message.find("opening: EINTR"), std::string::npos) << never.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Etnaviv, NeedsAddressesThatUserSpaceChooses) {
-  FakeKernel fake({kA311d});
-  fake.softpin_start = kernel::kNoSoftpin;
-  const auto device = uapi::open_core({.info = {.node = fake.node()}, .index = 0});
+  KernelNode node;
+  const uapi::Core core = uapi::ask_node(kNode, node.calls())->cores[0];
+  node.spy().edits[abi::kGetParam] = [](void* args) { static_cast<abi::GetParam*>(args)->value = abi::kNoSoftpin; };
+  const auto device = uapi::open_core(core, node.calls());
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code, ErrorCode::unsupported);
   EXPECT_NE(device.error().message.find("lets user space choose no addresses"), std::string::npos);
 }
 
 TEST(Etnaviv, ReusesAnAddressOnlyAfterTheLastJobThatUsesIt) {
-  FakeKernel fake({kA311d});
-  const auto device = open(fake);
+  KernelNode node("submit:1:hang");
+  const auto device = open(node);
   const uapi::Handle first = device->alloc(100).value(), second = device->alloc(5000).value();
   EXPECT_EQ(device->address(first).value(), 0x00400000u);
   EXPECT_EQ(device->address(second).value(), 0x00401000u);
-  fake.busy = true;
   const std::vector<uint32_t> stream(8, 0);
   const uapi::SubmitBuffer use{first, true, true};
   const auto fence = device->submit(stream, {&use, 1});
   ASSERT_TRUE(fence.ok()) << fence.error().message;
   ASSERT_TRUE(device->free(first).ok());
-  EXPECT_EQ(fake.live_buffers(), 2u);
+  EXPECT_EQ(node.spy().live.size(), 2u);
   EXPECT_FALSE(device->map(first).ok());
   const uapi::Handle third = device->alloc(100).value();
   EXPECT_EQ(device->address(third).value(), 0x00403000u);
   EXPECT_EQ(device->wait(*fence, milliseconds(1)).error().code, ErrorCode::timeout);
-  fake.busy = false;
+  node.kernel().reset();
   EXPECT_TRUE(device->wait(*fence, milliseconds(1)).ok());
   const uapi::Handle fourth = device->alloc(100).value();
   EXPECT_EQ(device->address(fourth).value(), 0x00400000u);
-  EXPECT_EQ(fake.live_buffers(), 3u);
+  EXPECT_EQ(node.spy().live.size(), 3u);
   const uapi::SubmitBuffer reuse{fourth, true, true};
   EXPECT_TRUE(device->submit(stream, {&reuse, 1}).ok());
 }
 
 TEST(Etnaviv, KeepsTrackOfManySubmissions) {
-  FakeKernel fake({kA311d});
-  const auto device = open(fake);
+  const KernelNode node;
+  const auto device = open(node);
   const std::vector<uint32_t> stream(8, 0);
   uapi::Fence last = 0;
   for (int i = 0; i < 1000; ++i) last = device->submit(stream, {}).value();
@@ -110,17 +118,29 @@ TEST(Etnaviv, KeepsTrackOfManySubmissions) {
 }
 
 TEST(Etnaviv, SurvivesSignals) {
-  FakeKernel fake({kA311d});
-  const auto device = open(fake);
-  fake.faults = {{kernel::kGemNew, EINTR, 0, 3}, {kernel::kGemNew, EAGAIN, 0, 3}};
+  KernelNode node("gem_new:1-3:EINTR,gem_new:4-6:EAGAIN");
+  const auto device = open(node);
   EXPECT_TRUE(device->alloc(1).ok());
-  EXPECT_EQ(fake.calls(kernel::kGemNew), 7);
+  EXPECT_EQ(node.spy().calls[abi::kGemNew], 7);
+}
+
+// Freeing asks once, without patience, whether the last job of a buffer is done.
+TEST(Etnaviv, FreesWithoutWaiting) {
+  KernelNode node("submit:1:hang,wait_fence:*:EINTR");
+  const auto device = open(node);
+  std::vector<uapi::Handle> handles;
+  for (int i = 0; i < 100; ++i) handles.push_back(device->alloc(1).value());
+  const std::vector<uint32_t> stream(8, 0);
+  const uapi::SubmitBuffer use{handles[0], true, true};
+  ASSERT_TRUE(device->submit(stream, {&use, 1}).ok());
+  for (const uapi::Handle handle : handles) EXPECT_TRUE(device->free(handle).ok());
+  EXPECT_EQ(node.spy().calls[abi::kWaitFence], 100);
+  EXPECT_EQ(node.spy().live.size(), 1u);
 }
 
 TEST(Etnaviv, FailedAllocationGivesTheAddressBack) {
-  FakeKernel fake({kA311d});
-  const auto device = open(fake);
-  fake.faults = {{kernel::kGemNew, ENOMEM, 0, 1}};
+  const KernelNode node("gem_new:1:ENOMEM");
+  const auto device = open(node);
   const auto failed = device->alloc(10);
   ASSERT_FALSE(failed.ok());
   EXPECT_NE(failed.error().message.find("allocating a buffer of 10 bytes: ENOMEM"), std::string::npos);
@@ -129,8 +149,8 @@ TEST(Etnaviv, FailedAllocationGivesTheAddressBack) {
 }
 
 TEST(Etnaviv, SharesBuffers) {
-  FakeKernel fake({kA311d});
-  const auto device = open(fake);
+  KernelNode node("submit:1:hang");
+  const auto device = open(node);
   const uapi::Handle own = device->alloc_shared(4096).value();
   const int fd = device->export_dmabuf(own).value();
   EXPECT_EQ(device->import_dmabuf(fd).value(), own);
@@ -151,16 +171,15 @@ TEST(Etnaviv, SharesBuffers) {
   EXPECT_EQ(device->map(*imported).value()[5000], 'x');
 
   // Imported again while its last job runs: the handle lives on.
-  fake.busy = true;
   const std::vector<uint32_t> stream(8, 0);
   const uapi::SubmitBuffer use{*imported, true, false};
   ASSERT_TRUE(device->submit(stream, {&use, 1}).ok());
   ASSERT_TRUE(device->free(*imported).ok());
   EXPECT_EQ(device->import_dmabuf(foreign).value(), *imported);
   EXPECT_EQ(device->map(*imported).value()[5000], 'x');
-  fake.busy = false;
+  node.kernel().reset();
   ASSERT_TRUE(device->free(*imported).ok());
-  EXPECT_EQ(fake.live_buffers(), 1u);
+  EXPECT_EQ(node.spy().live.size(), 1u);
   ::close(foreign);
   EXPECT_FALSE(device->import_dmabuf(foreign).ok());
 }

@@ -7,13 +7,12 @@
 #include "base/bytes.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
-#include "uapi/etnaviv_file.h"
-#include "uapi/fake_kernel.h"
+#include "uapi/drm_file.h"
+#include "uapi/kernel_node.h"
 
 namespace skillet::testing {
 namespace {
 
-namespace kernel = uapi::etnaviv;
 const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8/";
 
 // What the outside sees of one run.
@@ -36,9 +35,9 @@ int largest_difference(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 }
 
 // Runs the model twice; the chip rounds in its own way, at most one step from the reference.
-Outcome run_model(const std::string& device, bool allow_fallback) {
+Outcome run_model(const KernelNode& node, bool allow_fallback) {
   static const Bytes input = file("input_0.bin"), expected = file("output_0.bin");
-  auto target = runtime::open_target(device);
+  auto target = node.target();
   if (!target.ok()) return {"error", target.error().message};
   auto graph = tflite::import_file(kCase + "model.tflite");
   EXPECT_TRUE(graph.ok());
@@ -57,53 +56,41 @@ Outcome run_model(const std::string& device, bool allow_fallback) {
 }
 
 struct Call {
-  const char* name;
-  unsigned long request;
-  int skip;              // calls that succeed before
+  const char* name;      // as in a FaultPlan
+  int first;             // the first that fails
   const char* expected;  // "error": of opening; "cpu"; "npu": the result does not depend on it
 };
 const Call kCalls[] = {
-    {"VERSION", kernel::kDrmVersion, 0, "error"},
-    {"GET_PARAM", kernel::kGetParam, 0, "error"},
-    {"GET_PARAM (of an id)", kernel::kGetParam, 3, "error"},
-    {"GEM_NEW (first)", kernel::kGemNew, 0, "cpu"},
-    {"GEM_NEW (third)", kernel::kGemNew, 2, "cpu"},
-    {"GEM_INFO", kernel::kGemInfo, 0, "cpu"},
-    {"mmap", kMmapFault, 1, "cpu"},
-    {"GEM_CPU_PREP (load)", kernel::kGemCpuPrep, 0, "cpu"},
-    {"GEM_CPU_PREP (second run)", kernel::kGemCpuPrep, 6, "cpu"},
-    {"GEM_CPU_FINI", kernel::kGemCpuFini, 0, "npu"},
-    {"GEM_SUBMIT (set-up)", kernel::kGemSubmit, 0, "cpu"},
-    {"GEM_SUBMIT (first run)", kernel::kGemSubmit, 1, "cpu"},
-    {"GEM_SUBMIT (second run)", kernel::kGemSubmit, 2, "cpu"},
-    {"WAIT_FENCE", kernel::kWaitFence, 0, "cpu"},
-    {"WAIT_FENCE (second run)", kernel::kWaitFence, 2, "cpu"},
-    {"GEM_CLOSE", kernel::kGemClose, 0, "npu"},
+    {"open", 1, "error"},       {"version", 1, "error"},    {"get_param", 1, "error"},
+    {"get_param", 4, "error"},  // of an id
+    {"gem_new", 1, "cpu"},      {"gem_new", 3, "cpu"},      {"gem_info", 1, "cpu"},
+    {"mmap", 2, "cpu"},         {"gem_cpu_prep", 1, "cpu"},  // of loading
+    {"gem_cpu_prep", 7, "cpu"},                              // of the second run
+    {"gem_cpu_fini", 1, "npu"}, {"submit", 1, "cpu"},        // of the set-up
+    {"submit", 2, "cpu"},                                    // of the first run
+    {"submit", 3, "cpu"},                                    // of the second run
+    {"wait_fence", 1, "cpu"},   {"wait_fence", 3, "cpu"},    // of the second run
+    {"gem_close", 1, "npu"},
 };
 const int kErrors[] = {ENOMEM, ENODEV, EACCES, EPERM, ETIMEDOUT, EIO, EINVAL, EBUSY, ENOSPC};
 
-// The table; the node's path is in a folder made for the test.
-void print_row(const FakeKernel& fake, const Call& call, const std::string& error, const Outcome& outcome) {
-  std::string text = outcome.text;
-  for (size_t at = 0; (at = text.find(fake.node(), at)) != std::string::npos;)
-    text.replace(at, fake.node().size(), "NODE");
-  std::printf("%-26s %-9s -> %-5s %s\n", call.name, error.c_str(), outcome.kind.c_str(), text.c_str());
+void print_row(const std::string& faults, const Outcome& outcome) {
+  std::printf("%-26s -> %-5s %s\n", faults.c_str(), outcome.kind.c_str(), outcome.text.c_str());
 }
 
 TEST(Faults, EachCallInEachWay) {
   for (const Call& call : kCalls) {
     for (const int number : kErrors) {
-      FakeKernel fake({kA311d});
-      fake.faults = {{call.request, number, call.skip}};
-      const std::string name = kernel::errno_name(number);
-      SCOPED_TRACE(std::string(call.name) + " " + name);
+      const std::string name = uapi::errno_name(number);
+      const std::string faults = fmt::format("{}:{}-*:{}", call.name, call.first, name);
+      SCOPED_TRACE(faults);
       const auto start = std::chrono::steady_clock::now();
-      const Outcome outcome = run_model(fake.node(), true);
+      const Outcome outcome = run_model(KernelNode(faults), true);
       EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
-      print_row(fake, call, name, outcome);
+      print_row(faults, outcome);
       EXPECT_EQ(outcome.kind, call.expected) << outcome.text;
       if (outcome.kind == "npu") continue;
-      EXPECT_NE(outcome.text.find(fake.node() + ": "), std::string::npos);
+      EXPECT_NE(outcome.text.find(std::string(kNode) + ": "), std::string::npos);
       EXPECT_NE(outcome.text.find(": " + name + " ("), std::string::npos);
       EXPECT_NE(outcome.text.find("): "), std::string::npos) << "no advice";
     }
@@ -112,43 +99,35 @@ TEST(Faults, EachCallInEachWay) {
 
 TEST(Faults, InterruptedCallsAreRepeated) {
   for (const Call& call : kCalls) {
-    if (call.request == kMmapFault) continue;
-    for (const int number : {EINTR, EAGAIN}) {
-      FakeKernel fake({kA311d});
-      fake.faults = {{call.request, number, call.skip, 5}};
-      const Outcome outcome = run_model(fake.node(), false);
-      print_row(fake, call, kernel::errno_name(number), outcome);
-      EXPECT_EQ(outcome.kind, "npu") << call.name << ": " << outcome.text;
+    if (call.name == std::string("mmap")) continue;  // is not interrupted
+    for (const char* name : {"EINTR", "EAGAIN"}) {
+      const std::string faults = fmt::format("{}:{}-{}:{}", call.name, call.first, call.first + 4, name);
+      const Outcome outcome = run_model(KernelNode(faults), false);
+      print_row(faults, outcome);
+      EXPECT_EQ(outcome.kind, "npu") << faults << ": " << outcome.text;
     }
   }
-  FakeKernel fake({kA311d});
-  fake.faults = {{kernel::kGemSubmit, EAGAIN, 1}};
-  const Outcome outcome = run_model(fake.node(), true);
-  print_row(fake, {"GEM_SUBMIT (for ever)", 0, 0, ""}, "EAGAIN", outcome);
+  const Outcome outcome = run_model(KernelNode("submit:2-*:EAGAIN"), true);
+  print_row("submit:2-*:EAGAIN", outcome);
   EXPECT_EQ(outcome.kind, "cpu");
 }
 
 // After a reset the kernel reports success, and the output was not written.
 TEST(Faults, HungAndResetJobsAreNoticed) {
-  FakeKernel fake({kA311d});
-  fake.hangs = true;
-  Outcome outcome = run_model(fake.node(), true);
-  print_row(fake, {"hang, then reset", 0, 0, ""}, "-", outcome);
+  Outcome outcome = run_model(KernelNode("submit:*:reset"), true);
+  print_row("submit:*:reset", outcome);
   EXPECT_EQ(outcome.kind, "cpu");
   EXPECT_NE(outcome.text.find("left its output untouched"), std::string::npos) << outcome.text;
-  outcome = run_model(fake.node(), false);
+  outcome = run_model(KernelNode("submit:*:reset"), false);
   EXPECT_EQ(outcome.kind, "error");
 
-  fake.hangs = false;
-  fake.lost = 2;  // the set-up and the first job
-  outcome = run_model(fake.node(), false);
-  print_row(fake, {"one reset, then well", 0, 0, ""}, "-", outcome);
+  outcome = run_model(KernelNode("submit:1-2:reset"), false);  // the set-up and the first job
+  print_row("submit:1-2:reset", outcome);
   EXPECT_EQ(outcome.kind, "npu") << outcome.text;
 
-  fake.busy = true;
   const auto start = std::chrono::steady_clock::now();
-  outcome = run_model(fake.node(), true);
-  print_row(fake, {"never finishes", 0, 0, ""}, "-", outcome);
+  outcome = run_model(KernelNode("submit:*:hang"), true);
+  print_row("submit:*:hang", outcome);
   EXPECT_EQ(outcome.kind, "cpu");
   EXPECT_NE(outcome.text.find("ETIMEDOUT"), std::string::npos);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
@@ -156,8 +135,9 @@ TEST(Faults, HungAndResetJobsAreNoticed) {
 
 // Tensors in shared buffers, in place on a kernel device; lost jobs are noticed there too.
 TEST(Shared, TensorsInPlace) {
-  FakeKernel fake({kA311d});
-  auto target = runtime::open_target(fake.node());
+  // The first job is the set-up. Of the runs, the third loses its job once, the fourth for good.
+  const KernelNode node("submit:4:reset,submit:6-*:reset");
+  auto target = node.target();
   ASSERT_TRUE(target.ok());
   auto session = runtime::Session::create(tflite::import_file(kCase + "model.tflite").value(), *target);
   ASSERT_TRUE(session.ok());
@@ -169,7 +149,6 @@ TEST(Shared, TensorsInPlace) {
   const std::span<uint8_t> outputs[] = {out};
   std::ranges::copy(input, in.begin());
   for (int run = 0; run < 4; ++run) {
-    fake.lost = run == 2 ? 1 : run == 3 ? 100 : 0;
     std::ranges::fill(out, uint8_t{0});
     const auto ran = (*session)->run_on(inputs, outputs);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
@@ -181,9 +160,7 @@ TEST(Shared, TensorsInPlace) {
 }
 
 TEST(Faults, WithoutFallbackTheErrorComesOut) {
-  FakeKernel fake({kA311d});
-  fake.faults = {{kernel::kGemSubmit, ENODEV, 1}};
-  const Outcome outcome = run_model(fake.node(), false);
+  const Outcome outcome = run_model(KernelNode("submit:2-*:ENODEV"), false);
   EXPECT_EQ(outcome.kind, "error");
   EXPECT_NE(outcome.text.find("submitting"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find("ENODEV"), std::string::npos) << outcome.text;

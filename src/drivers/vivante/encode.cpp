@@ -96,8 +96,9 @@ class Encoder {
       if (stream_.size() > job_words_) close_job();
     }
     if (!stream_.empty()) close_job();
-    finish_descriptors();
     add_init_job();
+    finish(descriptors_, descriptor_bytes_, descriptor_relocations_);
+    finish(commands_, command_bytes_, command_relocations_);
     bind(in_.inputs, program_.inputs);
     bind(in_.outputs, program_.outputs);
     bind(in_.intermediates, program_.intermediates);
@@ -121,9 +122,10 @@ class Encoder {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // One buffer for all descriptors, one for each slot that is not inside another.
+  // One buffer for all descriptors, one for all commands, one for each slot that is not inside another.
   void add_buffers() {
     descriptors_ = add_buffer("descriptors", driver::BufferRole::constant, 0);
+    commands_ = add_buffer("commands", driver::BufferRole::commands, 0);
     buffer_of_.resize(in_.slots.size());
     for (size_t s = 0; s < in_.slots.size(); ++s) {
       const Slot& slot = in_.slots[s];
@@ -149,8 +151,9 @@ class Encoder {
     for (const PlacedTensor& p : placed) {
       const Target target = target_of(p.slot);
       const ir::Tensor& tensor = graph_.tensor(p.tensor);
-      bindings.push_back({p.tensor, target.buffer, target.offset_bytes, static_cast<uint64_t>(tensor.shape.elems()),
-                          xor_byte(tensor.dtype), p.layout});
+      const driver::ImageShape shape = driver::image_shape(tensor);
+      const auto layout = p.layout == Layout::nhwc ? driver::nhwc_layout : driver::planar_layout;
+      bindings.push_back({p.tensor, target.buffer, target.offset_bytes, shape, layout(shape, xor_byte(tensor.dtype))});
     }
   }
 
@@ -170,7 +173,7 @@ class Encoder {
       const Target target = resolve(slot.address.symbol);
       const auto shift =
           static_cast<uint8_t>(slot.row->codec.kind == bits::CodecKind::aligned ? slot.row->codec.argument : 0);
-      descriptor_relocations_.push_back({static_cast<uint32_t>(offset) + piece.word * 4U, target.buffer,
+      descriptor_relocations_.push_back({offset + piece.word * 4U, target.buffer,
                                          target.offset_bytes + slot.address.offset, piece.lsb, piece.width, shift});
     }
     const char* name = bits::descriptor_of<T>().name;
@@ -179,10 +182,11 @@ class Encoder {
     return offset;
   }
 
-  void finish_descriptors() {
-    program_.buffers[descriptors_].size_bytes = std::max<uint64_t>(descriptor_bytes_.size(), 1);
-    program_.buffers[descriptors_].contents = std::move(descriptor_bytes_);
-    program_.buffer_relocations.push_back({descriptors_, std::move(descriptor_relocations_)});
+  void finish(BufferId id, Bytes& contents, std::vector<Relocation>& relocations) {
+    driver::Buffer& buffer = program_.buffers[id];
+    buffer.size_bytes = std::max<uint64_t>(contents.size(), 1);
+    buffer.contents = std::move(contents);
+    buffer.relocations = std::move(relocations);
   }
 
   BufferId add_constant(std::string_view what, Bytes bytes) {
@@ -203,7 +207,8 @@ class Encoder {
   // Loads the address of a descriptor; the low bits carry the event id.
   void load_descriptor(hw::State state, uint64_t offset, uint32_t event) {
     load(state, event);
-    stream_relocations_.push_back({static_cast<uint32_t>(4 * (stream_.size() - 1)), descriptors_, offset, 6, 26, 6});
+    const uint64_t at_byte = command_bytes_.size() + 4 * (stream_.size() - 1);
+    command_relocations_.push_back({at_byte, descriptors_, offset, 6, 26, 6});
   }
   void use(BufferId buffer, bool read, bool write) {
     for (driver::BufferUse& u : uses_) {
@@ -229,18 +234,25 @@ class Encoder {
     load(hw::State::flush_cache, hw::kFlushBatch);
     load(hw::State::flush_cache, hw::kFlushBatch);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
-    program_.jobs.push_back({fmt::format("job {}", program_.jobs.size()), std::move(stream_),
-                             std::move(stream_relocations_), std::move(uses_), witness_});
+    program_.jobs.push_back({.name = fmt::format("job {}", program_.jobs.size()),
+                             .commands = {take_stream()},
+                             .uses = std::exchange(uses_, {}),
+                             .witness = witness_});
+  }
+  // The words go to the end of all commands.
+  driver::ByteRange take_stream() {
+    const auto raw = as_bytes(stream_);
+    const driver::ByteRange range{commands_, command_bytes_.size(), raw.size()};
+    command_bytes_.insert(command_bytes_.end(), raw.begin(), raw.end());
     stream_.clear();
-    stream_relocations_.clear();
-    uses_.clear();
+    return range;
   }
   void add_init_job() {
     open_job();
     load(hw::State::pa_system_mode, hw::kPaSystemMode);
     load(hw::State::api_mode, hw::kApiModeCl);
     stream_.insert(stream_.end(), kTrailingZeroWords, 0);
-    program_.init_jobs.push_back({.name = "init", .stream = std::move(stream_)});
+    program_.init_jobs.push_back({.name = "init", .commands = {take_stream()}});
   }
 
   Result<void> encode_nn(const NnOperation& op) {
@@ -306,13 +318,12 @@ class Encoder {
   const ir::Graph& graph_;
   Lowered in_;
   Program program_;
-  BufferId descriptors_ = 0;
+  BufferId descriptors_ = 0, commands_ = 0;
   std::vector<BufferId> buffer_of_;  // by slot, roots only
-  Bytes descriptor_bytes_;
-  std::vector<Relocation> descriptor_relocations_;
+  Bytes descriptor_bytes_, command_bytes_;
+  std::vector<Relocation> descriptor_relocations_, command_relocations_;
   // the job being written
   std::vector<uint32_t> stream_;
-  std::vector<Relocation> stream_relocations_;
   std::vector<driver::BufferUse> uses_;
   driver::ByteRange witness_;
   size_t job_words_;

@@ -12,7 +12,6 @@ namespace skillet::drivers::vivante {
 namespace {
 
 using driver::BufferRole;
-using driver::Layout;
 using ir::OpKind;
 using ir::TensorId;
 

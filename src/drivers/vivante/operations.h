@@ -18,6 +18,9 @@ namespace skillet::drivers::vivante {
 
 namespace hw = skillet::vivante::hw;
 
+// Order of a tensor's elements in a slot. nchw_planar: all of channel 0, then all of channel 1, ... without gaps.
+enum class Layout : uint8_t { nhwc, nchw_planar };
+
 using SlotId = uint32_t;
 constexpr SlotId kNoSlot = 0xffffffff;
 
@@ -94,7 +97,7 @@ struct Operation {
 struct PlacedTensor {
   ir::TensorId tensor = ir::kNoTensor;
   SlotId slot = kNoSlot;
-  driver::Layout layout = driver::Layout::nhwc;
+  Layout layout = Layout::nhwc;
 };
 
 struct Lowered {

@@ -94,7 +94,7 @@ Support check_filter(const ir::Graph& graph, const ir::Op& op) {
   return Support::yes();
 }
 
-// The scale, and the sums at that scale, which depend on all of the weights: the last check.
+// The scale, and the sums at that scale.
 Support check_arithmetic(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
@@ -145,10 +145,8 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   const ConvShape shape = conv_shape(graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no("grouped convolution");
-  const Support size = check_conv_size(chip, shape);
-  RETURN_IF_NO(size);
   RETURN_IF_NO(check_arithmetic(graph, id));
-  return size;
+  return check_conv_size(chip, shape);
 }
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -369,8 +367,8 @@ Image image_of(const ir::Shape& shape) {
 
 namespace {
 
-int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride, ir::Padding padding) {
-  if (padding == ir::Padding::valid) return 0;
+// Without padding the windows end within the image.
+int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride) {
   return static_cast<int32_t>(std::max<int64_t>((int64_t{out} - 1) * stride + kernel - in, 0) / 2);
 }
 
@@ -392,8 +390,8 @@ ConvShape conv_shape(const ir::Graph& graph, ir::OpId id) {
   s.stride = attrs.stride_h;
   s.depthwise = op.kind == OpKind::depthwise_conv_2d;
   if (s.depthwise) s.multiplier = std::max(s.out.channels / std::max(s.in.channels, 1), 1);
-  s.pad_x = pad_before(s.in.width, s.out.width, s.kernel_width, s.stride, attrs.padding);
-  s.pad_y = pad_before(s.in.height, s.out.height, s.kernel_height, s.stride, attrs.padding);
+  s.pad_x = pad_before(s.in.width, s.out.width, s.kernel_width, s.stride);
+  s.pad_y = pad_before(s.in.height, s.out.height, s.kernel_height, s.stride);
   return s;
 }
 

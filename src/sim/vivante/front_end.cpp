@@ -93,15 +93,23 @@ class StreamRunner {
       case State::nn_instruction_address: return start("NN", address, value, kNnEventMax, units_.run_nn);
       case State::tp_instruction_address: return start("TP", address, value, kTpEventMax, units_.run_tp);
       case State::nn_config: return check_bits<hw::NnConfig>(value);
-      case State::vip_flush_control: return check_bits<hw::VipFlushControl>(value);
+      case State::vip_flush_control: return flush_control(value);
       default: break;
     }
+    if (address == static_cast<uint32_t>(State::flush_cache) && value == hw::kFlushBatch) units_.flush_all();
     for (const StateValue& row : kStateValues) {
       if (static_cast<uint32_t>(row.state) != address || row.value != value) continue;
       kept_.set(address);
       return {};
     }
     return error(ErrorCode::device, "{} <- 0x{:08x}: this value is not modelled", state_text(address), value);
+  }
+
+  Result<void> flush_control(uint32_t value) {
+    SK_TRY(check_bits<hw::VipFlushControl>(value));
+    const hw::VipFlushControl fields = bits::unpack<hw::VipFlushControl>(std::span(&value, 1)).fields;
+    units_.set_flush_control(fields.nn_no_flush, fields.tp_no_flush);
+    return {};
   }
 
   template <typename T>

@@ -16,6 +16,10 @@ namespace skillet::sim::vivante {
 struct Units {
   std::function<Result<void>(uint64_t address)> run_nn;
   std::function<Result<void>(uint64_t address)> run_tp;
+  // Jobs from here on leave what they write in caches.
+  std::function<void(bool nn_no_flush, bool tp_no_flush)> set_flush_control = [](bool, bool) {};
+  // All caches are written back.
+  std::function<void()> flush_all = [] {};
 };
 
 // The states that are set once and stay until a reset. What silicon does with a job before they are set again is not

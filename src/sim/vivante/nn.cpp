@@ -139,7 +139,7 @@ Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instructi
   return shared;
 }
 
-Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
+Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
   SK_TRY_ASSIGN(const Instruction d, read_instruction(chip_, descriptor_address, memory));
   SK_TRY(check_geometry(d, chip_));
   const NnJob job = make_job(d, chip_, options_.tie_rule);
@@ -147,9 +147,12 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
   SK_TRY(check_sram(d, chip_, *kernels));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
+  SK_TRY(visibility.read(d.in_address.offset, in.size(), "nn_instruction.in_address"));
   SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, *kernels, d.out_address.offset, memory));
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
+  visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
+                   d.nn_layer_flush);
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
   if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "sim/vivante/nn_job.h"
+#include "sim/vivante/visibility.h"
 #include "sim/vivante/vivante.h"
 
 namespace skillet::sim::vivante {
@@ -20,7 +21,7 @@ class NnUnit {
   // `chip` is borrowed for the unit's life (the table of chips).
   NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options) : chip_(chip), options_(options) {}
 
-  Result<void> run(uint64_t descriptor_address, const Memory& memory);
+  Result<void> run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility);
 
  private:
   using Instruction = ::skillet::vivante::hw::NnInstruction;

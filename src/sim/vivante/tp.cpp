@@ -120,7 +120,7 @@ Result<void> fill_values(const hw::TpInstruction& d, TieRule rule, const Memory&
 
 }  // namespace
 
-Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory) {
+Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
   SK_TRY_ASSIGN(const hw::TpInstruction d, read_instruction(descriptor_address, memory));
   SK_TRY(check_walk(d));
   SK_TRY(check_table_fields(d));
@@ -138,8 +138,10 @@ Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory) {
     SK_TRY_ASSIGN(in,
                   memory.at(d.in_base_address.offset, static_cast<uint64_t>(extent), "tp_instruction.in_base_address"));
   }
+  SK_TRY(visibility.read(d.in_base_address.offset, in.size(), "tp_instruction.in_base_address"));
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
+  visibility.wrote(Visibility::kTp, d.out_base_address.offset, out.size(), !d.no_flush);
   // `out` reaches to the end of its buffer; input further on in the same buffer counts as overlap too, which only costs
   // time.
   const bool overlap = !in.empty() && in.data() < out.data() + out.size() && out.data() < in.data() + in.size();

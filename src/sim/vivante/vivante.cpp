@@ -15,19 +15,26 @@ namespace hw = ::skillet::vivante::hw;
 class Chip final : public Device {
  public:
   Chip(const hw::ChipRow& row, const Options& options) : nn_(row, options), tp_(row, options) {}
+  Chip(const Chip&) = delete;
+  Chip& operator=(const Chip&) = delete;
 
   Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) override {
     tp_.start_of_stream();
-    const Units units{.run_nn = [&](uint64_t address) { return nn_.run(address, memory); },
-                      .run_tp = [&](uint64_t address) { return tp_.run(address, memory); }};
+    visibility_.start_of_stream();
+    const Units units{.run_nn = [&](uint64_t address) { return nn_.run(address, memory, visibility_); },
+                      .run_tp = [&](uint64_t address) { return tp_.run(address, memory, visibility_); },
+                      .set_flush_control = [&](bool nn, bool tp) { visibility_.set_control(nn, tp); },
+                      .flush_all = [&] { visibility_.flush_all(); }};
     SK_TRY(run_stream(stream, units, kept_));
-    return tp_.end_of_stream();
+    SK_TRY(tp_.end_of_stream());
+    return visibility_.end_of_stream();
   }
   void reset() override { kept_.reset(); }
 
  private:
   NnUnit nn_;
   TpUnit tp_;
+  Visibility visibility_;
   KeptStates kept_;
 };
 

@@ -110,8 +110,8 @@ Words tp_example() {
           0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,
           0x0000000A, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x80000000, 0x00000080};
 }
-const Words kStartTp = {0x0801042E, kDescriptorAddress};
-const Words kStartNn = {0x08010428, kDescriptorAddress};
+const Words kStartTp = {0x0801042E, kDescriptorAddress, 0x08010E03, 0xC23};
+const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010E03, 0xC23};
 
 Result<void> execute(const Words& stream, const TestMemory& memory, const Options& options = {}) {
   SK_TRY_ASSIGN(const auto device, create("a311d", options));
@@ -143,6 +143,35 @@ template <typename T>
 void expect_fault(const Result<T>& result, std::string_view fault) {
   ASSERT_FALSE(result.ok()) << fault;
   expect_fault(Result<void>(result.error()), fault);
+}
+
+// The example twice, the second time from what the first one wrote; `between` stands before the second job.
+Result<void> run_tp_twice(const Words& between, bool first_flushes, const Words& end = {0x08010E03, 0xC23}) {
+  constexpr uint32_t kSecond = kDescriptorAddress + 0x1000;
+  TestMemory memory;
+  memory.add(0x00500000, Bytes(256), "input");
+  memory.add(0x00501000, Bytes(256), "between");
+  memory.add(0x00502000, Bytes(256), "output");
+  Words first = tp_example(), second = tp_example();
+  if (!first_flushes) first[12] |= 1U << 30;
+  second[10] = first[13] = 0x00501000;
+  second[13] = 0x00502000;
+  memory.add_words(kDescriptorAddress, first, "first");
+  memory.add_words(kSecond, second, "second");
+  Words stream = {0x0801042E, kDescriptorAddress};
+  stream.insert(stream.end(), between.begin(), between.end());
+  stream.insert(stream.end(), {0x0801042E, kSecond});
+  stream.insert(stream.end(), end.begin(), end.end());
+  return execute(stream, memory);
+}
+
+TEST(TpUnit, WhatIsNotFlushedIsNotRead) {
+  EXPECT_TRUE(run_tp_twice({}, true).ok()) << run_tp_twice({}, true).error().message;
+  expect_fault(run_tp_twice({}, false), "has not been flushed");
+  // State vip_flush_control holds back the second job's results, as nothing flushes after it but the whole stream.
+  EXPECT_TRUE(run_tp_twice({0x08010E54, 8}, true).ok());
+  expect_fault(run_tp_twice({}, true, {}), "the stream ends without flush_cache");
+  expect_fault(run_tp_twice({0x08010E03, 0xC23}, true, {0x08010E03, 0x20}), "the stream ends without flush_cache");
 }
 
 struct BadWord {

@@ -11,6 +11,7 @@
 #include "frontend/tflite/delegate/testing/allocations.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
 #include "frontend/tflite/import.h"
+#include "standin/simulated.h"
 
 namespace skillet::delegate {
 namespace {
@@ -160,7 +161,7 @@ TEST(DelegateCApiBuffers, AskingAllocatesNothing) {
   const CApi api;
   const OnHost test(kUint8);
   runtime::DeviceContext context;
-  context.device = std::move(uapi::open_simulated("a311d")).value();
+  context.device = std::move(standin::open_simulated("a311d")).value();
   CApiBuffers buffers;
   buffers.find_library();
   uint8_t* data = api.alloc(test.both());

@@ -11,6 +11,7 @@
 #include "frontend/tflite/delegate/delegate.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
 #include "frontend/tflite/import.h"
+#include "standin/simulated.h"
 
 namespace skillet::delegate {
 
@@ -63,7 +64,7 @@ inline ir::Graph convolution() {
 // Forwards to a simulated chip until it is told to fail, or to do nothing.
 class WrappedDevice : public uapi::Device {
  public:
-  WrappedDevice() : inner_(std::move(uapi::open_simulated("a311d")).value()) {}
+  WrappedDevice() : inner_(std::move(standin::open_simulated("a311d")).value()) {}
   const capture::DeviceInfo& info() const override { return inner_->info(); }
   Result<uapi::Handle> alloc(uint64_t size_bytes) override { return inner_->alloc(size_bytes); }
   Result<void> free(uapi::Handle handle) override { return inner_->free(handle); }

@@ -1,0 +1,33 @@
+// AddressSpace: which ranges of a device's address space are free.
+// Called by clients of kernel drivers that let user space choose addresses, and by the stand-ins for those drivers.
+// Must not know: what the ranges are for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/result.h"
+
+namespace skillet {
+
+class AddressSpace {
+ public:
+  // Holds [start, end), in multiples of `alignment` bytes.
+  AddressSpace(uint64_t start, uint64_t end, uint64_t alignment);
+
+  // The lowest free range of `size_bytes`, rounded up to the alignment; an error when there is none.
+  Result<uint64_t> take(uint64_t size_bytes);
+  // Takes the range at `address`, a multiple of the alignment; false when not all of it is free.
+  bool take_at(uint64_t address, uint64_t size_bytes);
+  // Returns what was taken with this size.
+  void give_back(uint64_t address, uint64_t size_bytes);
+
+ private:
+  using Ranges = std::map<uint64_t, uint64_t>;
+  void cut(Ranges::iterator range, uint64_t address, uint64_t size_bytes);
+
+  uint64_t alignment_;
+  Ranges free_;  // start -> end, never adjacent
+};
+
+}  // namespace skillet

@@ -1,0 +1,20 @@
+// Copies from pointers that a process hands to the "kernel": a bad one gives -EFAULT, as it does with a real one.
+// Called by the stand-ins for kernel drivers and the recorder of their calls.
+// Must not know: what is copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace skillet {
+
+int copy_from_user(void* to, uint64_t from, size_t size_bytes);
+
+template <typename T>
+int copy_array_from_user(std::vector<T>& to, uint64_t from, size_t count) {
+  to.resize(count);
+  return copy_from_user(to.data(), from, count * sizeof(T));
+}
+
+}  // namespace skillet

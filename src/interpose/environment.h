@@ -1,0 +1,16 @@
+// The environment variables through which `skillet virtual` and `skillet capture` speak to the preloaded libraries.
+// Called by those verbs and by the libraries.
+// Must not know: what the values do.
+#pragma once
+
+namespace skillet::interpose {
+
+inline constexpr const char* kChipVariable = "SKILLET_VIRTUAL_CHIP";    // "a311d"
+inline constexpr const char* kFailVariable = "SKILLET_VIRTUAL_FAIL";    // see standin::FaultPlan
+inline constexpr const char* kTraceVariable = "SKILLET_VIRTUAL_TRACE";  // 1: a line per call
+inline constexpr const char* kRootVariable = "SKILLET_VIRTUAL_ROOT";    // folder of the node tree
+// What a job that faults does: "reset" (default: it counts as finished, as after a hang), "error" (submit gives EIO).
+inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
+inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
+
+}  // namespace skillet::interpose

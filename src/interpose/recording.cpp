@@ -1,0 +1,94 @@
+#include "interpose/recording.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "capture/file_writer.h"
+#include "interpose/environment.h"
+#include "interpose/libc.h"
+
+namespace skillet::interpose {
+namespace {
+
+constexpr int kNamesTried = 1000;
+constexpr const char* kDefaultPath = "capture.skcap";
+
+int negative_errno(int result) { return result < 0 ? -errno : result; }
+
+class LibcCalls final : public uapi::Syscalls {
+ public:
+  int open(const std::string& path) override { return negative_errno(libc::open(path.c_str(), O_RDWR | O_CLOEXEC, 0)); }
+  int close(int fd) override { return negative_errno(libc::close(fd)); }
+  int ioctl(int fd, unsigned long request, void* argument) override {
+    return negative_errno(libc::ioctl(fd, request, argument));
+  }
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    void* const mapped = libc::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));
+    if (mapped == MAP_FAILED) return -errno;
+    bytes = static_cast<uint8_t*>(mapped);
+    return 0;
+  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
+  std::string compatible(int /*fd*/) override { return {}; }
+};
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+// The next free name of PATH, PATH.2, PATH.3, ...
+Result<capture::FileWriter> create_file(const capture::DeviceInfo& info) {
+  const char* const base = std::getenv(kCaptureVariable);
+  for (int i = 1;; ++i) {
+    std::string path = base == nullptr ? kDefaultPath : base;
+    if (i > 1) path += fmt::format(".{}", i);
+    if (exists(path) && i < kNamesTried) continue;
+    auto writer = capture::FileWriter::create(path, info);
+    if (writer.ok() || !exists(path) || i >= kNamesTried) return writer;  // else somebody else was faster
+  }
+}
+
+uapi::RecordSink file_sink() {
+  const auto writer = std::make_shared<std::optional<capture::FileWriter>>();
+  return {.append = [writer](const capture::DeviceInfo& info, capture::Submission submission) -> Result<void> {
+            if (!*writer) {
+              SK_TRY_ASSIGN(capture::FileWriter created, create_file(info));
+              writer->emplace(std::move(created));
+            }
+            return (*writer)->append(submission);
+          },
+          .drop_last = [writer] { return (*writer)->drop_last(); }};
+}
+
+// As the kernel calls the node behind an open file.
+std::string node_name(int fd) {
+  constexpr std::string_view kKey = "DEVNAME=";
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return {};  // not libc::fstat(): that of a virtual node when there is one
+  const std::string number = fmt::format("{}:{}", major(status.st_rdev), minor(status.st_rdev));
+  std::ifstream event(fmt::format("/sys/dev/char/{}/uevent", number));
+  for (std::string line; std::getline(event, line);) {
+    if (line.starts_with(kKey)) return "/dev/" + line.substr(kKey.size());
+  }
+  return number;
+}
+
+}  // namespace
+
+const uapi::SyscallsRef& libc_calls() {
+  static const uapi::SyscallsRef* const kCalls = new uapi::SyscallsRef(std::make_shared<LibcCalls>());
+  return *kCalls;
+}
+
+std::shared_ptr<uapi::FileRecorder> start_recording(int fd) {
+  return uapi::recorder_of(libc_calls(), fd, node_name(fd), file_sink());
+}
+
+}  // namespace skillet::interpose

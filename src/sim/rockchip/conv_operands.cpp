@@ -1,0 +1,140 @@
+// The CNA's reading of features and weights (hardware specification 5.1 to 5.3).
+#include <array>
+
+#include "base/gemm.h"
+#include "base/int_math.h"
+#include "sim/rockchip/conv_job.h"
+#include "sim/rockchip/fault.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+constexpr int64_t kAtom = 16;
+constexpr int64_t kKernelGroup = 32, kLaneGroup = 32;  // weights of a direct convolution
+constexpr int64_t kDepthwiseGroup = 64;
+constexpr size_t kBankBytes = 32768;
+
+// Atom of (surface, row, column 0), relative to the feature address.
+int64_t row_atom(const ConvJob& job, int64_t surface, int64_t y) {
+  if (job.line_by_line) return y * job.line_stride + surface * (job.surface_stride + job.in_width);
+  return y / 4 * job.line_stride + y % 4 * job.in_width + surface * (job.surface_stride + 4 * job.in_width);
+}
+
+Result<void> read_row(const ConvJob& job, const Dma& dma, int64_t offset, std::span<uint8_t> row, Extent& touched) {
+  const int64_t address = job.feature_address + offset;
+  if (address < 0 || address > INT64_C(0xffffffff))
+    return stall("IOMMU fault: features at {:#x}: no such address", address);
+  touched.add(address, static_cast<int64_t>(row.size()));
+  return dma.read(static_cast<uint64_t>(address), row, "features");
+}
+
+Result<void> read_cube(const ConvJob& job, const Dma& dma, std::vector<int16_t>& features, Extent& touched) {
+  std::vector<uint8_t> row(static_cast<size_t>(job.in_width * kAtom));
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t surface = 0; surface < job.in_lanes / kAtom; ++surface) {
+    for (int64_t y = 0; y < job.in_height; ++y) {
+      SK_TRY(read_row(job, dma, row_atom(job, surface, y) * kAtom, row, touched));
+      int16_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride + surface * kAtom;
+      for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
+        for (int64_t lane = 0; lane < kAtom; ++lane)
+          to[lane] = static_cast<int8_t>(row[static_cast<size_t>(x * kAtom + lane)]);
+      }
+    }
+  }
+  return {};
+}
+
+int8_t convert(const Converter& c, int lane, uint8_t byte) {
+  const int64_t value = c.is_signed ? int64_t{static_cast<int8_t>(byte)} : int64_t{byte};
+  if (c.bypass || !(c.enabled_lanes >> lane & 1)) return saturate8(value);
+  const ConverterLane& l = c.lanes[lane % 4];
+  if (c.add_first) return saturate8(round_shift((value + l.offset) * l.scale, l.shift, c.tie));
+  return saturate8(round_shift(value * l.scale, l.shift, c.tie) + l.offset);
+}
+
+// Every pixel becomes one atom; the lanes beyond its channels convert a 0.
+Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int16_t>& features, Extent& touched) {
+  std::vector<uint8_t> row(static_cast<size_t>(job.in_width * job.pixel_channels));
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t y = 0; y < job.in_height; ++y) {
+    SK_TRY(read_row(job, dma, y * job.line_stride * job.pixel_channels, row, touched));
+    int16_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride;
+    for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
+      for (int lane = 0; lane < kAtom; ++lane) {
+        const bool present = lane < job.pixel_channels;
+        to[lane] = convert(job.converter, lane, present ? row[static_cast<size_t>(x * job.pixel_channels + lane)] : 0);
+      }
+    }
+  }
+  return {};
+}
+
+// Hardware specification 4.4 (lanes), 7.3 (domain).
+std::vector<int16_t> pad_lanes(const ConvJob& job, const Options& options) {
+  std::vector<int16_t> pad(static_cast<size_t>(job.lane_stride()));
+  const bool convert_pad = job.pixel_channels != 0 && options.packed_pad == PackedPad::stored;
+  for (int64_t lane = 0; lane < job.in_lanes; ++lane) {
+    const bool odd_of_first_half = job.depthwise && lane % 64 < 32 && lane % 2 == 1;
+    const uint8_t byte = job.pad[odd_of_first_half ? 1 : 0];
+    pad[static_cast<size_t>(lane)] =
+        convert_pad ? convert(job.converter, static_cast<int>(lane), byte) : static_cast<int8_t>(byte);
+  }
+  return pad;
+}
+
+// [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only what there is.
+void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int16_t>& weights) {
+  const auto taps = job.taps(), stride = job.lane_stride();
+  size_t at = 0;
+  for (int64_t first = 0; first < job.kernels; first += kKernelGroup) {
+    const int64_t kernels = std::min(kKernelGroup, job.kernels - first);
+    for (int64_t lane = 0; lane < job.in_lanes; lane += kLaneGroup) {
+      const int64_t lanes = std::min(kLaneGroup, job.in_lanes - lane);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t k = first; k < first + kernels; ++k) {
+          int16_t* to = weights.data() + (k * taps + tap) * stride + lane;
+          for (int64_t i = 0; i < lanes; ++i) to[i] = static_cast<int8_t>(bytes[at++]);
+        }
+      }
+    }
+  }
+}
+
+// [group of 64 channels][tap][channel]
+void spread_depthwise(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int16_t>& weights) {
+  size_t at = 0;
+  for (int64_t lane = 0; lane < job.in_lanes; lane += kDepthwiseGroup) {
+    const int64_t lanes = std::min(kDepthwiseGroup, job.in_lanes - lane);
+    for (int64_t tap = 0; tap < job.taps(); ++tap) {
+      int16_t* to = weights.data() + tap * job.lane_stride() + lane;
+      for (int64_t i = 0; i < lanes; ++i) to[i] = static_cast<int8_t>(bytes[at++]);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t ConvJob::lane_stride() const {
+  return align_up(depthwise ? std::max(in_lanes, out_lanes) : in_lanes, static_cast<int64_t>(gemm::kDepthAlign));
+}
+
+Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, const Dma& dma,
+                                   std::span<const uint8_t> weights, Extent& touched) {
+  ConvOperands operands;
+  operands.features.resize(static_cast<size_t>(job.in_width * job.in_height * job.lane_stride()));
+  operands.weights.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
+  operands.pad = pad_lanes(job, options);
+  SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
+                                 : read_cube(job, dma, operands.features, touched));
+  if (options.features_over_read) {
+    std::vector<uint8_t> beyond(kBankBytes);
+    SK_TRY(dma.read(static_cast<uint64_t>(touched.end), beyond, "features, a bank beyond their end"));
+  }
+  if (job.depthwise)
+    spread_depthwise(job, weights, operands.weights);
+  else
+    spread_direct(job, weights, operands.weights);
+  return operands;
+}
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,195 @@
+#include "sim/rockchip/core.h"
+
+#include <array>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/int_math.h"
+#include "sim/rockchip/conv.h"
+#include "sim/rockchip/dpu.h"
+#include "sim/rockchip/fault.h"
+#include "sim/rockchip/ppu.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+// Sets of blocks that programs start together, and the unit whose done bit then rises.
+constexpr uint32_t kConvolution = 0x1D, kDpuAlone = 0x18, kPooling = 0x60;
+
+struct Unit {
+  Block block;
+  uint32_t enable_bit;
+  uint32_t done;  // RawStatus bits of group 0
+};
+constexpr std::array kUnits = {Unit{Block::cna, 1, kCnaFeature | kCnaWeight | kCnaSequencer},
+                               Unit{Block::core, 4, kCore},
+                               Unit{Block::dpu, 8, kDpu},
+                               Unit{Block::dpu_rdma, 16, 0},
+                               Unit{Block::ppu, 32, kPpu},
+                               Unit{Block::ppu_rdma, 64, 0}};
+
+Result<Block> block_of(hw::Target target) {
+  switch (target) {
+    case hw::Target::cna: return Block::cna;
+    case hw::Target::core: return Block::core;
+    case hw::Target::dpu: return Block::dpu;
+    case hw::Target::dpu_rdma: return Block::dpu_rdma;
+    case hw::Target::ppu: return Block::ppu;
+    case hw::Target::ppu_rdma: return Block::ppu_rdma;
+    default: return not_modelled("target 0x{:04x}: there is none", static_cast<uint32_t>(target));
+  }
+}
+
+}  // namespace
+
+Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
+  TaskResult result;
+  if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
+    return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
+  if (task.first_of_job) weights_ = {};
+  // The kernel writes these two before each start.
+  for (const Block block : {Block::cna, Block::core})
+    SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
+                            hw::kPointerPingPong | static_cast<uint32_t>(index_) << 28));
+  const Dma dma(memory);
+  auto done = run_chain(task, dma, result);
+  if (done.ok()) return result;
+  if (!is_stall(done.error())) return std::move(done).error();
+  result.stall = done.error().message;
+  return result;
+}
+
+Result<void> Core::run_chain(const Task& task, const Dma& dma, TaskResult& result) {
+  const auto unit = static_cast<uint32_t>(chip_.commands_per_fetch);
+  Stream stream{.address = task.regcmd, .commands = align_up(uint64_t{task.regcmd_count}, unit)};
+  while (true) {
+    SK_TRY(run_stream(stream, dma, result).with_context(fmt::format("task {} at {:#x}", result.tasks, stream.address)));
+    // Without a redirection the PC stops, whatever task_number says.
+    if (result.tasks >= task.task_number || !stream.redirected) return {};
+    stream = {.address = next_address_, .commands = next_commands_};
+  }
+}
+
+Result<void> Core::run_stream(Stream& stream, const Dma& dma, TaskResult& result) {
+  if (stream.commands * hw::kCommandBytes > options_.max_elements_per_task)
+    return not_modelled("a stream of {} commands", stream.commands);
+  std::vector<uint8_t> bytes(stream.commands * hw::kCommandBytes);
+  SK_TRY(dma.read(stream.address, bytes, "commands"));
+  for (uint64_t i = 0; i < stream.commands; ++i) {
+    const std::array words{load_le<uint32_t>(&bytes[i * 8]), load_le<uint32_t>(&bytes[i * 8 + 4])};
+    const auto command = bits::read<hw::Command>(words);
+    SK_TRY(execute(command, stream, dma, result).with_context(fmt::format("command {}", i)));
+  }
+  if (!stream.started) return stall("the stream starts no block: the task never ends");
+  return {};
+}
+
+Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma& dma, TaskResult& result) {
+  if (command.target == hw::Target::none && command.value == 0 && command.address == 0) return {};  // filler
+  if (stream.started) return not_modelled("a command after the one that starts blocks");
+  const bool after_barrier = std::exchange(stream.barrier, command.target == hw::Target::barrier);
+  switch (command.target) {
+    case hw::Target::barrier: return {};
+    case hw::Target::pc:
+      SK_TRY(write_pc(command));
+      stream.redirected = next_address_ != 0;
+      return {};
+    case hw::Target::enable: break;
+    default: {
+      SK_TRY_ASSIGN(const Block block, block_of(command.target));
+      return registers_.write(block, command.address, command.value);
+    }
+  }
+  if (command.address != hw::kEnableAddress) return not_modelled("a broadcast to 0x{:04x}", command.address);
+  if (!after_barrier) return stall("no barrier before the command that starts blocks");
+  SK_TRY_ASSIGN(result.raw_status, start(command.value, dma));
+  stream.started = true;
+  ++result.tasks;
+  return {};
+}
+
+Result<void> Core::write_pc(const hw::Command& command) {
+  const bits::Descriptor* const descriptor = hw::registers().find(command.address);
+  if (descriptor == nullptr || command.address >= hw::kBlockBytes)
+    return not_modelled("pc register 0x{:04x}: there is none", command.address);
+  if (command.address == hw::PcBaseAddress::kAddress) {
+    const auto base = bits::read<hw::PcBaseAddress>({&command.value, 1});
+    const uint32_t unknown = bits::unclaimed_bits(*descriptor, 0, command.value);
+    if (base.pc_sel || unknown != 0) return not_modelled("{} <- 0x{:08x} by a stream", descriptor->name, command.value);
+    next_address_ = base.pc_source_addr.offset;
+    return {};
+  }
+  if (command.address == hw::PcRegisterAmounts::kAddress) {
+    const auto amounts = bits::read<hw::PcRegisterAmounts>({&command.value, 1});
+    if (bits::unclaimed_bits(*descriptor, 0, command.value) != 0)
+      return not_modelled("{} <- 0x{:08x}: unknown bits", descriptor->name, command.value);
+    next_commands_ = (uint64_t{amounts.pc_data_amount} + 1) * static_cast<uint64_t>(chip_.commands_per_fetch);
+    return {};
+  }
+  return not_modelled("{} <- 0x{:08x} by a stream", descriptor->name, command.value);
+}
+
+Result<uint32_t> Core::start(uint32_t blocks, const Dma& dma) {
+  if (blocks != kConvolution && blocks != kDpuAlone && blocks != kPooling)
+    return not_modelled("blocks 0x{:x} started together: no program is known to do this", blocks);
+  uint32_t status = 0;
+  for (const Unit& unit : kUnits) {
+    if ((blocks & unit.enable_bit) == 0) continue;
+    SK_TRY(registers_.check_start(unit.block));
+    status |= unit.done << registers_.executing_group(unit.block);
+  }
+  registers_.forget_stale();
+  SK_TRY(run_blocks(bits::read<hw::BlockEnable>({&blocks, 1}), dma));
+  for (const Unit& unit : kUnits) {
+    if (blocks & unit.enable_bit) registers_.finish(unit.block);
+  }
+  return status;
+}
+
+Result<void> Core::run_blocks(const hw::BlockEnable& enable, const Dma& dma) {
+  if (enable.cna) return run_convolution(dma);
+  if (enable.ppu) {
+    SK_TRY_ASSIGN(const PoolJob job, read_pool_job(registers_, options_));
+    SK_TRY(check_stale());
+    return run_pool(job, dma);
+  }
+  SK_TRY_ASSIGN(const DpuJob job, read_dpu_job(registers_, nullptr, options_));
+  SK_TRY(check_stale());
+  return run_dpu(job, nullptr, nullptr, options_, dma, {});
+}
+
+Result<void> Core::run_convolution(const Dma& dma) {
+  SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers_, chip_, options_));
+  SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, &conv, options_));
+  SK_TRY(check_stale());
+  SK_TRY(fetch_weights(conv, dma));
+  Extent read;
+  SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_.bytes, read));
+  const ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
+  return run_dpu(dpu, &conv, &sums, options_, dma, read);
+}
+
+// Weights that are reused are those that the job's last fetch left in CBUF, all of them, in the same banks.
+Result<void> Core::fetch_weights(const ConvJob& job, const Dma& dma) {
+  if (!job.weight_reuse) {
+    weights_ = {{}, job.data_banks, job.weight_banks};
+    weights_.bytes.resize(static_cast<size_t>(job.weight_bytes));
+    return dma.read(static_cast<uint64_t>(job.weight_address), weights_.bytes, "weights");
+  }
+  if (weights_.bytes.empty()) return not_modelled("cna.cbuf_con0.weight_reuse, but no task of the job fetched weights");
+  if (job.data_banks != weights_.data_banks || job.weight_banks != weights_.weight_banks)
+    return not_modelled("cna.cbuf_con0.weight_reuse with {}+{} banks after a task with {}+{}", job.data_banks,
+                        job.weight_banks, weights_.data_banks, weights_.weight_banks);
+  const uint64_t room = uint64_t{job.weight_banks} * chip_.cbuf_bank_bytes;
+  if (weights_.bytes.size() != static_cast<uint64_t>(job.weight_bytes) || weights_.bytes.size() > room)
+    return not_modelled("cna.cbuf_con0.weight_reuse of {} bytes: the task before fetched {}, {} banks hold {}",
+                        job.weight_bytes, weights_.bytes.size(), job.weight_banks, room);
+  return {};
+}
+
+Result<void> Core::check_stale() const {
+  if (options_.stale_registers == StaleRegisters::keep || registers_.stale().empty()) return {};
+  return not_modelled("{} is used, but no command of this task wrote it", registers_.stale());
+}
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,56 @@
+// One core: fetches commands, writes registers, starts blocks.
+// Called by npu.cpp.
+// Must not know: other cores, what the units compute.
+#pragma once
+
+#include "sim/rockchip/conv_job.h"
+#include "sim/rockchip/npu.h"
+#include "sim/rockchip/registers.h"
+
+namespace skillet::sim::rockchip {
+
+class Core {
+ public:
+  Core(int index, const hw::ChipRow& chip, const Options& options)
+      : index_(index), chip_(chip), options_(options), registers_(index) {}
+
+  Result<TaskResult> run(const Task& task, const Memory& memory);
+  void reset() {
+    registers_ = Registers(index_);
+    weights_ = {};
+  }
+
+ private:
+  // Commands of one fetch, and where the next one is.
+  struct Stream {
+    uint64_t address = 0;
+    uint64_t commands = 0;
+    bool redirected = false;  // a command of this fetch named the next one
+    bool started = false;     // and one started blocks
+    bool barrier = false;     // the command before was one
+  };
+  // What CBUF keeps between the tasks of a job.
+  struct KeptWeights {
+    std::vector<uint8_t> bytes;
+    uint32_t data_banks = 0, weight_banks = 0;
+  };
+
+  Result<void> run_chain(const Task& task, const Dma& dma, TaskResult& result);
+  Result<void> run_stream(Stream& stream, const Dma& dma, TaskResult& result);
+  Result<void> execute(const hw::Command& command, Stream& stream, const Dma& dma, TaskResult& result);
+  Result<void> write_pc(const hw::Command& command);
+  Result<uint32_t> start(uint32_t blocks, const Dma& dma);
+  Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma);
+  Result<void> run_convolution(const Dma& dma);
+  Result<void> fetch_weights(const ConvJob& job, const Dma& dma);
+  Result<void> check_stale() const;
+
+  int index_;
+  const hw::ChipRow& chip_;
+  Options options_;
+  Registers registers_;
+  KeptWeights weights_;
+  uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
+};
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,35 @@
+#include "sim/rockchip/dma.h"
+
+#include <cstring>
+
+#include "sim/rockchip/fault.h"
+
+namespace skillet::sim::rockchip {
+
+template <typename Copy>
+Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what, std::string_view direction,
+                           Copy copy) const {
+  for (size_t done = 0; done < size;) {
+    const auto range = memory_.from(address + done, what);
+    if (!range.ok())
+      return stall("IOMMU fault, {} of {} bytes at {:#x}: {}", direction, size, address, range.error().message);
+    const size_t count = std::min(size - done, range->size());
+    copy(range->data(), done, count);
+    done += count;
+  }
+  return {};
+}
+
+Result<void> Dma::read(uint64_t address, std::span<uint8_t> to, std::string_view what) const {
+  return transfer(address, to.size(), what, "read", [to](const uint8_t* memory, size_t done, size_t count) {
+    std::memcpy(to.data() + done, memory, count);
+  });
+}
+
+Result<void> Dma::write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const {
+  return transfer(address, from.size(), what, "write", [from](uint8_t* memory, size_t done, size_t count) {
+    std::memcpy(memory, from.data() + done, count);
+  });
+}
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,42 @@
+// Memory as the NPU's IOMMU sees it: an access may cross from one mapped buffer into the next, and one outside stalls
+// the chip with a report. Called by every unit of sim/rockchip that reads or writes memory.
+// Must not know: registers.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/sim.h"
+
+namespace skillet::sim::rockchip {
+
+class Dma {
+ public:
+  explicit Dma(const Memory& memory) : memory_(memory) {}
+
+  // `what` names the reader in the fault report.
+  Result<void> read(uint64_t address, std::span<uint8_t> to, std::string_view what) const;
+  Result<void> write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const;
+
+ private:
+  template <typename Copy>
+  Result<void> transfer(uint64_t address, size_t size, std::string_view what, std::string_view direction,
+                        Copy copy) const;
+  const Memory& memory_;  // borrowed
+};
+
+// Bytes that a unit touches, for the check that a task does not write what it reads.
+struct Extent {
+  int64_t first = INT64_MAX, end = INT64_MIN;
+
+  void add(int64_t address, int64_t size) {
+    first = std::min(first, address);
+    end = std::max(end, address + size);
+  }
+  bool overlaps(const Extent& other) const { return first < other.end && other.first < end; }
+};
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,23 @@
+// The two ways a task can fail: the simulator does not know what the chip would do, or it knows that the chip would
+// wait for ever. Called by the files of sim/rockchip.
+// Must not know: anything else.
+#pragma once
+
+#include "base/result.h"
+
+namespace skillet::sim::rockchip {
+
+// Not modelled: the run stops with a report.
+template <typename... Args>
+Error not_modelled(fmt::format_string<Args...> format, Args&&... args) {
+  return Error{ErrorCode::device, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// The chip stalls: Npu::run_task() turns this into TaskResult::stall.
+template <typename... Args>
+Error stall(fmt::format_string<Args...> format, Args&&... args) {
+  return Error{ErrorCode::timeout, fmt::format(format, std::forward<Args>(args)...)};
+}
+inline bool is_stall(const Error& error) { return error.code == ErrorCode::timeout; }
+
+}  // namespace skillet::sim::rockchip

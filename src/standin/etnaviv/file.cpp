@@ -1,0 +1,234 @@
+#include "standin/etnaviv/file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace skillet::standin::etnaviv {
+namespace {
+
+constexpr uint32_t kCacheMask = abi::kBoCached | abi::kBoWriteCombined | abi::kBoUncached;
+constexpr int kOffsetShift = 32;  // the offset of a buffer for mmap() is its handle << this
+
+// As much of `text` as fits; the length becomes that of the whole.
+void give_text(std::string_view text, char* to, size_t& length) {
+  if (to != nullptr) std::memcpy(to, text.data(), std::min(length, text.size()));
+  length = text.size();
+}
+
+}  // namespace
+
+EtnavivFile::Entry* EtnavivFile::find(uint32_t handle) {
+  const auto found = entries_.find(handle);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+uint32_t EtnavivFile::add(std::shared_ptr<Buffer> buffer) {
+  entries_[++last_handle_] = {.buffer = std::move(buffer)};
+  return last_handle_;
+}
+
+int EtnavivFile::check_pipe(uint32_t pipe) {
+  if (pipe >= abi::kMaxPipes) return kernel_.refuse(EINVAL, "pipe {}: there are {} at most", pipe, abi::kMaxPipes);
+  if (pipe >= kernel_.cores().size()) return -ENXIO;  // how user space finds the number of cores: not worth a line
+  return 0;
+}
+
+int EtnavivFile::version(drm::Version& args) {
+  args.version_major = 1;
+  args.version_minor = 4;
+  args.version_patch = 0;
+  give_text(abi::kDriverName, args.name, args.name_len);
+  give_text("20151214", args.date, args.date_len);
+  give_text("etnaviv DRM", args.desc, args.desc_len);
+  return 0;
+}
+
+int EtnavivFile::get_unique(drm::Unique& args) {
+  if (is_render_node()) return kernel_.refuse(EACCES, "get_unique: not on a render node");
+  give_text(kernel_.cores()[0].identity.device_name, args.unique, args.unique_len);
+  return 0;
+}
+
+int EtnavivFile::get_magic(drm::Auth& args) {
+  if (is_render_node()) return kernel_.refuse(EACCES, "get_magic: not on a render node");
+  args.magic = 1;
+  return 0;
+}
+
+int EtnavivFile::set_version(drm::SetVersion& args) {
+  if (is_render_node()) return kernel_.refuse(EACCES, "set_version: not on a render node");
+  args = {.di_major = 1, .di_minor = 4, .dd_major = 1, .dd_minor = 4};
+  return 0;
+}
+
+int EtnavivFile::get_cap(drm::GetCap& args) {
+  switch (args.capability) {
+    case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
+    case drm::kCapTimestampMonotonic: args.value = 1; return 0;
+    case drm::kCapSyncobj:
+    case drm::kCapSyncobjTimeline: args.value = 0; return 0;
+    default: return kernel_.refuse(EOPNOTSUPP, "get_cap {:#x}: only for display drivers", args.capability);
+  }
+}
+
+int EtnavivFile::get_param(abi::GetParam& args) {
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  const std::optional<uint64_t> value = param_of(kernel_.cores()[args.pipe].identity, args.param);
+  if (!value) return kernel_.refuse(EINVAL, "get_param: unknown parameter {:#x}", args.param);
+  args.value = *value;
+  return 0;
+}
+
+int EtnavivFile::gem_new(abi::GemNew& args) {
+  if ((args.flags & ~(kCacheMask | abi::kBoForceMmu)) != 0 || std::popcount(args.flags & kCacheMask) != 1)
+    return kernel_.refuse(EINVAL, "gem_new: flags {:#x}: exactly one of cached, write-combined, uncached", args.flags);
+  constexpr uint64_t kLargestBytes = uint64_t{1} << 40;
+  if (args.size == 0) return kernel_.refuse(EINVAL, "gem_new: 0 bytes");
+  if (args.size > kLargestBytes) return kernel_.refuse(ENOMEM, "gem_new: {} bytes", args.size);
+  std::shared_ptr<Buffer> made;
+  const int failure = kernel_.create_buffer(args.size, made);
+  if (failure != 0) return kernel_.refuse(-failure, "gem_new: no memory for {} bytes", args.size);
+  const Lock lock(kernel_.state());
+  args.handle = add(std::move(made));
+  kernel_.trace("gem_new: {} bytes, handle {}", args.size, args.handle);
+  return 0;
+}
+
+int EtnavivFile::gem_userptr(abi::GemUserptr& args) {
+  constexpr uint64_t kInPage = abi::kPageBytes - 1;
+  if (args.flags == 0 || (args.flags & ~(abi::kUserptrRead | abi::kUserptrWrite)) != 0 || args.user_size == 0 ||
+      ((args.user_ptr | args.user_size) & kInPage) != 0)
+    return kernel_.refuse(EINVAL, "gem_userptr: flags {:#x}, or not whole pages", args.flags);
+  std::shared_ptr<Buffer> made;
+  const int failure = Buffer::of_user_memory(args.user_ptr, args.user_size, made);
+  if (failure != 0) return kernel_.refuse(-failure, "gem_userptr: no memory at {:#x}", args.user_ptr);
+  const Lock lock(kernel_.state());
+  args.handle = add(std::move(made));
+  return 0;
+}
+
+int EtnavivFile::gem_close(drm::GemClose& args) {
+  std::shared_ptr<Buffer> last;  // its memory goes after the lock
+  const Lock lock(kernel_.state());
+  Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(EINVAL, "gem_close: no handle {}", args.handle);
+  last = std::move(entry->buffer);
+  if (entry->address != 0) closed_.push_back({last, entry->address});
+  entries_.erase(args.handle);
+  reclaim();
+  return 0;
+}
+
+// An address is free again once its buffer is idle.
+void EtnavivFile::reclaim() {
+  std::erase_if(closed_, [&](const Closed& one) {
+    if (one.buffer->busy(kernel_.jobs(), true)) return false;
+    addresses_.give_back(one.address, one.buffer->size_bytes());
+    return true;
+  });
+}
+
+int EtnavivFile::gem_info(abi::GemInfo& args) {
+  if (args.pad != 0) return kernel_.refuse(EINVAL, "gem_info: pad is {}", args.pad);
+  const Lock lock(kernel_.state());
+  if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "gem_info: no handle {}", args.handle);
+  args.offset = uint64_t{args.handle} << kOffsetShift;
+  return 0;
+}
+
+int EtnavivFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
+  if (const Fault fault = kernel_.next_fault("mmap"); fault.kind == FaultKind::number)
+    return kernel_.inject(fault, "mmap");
+  const Lock lock(kernel_.state());
+  const auto handle = static_cast<uint32_t>(offset >> kOffsetShift);
+  const Entry* const entry = uint64_t{handle} << kOffsetShift == offset ? find(handle) : nullptr;
+  if (entry == nullptr || size_bytes > entry->buffer->size_bytes() ||
+      (!kernel_.options().is_own_process && entry->buffer->descriptor() < 0))
+    return kernel_.refuse(EINVAL, "mmap: no buffer of {} bytes at offset {:#x}", size_bytes, offset);
+  out = entry->buffer;
+  return 0;
+}
+
+int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
+  if ((args.flags & ~(drm::kPrimeCloexec | drm::kPrimeReadWrite)) != 0)
+    return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
+  const Lock lock(kernel_.state());
+  const Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);
+  const int fd = kernel_.export_buffer(entry->buffer, (args.flags & drm::kPrimeCloexec) != 0);
+  if (fd < 0) return kernel_.refuse(-fd, "prime_handle_to_fd: handle {} cannot be exported", args.handle);
+  args.fd = fd;
+  return 0;
+}
+
+// One memory has one handle in each file.
+int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
+  std::shared_ptr<Buffer> found;
+  const Lock lock(kernel_.state());
+  const int failure = kernel_.import_buffer(args.fd, found);
+  if (failure != 0) return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no exported buffer", args.fd);
+  for (const auto& [handle, entry] : entries_) {
+    if (entry.buffer != found) continue;
+    args.handle = handle;
+    return 0;
+  }
+  args.handle = add(std::move(found));
+  return 0;
+}
+
+int EtnavivFile::wait_for(std::string_view call, uint32_t handle, bool with_readers, const abi::Timespec& deadline,
+                          bool is_nonblocking) {
+  Lock lock(kernel_.state());
+  const Entry* const entry = find(handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "{}: no handle {}", call, handle);
+  const std::shared_ptr<Buffer> buffer = entry->buffer;
+  while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), with_readers)) {
+    const int failure = kernel_.jobs().wait(lock, *job, Jobs::time(deadline.sec, deadline.nsec), is_nonblocking);
+    if (failure != 0) return kernel_.refuse(-failure, "{}: handle {} is in use by job {}", call, handle, *job);
+  }
+  return 0;
+}
+
+int EtnavivFile::gem_cpu_prep(abi::GemCpuPrep& args) {
+  if ((args.op & ~(abi::kPrepRead | abi::kPrepWrite | abi::kPrepNoSync)) != 0)
+    return kernel_.refuse(EINVAL, "gem_cpu_prep: op {:#x}", args.op);
+  return wait_for("gem_cpu_prep", args.handle, (args.op & abi::kPrepWrite) != 0, args.timeout,
+                  (args.op & abi::kPrepNoSync) != 0);
+}
+
+int EtnavivFile::gem_cpu_fini(abi::GemCpuFini& args) {
+  if (args.flags != 0) return kernel_.refuse(EINVAL, "gem_cpu_fini: flags {:#x}", args.flags);
+  const Lock lock(kernel_.state());
+  if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "gem_cpu_fini: no handle {}", args.handle);
+  return 0;
+}
+
+int EtnavivFile::wait_fence(abi::WaitFence& args) {
+  if ((args.flags & ~abi::kWaitNonBlock) != 0) return kernel_.refuse(EINVAL, "wait_fence: flags {:#x}", args.flags);
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  Lock lock(kernel_.state());
+  const int failure = kernel_.jobs().wait(lock, args.fence, Jobs::time(args.timeout.sec, args.timeout.nsec),
+                                          (args.flags & abi::kWaitNonBlock) != 0);
+  if (failure != 0) return kernel_.refuse(-failure, "wait_fence: job {} is not finished", args.fence);
+  return 0;
+}
+
+int EtnavivFile::gem_wait(abi::GemWait& args) {
+  if ((args.flags & ~abi::kWaitNonBlock) != 0) return kernel_.refuse(EINVAL, "gem_wait: flags {:#x}", args.flags);
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  return wait_for("gem_wait", args.handle, true, args.timeout, (args.flags & abi::kWaitNonBlock) != 0);
+}
+
+int EtnavivFile::pm_query_domain(abi::PmDomain& args) {
+  const int failure = check_pipe(args.pipe);
+  return failure != 0 ? failure : kernel_.refuse(EINVAL, "pm_query_dom: the NPU has no performance counters");
+}
+
+int EtnavivFile::pm_query_signal(abi::PmSignal& args) {
+  const int failure = check_pipe(args.pipe);
+  return failure != 0 ? failure : kernel_.refuse(EINVAL, "pm_query_sig: the NPU has no performance counters");
+}
+
+}  // namespace skillet::standin::etnaviv

@@ -1,0 +1,59 @@
+#include "standin/etnaviv/kernel.h"
+
+#include <cerrno>
+
+#include "standin/etnaviv/file.h"
+
+namespace skillet::standin::etnaviv {
+
+Kernel::Kernel(std::vector<Core> cores, Options options)
+    : standin::Kernel(std::move(options)), cores_(std::move(cores)) {}
+
+std::shared_ptr<File> Kernel::make_file(unsigned minor) { return std::make_shared<EtnavivFile>(*this, minor); }
+
+NodePlace Kernel::place() const {
+  const Identity& identity = cores_[0].identity;
+  return {.subsystem = "drm",
+          .folder = "/dev/dri",
+          .major = drm::kMajor,
+          .driver = abi::kDriverName,
+          .device_name = std::string(identity.device_name),
+          .of_full_name = std::string(identity.of_full_name),
+          .compatible = std::string(identity.compatible),
+          .nodes = {{"card0", drm::kCardMinor}, {"renderD128", drm::kRenderMinor}}};
+}
+
+// A fault is what a hang is on hardware: the core is reset and user space sees outputs that were not written.
+int Kernel::run(const Request& request, FaultKind fault) {
+  const Core& core = cores_[request.pipe];
+  const bool is_lost = fault == FaultKind::reset;
+  if (is_lost || fault == FaultKind::reset_before)
+    log::warning("virtual {}: recover hung GPU: injected reset", core.chip);
+  if (core.simulator == nullptr) return 0;
+  if (is_lost || fault == FaultKind::reset_before) core.simulator->reset();
+  if (is_lost) return 0;
+  sim::Memory memory;
+  Result<void> done;
+  for (size_t i = 0; i < request.uses.size() && done.ok(); ++i) {
+    const Request::Use& use = request.uses[i];
+    const uint64_t size = options().is_own_process ? use.buffer->asked_bytes() : use.buffer->size_bytes();
+    done =
+        memory.map(use.address, use.buffer->bytes().first(size), fmt::format("buffer {}", request.buffers[i].handle));
+  }
+  if (done.ok()) done = core.simulator->execute(request.stream, memory);
+  if (done.ok()) return 0;
+  core.simulator->reset();
+  const bool is_error = options().on_fault == OnFault::error;
+  if (!is_error || !options().is_own_process)
+    log::warning("virtual {}: recover hung GPU: {}", core.chip, done.error().message);
+  return is_error ? refuse(EIO, "{}", done.error().message) : 0;
+}
+
+std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,
+                                        Options options) {
+  std::vector<Core> cores;
+  cores.push_back({chip, identity_of(chip), std::move(simulator)});
+  return std::make_unique<Kernel>(std::move(cores), std::move(options));
+}
+
+}  // namespace skillet::standin::etnaviv

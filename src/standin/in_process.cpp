@@ -1,0 +1,53 @@
+#include "standin/in_process.h"
+
+#include <cerrno>
+
+namespace skillet::standin {
+
+InProcess::InProcess(std::unique_ptr<Kernel> kernel, std::string node)
+    : kernel_(std::move(kernel)), node_(std::move(node)), minor_(kernel_->place().nodes.back().minor) {}
+
+int InProcess::open(const std::string& path) {
+  if (path != node_) return -ENOENT;
+  std::shared_ptr<File> file;
+  if (const int failure = kernel_->open(minor_, file); failure != 0) return failure;
+  const std::lock_guard lock(mutex_);
+  files_[++last_fd_] = std::move(file);
+  return last_fd_;
+}
+
+std::shared_ptr<File> InProcess::find(int fd) {
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(fd);
+  return found == files_.end() ? nullptr : found->second;
+}
+
+int InProcess::close(int fd) {
+  std::shared_ptr<File> last;  // ends after the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(fd);
+  if (found == files_.end()) return -EBADF;
+  last = std::move(found->second);
+  files_.erase(found);
+  return 0;
+}
+
+int InProcess::ioctl(int fd, unsigned long request, void* argument) {
+  const std::shared_ptr<File> file = find(fd);
+  return file == nullptr ? -EBADF : file->ioctl(request, argument);
+}
+
+int InProcess::mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) {
+  const std::shared_ptr<File> file = find(fd);
+  if (file == nullptr) return -EBADF;
+  std::shared_ptr<Buffer> buffer;
+  if (const int failure = file->find_mapping(size_bytes, offset, buffer); failure != 0) return failure;
+  bytes = buffer->bytes().data();
+  return 0;
+}
+
+int InProcess::munmap(uint8_t* /*bytes*/, uint64_t /*size_bytes*/) { return 0; }
+
+std::string InProcess::compatible(int /*fd*/) { return kernel_->place().compatible; }
+
+}  // namespace skillet::standin

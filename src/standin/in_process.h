@@ -1,0 +1,43 @@
+// InProcess: the system calls of a client, answered by a stand-in kernel in this process: plain function calls.
+// Called by open_simulated() and by tests of clients.
+// Must not know: any single kernel driver.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "standin/kernel.h"
+#include "uapi/syscalls.h"
+
+namespace skillet::standin {
+
+class InProcess final : public uapi::Syscalls {
+ public:
+  // `kernel` (made with Options::is_own_process) answers to `node`, whatever that looks like; its minor number is that
+  // of the last node of its place.
+  InProcess(std::unique_ptr<Kernel> kernel, std::string node);
+
+  int open(const std::string& path) override;
+  int close(int fd) override;
+  int ioctl(int fd, unsigned long request, void* argument) override;
+  // The buffer itself: all who map it see the same bytes, until its handle is closed.
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override;
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override;
+  std::string compatible(int fd) override;
+  std::string reason() const override { return kernel_->reason(); }
+  bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
+
+  Kernel& kernel() { return *kernel_; }
+
+ private:
+  std::shared_ptr<File> find(int fd);
+
+  std::unique_ptr<Kernel> kernel_;
+  std::string node_;
+  unsigned minor_ = 0;
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<File>> files_;
+  int last_fd_ = 0;  // no descriptors of the process
+};
+
+}  // namespace skillet::standin

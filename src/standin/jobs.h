@@ -1,0 +1,36 @@
+// Jobs: the fences of a stand-in kernel. A job is unfinished from begin() to finish(); a hung one stays so.
+// Called by the stand-ins, which guard it with a mutex of theirs.
+// Must not know: what a job does.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace skillet::standin {
+
+using JobId = uint32_t;  // counts up from 0 and wraps, as fences of kernels do
+
+class Jobs {
+ public:
+  using Time = std::chrono::steady_clock::time_point;  // CLOCK_MONOTONIC
+  // A moment as kernels take it; those that are too far away for us to tell are cut.
+  static Time time(int64_t seconds, int64_t nanoseconds);
+
+  JobId begin();
+  void finish(JobId job);
+  void finish_all();
+  bool is_finished(JobId job) const;
+  bool all_finished() const { return unfinished_.empty(); }
+  // 0, or -ETIMEDOUT when `deadline` passes, or -EBUSY at once when `is_nonblocking`. Lets go of `lock` while it waits.
+  int wait(std::unique_lock<std::mutex>& lock, JobId job, Time deadline, bool is_nonblocking);
+
+ private:
+  std::vector<JobId> unfinished_;
+  std::condition_variable finished_;
+  JobId next_ = 0;
+};
+
+}  // namespace skillet::standin

@@ -1,0 +1,20 @@
+// The table of stand-ins: which kernel driver a simulated chip stands behind.
+// Called by open_simulated(), the virtual device node and FaultPlan.
+// Must not know: what a driver's calls do.
+#pragma once
+
+#include "sim/sim.h"
+#include "standin/kernel.h"
+
+namespace skillet::standin {
+
+extern const char* const kDefaultChip;  // for those who name none
+
+// A kernel whose only core is `chip`. A chip whose own kernel driver has no stand-in stands behind the nearest one.
+std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
+// The same with the simulator of the chip; the error of sim::create() when there is none.
+Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options options);
+// All that a FaultPlan may name.
+std::vector<std::string_view> call_names();
+
+}  // namespace skillet::standin

@@ -1,0 +1,29 @@
+// Simulated devices: a chip in this process, behind the stand-in for its kernel driver and the client code of that
+// driver. Called by runtime/ and by tests. Must not know: what is run on them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/sim.h"
+#include "uapi/device.h"
+
+namespace skillet::standin {
+
+// A core of a stand-in kernel, and how to reach it: uapi::open_core(core, calls).
+struct SimulatedCore {
+  uapi::Core core;
+  uapi::SyscallsRef calls;
+};
+
+// "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason.
+Result<SimulatedCore> simulated_core(const std::string& chip_name);
+// "null:a311d": takes what is submitted and runs nothing, for timing everything else.
+Result<SimulatedCore> null_core(const std::string& chip_name);
+// A chip of the caller's own, at `node`.
+Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
+                              const std::string& node);
+
+Result<std::unique_ptr<uapi::Device>> open_simulated(const std::string& chip_name);
+
+}  // namespace skillet::standin

@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "standin/jobs.h"
+#include "standin/simulated.h"
+
+namespace skillet::standin {
+namespace {
+
+// A chip that knows one command: {source address, target address, bytes}: copy and add one to each byte.
+class Incrementer : public sim::Device {
+ public:
+  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+    if (stream.size() != 3) return error(ErrorCode::malformed, "{} words instead of 3", stream.size());
+    SK_TRY_ASSIGN(const auto source, memory.at(stream[0], stream[2], "source"));
+    SK_TRY_ASSIGN(const auto target, memory.at(stream[1], stream[2], "target"));
+    for (size_t i = 0; i < source.size(); ++i) target[i] = static_cast<uint8_t>(source[i] + 1);
+    return {};
+  }
+};
+
+using uapi::Device;
+using uapi::Handle;
+using uapi::SubmitBuffer;
+
+SimulatedCore incrementer() { return core_of(std::make_unique<Incrementer>(), "inc", "sim:inc").value(); }
+
+std::unique_ptr<Device> open_incrementer() {
+  const SimulatedCore simulated = incrementer();
+  return uapi::open_core(simulated.core, simulated.calls).value();
+}
+
+uint32_t address_of(Device& device, Handle handle) { return static_cast<uint32_t>(device.address(handle).value()); }
+
+std::span<uint8_t> bytes_of(Device& device, Handle handle) {
+  const auto bytes = device.map(handle);
+  EXPECT_TRUE(bytes.ok());
+  return bytes.ok() ? *bytes : std::span<uint8_t>{};
+}
+
+TEST(Jobs, CutsDeadlinesThatAreTooFarAway) {
+  using std::chrono::nanoseconds;
+  const auto after_start = [](int64_t seconds, int64_t nanos) {
+    return nanoseconds(Jobs::time(seconds, nanos).time_since_epoch()).count();
+  };
+  EXPECT_EQ(after_start(2, 5), 2'000'000'005);
+  EXPECT_EQ(after_start(2, 3'000'000'001), 5'000'000'001);
+  EXPECT_EQ(after_start(-7, 5), 5);
+  EXPECT_EQ(after_start(INT64_MIN, INT64_MIN), 0);
+  EXPECT_GT(after_start(INT64_MAX, INT64_MAX), after_start(1 << 30, 0));
+}
+
+TEST(Simulated, AllocatesLikeSoftpin) {
+  auto device = open_incrementer();
+  const Handle a = device->alloc(10).value(), b = device->alloc(5000).value(), c = device->alloc(1).value();
+  EXPECT_NE(a, 0u);
+  EXPECT_EQ(address_of(*device, a), 0x00400000u);
+  EXPECT_EQ(address_of(*device, b), 0x00401000u);
+  EXPECT_EQ(address_of(*device, c), 0x00403000u);
+  std::ranges::fill(bytes_of(*device, b), uint8_t{7});
+  ASSERT_TRUE(device->free(b).ok());
+  EXPECT_FALSE(device->map(b).ok());
+  EXPECT_FALSE(device->free(b).ok());
+  const Handle d = device->alloc(8192).value();
+  EXPECT_EQ(address_of(*device, d), 0x00401000u);
+  for (uint8_t byte : bytes_of(*device, d)) ASSERT_EQ(byte, 0);
+}
+
+TEST(Simulated, RunsOutOfAddresses) {
+  auto device = open_incrementer();
+  EXPECT_EQ(device->alloc(1ULL << 32).error().code, ErrorCode::out_of_range);
+  EXPECT_TRUE(device->alloc((1ULL << 32) - 0x00400000 - 4096).ok());
+  EXPECT_TRUE(device->alloc(4096).ok());
+  EXPECT_FALSE(device->alloc(1).ok());
+}
+
+TEST(Simulated, SubmitRunsOnListedBuffersOnly) {
+  auto device = open_incrementer();
+  const Handle in = device->alloc(4).value(), out = device->alloc(4).value();
+  bytes_of(*device, in)[2] = 41;
+  const uint32_t stream[] = {address_of(*device, in), address_of(*device, out), 4};
+  const SubmitBuffer both[] = {{in, true, false}, {out, false, true}};
+  const auto first = device->submit(stream, both), second = device->submit(stream, both);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_LT(*first, *second);
+  EXPECT_TRUE(device->wait(*second, std::chrono::seconds(1)).ok());
+  EXPECT_FALSE(device->wait(*second + 1, std::chrono::seconds(1)).ok());
+  EXPECT_EQ(bytes_of(*device, out)[2], 42);
+
+  const auto fault = device->submit(stream, std::span(both).first(1));
+  ASSERT_FALSE(fault.ok());
+  EXPECT_EQ(fault.error().code, ErrorCode::device);
+  EXPECT_EQ(fault.error().message,
+            "sim:inc: target: 4 bytes at 0x401000 are not mapped; 0xffc bytes after the end of buffer 1 [0x400000, "
+            "0x400004)");
+  const SubmitBuffer twice[] = {{in, true, false}, {in, false, true}};
+  EXPECT_EQ(device->submit(stream, twice).error().message, "sim:inc: submit: handle 1 is listed twice");
+  const SubmitBuffer stranger[] = {{99, true, false}};
+  EXPECT_EQ(device->submit(stream, stranger).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
+  capture::Capture capture;
+  const SimulatedCore simulated = incrementer();
+  auto device = uapi::open_core(simulated.core, uapi::record(simulated.core, simulated.calls, capture)).value();
+  const Handle in = device->alloc(4).value(), out = device->alloc(4).value(), other = device->alloc(9).value();
+  bytes_of(*device, in)[1] = 1;
+  const uint32_t stream[] = {address_of(*device, in), address_of(*device, out), 4};
+  const SubmitBuffer both[] = {{in, true, false}, {out, false, true}};
+  ASSERT_TRUE(device->submit(stream, both).ok());
+  ASSERT_TRUE(device->submit(stream, both).ok());
+
+  EXPECT_EQ(capture.device, simulated.core.info);
+  ASSERT_EQ(capture.submissions.size(), 2u);
+  const capture::BufferSnapshot expected_in{.handle = in,
+                                            .address = address_of(*device, in),
+                                            .size_bytes = 4,
+                                            .read = true,
+                                            .listed = true,
+                                            .content = capture::Content::bytes,
+                                            .bytes = {0, 1}};
+  const auto& first = capture.submissions[0];
+  EXPECT_EQ(first.stream, std::vector<uint32_t>(std::begin(stream), std::end(stream)));
+  EXPECT_EQ(first.buffers[0], expected_in);
+  EXPECT_EQ(first.buffers[1].content, capture::Content::zero);
+  EXPECT_TRUE(first.buffers[1].write && !first.buffers[1].read);
+  EXPECT_EQ(first.buffers[2].handle, other);
+  EXPECT_FALSE(first.buffers[2].listed);
+  EXPECT_EQ(capture.submissions[1].buffers[1].bytes, (Bytes{1, 2, 1, 1}));
+  EXPECT_EQ(capture::parse(capture::serialise(capture).value()).value(), capture);
+}
+
+}  // namespace
+}  // namespace skillet::standin

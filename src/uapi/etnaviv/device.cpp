@@ -1,0 +1,314 @@
+// The etnaviv kernel device: softpinned buffers, submissions in order, fences.
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/address_space.h"
+#include "base/log.h"
+#include "uapi/etnaviv/abi.h"
+#include "uapi/etnaviv/etnaviv.h"
+
+namespace skillet::uapi::etnaviv {
+namespace {
+
+constexpr std::chrono::seconds kCpuAccessTimeout{5};
+constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr size_t kMaxFencesKept = 256;
+
+// The moment `timeout` from now as the kernel wants it.
+Timespec deadline(std::chrono::nanoseconds timeout) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  constexpr int64_t kForever = int64_t{365} * 24 * 3600;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t wait = std::max<int64_t>(0, timeout.count());
+  const int64_t nsec = now.tv_nsec + wait % kSecond;
+  return {now.tv_sec + std::min(wait / kSecond, kForever) + nsec / kSecond, nsec % kSecond};
+}
+
+struct Buffer {
+  uint64_t size_bytes = 0;  // as asked for
+  uint64_t address = 0;
+  uint8_t* bytes = nullptr;  // once mapped
+  Fence last_use = 0;        // of the last submission that lists it
+  int owners = 1;            // imports of one memory share a handle
+};
+
+// One file descriptor has one address space in the device; this is its only user.
+class EtnavivDevice : public Device {
+ public:
+  EtnavivDevice(DrmFile file, Core core, uint64_t first_address)
+      : file_(std::move(file)), core_(std::move(core)), addresses_(first_address, kAddressEnd, kPageBytes) {}
+  ~EtnavivDevice() override;
+
+  const capture::DeviceInfo& info() const override { return core_.info; }
+  Result<Handle> alloc(uint64_t size_bytes) override;
+  Result<void> free(Handle handle) override;
+  Result<uint64_t> address(Handle handle) const override;
+  Result<std::span<uint8_t>> map(Handle handle) override;
+  Result<void> begin_cpu(Handle handle, bool write) override;
+  Result<void> end_cpu(Handle handle) override;
+  Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
+  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
+  bool loses_jobs() const override { return file_.calls().loses_jobs(); }
+  Result<int> export_dmabuf(Handle handle) override;
+  Result<Handle> import_dmabuf(int fd) override;
+
+ private:
+  // The kernel's number of a submission that may still run. Jobs of one file and core finish in order.
+  struct InFlight {
+    Fence fence = 0;
+    uint32_t kernel_fence = 0;
+  };
+  struct Closing {
+    Handle handle = 0;
+    Buffer buffer;
+  };
+
+  Result<const Buffer*> find(Handle handle) const;
+  Result<std::vector<SubmitBo>> list(std::span<const SubmitBuffer> buffers) const;
+  Result<void> wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout);
+  void unmap(Buffer& buffer);
+  void close_handle(Handle handle);
+  void finish(Fence fence);
+  void poll_finished();
+  void reclaim();
+  bool revive(Handle handle);
+
+  DrmFile file_;
+  Core core_;
+  AddressSpace addresses_;
+  std::map<Handle, Buffer> buffers_;
+  std::vector<Closing> closing_;  // freed, but a submission that lists them may still run
+  std::deque<InFlight> in_flight_;
+  Fence last_fence_ = 0;
+  Fence finished_ = 0;  // this one and all before it
+};
+
+// Closing the file cancels what is queued; a job that still runs keeps its memory in the kernel.
+EtnavivDevice::~EtnavivDevice() {
+  if (!in_flight_.empty()) {
+    if (auto waited = wait(last_fence_, kCloseTimeout); !waited.ok())
+      log::warning("closing while a job runs: {}", waited.error().message);
+  }
+  for (auto& [handle, buffer] : buffers_) unmap(buffer);
+}
+
+Result<const Buffer*> EtnavivDevice::find(Handle handle) const {
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end())
+    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
+  return &found->second;
+}
+
+void EtnavivDevice::unmap(Buffer& buffer) {
+  if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  buffer.bytes = nullptr;
+}
+
+Result<Handle> EtnavivDevice::alloc(uint64_t size_bytes) {
+  reclaim();
+  SK_TRY_ASSIGN(const uint64_t device_address, addresses_.take(size_bytes).with_context(core_.info.node));
+  GemNew request{.size = size_bytes, .flags = kBoWriteCombined, .handle = 0};
+  if (const int number = file_.try_call(kGemNew, &request); number != 0) {
+    addresses_.give_back(device_address, size_bytes);
+    return file_.failure(number, fmt::format("allocating a buffer of {} bytes", size_bytes));
+  }
+  buffers_[request.handle] = {.size_bytes = size_bytes, .address = device_address};
+  return request.handle;
+}
+
+void EtnavivDevice::close_handle(Handle handle) {
+  drm::GemClose request{.handle = handle, .pad = 0};
+  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
+    log::warning("{}", file_.failure(number, fmt::format("closing buffer {}", handle)).message);
+}
+
+// The address may go to another buffer only after the last job that uses it: the kernel refuses overlapping mappings.
+Result<void> EtnavivDevice::free(Handle handle) {
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (--buffer.owners > 0) return {};
+  unmap(buffer);
+  closing_.push_back({handle, buffer});
+  buffers_.erase(handle);
+  reclaim();
+  return {};
+}
+
+// Closes what was freed and is no longer in use.
+void EtnavivDevice::reclaim() {
+  if (closing_.empty()) return;
+  poll_finished();
+  std::erase_if(closing_, [this](const Closing& one) {
+    if (one.buffer.last_use > finished_) return false;
+    close_handle(one.handle);
+    addresses_.give_back(one.buffer.address, one.buffer.size_bytes);
+    return true;
+  });
+}
+
+// Takes back a buffer that was freed, but not closed yet.
+bool EtnavivDevice::revive(Handle handle) {
+  const auto found = std::ranges::find(closing_, handle, &Closing::handle);
+  if (found == closing_.end()) return false;
+  Buffer& buffer = buffers_[handle] = found->buffer;
+  buffer.bytes = nullptr;
+  buffer.owners = 1;
+  closing_.erase(found);
+  return true;
+}
+
+Result<uint64_t> EtnavivDevice::address(Handle handle) const {
+  SK_TRY_ASSIGN(const Buffer* buffer, find(handle));
+  return buffer->address;
+}
+
+Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes == nullptr) {
+    GemInfo request{.handle = handle, .pad = 0, .offset = 0};
+    if (const int number = file_.try_call(kGemInfo, &request); number != 0)
+      return file_.failure(number, fmt::format("asking for the map offset of buffer {}", handle));
+    if (const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, request.offset, buffer.bytes); result < 0)
+      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+  }
+  return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
+}
+
+// Waits for the jobs that use the buffer: all of them before a write, the writers before a read.
+Result<void> EtnavivDevice::begin_cpu(Handle handle, bool write) {
+  SK_TRY(find(handle));
+  GemCpuPrep request{
+      .handle = handle, .op = kPrepRead | (write ? kPrepWrite : 0U), .timeout = deadline(kCpuAccessTimeout)};
+  if (const int number = file_.try_call(kGemCpuPrep, &request); number != 0)
+    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
+                                             write ? "write" : "read", handle));
+  return {};
+}
+
+Result<void> EtnavivDevice::end_cpu(Handle handle) {
+  SK_TRY(find(handle));
+  GemCpuFini request{.handle = handle, .flags = 0};
+  if (const int number = file_.try_call(kGemCpuFini, &request); number != 0)
+    return file_.failure(number, fmt::format("ending the access to buffer {}", handle));
+  return {};
+}
+
+Result<std::vector<SubmitBo>> EtnavivDevice::list(std::span<const SubmitBuffer> buffers) const {
+  std::vector<SubmitBo> bos;
+  bos.reserve(buffers.size());
+  for (const SubmitBuffer& use : buffers) {
+    SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
+    const uint32_t flags = (use.read ? kSubmitBoRead : 0U) | (use.write ? kSubmitBoWrite : 0U);
+    bos.push_back({.flags = flags, .handle = use.handle, .presumed = buffer->address});
+  }
+  return bos;
+}
+
+Result<Fence> EtnavivDevice::submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) {
+  if (stream.empty()) return error(ErrorCode::invalid_argument, "submission without commands");
+  SK_TRY_ASSIGN(const std::vector<SubmitBo> bos, list(buffers));
+  GemSubmit request{.pipe = core_.index,
+                    .nr_bos = static_cast<uint32_t>(bos.size()),
+                    .stream_size = static_cast<uint32_t>(stream.size_bytes()),
+                    .bos = reinterpret_cast<uintptr_t>(bos.data()),
+                    .stream = reinterpret_cast<uintptr_t>(stream.data()),
+                    .flags = kSubmitSoftpin,
+                    .fence_fd = -1};
+  if (log::debug_flag("submit"))
+    log::write(log::Level::info, fmt::format("{} core {}: submit {} words, {} buffers", core_.info.node, core_.index,
+                                             stream.size(), bos.size()));
+  if (const int number = file_.try_call(kGemSubmit, &request); number != 0)
+    return file_.failure(number, fmt::format("submitting {} command words with {} buffers", stream.size(), bos.size()));
+  in_flight_.push_back({++last_fence_, request.fence});
+  for (const SubmitBuffer& use : buffers) buffers_.at(use.handle).last_use = last_fence_;
+  if (in_flight_.size() > kMaxFencesKept) poll_finished();
+  return last_fence_;
+}
+
+void EtnavivDevice::finish(Fence fence) {
+  finished_ = std::max(finished_, fence);
+  while (!in_flight_.empty() && in_flight_.front().fence <= finished_) in_flight_.pop_front();
+}
+
+// Asks, once and without waiting, which of the submissions have finished.
+void EtnavivDevice::poll_finished() {
+  while (!in_flight_.empty()) {
+    const InFlight job = in_flight_.front();
+    WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = kWaitNonBlock, .pad = 0, .timeout = {}};
+    if (file_.try_call(kWaitFence, &request, std::chrono::nanoseconds(0)) != 0) return;
+    finish(job.fence);
+  }
+}
+
+Result<void> EtnavivDevice::wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout) {
+  WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = 0, .pad = 0, .timeout = deadline(timeout)};
+  if (const int number = file_.try_call(kWaitFence, &request, timeout + kPatience); number != 0)
+    return file_.failure(number, fmt::format("waiting up to {} ms for a job",
+                                             std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+  finish(job.fence);
+  return {};
+}
+
+Result<void> EtnavivDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
+  if (fence == 0 || fence > last_fence_)
+    return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
+  if (fence <= finished_) return {};
+  return wait_kernel(in_flight_[static_cast<size_t>(fence - in_flight_.front().fence)], timeout);
+}
+
+Result<int> EtnavivDevice::export_dmabuf(Handle handle) {
+  SK_TRY(find(handle));
+  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
+  return request.fd;
+}
+
+Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
+  reclaim();
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  if (size <= 0)
+    return error(ErrorCode::io, "{}: descriptor {} is no shared buffer: its size cannot be read", core_.info.node, fd);
+  drm::PrimeHandle request{.handle = 0, .flags = 0, .fd = fd};
+  SK_TRY(file_.call(drm::kPrimeFdToHandle, &request, fmt::format("importing dma-buf {} ({} bytes)", fd, size)));
+  // The kernel gives one memory one handle in each file.
+  if (const auto known = buffers_.find(request.handle); known != buffers_.end()) {
+    ++known->second.owners;
+    return request.handle;
+  }
+  if (revive(request.handle)) return request.handle;
+  const auto size_bytes = static_cast<uint64_t>(size);
+  auto device_address = addresses_.take(size_bytes);
+  if (!device_address.ok()) {
+    close_handle(request.handle);
+    return std::move(device_address).error().with_context(core_.info.node);
+  }
+  buffers_[request.handle] = {.size_bytes = size_bytes, .address = *device_address};
+  return request.handle;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  GetParam query{.pipe = core.index, .param = kParamSoftpinStart, .value = 0};
+  if (const int number = file.try_call(kGetParam, &query); number != 0)
+    return file.failure(number, fmt::format("reading where the addresses of core {} start", core.index));
+  const uint64_t first_address = query.value;
+  // Descriptors hold addresses that no relocation of the kernel could patch.
+  if (first_address == kNoSoftpin || first_address % kPageBytes != 0 || first_address >= kAddressEnd)
+    return error(
+        ErrorCode::unsupported,
+        "{}: core {} lets user space choose no addresses (softpin start {:#x}): it has no MMUv2, or the kernel "
+        "is older than 5.5; the NPU cannot be used without",
+        core.info.node, core.index, first_address);
+  return std::unique_ptr<Device>(std::make_unique<EtnavivDevice>(std::move(file), core, first_address));
+}
+
+}  // namespace skillet::uapi::etnaviv

@@ -1,0 +1,17 @@
+// The client of the mainline kernel driver etnaviv, as its row in the table of kernel drivers names it.
+// Called by uapi/kernels.cpp.
+// Must not know: chips.
+#pragma once
+
+#include "uapi/kernels.h"
+
+namespace skillet::uapi::etnaviv {
+
+KernelDriver kernel_driver();
+
+Result<Core> read_core(const DrmFile& file, uint32_t index);
+// Core `core.index` of `core.info.node`.
+Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
+std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
+
+}  // namespace skillet::uapi::etnaviv

@@ -1,0 +1,187 @@
+// Records what an open file of etnaviv is sent.
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/user_memory.h"
+#include "uapi/etnaviv/abi.h"
+#include "uapi/etnaviv/etnaviv.h"
+
+namespace skillet::uapi::etnaviv {
+namespace {
+
+constexpr int kPatienceSeconds = 5;
+
+Timespec soon() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return {now.tv_sec + kPatienceSeconds, now.tv_nsec};
+}
+
+// One open file of an etnaviv node.
+class RecordedFile final : public FileRecorder {
+ public:
+  RecordedFile(SyscallsRef calls, std::string node, RecordSink sink)
+      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)) {}
+  ~RecordedFile() override;
+
+  int ioctl(int fd, unsigned long request, void* argument) override;
+
+ private:
+  struct Buffer {
+    uint64_t size_bytes = 0;
+    uint8_t* bytes = nullptr;  // mapped by us, or memory of the process
+    bool is_mapped = false;
+    uint64_t address = 0;  // on the device, once a submission said so
+  };
+
+  int submit(int fd, unsigned long request, void* argument);
+  void learn(unsigned long request, void* argument);
+  void forget(uint32_t handle);
+  Result<void> record(int fd, const GemSubmit& args);
+  Result<capture::Submission> snapshot(int fd, const GemSubmit& args);
+  void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
+  std::span<const uint8_t> map(int fd, uint32_t handle, Buffer& buffer);
+
+  SyscallsRef calls_;
+  std::string node_;
+  RecordSink sink_;
+  // Guarded by mutex_:
+  std::map<uint32_t, Buffer> buffers_;
+  std::optional<capture::DeviceInfo> info_;
+  bool has_failed_ = false;
+};
+
+}  // namespace
+
+RecordedFile::~RecordedFile() {
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.is_mapped) calls_->munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
+// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
+// another thread may get its handle.
+int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
+  if (request == kGemSubmit) return submit(fd, request, argument);
+  if (request == drm::kGemClose) {
+    drm::GemClose closing{};
+    if (copy_from_user(&closing, reinterpret_cast<uint64_t>(argument), sizeof closing) == 0) forget(closing.handle);
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (result == 0) learn(request, argument);
+  return result;
+}
+
+// New buffers and their sizes.
+void RecordedFile::learn(unsigned long request, void* argument) {
+  const std::lock_guard lock(mutex_);
+  if (request == kGemNew) {
+    const auto& args = *static_cast<const GemNew*>(argument);
+    buffers_[args.handle] = {.size_bytes = args.size};
+  } else if (request == kGemUserptr) {
+    const auto& args = *static_cast<const GemUserptr*>(argument);
+    buffers_[args.handle] = {.size_bytes = args.user_size, .bytes = reinterpret_cast<uint8_t*>(args.user_ptr)};
+  } else if (request == drm::kPrimeFdToHandle) {
+    const auto& args = *static_cast<const drm::PrimeHandle*>(argument);
+    const off_t size = ::lseek(args.fd, 0, SEEK_END);
+    ::lseek(args.fd, 0, SEEK_SET);
+    if (size > 0 && !buffers_.contains(args.handle)) buffers_[args.handle].size_bytes = static_cast<uint64_t>(size);
+  }
+}
+
+void RecordedFile::forget(uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return;
+  if (found->second.is_mapped) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  buffers_.erase(found);
+}
+
+// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
+int RecordedFile::submit(int fd, unsigned long request, void* argument) {
+  const std::lock_guard lock(mutex_);
+  GemSubmit args{};
+  bool is_recorded = false;
+  if (!has_failed_ && copy_from_user(&args, reinterpret_cast<uint64_t>(argument), sizeof args) == 0) {
+    const auto done = record(fd, args);
+    is_recorded = done.ok();
+    if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
+      has_failed_ = true;
+      log::write(log::Level::error, "recording stops: " + done.error().message);
+    }
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  // EIO: the kernel took the job, and it failed.
+  if (result != 0 && result != -EIO && is_recorded) {
+    if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
+  }
+  return result;
+}
+
+Result<void> RecordedFile::record(int fd, const GemSubmit& args) {
+  if (!info_) {
+    SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_), args.pipe));
+    info_ = std::move(core.info);
+  }
+  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, args));
+  return sink_.append(*info_, std::move(submission));
+}
+
+// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop.
+Result<capture::Submission> RecordedFile::snapshot(int fd, const GemSubmit& args) {
+  std::vector<SubmitBo> listed;
+  capture::Submission submission;
+  if (args.nr_bos > kLargestSubmission || args.stream_size > kLargestSubmission || args.stream_size % 4 != 0 ||
+      copy_array_from_user(listed, args.bos, args.nr_bos) != 0 ||
+      copy_array_from_user(submission.stream, args.stream, args.stream_size / 4) != 0)
+    return error(ErrorCode::invalid_argument, "bad submission");
+  std::map<uint32_t, SubmitBo> uses;
+  for (const SubmitBo& one : listed) uses[one.handle] = one;
+  if (uses.size() != listed.size()) return error(ErrorCode::invalid_argument, "a buffer is listed twice");
+  for (auto& [handle, buffer] : buffers_) {
+    capture::BufferSnapshot one{.handle = handle, .address = buffer.address, .size_bytes = buffer.size_bytes};
+    if (const auto use = uses.find(handle); use != uses.end()) {
+      one.listed = true;
+      one.read = (use->second.flags & kSubmitBoRead) != 0;
+      one.write = (use->second.flags & kSubmitBoWrite) != 0;
+      if ((args.flags & kSubmitSoftpin) != 0) one.address = buffer.address = use->second.presumed;
+      take_contents(fd, one, buffer);
+    }
+    submission.buffers.push_back(std::move(one));
+  }
+  return submission;
+}
+
+void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
+  // Waits for earlier jobs that write the buffer, and makes caches coherent.
+  GemCpuPrep prepare{.handle = snapshot.handle, .op = kPrepRead, .timeout = soon()};
+  const bool is_prepared = calls_->ioctl(fd, kGemCpuPrep, &prepare) == 0;
+  const std::span<const uint8_t> bytes = map(fd, snapshot.handle, buffer);
+  if (!bytes.empty()) capture::set_contents(snapshot, bytes);
+  GemCpuFini finish{.handle = snapshot.handle, .flags = 0};
+  if (is_prepared) calls_->ioctl(fd, kGemCpuFini, &finish);
+}
+
+std::span<const uint8_t> RecordedFile::map(int fd, uint32_t handle, Buffer& buffer) {
+  if (buffer.bytes == nullptr) {
+    GemInfo info{.handle = handle, .pad = 0, .offset = 0};
+    if (calls_->ioctl(fd, kGemInfo, &info) != 0) return {};
+    if (calls_->mmap(fd, buffer.size_bytes, info.offset, buffer.bytes) < 0) return {};
+    buffer.is_mapped = true;
+  }
+  return {buffer.bytes, buffer.size_bytes};
+}
+
+std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+}
+
+}  // namespace skillet::uapi::etnaviv

@@ -1,0 +1,175 @@
+#include "uapi/etnaviv/replay.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "uapi/drm_file.h"
+#include "uapi/etnaviv/abi.h"
+
+namespace skillet::uapi::etnaviv {
+namespace {
+
+constexpr int64_t kTimeoutSeconds = 60;
+
+struct Buffer {
+  uint32_t handle = 0;  // ours
+  uint64_t size_bytes = 0;
+  uint64_t address = 0;  // 0: no submission has mapped it
+  std::span<uint8_t> bytes;
+
+  bool overlaps(uint64_t start, uint64_t size) const {
+    return address != 0 && address < start + size && start < address + size_bytes;
+  }
+};
+using Buffers = std::map<uint32_t, Buffer>;  // by recorded handle; those that a submission lists
+
+Result<Buffer> allocate(const DrmFile& file, uint64_t size_bytes) {
+  GemNew made{.size = size_bytes, .flags = kBoWriteCombined, .handle = 0};
+  SK_TRY(file.call(kGemNew, &made, "allocating a buffer"));
+  Buffer buffer{.handle = made.handle, .size_bytes = size_bytes};
+  GemInfo info{.handle = made.handle, .pad = 0, .offset = 0};
+  SK_TRY(file.call(kGemInfo, &info, "asking for a map offset"));
+  uint8_t* bytes = nullptr;
+  const int result = file.calls().mmap(file.fd(), size_bytes, info.offset, bytes);
+  if (result < 0) return file.failure(-result, "mapping a buffer");
+  buffer.bytes = {bytes, size_bytes};
+  return buffer;
+}
+
+Result<void> release(const DrmFile& file, const Buffer& buffer) {
+  file.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
+  drm::GemClose closing{.handle = buffer.handle, .pad = 0};
+  return file.call(drm::kGemClose, &closing, "closing a buffer");
+}
+
+// The kernel keeps the address of a buffer as long as the buffer: a new one takes its place.
+Result<void> forget_address(const DrmFile& file, Buffer& buffer) {
+  SK_TRY_ASSIGN(const Buffer fresh, allocate(file, buffer.size_bytes));
+  std::ranges::copy(buffer.bytes, fresh.bytes.begin());
+  SK_TRY(release(file, buffer));
+  buffer = fresh;
+  return {};
+}
+
+// The largest size that each handle has anywhere: it may be freed and used again.
+Result<std::map<uint32_t, uint64_t>> sizes_of(const capture::Capture& capture) {
+  std::map<uint32_t, uint64_t> sizes;
+  for (size_t i = 0; i < capture.submissions.size(); ++i) {
+    uint64_t total = 0;
+    for (const capture::BufferSnapshot& one : capture.submissions[i].buffers) {
+      if (!one.listed) continue;
+      if (one.size_bytes > kAddressEnd - total)
+        return error(ErrorCode::malformed, "submission {}: buffer {}: {} bytes; all buffers together exceed 4 GiB", i,
+                     one.handle, one.size_bytes);
+      total += one.size_bytes;
+      sizes[one.handle] = std::max(sizes[one.handle], one.size_bytes);
+    }
+  }
+  return sizes;
+}
+
+void restore(const capture::BufferSnapshot& recorded, std::span<uint8_t> bytes) {
+  if (recorded.content == capture::Content::unknown) return;
+  std::ranges::fill(bytes.first(recorded.size_bytes), uint8_t{0});
+  std::ranges::copy(std::span(recorded.bytes).first(std::min<size_t>(recorded.bytes.size(), recorded.size_bytes)),
+                    bytes.begin());
+}
+
+}  // namespace
+
+struct Replay::State {
+  DrmFile file;
+  uint32_t pipe = 0;
+  const capture::Capture* capture = nullptr;
+  Buffers buffers;
+
+  Result<void> make_room(const capture::Submission& submission);
+  Result<void> submit(const capture::Submission& submission, const std::vector<SubmitBo>& listed);
+};
+
+// Addresses that other buffers had before are free now.
+Result<void> Replay::State::make_room(const capture::Submission& submission) {
+  for (auto& [handle, buffer] : buffers) {
+    for (const capture::BufferSnapshot& one : submission.buffers) {
+      const bool is_moved = one.handle == handle && buffer.address != 0 && buffer.address != one.address;
+      const bool is_in_the_way = one.handle != handle && buffer.overlaps(one.address, one.size_bytes);
+      if (one.listed && (is_moved || is_in_the_way)) SK_TRY(forget_address(file, buffer));
+    }
+  }
+  return {};
+}
+
+Result<void> Replay::State::submit(const capture::Submission& submission, const std::vector<SubmitBo>& listed) {
+  GemSubmit request{.pipe = pipe,
+                    .nr_bos = static_cast<uint32_t>(listed.size()),
+                    .stream_size = static_cast<uint32_t>(submission.stream.size() * 4),
+                    .bos = reinterpret_cast<uintptr_t>(listed.data()),
+                    .stream = reinterpret_cast<uintptr_t>(submission.stream.data()),
+                    .flags = kSubmitSoftpin,
+                    .fence_fd = -1};
+  SK_TRY(file.call(kGemSubmit, &request, "submitting a job"));
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  WaitFence wait{.pipe = pipe,
+                 .fence = request.fence,
+                 .flags = 0,
+                 .pad = 0,
+                 .timeout = {now.tv_sec + kTimeoutSeconds, now.tv_nsec}};
+  return file.call(kWaitFence, &wait, "waiting for a job");
+}
+
+Replay::Replay(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Replay::Replay(Replay&&) noexcept = default;
+Replay::~Replay() {
+  if (state_ == nullptr) return;
+  for (const auto& [handle, buffer] : state_->buffers)
+    state_->file.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
+}
+
+size_t Replay::size() const { return state_->capture->submissions.size(); }
+
+Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture) {
+  SK_TRY_ASSIGN(const auto sizes, sizes_of(capture));
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  auto state = std::make_unique<State>(State{std::move(file), core.index, &capture, {}});
+  for (const auto& [handle, size_bytes] : sizes) {
+    SK_TRY_ASSIGN(state->buffers[handle], allocate(state->file, size_bytes));
+  }
+  return Replay(std::move(state));
+}
+
+Result<void> Replay::run(size_t index) {
+  if (index >= size()) return error(ErrorCode::invalid_argument, "no submission {}; the capture has {}", index, size());
+  const capture::Submission& submission = state_->capture->submissions[index];
+  if (submission.stream.empty()) return error(ErrorCode::unsupported, "submission {} has no command stream", index);
+  SK_TRY(state_->make_room(submission));
+  std::vector<SubmitBo> listed;
+  for (const capture::BufferSnapshot& one : submission.buffers) {
+    if (!one.listed) continue;
+    Buffer& buffer = state_->buffers.at(one.handle);
+    restore(one, buffer.bytes);
+    const uint32_t flags = (one.read ? kSubmitBoRead : 0U) | (one.write ? kSubmitBoWrite : 0U);
+    listed.push_back({.flags = flags, .handle = buffer.handle, .presumed = one.address});
+    buffer.address = one.address;
+  }
+  return state_->submit(submission, listed).with_context(fmt::format("submission {}", index));
+}
+
+Result<std::span<uint8_t>> Replay::buffer(uint32_t handle) {
+  const auto found = state_->buffers.find(handle);
+  if (found == state_->buffers.end())
+    return error(ErrorCode::invalid_argument, "no submission lists a buffer {}", handle);
+  return found->second.bytes;
+}
+
+Result<void> Replay::set(uint32_t handle, std::span<const uint8_t> bytes) {
+  SK_TRY_ASSIGN(const std::span<uint8_t> target, buffer(handle));
+  if (bytes.size() > target.size())
+    return error(ErrorCode::out_of_range, "{} bytes for buffer {} of {}", bytes.size(), handle, target.size());
+  std::ranges::copy(bytes, target.begin());
+  return {};
+}
+
+}  // namespace skillet::uapi::etnaviv

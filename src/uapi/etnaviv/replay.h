@@ -1,0 +1,38 @@
+// Replay: runs the submissions of a capture on a core behind etnaviv, real or simulated, at the recorded addresses.
+// Called by tests; the base of a verb `replay`.
+// Must not know: who recorded the capture, what the bytes mean.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "capture/capture.h"
+#include "uapi/device.h"
+
+namespace skillet::uapi::etnaviv {
+
+class Replay {
+ public:
+  // `capture` is borrowed. Error when a submission's buffers are larger than the 4 GiB that a chip can address.
+  static Result<Replay> create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture);
+  Replay(Replay&&) noexcept;
+  ~Replay();
+
+  size_t size() const;
+  // Puts the recorded contents into the buffers, and runs submission `index` to its end. Buffers whose contents were
+  // not recorded keep what they hold: zeros, what set() gave them, or what an earlier submission wrote.
+  Result<void> run(size_t index);
+  // Bytes of a buffer by its recorded handle, until the next run(). Error when no submission lists it.
+  Result<std::span<uint8_t>> buffer(uint32_t handle);
+  // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
+  Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
+
+ private:
+  struct State;
+  explicit Replay(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace skillet::uapi::etnaviv

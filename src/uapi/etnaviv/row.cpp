@@ -1,0 +1,74 @@
+// What there is to know about etnaviv, and the cores behind one of its nodes.
+#include <cerrno>
+
+#include "uapi/etnaviv/abi.h"
+#include "uapi/etnaviv/etnaviv.h"
+
+namespace skillet::uapi::etnaviv {
+namespace {
+
+constexpr std::string_view kCompatibles[] = {"vivante,gc"};
+constexpr std::string_view kVendorModules[] = {"galcore"};
+constexpr Board kBoards[] = {
+    {"amlogic,a311d", "Amlogic A311D", {6, 7}, "npu@ff100000 in meson-g12b-a311d*.dtb"},
+    {"fsl,imx8mp", "NXP i.MX 8M Plus", {6, 8}, "npu@38500000 in imx8mp*.dtb"},
+};
+
+Result<uint64_t> read_param(const DrmFile& file, uint32_t index, uint32_t param) {
+  GetParam query{.pipe = index, .param = param, .value = 0};
+  const int number = file.try_call(kGetParam, &query);
+  if (number != 0) return file.failure(number, fmt::format("reading parameter {:#x} of core {}", param, index));
+  return query.value;
+}
+
+// Cores are numbered without gaps; the first that is not there ends the list.
+Result<std::vector<Core>> read_cores(const DrmFile& file) {
+  std::vector<Core> cores;
+  for (uint32_t index = 0; index < kMaxPipes; ++index) {
+    GetParam query{.pipe = index, .param = kParamModel, .value = 0};
+    const int number = file.try_call(kGetParam, &query);
+    if (number == ENXIO || (number == 0 && query.value == 0)) break;
+    if (number != 0) return file.failure(number, fmt::format("reading the model of core {}", index));
+    SK_TRY_ASSIGN(Core core, read_core(file, index));
+    cores.push_back(std::move(core));
+  }
+  return cores;
+}
+
+}  // namespace
+
+Result<Core> read_core(const DrmFile& file, uint32_t index) {
+  Core core{.info = {.kernel_driver = kDriverName, .node = file.node()}, .index = index};
+  const std::pair<Param, uint32_t*> params[] = {{kParamModel, &core.info.model},
+                                                {kParamRevision, &core.info.revision},
+                                                {kParamProductId, &core.info.product_id},
+                                                {kParamCustomerId, &core.info.customer_id},
+                                                {kParamEcoId, &core.info.eco_id}};
+  for (const auto& [param, target] : params) {
+    SK_TRY_ASSIGN(const uint64_t value, read_param(file, index, param));
+    *target = static_cast<uint32_t>(value);
+  }
+  return core;
+}
+
+KernelDriver kernel_driver() {
+  return {.name = kDriverName,
+          .nodes = {"/dev/dri/renderD", drm::kRenderMinor, drm::kLastRenderMinor},
+          .major = 1,
+          .minor = 4,
+          .since = {6, 7},
+          .module = "etnaviv",
+          .config = "CONFIG_DRM_ETNAVIV",
+          .platform_driver = "etnaviv-gpu",
+          .module_folder = "drivers/gpu",
+          .cores = "Vivante core",
+          .compatibles = kCompatibles,
+          .vendor_modules = kVendorModules,
+          .boards = kBoards,
+          .others = "a GPU",
+          .ask = read_cores,
+          .open = open_device,
+          .record = record};
+}
+
+}  // namespace skillet::uapi::etnaviv

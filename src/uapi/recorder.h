@@ -1,0 +1,38 @@
+// Recording: what a client sends to a kernel driver, submission by submission, each before it runs and with the
+// contents of its buffers. A FileRecorder stands before one open file; uapi/<kernel>/ has one that knows the driver's
+// calls. Called by record() for devices of this process, and by the recorder for other programs (interpose/). Must not
+// know: any single kernel driver, where captures are kept.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "capture/capture.h"
+#include "uapi/syscalls.h"
+
+namespace skillet::uapi {
+
+struct RecordSink {
+  std::function<Result<void>(const capture::DeviceInfo&, capture::Submission)> append;
+  std::function<Result<void>()> drop_last;  // takes back what append() got, once
+};
+
+class FileRecorder {
+ public:
+  virtual ~FileRecorder() = default;
+  // Forwards one ioctl; its result.
+  virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
+  // Held while a submission is recorded and runs.
+  std::mutex& mutex() { return mutex_; }
+
+ protected:
+  std::mutex mutex_;
+};
+
+// What records the open file `fd`, by the kernel driver behind it; null for drivers that we do not speak to. `node`:
+// its name for the capture.
+std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink);
+
+}  // namespace skillet::uapi

@@ -1,0 +1,56 @@
+#include "uapi/syscalls.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+
+namespace skillet::uapi {
+namespace {
+
+int negative_errno(int result) { return result < 0 ? -errno : result; }
+
+class SystemCalls final : public Syscalls {
+ public:
+  int open(const std::string& path) override { return negative_errno(::open(path.c_str(), O_RDWR | O_CLOEXEC)); }
+  int close(int fd) override { return negative_errno(::close(fd)); }
+  int ioctl(int fd, unsigned long request, void* argument) override {
+    return negative_errno(::ioctl(fd, request, argument));
+  }
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    void* const mapped =
+        ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+    if (mapped == MAP_FAILED) return -errno;
+    bytes = static_cast<uint8_t*>(mapped);
+    return 0;
+  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
+  std::string compatible(int fd) override;
+};
+
+// From sysfs, which a container may hide.
+std::string SystemCalls::compatible(int fd) {
+  constexpr std::string_view kKey = "OF_COMPATIBLE_0=";
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return {};
+  std::ifstream event(fmt::format("/sys/dev/char/{}:{}/device/uevent", major(status.st_rdev), minor(status.st_rdev)));
+  for (std::string line; std::getline(event, line);) {
+    if (line.starts_with(kKey)) return line.substr(kKey.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+const SyscallsRef& system_calls() {
+  static const SyscallsRef kCalls = std::make_shared<SystemCalls>();
+  return kCalls;
+}
+
+}  // namespace skillet::uapi

@@ -1,0 +1,69 @@
+// `skillet diff` and the judge of golden cases must agree, whatever form the two sides have.
+#include <gtest/gtest.h>
+
+#include "captures.h"
+#include "compile_compare.h"
+#include "compile_model.h"
+#include "golden_case.h"
+#include "tools/diff_side.h"
+
+namespace skillet::golden {
+namespace {
+
+struct Counts {
+  int identical = 0, differs = 0, other = 0;
+};
+
+// The recorded folder against the model, and both sides again as capture files of ours.
+void check_case(const std::string& dir, const driver::Chip& chip, const std::string& name, Counts& counts) {
+  const Outcome outcome = compare_case(dir, chip, name);
+  if (outcome.outcome != "identical" && outcome.outcome != "differs") {
+    ++counts.other;
+    return;
+  }
+  const bool same = outcome.outcome == "identical";
+  ++(same ? counts.identical : counts.differs);
+  const auto c = prepare_case(dir, chip, name);
+  ASSERT_TRUE(c.ok()) << c.error().message;
+  const driver::Driver* driver = *driver::driver_of(chip);
+  const driver::CompileOptions options{.tuning = recorded_tuning()};
+  const auto folder = tools::load_side(
+      fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by), chip, options);
+  const auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto direct = compare(*driver, chip, folder->side(), model->side());
+  ASSERT_TRUE(direct.ok()) << direct.error().message;
+  EXPECT_EQ(direct->same(), same) << name;
+  const auto theirs = capture::parse(*capture::serialise(folder->capture));
+  const auto ours = capture::parse(*capture::serialise(model->capture));
+  ASSERT_TRUE(theirs.ok() && ours.ok()) << name;
+  const auto stored = compare(*driver, chip, {&*theirs, {}, false}, {&*ours, {}, true});
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(stored->same(), same) << name;
+}
+
+Counts check_all(const std::string& dir) {
+  Counts counts;
+  const driver::Chip chip = *driver::find_chip("a311d");
+  const auto names = list_captures(dir, chip.name);
+  EXPECT_TRUE(names.ok());
+  for (const std::string& name : *names) check_case(dir, chip, name, counts);
+  return counts;
+}
+
+TEST(Diff, AgreesWithTheJudgeOnOurCopies) {
+  const Counts counts = check_all(std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small");
+  EXPECT_GT(counts.identical, 0);
+  EXPECT_GT(counts.differs, 0);
+}
+
+TEST(Diff, AgreesWithTheJudgeOnAllCases) {
+  const auto dir = find_golden_dir(SKILLET_SOURCE_DIR);
+  if (!dir) GTEST_SKIP() << "no ../shared/golden: only our own copies were compared";
+  const Counts counts = check_all(*dir);
+  EXPECT_GT(counts.identical, counts.differs);
+}
+
+}  // namespace
+}  // namespace skillet::golden

@@ -1,0 +1,233 @@
+// Whatever is changed in a recorded job must be seen by the judge. Prints what was tried, and how often it was missed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "compile_compare.h"
+#include "drivers/vivante/hw/vivante.h"
+
+namespace skillet::golden {
+namespace {
+
+namespace hw = skillet::vivante::hw;
+using capture::BufferSnapshot;
+using capture::Capture;
+using capture::Submission;
+
+const std::string kDir = std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small";
+constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/concat3_i8",
+                                  "ops/relu_i8",      "ops/pad_i8",        "gen/add_8_3_1_16_1_0_0_0_4"};
+
+// One recorded case, changed again and again, against what we compile.
+class Tampered {
+ public:
+  explicit Tampered(const char* name) : chip_(*driver::find_chip("a311d")), driver_(*driver::driver_of(chip_)) {
+    auto c = prepare_case(kDir, chip_, name);
+    EXPECT_TRUE(c.ok()) << c.error().message;
+    case_ = std::move(c).value();
+    EXPECT_TRUE(is_same()) << name;
+  }
+
+  Capture& capture() { return case_.recorded; }
+  bool is_input(uint32_t handle) const {
+    return std::ranges::any_of(case_.recorded_tensors, [&](const driver::KnownTensor& t) {
+      return t.handle == handle && t.name.starts_with("input");
+    });
+  }
+  bool is_same() const {
+    const auto done = compare(*driver_, chip_, case_.recorded_side(), case_.our_side());
+    return done.ok() && done->same();
+  }
+  // `change` returns false where it changes nothing; everything is put back afterwards.
+  void try_capture(const std::string& what, const std::function<bool(Capture&)>& change) {
+    Capture before = case_.recorded;
+    if (change(case_.recorded)) count(what);
+    case_.recorded = std::move(before);
+  }
+  void try_bit(const std::string& what, uint8_t& byte, int bit) {
+    byte ^= static_cast<uint8_t>(1 << bit);
+    count(what);
+    byte ^= static_cast<uint8_t>(1 << bit);
+  }
+
+  struct Count {
+    int tried = 0, unseen = 0;
+  };
+  static std::map<std::string, Count>& counts() {
+    static std::map<std::string, Count> all;
+    return all;
+  }
+
+ private:
+  void count(const std::string& what) {
+    Count& count = counts()[what];
+    ++count.tried;
+    if (!is_same()) return;
+    ++count.unseen;
+    ADD_FAILURE() << what << " is not seen";
+  }
+
+  driver::Chip chip_;
+  const driver::Driver* driver_;
+  ComparedCase case_;
+};
+
+// Every `step`th bit; a prime takes them at all places of a word.
+void flip_bits(Tampered& t, size_t step) {
+  for (Submission& s : t.capture().submissions) {
+    auto* stream = reinterpret_cast<uint8_t*>(s.stream.data());
+    for (size_t i = 0; i < s.stream.size() * 32; i += step)
+      t.try_bit("a bit of the command stream", stream[i / 8], i % 8);
+    for (BufferSnapshot& b : s.buffers) {
+      if (!b.listed || b.content != capture::Content::bytes || t.is_input(b.handle)) continue;
+      for (size_t i = 0; i < b.bytes.size() * 8; i += step)
+        t.try_bit("a bit of a descriptor, of coefficients or of a table", b.bytes[i / 8], i % 8);
+      const size_t stored = b.bytes.size();
+      b.bytes.resize(b.size_bytes);
+      for (size_t i = stored; i < b.size_bytes; i += 61 * step)
+        t.try_bit("a bit of the rest of such a buffer", b.bytes[i], static_cast<int>(i % 8));
+      b.bytes.resize(stored);
+    }
+  }
+}
+
+void change_jobs(Tampered& t) {
+  const size_t n = t.capture().submissions.size();
+  for (size_t i = 0; i < n; ++i) {
+    const auto at = [i](Capture& c) { return c.submissions.begin() + static_cast<ptrdiff_t>(i); };
+    t.try_capture("a submission dropped", [&](Capture& c) { return c.submissions.erase(at(c)), true; });
+    t.try_capture("a submission twice",
+                  [&](Capture& c) { return c.submissions.insert(at(c), Submission(*at(c))), true; });
+    if (i + 1 < n)
+      t.try_capture("two submissions exchanged", [&](Capture& c) { return std::iter_swap(at(c), at(c) + 1), true; });
+  }
+}
+
+// Where each operation of a stream begins: after the word that started the one before it.
+std::vector<size_t> operation_ends(const std::vector<uint32_t>& stream) {
+  std::vector<size_t> ends{0};
+  for (size_t i = 0; i + 1 < stream.size(); i += 2) {
+    if (stream[i] == hw::load_state_word(hw::State::nn_instruction_address) ||
+        stream[i] == hw::load_state_word(hw::State::tp_instruction_address))
+      ends.push_back(i + 2);
+  }
+  return ends;
+}
+
+void change_operations(Tampered& t) {
+  const std::vector<uint32_t> stream = t.capture().submissions.back().stream;
+  const std::vector<size_t> ends = operation_ends(stream);
+  const auto piece = [&](size_t i) {
+    return std::vector<uint32_t>(stream.begin() + static_cast<ptrdiff_t>(ends[i]),
+                                 stream.begin() + static_cast<ptrdiff_t>(ends[i + 1]));
+  };
+  const auto with = [&](const std::vector<std::vector<uint32_t>>& pieces) {
+    return [&, pieces](Capture& c) {
+      std::vector<uint32_t> out;
+      for (const auto& one : pieces) out.insert(out.end(), one.begin(), one.end());
+      out.insert(out.end(), stream.begin() + static_cast<ptrdiff_t>(ends.back()), stream.end());
+      c.submissions.back().stream = out;
+      return out != stream;
+    };
+  };
+  std::vector<std::vector<uint32_t>> all;
+  for (size_t i = 0; i + 1 < ends.size(); ++i) all.push_back(piece(i));
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto changed = all;
+    changed.erase(changed.begin() + static_cast<ptrdiff_t>(i));
+    t.try_capture("an operation dropped", with(changed));
+    changed = all;
+    changed.insert(changed.begin() + static_cast<ptrdiff_t>(i), all[i]);
+    t.try_capture("an operation twice", with(changed));
+    changed = all;
+    if (i + 1 == all.size()) continue;
+    std::swap(changed[i], changed[i + 1]);
+    t.try_capture("two operations exchanged", with(changed));
+  }
+}
+
+void drop_words(Tampered& t) {
+  for (size_t s = 0; s < t.capture().submissions.size(); ++s) {
+    for (size_t i = 0; i + 1 < t.capture().submissions[s].stream.size(); i += 2) {
+      t.try_capture("a state load dropped", [&](Capture& c) {
+        auto& stream = c.submissions[s].stream;
+        stream.erase(stream.begin() + static_cast<ptrdiff_t>(i), stream.begin() + static_cast<ptrdiff_t>(i) + 2);
+        return true;
+      });
+    }
+  }
+}
+
+void change_buffers(Tampered& t) {
+  struct Change {
+    const char* what;
+    std::function<bool(BufferSnapshot&)> apply;
+  };
+  const auto is_constant = [&](const BufferSnapshot& b) {
+    return b.listed && b.content == capture::Content::bytes && !t.is_input(b.handle);
+  };
+  const auto is_memory = [&](const BufferSnapshot& b) { return b.listed && !is_constant(b); };
+  const Change changes[] = {
+      {"a buffer not listed", [](BufferSnapshot& b) { return std::exchange(b.listed, false); }},
+      {"read exchanged in a list", [](BufferSnapshot& b) { return b.read ^= true, b.listed; }},
+      {"write exchanged in a list", [](BufferSnapshot& b) { return b.write ^= true, b.listed; }},
+      {"a buffer more in a list", [](BufferSnapshot& b) { return b.read = true, !std::exchange(b.listed, true); }},
+      {"a tensor's buffer halved", [&](BufferSnapshot& b) { return b.size_bytes /= 2, is_memory(b); }},
+      {"a tensor's buffer doubled", [&](BufferSnapshot& b) { return b.size_bytes *= 2, is_memory(b); }},
+      {"a constant's buffer too short by a byte",
+       [&](BufferSnapshot& b) { return b.size_bytes = b.bytes.size() - 1, is_constant(b); }},
+      {"a buffer elsewhere", [](BufferSnapshot& b) { return b.address ^= 1ULL << 31, b.listed; }},
+  };
+  for (size_t s = 0; s < t.capture().submissions.size(); ++s) {
+    for (size_t i = 0; i < t.capture().submissions[s].buffers.size(); ++i) {
+      for (const Change& change : changes)
+        t.try_capture(change.what, [&](Capture& c) { return change.apply(c.submissions[s].buffers[i]); });
+    }
+  }
+}
+
+// What the reader of the golden folder makes of other values than the usual ones is tested with it.
+void change_parameters(Tampered& t) {
+  for (size_t s = 0; s < t.capture().submissions.size(); ++s) {
+    for (const char* name : {"pipe", "exec_state", "flags", "nr_relocs"}) {
+      for (const uint64_t value : {0, 1, 9}) {
+        t.try_capture("a submit flag, pipe or state", [&](Capture& c) {
+          c.submissions[s].parameters.push_back({name, value});
+          return true;
+        });
+      }
+    }
+  }
+}
+
+void tamper(size_t step) {
+  for (const char* name : kCases) {
+    Tampered t(name);
+    if (testing::Test::HasFailure()) return;
+    flip_bits(t, step);
+    change_jobs(t);
+    change_operations(t);
+    drop_words(t);
+    change_buffers(t);
+    change_parameters(t);
+  }
+  fmt::print("{:55} {:>7} {:>7}\n", "change of a recorded job", "tried", "unseen");
+  int tried = 0, unseen = 0;
+  for (const auto& [what, count] : Tampered::counts()) {
+    fmt::print("{:55} {:>7} {:>7}\n", what, count.tried, count.unseen);
+    EXPECT_GT(count.tried, 0) << what;
+    tried += count.tried;
+    unseen += count.unseen;
+  }
+  fmt::print("{:55} {:>7} {:>7}\n", "all", tried, unseen);
+}
+
+TEST(Tamper, AnythingIsSeen) { tamper(97); }
+// Minutes: a test of its own.
+TEST(Tamper, DISABLED_EveryBitIsSeen) { tamper(1); }
+
+}  // namespace
+}  // namespace skillet::golden

@@ -1,0 +1,27 @@
+// What every replayed operation must satisfy.
+// Called by the tests of this folder.
+// Must not know: which cases there are.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "known_faults.h"
+#include "replay.h"
+
+namespace skillet::rockchip_replay {
+
+inline bool is_good(const Row& row) { return row.outcome == Outcome::exact || row.outcome == Outcome::within_1; }
+
+// An operation is right unless the recorded driver is known to get it wrong; a lost clamp spares what is not clamped.
+inline void check_operations(const CaseRows& rows) {
+  for (const Row& row : rows.each) {
+    if (row.reason.empty()) {
+      EXPECT_TRUE(is_good(row)) << row.name << ": at most by " << row.max_difference;
+    }
+    if (row.reason == kLostClamp) {
+      EXPECT_LE(row.max_unclamped_difference, 1) << row.name;
+    }
+  }
+}
+
+}  // namespace skillet::rockchip_replay

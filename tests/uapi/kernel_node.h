@@ -1,0 +1,101 @@
+// KernelNode: a node of the stand-in for etnaviv in this process, with what the tests of its client want to see and to
+// spoil: calls are counted, and some answers can be changed.
+// Called by the tests of uapi/etnaviv and of sessions on it.
+// Must not know: how the device under test is written.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/device_context.h"
+#include "standin/etnaviv/kernel.h"
+#include "standin/in_process.h"
+#include "uapi/kernels.h"
+
+namespace skillet::testing {
+
+namespace abi = ::skillet::uapi::etnaviv;
+namespace drm = ::skillet::uapi::drm;
+
+// What a call with this number answers, changed on the way back.
+using Edit = void (*)(void* argument);
+
+class SpiedCalls final : public uapi::Syscalls {
+ public:
+  explicit SpiedCalls(uapi::SyscallsRef below) : below_(std::move(below)) {}
+
+  int open(const std::string& path) override { return below_->open(path); }
+  int close(int fd) override { return below_->close(fd); }
+  int ioctl(int fd, unsigned long request, void* argument) override {
+    ++calls[request];
+    const int result = below_->ioctl(fd, request, argument);
+    if (result == 0) follow(request, argument);
+    if (const auto edit = edits.find(request); edit != edits.end()) edit->second(argument);
+    return result;
+  }
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    return below_->mmap(fd, size_bytes, offset, bytes);
+  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
+  std::string compatible(int fd) override { return below_->compatible(fd); }
+  bool loses_jobs() const override { return below_->loses_jobs(); }
+
+  std::map<unsigned long, int> calls;
+  std::map<unsigned long, Edit> edits;
+  std::set<uint32_t> live;  // handles of buffers
+
+ private:
+  void follow(unsigned long request, const void* argument) {
+    if (request == abi::kGemNew) live.insert(static_cast<const abi::GemNew*>(argument)->handle);
+    if (request == drm::kPrimeFdToHandle) live.insert(static_cast<const drm::PrimeHandle*>(argument)->handle);
+    if (request == drm::kGemClose) live.erase(static_cast<const drm::GemClose*>(argument)->handle);
+  }
+
+  uapi::SyscallsRef below_;
+};
+
+inline constexpr const char* kNode = "/dev/dri/renderD130";
+
+class KernelNode {
+ public:
+  // The NPU behind a GPU, or alone; `faults` as for standin::FaultPlan. Jobs that fault are reset, as on hardware.
+  explicit KernelNode(const std::string& faults = "", bool has_gpu = false) {
+    auto plan = standin::FaultPlan::parse(faults);
+    standin::Options options{.faults = std::move(plan).value(), .is_own_process = true};
+    std::vector<standin::etnaviv::Core> cores;
+    if (has_gpu) cores.push_back({"gpu", {.ids = {0x7000, 0x6214}}, nullptr});
+    cores.push_back({"a311d", standin::etnaviv::identity_of("a311d"), sim::create("a311d").value()});
+    auto kernel = std::make_unique<standin::etnaviv::Kernel>(std::move(cores), std::move(options));
+    in_process_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
+    calls_ = std::make_shared<SpiedCalls>(in_process_);
+  }
+
+  standin::Kernel& kernel() { return in_process_->kernel(); }
+  SpiedCalls& spy() { return *calls_; }
+  uapi::SyscallsRef calls() const { return calls_; }
+  Result<std::unique_ptr<uapi::Device>> open() const {
+    SK_TRY_ASSIGN(const uapi::NodeReport report, uapi::ask_node(kNode, calls_));
+    return uapi::open_core(report.cores.at(0), calls_);
+  }
+  // What a --device text that names the node would give.
+  Result<runtime::Target> target() const {
+    SK_TRY_ASSIGN(uapi::NodeReport report, uapi::ask_node(kNode, calls_));
+    const runtime::NpuSearch search = runtime::identify({std::move(report)});
+    if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
+    const runtime::FoundNpu& npu = search.npus[0];
+    runtime::Target target{.name = kNode, .chip = npu.chip, .driver = npu.driver, .context = nullptr};
+    target.context = std::make_shared<runtime::DeviceContext>();
+    target.context->chip = npu.chip.name;
+    SK_TRY_ASSIGN(target.context->device, uapi::open_core(npu.core, calls_));
+    return target;
+  }
+
+ private:
+  std::shared_ptr<standin::InProcess> in_process_;
+  std::shared_ptr<SpiedCalls> calls_;
+};
+
+}  // namespace skillet::testing
