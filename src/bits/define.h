@@ -13,7 +13,8 @@ constexpr ::skillet::bits::Row SK_BITS_ROWS[] = {
 #include SK_BITS_FILE
 #undef FIELD
 };
-static_assert(::skillet::bits::rows_inside(SK_BITS_ROWS, SK_BITS_TYPE::kWords), "a row leaves word or descriptor");
+static_assert(::skillet::bits::rows_inside(SK_BITS_ROWS, SK_BITS_TYPE::kWords),
+              "a row leaves its word or the descriptor");
 static_assert(::skillet::bits::rows_disjoint(SK_BITS_ROWS), "two rows claim the same bit");
 }  // namespace
 

@@ -2,7 +2,7 @@
 // every input in bounded time, and its fast paths must give what its plain loops give.
 //
 // Even inputs start from a small valid job (input[0] / 2 % 2 selects NN or TP) and patch words of it; odd ones are raw:
-// the first 64 words are the stream, the rest is the memory.
+// the first 64 words are the stream, the rest is the memory; input[0] / 4 % 2 selects the chip.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +37,7 @@ constexpr uint32_t kTpJob[] = {0x00000004, 0x00080008, 0x00000004, 0x00000020, 0
                                0x03FFFFFF, 0x80000000, 0x00000080, 0x00000000};
 
 struct Scene {
+  const char* chip = "a311d";
   std::vector<uint32_t> stream;
   std::map<uint64_t, Bytes> buffers;
 };
@@ -86,6 +87,7 @@ Scene patched_scene(std::span<const uint8_t> data) {
 
 Scene raw_scene(std::span<const uint8_t> data) {
   Scene scene;
+  if (data[0] / 4 % 2 == 1) scene.chip = "imx8mp";
   data = data.subspan(1);
   const size_t words = std::min(kRawStreamWords, data.size() / 4);
   scene.stream.resize(words);
@@ -98,9 +100,9 @@ Scene raw_scene(std::span<const uint8_t> data) {
 skillet::Result<Scene> run(Scene scene, bool reference_only) {
   skillet::sim::Memory memory;
   for (auto& [address, bytes] : scene.buffers) SK_TRY(memory.map(address, bytes, "buffer"));
-  SK_TRY_ASSIGN(const auto device, vivante::create("a311d", {.reference_only = reference_only,
-                                                             .max_macs_per_job = kWorkLimit,
-                                                             .max_elements_per_job = kWorkLimit}));
+  SK_TRY_ASSIGN(const auto device, vivante::create(scene.chip, {.reference_only = reference_only,
+                                                                .max_macs_per_job = kWorkLimit,
+                                                                .max_elements_per_job = kWorkLimit}));
   SK_TRY(device->execute(scene.stream, memory));
   return scene;
 }

@@ -1,6 +1,7 @@
 #include "drivers/vivante/encode.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -22,19 +23,23 @@ constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 struct Requant {
   uint32_t multiplier = 0, shift = 0;
 };
-// 15-bit mantissa, truncated: value = acc * (2^15 + multiplier) * 2^-shift (section 7.3). A shift that does not fit its
-// 7 bits is not masked: packing refuses it.
-Requant requant_v7(float scale) {
+// The mantissa truncated: value = acc * (2^bits + multiplier) * 2^-(base + shift) (section 7.3). A shift that does not
+// fit its 7 bits is not masked: packing refuses it.
+Requant requant(const hw::Generation& generation, float scale) {
   const auto b = std::bit_cast<uint32_t>(scale);
-  return {(b >> 8) & 0x7fff, 142 - (b >> 23)};
+  const uint32_t mask = (1U << generation.multiplier_bits) - 1;
+  const auto origin = static_cast<uint32_t>(generation.shift_origin());
+  return {(b >> (23 - generation.multiplier_bits)) & mask, origin - (b >> 23)};
 }
 
-hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const CacheWindows& cache,
-                                 const KernelSplit& split) {
+hw::NnInstruction nn_instruction(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t,
+                                 const CacheWindows& cache, const KernelSplit& split) {
   const auto u = [](int32_t v) { return static_cast<uint32_t>(v); };
   const uint32_t doubled = op.first_pixel ? 2 : 1;
-  const Requant requant = requant_v7(op.scale);
+  const hw::Generation& generation = hw::generation_of(chip);
+  const Requant scale = requant(generation, op.scale);
   return hw::NnInstruction{
+      .no_z_offset = chip.has(hw::kNoZOffset),
       .kernel_x_size = u(op.kernels.width),
       .kernel_y_size = u(op.kernels.height),
       .kernel_z_size = u(op.kernels.input_channels),
@@ -47,8 +52,9 @@ hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const C
       .in_x_offset = op.offset_x,
       .in_y_offset = op.offset_y,
       .relu = op.relu,
-      .post_multiplier = requant.multiplier,
-      .post_shift = requant.shift,
+      .post_multiplier = scale.multiplier,
+      .post_shift = scale.shift,
+      .no_flush = generation.no_flush,
       .out_x_size = u(op.out.width) * doubled,
       .out_y_size = u(op.out.height) * doubled,
       .out_z_size = u(op.out.channels),
@@ -72,6 +78,7 @@ hw::NnInstruction nn_instruction(const NnOperation& op, const Tiling& t, const C
       .in_circular_buf_end = hw::kCircularBufferOff,
       .coef_zero_point = op.kernels.zero_point,
       .out_zero_point = op.output_zero_point,
+      .depthwise = op.depthwise,
       .constant_word_28 = hw::kNnConstantWord28,
       .float_clamp_upper = std::numeric_limits<float>::infinity(),
       .float_clamp_lower = -std::numeric_limits<float>::infinity(),
@@ -161,11 +168,13 @@ class Encoder {
 
   // Appends a descriptor; its addresses become relocations. `resolve` maps an address's symbol to a buffer.
   template <typename T, typename Resolve>
-  Result<uint64_t> add_descriptor(const T& fields, Resolve resolve) {
+  Result<uint64_t> add_descriptor(const bits::Descriptor& descriptor, const T& fields, Resolve resolve) {
     std::vector<bits::AddressSlot> slots;
-    SK_TRY_ASSIGN(const auto words, bits::pack(fields, &slots));
+    std::array<uint32_t, kDescriptorSpacingBytes / 4> words{};
+    SK_TRY(
+        bits::pack_struct(descriptor, &fields, std::span(words).first(static_cast<size_t>(descriptor.words)), &slots));
     const uint64_t offset = descriptor_bytes_.size();
-    const auto raw = as_bytes(words);
+    const auto raw = as_bytes(words).first(4 * static_cast<size_t>(descriptor.words));
     descriptor_bytes_.insert(descriptor_bytes_.end(), raw.begin(), raw.end());
     descriptor_bytes_.resize(offset + kDescriptorSpacingBytes);
     for (const bits::AddressSlot& slot : slots) {
@@ -176,9 +185,8 @@ class Encoder {
       descriptor_relocations_.push_back({offset + piece.word * 4U, target.buffer,
                                          target.offset_bytes + slot.address.offset, piece.lsb, piece.width, shift});
     }
-    const char* name = bits::descriptor_of<T>().name;
-    program_.debug_map.push_back({descriptors_, static_cast<uint32_t>(offset), static_cast<uint32_t>(raw.size()), name,
-                                  static_cast<int32_t>(program_.operations.size()) - 1});
+    program_.debug_map.push_back({descriptors_, static_cast<uint32_t>(offset), static_cast<uint32_t>(raw.size()),
+                                  descriptor.name, static_cast<int32_t>(program_.operations.size()) - 1});
     return offset;
   }
 
@@ -258,20 +266,15 @@ class Encoder {
   Result<void> encode_nn(const NnOperation& op) {
     const Tiling tiling = tile(chip_, op);
     const KernelSplit split = split_kernels(op.kernels.output_channels, chip_.nn_cores, tiling.superblocks);
-    const CoefficientLayout layout{.split = split,
-                                   .nn_cores = chip_.nn_cores,
-                                   .zrl_bits_max = op.search_zero_runs ? chip_.zrl_bits_max : 0,
-                                   .six_channel_order = op.six_channel_order,
-                                   .plane_bytes = static_cast<uint32_t>(op.out.plane_bytes())};
-    Coefficients coefficients = write_coefficients(op.kernels, layout);
+    Coefficients coefficients = write_coefficients(chip_, op, split);
     const CacheWindows cache = plan_cache(chip_, op, tiling, coefficients.cache_bytes);
-    hw::NnInstruction nn = nn_instruction(op, tiling, cache, split);
+    hw::NnInstruction nn = nn_instruction(chip_, op, tiling, cache, split);
     constexpr uint32_t kCoefficientSymbol = 0xfffffffd;
     nn.kernel_address = {kCoefficientSymbol, 0};
     nn.in_address = {op.input, 0};
     nn.out_address = {op.output, 0};
     const BufferId constant = add_constant("weights", std::move(coefficients.bytes));
-    SK_TRY_ASSIGN(const uint64_t descriptor, add_descriptor(nn, [&](uint32_t symbol) {
+    SK_TRY_ASSIGN(const uint64_t descriptor, add_descriptor(hw::nn_instruction(chip_), nn, [&](uint32_t symbol) {
                     return symbol == kCoefficientSymbol ? Target{constant, 0} : target_of(symbol);
                   }));
     load(hw::State::ocb_remap_start, 0);
@@ -296,7 +299,8 @@ class Encoder {
     }
     const size_t n = op.instructions.size();
     for (size_t j = 0; j < n; ++j) {
-      SK_TRY_ASSIGN(const uint64_t descriptor, add_descriptor(op.instructions[j], [&](uint32_t symbol) {
+      SK_TRY_ASSIGN(const uint64_t descriptor,
+                    add_descriptor(hw::TpInstruction::descriptor(), op.instructions[j], [&](uint32_t symbol) {
                       return symbol == TpOperation::kTableSymbol ? Target{table, 0} : target_of(symbol);
                     }));
       const bool last = j + 1 == n;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/int_math.h"
-#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -23,15 +22,14 @@ struct Source {
   }
 };
 
-// Which tap of the model's filter stands at each place of a lowered patch; -1: the zero point.
-// Index: [plane of space-to-depth][patch position].
+// Which tap of the model's filter stands at each place of a lowered filter; -1: the zero point.
+// Index: [plane of space-to-depth][row * width + column].
 std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k, FilterTransform transform) {
   const bool s2d = transform == FilterTransform::space_to_depth;
-  const std::vector<int32_t> order = patch_order(k.height, k.width);
   std::vector<std::vector<int32_t>> table;
   for (int32_t plane = 0; plane < (s2d ? 4 : 1); ++plane) {
     std::vector<int32_t> taps;
-    for (const int32_t position : order) {
+    for (int32_t position = 0; position < k.patch_elems(); ++position) {
       const int32_t row = position / k.width * (s2d ? 2 : 1) + plane / 2;
       const int32_t column = position % k.width * (s2d ? 2 : 1) + plane % 2;
       taps.push_back(row < s.kernel_height && column < s.kernel_width ? row * s.kernel_width + column : -1);
@@ -41,14 +39,23 @@ std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k
   return table;
 }
 
+void keep(Kernels& k, std::shared_ptr<const Bytes> lowered) {
+  k.weights = *lowered;
+  k.lowered = std::move(lowered);
+}
+
+// The model's own order is the job's, too.
+void take_weights(const Source& source, Kernels& k) {
+  k.weights = source.bytes;
+  if (source.flip == 0) return;
+  auto flipped = std::make_shared<Bytes>(source.bytes.begin(), source.bytes.end());
+  for (uint8_t& byte : *flipped) byte ^= source.flip;
+  keep(k, std::move(flipped));
+}
+
 void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
   const auto taps = tap_table(source.shape, k, transform);
   const int32_t channels = source.shape.depthwise ? 1 : source.shape.in.channels;
-  const bool pointwise = source.shape.kernel_height == 1 && source.shape.kernel_width == 1;
-  if (pointwise && transform == FilterTransform::none && !source.shape.depthwise && source.flip == 0) {
-    k.weights = source.bytes;
-    return;
-  }
   auto lowered = std::make_shared<Bytes>(static_cast<size_t>(int64_t{k.output_channels} * k.band * k.patch_elems()));
   uint8_t* to = lowered->data();
   for (int32_t oc = 0; oc < k.output_channels; ++oc) {
@@ -60,21 +67,12 @@ void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
       }
     }
   }
-  k.weights = *lowered;
-  k.lowered = std::move(lowered);
+  keep(k, std::move(lowered));
 }
 
-// 1x1 filters are read in groups of channels, so that a depthwise one needs its zero points written out.
-void fill_bands(Kernels& k) {
-  auto full = std::make_shared<Bytes>(static_cast<size_t>(int64_t{k.output_channels} * k.input_channels), k.zero_point);
-  for (int32_t oc = 0; oc < k.output_channels; ++oc) {
-    uint8_t* row = full->data() + int64_t{oc} * k.input_channels + k.first_channel(oc);
-    std::copy_n(k.weights.data() + int64_t{oc} * k.band, k.band, row);
-  }
-  k.band = k.input_channels;
-  k.kernels_per_band = 0;
-  k.weights = *full;
-  k.lowered = std::move(full);
+bool is_plain_order(const ConvShape& s, FilterTransform transform) {
+  if (transform == FilterTransform::linear) return true;
+  return transform == FilterTransform::none && s.kernel_height == 1 && s.kernel_width == 1 && !s.depthwise;
 }
 
 uint64_t sum_of(std::span<const uint8_t> bytes) {
@@ -88,24 +86,26 @@ uint64_t sum_of(std::span<const uint8_t> bytes) {
   return sum;
 }
 
-// The stream's bias takes the input zero point out of the raw products: bias - sum(w - wzp) * in_zp, modulo 2^32.
-void fold_biases(Kernels& k, const std::vector<int32_t>& biases, uint8_t input_zero_point) {
+// The chip multiplies pixel - center with weight - zero point; the bias makes up for the center not being the input's
+// zero point, modulo 2^32.
+void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_offset) {
   const auto per_kernel = static_cast<size_t>(int64_t{k.band} * k.patch_elems());
   for (int32_t oc = 0; oc < k.output_channels; ++oc) {
     const uint64_t sum = sum_of(k.weights.subspan(static_cast<size_t>(oc) * per_kernel, per_kernel));
     const auto deviation = static_cast<int64_t>(sum) - static_cast<int64_t>(per_kernel) * k.zero_point;
     const int64_t bias = biases.empty() ? 0 : biases[static_cast<size_t>(oc)];
-    k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias - deviation * input_zero_point)));
+    k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias + deviation * center_offset)));
   }
   // Kernels that only fill up the count have weight bytes 0; the recorded 1x1 orders give them no bias.
   const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
   k.phantom_bias =
-      k.patch_elems() == 1 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(elems * k.zero_point * input_zero_point));
+      k.patch_elems() == 1 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
 }
 
 }  // namespace
 
-Kernels make_kernels(const ir::Graph& graph, ir::OpId id, const ConvShape& shape, FilterTransform transform) {
+Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id, const ConvShape& shape,
+                     FilterTransform transform) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor& filter = graph.tensor(op.input(1));
   const bool s2d = transform == FilterTransform::space_to_depth;
@@ -116,11 +116,15 @@ Kernels make_kernels(const ir::Graph& graph, ir::OpId id, const ConvShape& shape
   k.band = (shape.depthwise ? 1 : shape.in.channels) * (s2d ? 4 : 1);
   k.kernels_per_band = shape.depthwise ? shape.multiplier : 0;
   k.zero_point = unsigned_zero_point(filter);
-  copy_weights({filter.data, shape, xor_byte(filter.dtype)}, k, transform);
-  if (k.patch_elems() == 1 && k.kernels_per_band != 0) fill_bands(k);
+  k.model_xor = xor_byte(filter.dtype);
+  const Source source{filter.data, shape, k.model_xor};
+  if (is_plain_order(shape, transform))
+    take_weights(source, k);
+  else
+    copy_weights(source, k, transform);
   const std::vector<int32_t> biases =
       op.input(2) == ir::kNoTensor ? std::vector<int32_t>{} : graph.tensor(op.input(2)).values<int32_t>();
-  fold_biases(k, biases, unsigned_zero_point(graph.tensor(op.input(0))));
+  fold_biases(k, biases, hw::generation_of(chip).pixel_center - unsigned_zero_point(graph.tensor(op.input(0))));
   return k;
 }
 

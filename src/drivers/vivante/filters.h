@@ -1,4 +1,5 @@
-// Filters of an op, brought into the form that the coefficient writer reads: unsigned, patch order, biases folded.
+// Filters of an op, brought into the form that the coefficient writers read: unsigned, [oc][ic][row][column], biases
+// folded.
 // Called by lower.cpp.
 // Must not know: streams, cores.
 #pragma once
@@ -11,9 +12,11 @@ namespace skillet::drivers::vivante {
 // How the filter of the model becomes the filter of the job.
 enum class FilterTransform : uint8_t {
   none,
+  linear,          // fully connected: the model's list as it is
   space_to_depth,  // 4 channels per input channel, half the size (section 8.2)
   widen_to_2x2,    // {w, zp, zp, zp}: the chip cannot run 1x1x1 filters (section 8.4)
 };
-Kernels make_kernels(const ir::Graph& graph, ir::OpId op, const ConvShape& shape, FilterTransform transform);
+Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op, const ConvShape& shape,
+                     FilterTransform transform);
 
 }  // namespace skillet::drivers::vivante

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/int_math.h"
+#include "drivers/vivante/addition.h"
 #include "drivers/vivante/filters.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tp.h"
@@ -123,7 +124,8 @@ class Lowerer {
       case OpKind::conv_2d:
       case OpKind::depthwise_conv_2d:
       case OpKind::fully_connected: return lower_conv(op);
-      case OpKind::add: return lower_add(op);
+      case OpKind::add:
+      case OpKind::sub: return lower_add(op);
       case OpKind::concatenation: return lower_concatenation(op);
       case OpKind::split: return lower_split(op);
       case OpKind::pad: return lower_pad(op);
@@ -152,12 +154,14 @@ class Lowerer {
 
   Result<void> lower_conv(const ir::Op& op) {
     const TensorId input = op.input(0), output = op.outputs[0];
-    const ConvShape s = conv_shape(graph_, op_);
-    const StrideMethod method = stride_method(s);
+    const ConvShape s = conv_shape(chip_, graph_, op_);
+    const StrideMethod method = stride_method(chip_, s);
     NnOperation nn{.in = s.in, .out = s.out, .offset_x = -s.pad_x, .offset_y = -s.pad_y, .stride = s.stride};
-    // A fully connected layer reads its input as a vector, which counts in NHWC order.
-    SK_TRY_ASSIGN(nn.input, in_layout(input, op.kind == OpKind::fully_connected ? Layout::nhwc : Layout::nchw_planar));
-    FilterTransform transform = FilterTransform::none;
+    nn.depthwise = is_native_depthwise(chip_, s);
+    nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
+    if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
+    SK_TRY_ASSIGN(nn.input, in_layout(input, conv_layout(op)));
+    FilterTransform transform = op.kind == OpKind::fully_connected ? FilterTransform::linear : FilterTransform::none;
     if (method == StrideMethod::reshuffle) {
       nn.input = reshuffled(input, nn.input, s, nn.in);
       nn.offset_x = nn.offset_y = 0;
@@ -166,10 +170,8 @@ class Lowerer {
       transform = FilterTransform::widen_to_2x2;
     }
     nn.first_pixel = method == StrideMethod::first_pixel;
-    nn.kernels = make_kernels(graph_, op_, s, transform);
-    nn.relu = fused_activation(op) != ir::Activation::none;
-    // At output zero point 0 the clamp of the 8-bit output does what the relu bit would do.
-    if (tuning_.six_channel_relu && nn.kernels.patch_elems() == 1 && zero_point(output) == 0) nn.relu = false;
+    nn.kernels = make_kernels(chip_, graph_, op_, s, transform);
+    nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
     nn.six_channel_order = nn.kernels.patch_elems() == 1 && !nn.relu;
     nn.search_zero_runs = !nn.six_channel_order;
     nn.input_zero_point = zero_point(input);
@@ -183,6 +185,22 @@ class Lowerer {
                      s.kernel_height, s.kernel_width),
          std::move(nn));
     return {};
+  }
+
+  // A fully connected layer reads its input as a vector, which counts in NHWC order. Where it is recorded, so is an
+  // idle transpose of inputs that are vectors already.
+  Layout conv_layout(const ir::Op& op) {
+    if (op.kind != OpKind::fully_connected) return Layout::nchw_planar;
+    const bool recorded = hw::generation_of(chip_).linear_filters && image(op.input(0)).plane_bytes() == 1;
+    return recorded ? Layout::nchw_planar : Layout::nhwc;
+  }
+
+  // At output zero point 0 the clamp of the 8-bit output does what the relu bit would do.
+  bool relu_is_idle(const ir::Op& op, const Kernels& kernels) const {
+    if (zero_point(op.outputs[0]) != 0) return false;
+    const hw::Generation& generation = hw::generation_of(chip_);
+    if (generation.channel_groups) return tuning_.six_channel_relu && kernels.patch_elems() == 1;
+    return op.kind == OpKind::fully_connected;  // as recorded
   }
 
   static ir::Activation fused_activation(const ir::Op& op) {
@@ -200,27 +218,13 @@ class Lowerer {
     place(slot_a, both, 0);
     SK_TRY_ASSIGN(const SlotId from_b, in_layout(b, layout));
     place(placeable(from_b, shape, zero_point(b)), both, tensor_bytes(a));
-    const AdditionShape size = *addition_shape(graph_.tensor(a).shape);
-    const AdditionWeights weights = addition_weights(graph_.tensor(a), graph_.tensor(b), graph_.tensor(output));
-    NnOperation nn{.input = both, .in = {size.width, size.height, 2}, .out = {size.width, size.height, 1}};
-    nn.search_zero_runs = false;
-    // Tiles as recorded: from the transposed image. The cut of the buffer into rows is arbitrary anyway.
-    nn.tile_basis_width = size.height;
-    nn.tile_basis_height = size.width;
+    NnOperation nn = addition_job(chip_, shape, addition_weights(chip_, graph_, op));
+    nn.input = both;
     nn.input_zero_point = zero_point(a);
     nn.output_zero_point = zero_point(output);
-    nn.scale = weights.scale;
-    auto pixels = std::make_shared<const Bytes>(Bytes{weights.first, 0, 0, 0, weights.second, 0, 0, 0});
-    nn.kernels = {.output_channels = 1,
-                  .input_channels = 2,
-                  .height = 2,
-                  .width = 2,
-                  .band = 2,
-                  .weights = *pixels,
-                  .lowered = pixels,
-                  .biases = {weights.bias}};
+    if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
     nn.output = define_new(output, layout);
-    emit("NN add", std::move(nn));
+    emit(op.kind == OpKind::sub ? "NN subtract" : "NN add", std::move(nn));
     return {};
   }
 

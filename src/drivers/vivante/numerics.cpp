@@ -23,7 +23,12 @@ float conv_scale(const ir::Graph& graph, ir::OpId id) {
   return product / graph.tensor(op.outputs[0]).quant.scale();
 }
 
-bool is_nn_scale(float scale) { return scale >= 0x1p-112F && scale < 0x1p16F; }
+bool is_nn_scale(const hw::ChipRow& chip, float scale) {
+  const int exponent = std::isnormal(scale) && scale > 0 ? std::ilogb(scale) + 127 : -1;
+  const int shift = hw::generation_of(chip).shift_origin() - exponent;
+  return exponent > 0 && shift >= 0 && shift <= 127;
+}
+
 bool is_tp_scale(float scale) { return scale >= 0x1p-63F && scale < 0x1p64F; }
 
 int64_t largest_rescaled(float scale) {
@@ -76,36 +81,57 @@ bool sums_within(const ir::Graph& graph, ir::OpId id, int64_t limit) {
   return true;
 }
 
-AdditionWeights addition_weights(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out) {
+namespace {
+
+// The recorded forms, of which each rounds in its own way. `ratio`: of the operands' scales, negative for subtractions.
+AdditionWeights planes_form(float ratio, float& step) {
+  step = static_cast<float>(std::max(double{ratio}, 1.0) / 255.0);
+  return {.first = static_cast<int32_t>(std::min(std::round(1.0 / step), 255.0)),
+          .second = static_cast<int32_t>(std::min(std::round(double{ratio} / step), 255.0))};
+}
+AdditionWeights chunks_form(float ratio, float& step) {
+  const float low = std::min(ratio, 1.0F), high = std::max(ratio, 1.0F);
+  step = (high - std::min(low, 0.0F)) / 255.0F;
+  const float zero_point = std::clamp(std::round(-low / step), 0.0F, 255.0F);
+  return {.first = static_cast<int32_t>(std::min(std::round(1.0F / step), 255.0F - zero_point)),
+          .second = static_cast<int32_t>(ratio >= 0 ? std::min(std::round(ratio / step), 255.0F) : -zero_point),
+          .zero_point = static_cast<uint8_t>(zero_point)};
+}
+
+}  // namespace
+
+AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const float s0 = a.quant.scale(), s1 = b.quant.scale();
   const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
-  const float ratio = s1 / s0;
-  const auto step = static_cast<float>(std::max(double{ratio}, 1.0) / 255.0);
-  AdditionWeights w;
-  w.first = static_cast<uint8_t>(std::min(std::round(1.0 / step), 255.0));
-  w.second = static_cast<uint8_t>(std::min(std::round(double{ratio} / step), 255.0));
-  const double correction = std::round((zp0 - zp1) * double{s1} / (double{step} * s0));
+  const float ratio = op.kind == ir::OpKind::sub ? -(s1 / s0) : s1 / s0;
+  const bool chunks = hw::generation_of(chip).chunked_additions;
+  float step = 1;
+  AdditionWeights w = chunks ? chunks_form(ratio, step) : planes_form(ratio, step);
+  const double correction =
+      chunks ? static_cast<double>(w.second) * (zp0 - zp1) : std::round((zp0 - zp1) * double{s1} / (double{step} * s0));
   w.bias = static_cast<int32_t>(correction) - w.second * zp0 - w.first * zp0;
-  w.scale = s0 * step / out.quant.scale();
+  w.scale = s0 * step / graph.tensor(op.outputs[0]).quant.scale();
   return w;
 }
 
-double addition_error(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out, const AdditionWeights& w) {
+double addition_error(const ir::Graph& graph, const ir::Op& op, const AdditionWeights& w) {
+  const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1)), &out = graph.tensor(op.outputs[0]);
   const double s0 = a.quant.scale(), s1 = b.quant.scale(), larger = std::max(s0, s1);
   const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
-  // The weights that would be right, when the larger one is 255; the result is linear in both operands, so that the
-  // ends of their ranges show the worst.
-  const double first = 255 * (s0 / larger), second = 255 * (s1 / larger);
+  const bool subtract = op.kind == ir::OpKind::sub;
+  // What the 255 steps of a weight stand for.
+  const double span = subtract ? s0 + s1 : larger;
+  // The result is linear in both operands, so that the ends of their ranges show the worst.
   double worst = 0;
   for (const int q0 : {0, 255}) {
     for (const int q1 : {0, 255}) {
-      const double right = first * (q0 - zp0) + second * (q1 - zp1);
+      const double right = 255 / span * (s0 * (q0 - zp0) + (subtract ? -s1 : s1) * (q1 - zp1));
       worst = std::max(worst, std::abs(w.first * q0 + w.second * q1 + w.bias - right));
     }
   }
-  const double gain = larger / out.quant.scale();
-  const double cpu = s0 == s1 ? 0 : gain * 0x1p-19;
-  return worst / 255 * gain + cpu;
+  const double cpu = s0 == s1 ? 0 : larger / out.quant.scale() * 0x1p-19;
+  return worst / 255 * span / out.quant.scale() + cpu;
 }
 
 }  // namespace skillet::drivers::vivante

@@ -4,9 +4,12 @@
 // Must not know: shapes of images, bit positions.
 #pragma once
 
+#include "drivers/vivante/hw/vivante.h"
 #include "ir/graph.h"
 
 namespace skillet::drivers::vivante {
+
+namespace hw = skillet::vivante::hw;
 
 // A quantization whose scale is a normal positive number and whose zero point lies within the type.
 bool is_usable(const ir::Quant& quant, ir::DType dtype);
@@ -16,9 +19,9 @@ constexpr uint8_t xor_byte(ir::DType dtype) { return dtype == ir::DType::int8 ? 
 
 // (input scale * filter scale) / output scale, in binary32, in this order.
 float conv_scale(const ir::Graph& graph, ir::OpId op);
-// The requantization of an NN job has a 15-bit mantissa and shifts right by 15 - exponent bits, in 7 bits without sign:
-// 0..127. So scales from 2^-112 to below 2^16; what does not fit is refused, not masked.
-bool is_nn_scale(float scale);
+// The requantization of an NN job shifts right by 0..127 bits. On V7 that is scales from 2^-112 to below 2^16, on V8
+// all normal numbers below 2; what does not fit is refused, not masked.
+bool is_nn_scale(const hw::ChipRow& chip, float scale);
 // That of a TP job shifts by -exponent bits, in 7 bits with sign: -64..63. From 2^-63 on; upwards the CPU's 32 bits end
 // earlier, see below.
 bool is_tp_scale(float scale);
@@ -29,16 +32,18 @@ int64_t largest_rescaled(float scale);
 // whatever the input: at 32 bits the chip's accumulator ends.
 bool sums_within(const ir::Graph& graph, ir::OpId op, int64_t limit);
 
-// An addition: acc = first * q0 + second * q1 + bias with 8-bit weights, then requantized by `scale` (section 7.7).
+// An addition or subtraction: acc = first * q0 + second * q1 + bias, then requantized by `scale` (section 7.7). The
+// 8-bit weights are first and second plus their zero point, which is not 0 for subtractions alone.
 struct AdditionWeights {
-  uint8_t first = 0, second = 0;
+  int32_t first = 0, second = 0;
+  uint8_t zero_point = 0;
   int32_t bias = 0;
   float scale = 1;
 };
-// The ratio of the operands' scales must be finite.
-AdditionWeights addition_weights(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out);
+// The ratio of the operands' scales must be finite. Subtractions: on chips with chunked additions alone.
+AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op);
 // Output steps by which the result can miss the real sum before it is rounded, because the weights are whole numbers
 // (and because the CPU's own operands have 20 bits more).
-double addition_error(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out, const AdditionWeights& weights);
+double addition_error(const ir::Graph& graph, const ir::Op& op, const AdditionWeights& weights);
 
 }  // namespace skillet::drivers::vivante

@@ -41,7 +41,8 @@ struct Image {
   bool layouts_coincide() const { return channels == 1 || plane_bytes() == 1; }  // NHWC and planar are the same bytes
 };
 
-// Filters of one NN job after all lowering, as the coefficient writer reads them. Weights are unsigned.
+// Filters of one NN job after all lowering. Weights are unsigned; their order in a stream is the coefficient writer's
+// business.
 // Kernel oc has weights in input channels [first_channel(oc), first_channel(oc) + band); everywhere else it is
 // zero_point.
 struct Kernels {
@@ -51,15 +52,21 @@ struct Kernels {
   int32_t band = 0;              // input channels with weights; == input_channels for a full convolution
   int32_t kernels_per_band = 0;  // depthwise: kernels that share a band (depth multiplier); 0: full convolution
   uint8_t zero_point = 0;
-  // [oc][band][patch], patch in the order of the MAC array (weights.h). A view of the model's own bytes where those are
-  // right as they are, else of `lowered`.
+  uint8_t model_xor = 0;  // what makes a weight the model's own byte again: 0x80 for int8 models
+  // [oc][band][row][column]. A view of the model's own bytes where those are right as they are, else of `lowered`.
   std::span<const uint8_t> weights;
   std::shared_ptr<const Bytes> lowered;
-  std::vector<int32_t> biases;  // per oc, as the stream holds them: input zero point folded in
-  int32_t phantom_bias = 0;     // of kernels beyond output_channels (weights.cpp)
+  std::vector<int32_t> biases;  // per oc, as the chip adds them: what it subtracts from pixels is folded in
+  int32_t phantom_bias = 0;     // of kernels beyond output_channels (weights_v7.cpp)
 
   int32_t patch_elems() const { return height * width; }
   int32_t first_channel(int32_t oc) const { return kernels_per_band == 0 ? 0 : oc / kernels_per_band * band; }
+};
+
+// Which length of magnitude each symbol of a V8 stream stands for.
+enum class SymbolMapChoice : uint8_t {
+  recorded,  // as the recorded driver chooses
+  smallest,  // the fewest bytes that the format allows
 };
 
 // One job of the NN cores: a stride-1 convolution, optionally keeping only the first pixel of each 2x2.
@@ -71,8 +78,11 @@ struct NnOperation {
   int32_t tile_basis_width = 0, tile_basis_height = 0;  // 0: from `out`. Additions: see lower_add
   bool first_pixel = false;
   bool relu = false;
+  bool depthwise = false;          // native: one input channel per kernel
+  bool sram_caches = true;         // keep kernels and image tiles in on-chip memory
   bool six_channel_order = false;  // 1x1 filters without relu: weights in groups of six channels
   bool search_zero_runs = true;    // false: plain weight bytes, no zero-run prefix
+  SymbolMapChoice symbol_map = SymbolMapChoice::recorded;
   uint8_t input_zero_point = 0, output_zero_point = 0;
   float scale = 1;  // real multiplier of the accumulator
   Kernels kernels;

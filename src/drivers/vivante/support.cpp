@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "drivers/vivante/addition.h"
 #include "drivers/vivante/tp.h"
 
 namespace skillet::drivers::vivante {
@@ -94,14 +95,14 @@ Support check_filter(const ir::Graph& graph, const ir::Op& op) {
   return Support::yes();
 }
 
-// The scale, and the sums at that scale.
-Support check_arithmetic(const ir::Graph& graph, ir::OpId id) {
+// The scale, and the sums at that scale, which depend on all of the weights: the last check.
+Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
   if (!std::isnormal(product))
     return Support::no("the scales of input and filter multiply to {}, which is no normal number", product);
   const float scale = conv_scale(graph, id);
-  if (!is_nn_scale(scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
+  if (!is_nn_scale(chip, scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
   if (!sums_within(graph, id, largest_rescaled(scale)))
     return Support::no("sums can leave 32 bits at requantization scale {}", scale);
   return Support::yes();
@@ -109,7 +110,7 @@ Support check_arithmetic(const ir::Graph& graph, ir::OpId id) {
 
 // In terms of the NN job that does it.
 Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
-  const StrideMethod method = stride_method(s);
+  const StrideMethod method = stride_method(chip, s);
   const bool reshuffled = method == StrideMethod::reshuffle;
   const int64_t channels = int64_t{s.in.channels} * (reshuffled ? 4 : 1);
   if (std::max<int64_t>(channels, s.out.channels) > kMaxChannels)
@@ -122,8 +123,11 @@ Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   if (std::max<int64_t>(in.width, in.height) > kMaxImageSize ||
       std::max<int64_t>(s.out.width, s.out.height) * scale > kMaxImageSize)
     return Support::no("image larger than {} px", kMaxImageSize);
-  if (channels * s.out.channels * s.kernel_height * s.kernel_width > INT32_MAX)
+  const int64_t written_channels = is_native_depthwise(chip, s) ? 1 : channels;
+  if (written_channels * s.out.channels * s.kernel_height * s.kernel_width > INT32_MAX)
     return Support::no("more than {} weights when written out for all channels", INT32_MAX);
+  if (is_native_depthwise(chip, s) && s.out.channels > 1 && s.out.channels < chip.nn_cores)
+    return Support::yes_unproven("depthwise filters of fewer channels than cores were never seen on silicon");
   if (s.multiplier != 1) return Support::yes_unproven("depth multiplier other than 1 was never seen on silicon");
   if (kernel > kMaxProvenKernel) return Support::yes_unproven("filters beyond 5x5 were never seen on silicon");
   if (s.kernel_height != s.kernel_width)
@@ -142,11 +146,13 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
     return Support::no("dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
   if (attrs.stride_h != attrs.stride_w || (attrs.stride_h != 1 && attrs.stride_h != 2))
     return Support::no("stride {}x{}; the chip does 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
-  const ConvShape shape = conv_shape(graph, id);
+  const ConvShape shape = conv_shape(chip, graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no("grouped convolution");
-  RETURN_IF_NO(check_arithmetic(graph, id));
-  return check_conv_size(chip, shape);
+  const Support size = check_conv_size(chip, shape);
+  RETURN_IF_NO(size);
+  RETURN_IF_NO(check_arithmetic(chip, graph, id));
+  return size;
 }
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -156,44 +162,48 @@ Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, i
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
     return Support::no("more than one row of input; the chip runs batch 1");
-  RETURN_IF_NO(check_conv_size(chip, conv_shape(graph, id)));
-  RETURN_IF_NO(check_arithmetic(graph, id));
+  RETURN_IF_NO(check_conv_size(chip, conv_shape(chip, graph, id)));
+  RETURN_IF_NO(check_arithmetic(chip, graph, id));
+  if (hw::generation_of(chip).linear_filters) return Support::yes();
   return Support::yes_unproven("fully connected layers run as 1x1 convolutions, which no known driver does");
 }
 
 // The chip adds with 8-bit weights, TFLite in 32 bits: both have an end.
-Support check_addition_scales(const ir::Tensor& a, const ir::Tensor& b, const ir::Tensor& out) {
-  const float s0 = a.quant.scale(), s1 = b.quant.scale(), larger = std::max(s0, s1);
+Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const float s0 = graph.tensor(op.input(0)).quant.scale(), s1 = graph.tensor(op.input(1)).quant.scale();
+  const float out = graph.tensor(op.outputs[0]).quant.scale(), larger = std::max(s0, s1);
   if (!std::isfinite(s1 / s0)) return Support::no("operands of scales {} and {} are too far apart", s0, s1);
-  if (std::max(larger, out.quant.scale()) >= kAdditionScaleEnd)
-    return Support::no("scales of {} to {}: TFLite's product with 2^20 is no number", larger, out.quant.scale());
-  const AdditionWeights weights = addition_weights(a, b, out);
+  if (std::max(larger, out) >= kAdditionScaleEnd)
+    return Support::no("scales of {} to {}: TFLite's product with 2^20 is no number", larger, out);
+  const AdditionWeights weights = addition_weights(chip, graph, op);
   // Larger than the scale of an operand by the 255 steps of a weight; a product of small scales must not lose bits.
-  if (!is_nn_scale(weights.scale) || !std::isnormal(larger / 255))
+  if (!is_nn_scale(chip, weights.scale) || !std::isnormal(larger / 255))
     return Support::no("requantization scale {} is outside the chip's range", weights.scale);
   constexpr int64_t kLargestSum = int64_t{255} << 20;
-  if (largest_rescaled(0x1p-19F * larger / out.quant.scale()) < kLargestSum)
-    return Support::no("sums can leave 32 bits: scales {} and {} to {}", s0, s1, out.quant.scale());
-  const double off = addition_error(a, b, out, weights);
+  if (largest_rescaled(0x1p-19F * larger / out) < kLargestSum)
+    return Support::no("sums can leave 32 bits: scales {} and {} to {}", s0, s1, out);
+  const double off = addition_error(graph, op, weights);
   if (!(off <= kAdditionErrorMax))
     return Support::no(
         "the chip's 8-bit weights of scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
-        out.quant.scale());
+        out);
   return Support::yes();
 }
 
-Support check_add(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
+Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
+  if (op.kind == OpKind::sub && !hw::generation_of(chip).chunked_additions)
+    return Support::no("the chip's driver has no {}", op_name(op));
   if (a.shape != b.shape)
     return Support::no("operands of shapes {} and {}: no broadcast", a.shape.to_string(), b.shape.to_string());
   const ir::Activation activation = op.as<ir::ActivationAttrs>().activation;
   RETURN_IF_NO(check_activation(out, activation));
   if (activation != ir::Activation::none && unsigned_zero_point(out) != 0)
     return Support::no("fused activation on an addition whose output zero point is not the lowest value");
-  RETURN_IF_NO(check_addition_scales(a, b, out));
-  if (!addition_shape(a.shape))
+  RETURN_IF_NO(check_addition_scales(chip, graph, op));
+  if (!addition_geometry(chip, image_of(a.shape)))
     return Support::no("{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(), kMaxImageSize);
   return Support::yes();
 }
@@ -280,6 +290,7 @@ constexpr SupportRow kRows[] = {
     {OpKind::depthwise_conv_2d, Activations::first, 2, check_conv},
     {OpKind::fully_connected, Activations::first, 2, check_fully_connected},
     {OpKind::add, Activations::all, 2, check_add},
+    {OpKind::sub, Activations::all, 2, check_add},
     {OpKind::concatenation, Activations::all, 1, check_concatenation},
     {OpKind::split, Activations::second, 2, check_split},
     {OpKind::pad, Activations::first, 2, check_pad},
@@ -358,7 +369,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   return support;
 }
 
-int tolerance(ir::OpKind kind) { return kind == OpKind::add ? 2 : 1; }
+int tolerance(ir::OpKind kind) { return kind == OpKind::add || kind == OpKind::sub ? 2 : 1; }
 
 Image image_of(const ir::Shape& shape) {
   // A batch other than 1 shows as bytes() != elems().
@@ -372,16 +383,30 @@ int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride) {
   return static_cast<int32_t>(std::max<int64_t>((int64_t{out} - 1) * stride + kernel - in, 0) / 2);
 }
 
-ConvShape fully_connected_shape(const ir::Graph& graph, const ir::Op& op) {
+int32_t largest_divisor(int32_t value, int32_t limit) {
+  int32_t divisor = std::min(value, limit);
+  while (value % divisor != 0) --divisor;
+  return divisor;
+}
+
+// The input is a vector; where filters are lists it may be cut into rows and planes.
+ConvShape fully_connected_shape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& filter = graph.tensor(op.input(1)).shape;
-  return {.in = {1, 1, filter.back(0)}, .out = {1, 1, filter.back(1)}};
+  const int32_t depth = filter.back(0);
+  ConvShape s{.out = {1, 1, filter.back(1)}};
+  if (hw::generation_of(chip).linear_filters && depth > 0) {
+    s.kernel_width = largest_divisor(depth, chip.kernel_size_max);
+    s.kernel_height = largest_divisor(depth / s.kernel_width, chip.kernel_size_max);
+  }
+  s.in = {s.kernel_width, s.kernel_height, depth / (s.kernel_width * s.kernel_height)};
+  return s;
 }
 
 }  // namespace
 
-ConvShape conv_shape(const ir::Graph& graph, ir::OpId id) {
+ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (op.kind == OpKind::fully_connected) return fully_connected_shape(graph, op);
+  if (op.kind == OpKind::fully_connected) return fully_connected_shape(chip, graph, op);
   const auto& attrs = op.as<ir::ConvAttrs>();
   const ir::Shape& filter = graph.tensor(op.input(1)).shape;
   ConvShape s{.in = image_of(graph.tensor(op.input(0)).shape), .out = image_of(graph.tensor(op.outputs[0]).shape)};
@@ -400,31 +425,22 @@ Image reshuffled_image(const ConvShape& s) {
           4 * s.in.channels};
 }
 
-StrideMethod stride_method(const ConvShape& s) {
+bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
+  return s.depthwise && s.multiplier == 1 && chip.has(hw::kDepthwise);
+}
+
+StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& s) {
   if (s.stride == 1) return StrideMethod::none;
-  if (s.kernel_height == 1 && s.kernel_width == 1 && !s.depthwise) return StrideMethod::first_pixel;
+  if (is_native_depthwise(chip, s)) return StrideMethod::first_pixel;
+  if (s.kernel_height == 1 && s.kernel_width == 1 && !s.depthwise) {
+    const hw::Generation& g = hw::generation_of(chip);
+    const bool small = s.in.height <= g.reshuffled_rows_max || s.in.channels <= g.reshuffled_channels_max;
+    return small ? StrideMethod::reshuffle : StrideMethod::first_pixel;
+  }
   if (!s.depthwise) return StrideMethod::reshuffle;
   // Small depthwise images avoid first-pixel pooling; 6 and 7 are wrong in the recorded driver (section 8.1).
   const auto small = [](int32_t size) { return size >= 3 && size <= 7; };
   return small(s.in.height) || small(s.in.width) ? StrideMethod::reshuffle : StrideMethod::first_pixel;
-}
-
-std::optional<AdditionShape> addition_shape(const ir::Shape& shape) {
-  const Image image = image_of(shape);
-  const int64_t elems = shape.elems(), plane = image.plane_bytes();
-  int64_t w = 0;
-  for (const int64_t candidate : {128, 64, 32}) {
-    if (w == 0 && plane % candidate == 0) w = candidate;
-  }
-  for (int64_t candidate = 63; w == 0; --candidate) {
-    if (plane % candidate == 0) w = candidate;
-  }
-  // The recorded rule overflows the width field on large tensors; any other divisor computes the same.
-  if (elems / w > kMaxImageSize) {
-    for (w = ceil_div(elems, kMaxImageSize); w <= kMaxImageSize && elems % w != 0;) ++w;
-    if (w > kMaxImageSize) return std::nullopt;
-  }
-  return AdditionShape{static_cast<int32_t>(elems / w), static_cast<int32_t>(w)};
 }
 
 int32_t PadAmounts::largest() const { return std::max({before_h, after_h, before_w, after_w, before_c, after_c}); }

@@ -22,7 +22,8 @@ int tolerance(ir::OpKind kind);
 // Innermost three dimensions as an image; a shape of lower rank has 1 for the outer ones.
 Image image_of(const ir::Shape& shape);
 
-// Shape of a convolution or depthwise convolution; a fully connected layer is a 1x1 one.
+// Shape of a convolution or depthwise convolution. A fully connected layer is a 1x1 one, or a filter as large as the
+// image where the chip reads filters as lists (section 8.7).
 struct ConvShape {
   Image in, out;
   int32_t kernel_height = 1, kernel_width = 1;
@@ -31,19 +32,15 @@ struct ConvShape {
   bool depthwise = false;
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
-ConvShape conv_shape(const ir::Graph& graph, ir::OpId op);
+ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
+// Depthwise filters that the chip runs as they are; others are written out for all channels.
+bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& shape);
 
 // How a convolution with stride 2 is done (section 8.1).
 enum class StrideMethod : uint8_t { none, first_pixel, reshuffle };
-StrideMethod stride_method(const ConvShape& shape);
+StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& shape);
 // What a convolution by StrideMethod::reshuffle reads: four planes per channel, padding included.
 Image reshuffled_image(const ConvShape& shape);
-
-// Width and height of the image that an addition of `elems` elements is done on; nothing when none fits (section 8.6).
-struct AdditionShape {
-  int32_t width = 0, height = 0;
-};
-std::optional<AdditionShape> addition_shape(const ir::Shape& shape);
 
 // Rows (before, after) of a PAD op's x, y, z for an image, from its constant; rank-adjusted.
 struct PadAmounts {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "drivers/vivante/addition.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/test_graphs.h"
 #include "drivers/vivante/vivante_driver.h"
@@ -392,12 +395,12 @@ TEST(Support, GeometryFollowsTheRecordedRules) {
                       .kernel_width = c.kernel,
                       .stride = c.stride,
                       .depthwise = c.depthwise};
-    EXPECT_EQ(stride_method(s), c.method) << c.height << "x" << c.width << ", filter " << c.kernel;
+    EXPECT_EQ(stride_method(a311d(), s), c.method) << c.height << "x" << c.width << ", filter " << c.kernel;
   }
   ConvShape tall{.in = {8, 8, 4}, .kernel_height = 3, .kernel_width = 1, .stride = 2};
-  EXPECT_EQ(stride_method(tall), StrideMethod::reshuffle);
+  EXPECT_EQ(stride_method(a311d(), tall), StrideMethod::reshuffle);
   std::swap(tall.kernel_height, tall.kernel_width);
-  EXPECT_EQ(stride_method(tall), StrideMethod::reshuffle);
+  EXPECT_EQ(stride_method(a311d(), tall), StrideMethod::reshuffle);
 
   struct AddCase {
     ir::Shape shape;
@@ -407,16 +410,56 @@ TEST(Support, GeometryFollowsTheRecordedRules) {
                                {{1, 5, 5, 2}, 2, 25},      {{1, 9, 14, 2}, 4, 63},         {{1, 1, 1, 8191}, 8191, 1},
                                {{1, 1, 1, 8192}, 4096, 2}, {{1, 112, 112, 128}, 7168, 224}};
   for (const AddCase& c : additions) {
-    const auto size = addition_shape(c.shape);
+    const auto size = addition_geometry(a311d(), image_of(c.shape));
     ASSERT_TRUE(size) << c.shape.to_string();
-    EXPECT_EQ(std::pair(size->width, size->height), std::pair(c.width, c.height)) << c.shape.to_string();
+    EXPECT_EQ(std::pair(size->in.width, size->in.height), std::pair(c.width, c.height)) << c.shape.to_string();
   }
+}
+
+TEST(Support, GeometryOfV8FollowsTheRecordedRules) {
+  const hw::ChipRow& v8 = *hw::find_chip("imx8mp");
+  struct StrideCase {
+    Image in;
+    int32_t kernel;
+    bool depthwise;
+    StrideMethod method;
+  };
+  const StrideCase strides[] = {
+      {{8, 8, 4}, 1, false, StrideMethod::first_pixel}, {{8, 3, 2}, 1, false, StrideMethod::first_pixel},
+      {{8, 2, 4}, 1, false, StrideMethod::reshuffle},   {{8, 8, 1}, 1, false, StrideMethod::reshuffle},
+      {{8, 8, 4}, 3, false, StrideMethod::reshuffle},   {{4, 4, 4}, 3, true, StrideMethod::first_pixel},
+      {{7, 7, 4}, 5, true, StrideMethod::first_pixel}};
+  for (const StrideCase& c : strides) {
+    const ConvShape s{
+        .in = c.in, .kernel_height = c.kernel, .kernel_width = c.kernel, .stride = 2, .depthwise = c.depthwise};
+    EXPECT_EQ(stride_method(v8, s), c.method) << c.in.width << "x" << c.in.height << "x" << c.in.channels;
+  }
+
+  struct AddCase {
+    Image operand, in, out;
+    int32_t kernel_height;
+  };
+  const AddCase additions[] = {{{8, 6, 4}, {32, 4, 3}, {32, 1, 6}, 4},
+                               {{8, 7, 6}, {56, 3, 4}, {56, 1, 6}, 3},
+                               {{8, 7, 5}, {8, 7, 10}, {8, 7, 5}, 1},
+                               {{112, 112, 128}, {112, 112, 256}, {112, 112, 128}, 1}};
+  for (const AddCase& c : additions) {
+    const auto g = addition_geometry(v8, c.operand);
+    ASSERT_TRUE(g);
+    const auto sizes = [](const Image& i) { return std::array{i.width, i.height, i.channels}; };
+    EXPECT_EQ(sizes(g->in), sizes(c.in)) << c.operand.height;
+    EXPECT_EQ(sizes(g->out), sizes(c.out)) << c.operand.height;
+    EXPECT_EQ(g->kernel_height, c.kernel_height) << c.operand.height;
+    EXPECT_EQ(g->in.bytes(), 2 * c.operand.bytes()) << c.operand.height;
+  }
+  EXPECT_FALSE(addition_geometry(v8, {8193, 7, 5}));
 }
 
 TEST(Support, StatesItsTolerances) {
   for (int kind = 0; kind < static_cast<int>(ir::OpKind::opaque); ++kind) {
     const auto op = static_cast<ir::OpKind>(kind);
-    EXPECT_EQ(tolerance(op), op == ir::OpKind::add ? 2 : 1) << op_kind_name(op);
+    const bool sum = op == ir::OpKind::add || op == ir::OpKind::sub;
+    EXPECT_EQ(tolerance(op), sum ? 2 : 1) << op_kind_name(op);
   }
 }
 

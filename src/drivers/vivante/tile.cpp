@@ -11,19 +11,34 @@ namespace {
 constexpr int32_t kMaxTileX = 64;
 constexpr int32_t kMaxKernelsPerCore = 127;  // 7-bit field
 
+constexpr int32_t kAreaPx = 64;  // of an accumulation buffer that holds areas
+
 // Rows processed together, as the hardware derives it from the tile width.
-int32_t interleave_v7(int32_t tile_x, int32_t kernel_height) {
-  const int32_t t = kernel_height - 1 + tile_x;
-  if (t > 36) return 1;
+int32_t interleave(const hw::Generation& generation, int32_t tile_x, int32_t kernel_height) {
+  const int32_t reach = kernel_height - 1 + tile_x;
+  if (reach > 36) return 1;
   const int32_t most = tile_x > 32 ? 1 : tile_x > 16 ? 2 : tile_x > 8 ? 4 : 8;
-  return std::min(most, t > 18 ? 4 : 2);
+  return std::min(most, reach > 18 ? generation.interleave_wide : generation.interleave_narrow);
 }
 
-int32_t superblocks_v7(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
+// Kernels whose tile fits in the accumulation buffer at once, where that holds rows.
+int32_t kernels_by_rows(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
+  const int32_t fit = chip.accum_buffer_depth * t.interleave / t.tile_y;
+  return op.kernels.width == 1 ? std::min(fit, chip.accum_buffer_depth / 3) : fit;
+}
+
+// The same where it holds areas.
+int32_t kernels_by_areas(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
+  const int32_t areas = op.kernels.width == 1 ? ceil_div(t.tile_y, t.interleave)
+                                              : ceil_div(ceil_div(t.tile_y * t.tile_x, op.stride), kAreaPx) * op.stride;
+  return std::min(chip.accum_buffer_depth / areas, chip.accum_buffer_depth * 6 / 9);
+}
+
+int32_t superblocks(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
   const int32_t oc = op.kernels.output_channels;
   const int32_t per_core = ceil_div(oc, chip.nn_cores);
-  int32_t fit = chip.accum_buffer_depth * t.interleave / t.tile_y;
-  if (op.kernels.width == 1) fit = std::min(fit, chip.accum_buffer_depth / 3);
+  const bool areas = hw::generation_of(chip).accumulates_areas;
+  int32_t fit = areas ? kernels_by_areas(chip, op, t) : kernels_by_rows(chip, op, t);
   fit = std::max(std::min({fit, per_core, kMaxKernelsPerCore}), 1);
   const int32_t k = ceil_div(oc, chip.nn_cores * fit);
   const int32_t n = ceil_div(oc, k * chip.nn_cores);
@@ -48,6 +63,13 @@ uint32_t image_tile_bytes(const NnOperation& op, const Tiling& t) {
   return static_cast<uint32_t>(align_up(align_up(tile, 16) * op.in.channels, 128));
 }
 
+void set_image_window(CacheWindows& w, uint32_t image, uint32_t sram) {
+  w.image_mode = hw::Caching::full;
+  if (image < w.kernel_start) return;
+  w.image_start = w.kernel_end;
+  w.image_end = std::min(w.image_start + image, sram);
+}
+
 }  // namespace
 
 Tiling tile(const hw::ChipRow& chip, const NnOperation& op) {
@@ -56,12 +78,13 @@ Tiling tile(const hw::ChipRow& chip, const NnOperation& op) {
   const int32_t out_h = op.tile_basis_height ? op.tile_basis_height : op.out.height * scale;
   Tiling t;
   t.tile_x = std::min(out_w, kMaxTileX);
-  t.interleave = interleave_v7(t.tile_x, op.kernels.height);
+  const hw::Generation& generation = hw::generation_of(chip);
+  t.interleave = interleave(generation, t.tile_x, op.kernels.height);
   int32_t h = chip.input_buffer_depth * t.interleave - op.kernels.height + 1;
-  h = std::min({h, t.interleave * chip.accum_buffer_depth, out_h});
+  h = std::min({h, t.interleave * chip.accum_buffer_depth, out_h, generation.tile_rows_max});
   if (op.stride > 1 && is_odd(h)) --h;
   t.tile_y = std::max(h, 1);
-  t.superblocks = superblocks_v7(chip, op, t);
+  t.superblocks = superblocks(chip, op, t);
   return t;
 }
 
@@ -83,12 +106,9 @@ CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Ti
     if (kReserved + coefficient_bytes >= sram || image > sram) image = 0;
     w.kernel_end = sram - image;
   }
-  if (image == 0) return w;
-  w.image_mode = hw::Caching::full;
-  if (image >= kReserved) {
-    w.image_start = w.kernel_end;
-    w.image_end = std::min(w.image_start + image, sram);
-  }
+  if (image != 0) set_image_window(w, image, sram);
+  // Where caching is off the recorded driver leaves the windows in the instruction.
+  if (!op.sram_caches) w.kernel_mode = w.image_mode = hw::Caching::none;
   return w;
 }
 

@@ -10,11 +10,14 @@ namespace {
 struct SwitchRow {
   std::string_view name;
   bool Tuning::*member;
+  bool trial;
 };
 constexpr std::array kSwitches = {
-#define SWITCH(name, doc) SwitchRow{#name, &Tuning::name},
+#define SWITCH(name, doc) SwitchRow{#name, &Tuning::name, false},
+#define TRIAL(name, doc) SwitchRow{#name, &Tuning::name, true},
 #include "drivers/vivante/tuning.def"
 #undef SWITCH
+#undef TRIAL
 };
 
 Error unknown_switch(std::string_view name) {
@@ -27,7 +30,7 @@ Error unknown_switch(std::string_view name) {
 
 Result<Tuning> tuning_of(const driver::CompileOptions& options) {
   Tuning tuning;
-  for (const SwitchRow& row : kSwitches) tuning.*row.member = options.tuning == driver::Tuning::tuned;
+  for (const SwitchRow& row : kSwitches) tuning.*row.member = options.tuning == driver::Tuning::tuned && !row.trial;
   for (const std::string& name : options.switches) {
     bool found = false;
     for (const SwitchRow& row : kSwitches) {

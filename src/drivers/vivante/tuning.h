@@ -9,8 +9,10 @@ namespace skillet::drivers::vivante {
 
 struct Tuning {
 #define SWITCH(name, doc) bool name = false;
+#define TRIAL(name, doc) bool name = false;
 #include "drivers/vivante/tuning.def"
 #undef SWITCH
+#undef TRIAL
 };
 // From the options: none, all, or those that CompileOptions::switches lists. Error names an unknown switch and the
 // known ones.

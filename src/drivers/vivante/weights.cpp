@@ -1,399 +1,23 @@
 #include "drivers/vivante/weights.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "base/int_math.h"
+#include "drivers/vivante/weights_v7.h"
+#include "drivers/vivante/weights_v8.h"
 
 namespace skillet::drivers::vivante {
 namespace {
 
-constexpr int kStreamAlignBytes = 64;
-constexpr int kHeaderBits = 8 + 16;
-constexpr int kValueBits = 8;
-constexpr int kZrlCandidates = 9;  // zrl_bits 0..8
-constexpr int kSixChannels = 6;
-
-// True when one of the bytes of `word` is `byte`.
-template <typename Word>
-constexpr bool has_byte(Word word, uint8_t byte) {
-  constexpr Word kOnes = static_cast<Word>(~Word{0}) / 0xff;
-  const Word x = word ^ (kOnes * byte);
-  return ((x - kOnes) & ~x & (kOnes << 7)) != 0;
-}
-
-// Receives the items of a stream and counts the bits that each candidate of zrl_bits would need.
-// A run of n zero points before a value costs n / 2^bits full symbols and one that carries the value.
-class CountSink {
- public:
-  explicit CountSink(uint8_t zero_point) : zero_point_(zero_point) {}
-
-  void values(const uint8_t* at, int count) {
-    int i = 0;
-    while (i < count) {
-      if (run_ == 0 && i + kWordWeights <= count && !has_byte(load_le<uint64_t>(at + i), zero_point_)) {
-        values_ += kWordWeights;
-        i += kWordWeights;
-        continue;
-      }
-      one(at[i++]);
-    }
-  }
-  void zeros(int64_t count) { run_ += count; }
-  void flush() {
-    if (run_ == 0) return;
-    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += ceil_div(run_, int64_t{1} << b);
-    run_ = 0;
-  }
-  void raw(uint32_t) { ++raws_; }
-
-  int64_t bits(int zrl_bits) const {
-    return kHeaderBits + (symbols_[zrl_bits] + values_) * (zrl_bits + kValueBits) + raws_ * 32;
-  }
-
- private:
-  static constexpr int kWordWeights = 8;
-
-  void one(uint8_t value) {
-    if (value == zero_point_) {
-      ++run_;
-      return;
-    }
-    if (run_ != 0) count_run();
-    ++values_;
-  }
-  void count_run() {
-    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += run_ >> b;
-    run_ = 0;
-  }
-
-  uint8_t zero_point_;
-  int64_t run_ = 0, values_ = 0, raws_ = 0;
-  std::array<int64_t, kZrlCandidates> symbols_{};  // beyond the one per value
+using Writer = Coefficients (*)(const hw::ChipRow&, const NnOperation&, const KernelSplit&);
+struct WriterRow {
+  int generation;
+  Writer write;
 };
-
-// Writes LSB-first bits into memory that is large enough, and kSlackBytes more.
-class BitWriter {
- public:
-  static constexpr size_t kSlackBytes = 8;
-  static constexpr int kMaxBits = 57;  // of one put()
-
-  explicit BitWriter(uint8_t* at) : at_(at) {}
-
-  void put(uint64_t value, int bits) {
-    pending_ |= value << filled_;
-    filled_ += bits;
-    store_le(at_, pending_);
-    const int whole = filled_ / 8;
-    at_ += whole;
-    pending_ = whole == 8 ? 0 : pending_ >> (8 * whole);
-    filled_ %= 8;
-  }
-  // Only where all before were whole bytes.
-  void put_bytes(const uint8_t* bytes, size_t count) {
-    std::memcpy(at_, bytes, count);
-    at_ += count;
-  }
-  void put_bytes(uint8_t byte, size_t count) {
-    std::memset(at_, byte, count);
-    at_ += count;
-  }
-
- private:
-  uint8_t* at_;
-  uint64_t pending_ = 0;
-  int filled_ = 0;
-};
-
-// Receives the same items and writes them with zero runs.
-class EmitSink {
- public:
-  EmitSink(uint8_t* at, uint8_t zero_point, int zrl_bits, int32_t kernel_count)
-      : writer_(at), zero_point_(zero_point), bits_(zrl_bits), symbol_bits_(zrl_bits + kValueBits) {
-    writer_.put(static_cast<uint32_t>(zrl_bits), 8);
-    writer_.put(static_cast<uint32_t>(kernel_count), 16);
-    full_symbol_ = symbol((int64_t{1} << bits_) - 1, zero_point_);
-  }
-
-  void values(const uint8_t* at, int count) {
-    int i = 0;
-    while (i < count) {
-      if (run_ == 0 && i + kGroup <= count && !has_byte(load_le<uint32_t>(at + i), zero_point_)) {
-        put_group(at + i);
-        i += kGroup;
-        continue;
-      }
-      one(at[i++]);
-    }
-  }
-  void zeros(int64_t count) { run_ += count; }
-  void flush() {
-    if (run_ >> bits_ != 0) put_full_symbols();
-    if (run_ > 0) writer_.put(symbol(run_ - 1, zero_point_), symbol_bits_);
-    run_ = 0;
-  }
-  void raw(uint32_t word) { writer_.put(word, 32); }
-
- private:
-  static constexpr int kGroup = 4;  // weights looked at together
-  static_assert(2 * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits, "symbols go out in pairs");
-
-  uint64_t symbol(int64_t run, uint8_t value) const { return static_cast<uint64_t>(run) | (uint64_t{value} << bits_); }
-
-  void one(uint8_t value) {
-    if (value == zero_point_) {
-      ++run_;
-      return;
-    }
-    if (run_ >> bits_ != 0) put_full_symbols();
-    writer_.put(symbol(run_, value), symbol_bits_);
-    run_ = 0;
-  }
-  // Four symbols without runs.
-  void put_group(const uint8_t* at) {
-    const uint64_t low = uint64_t{at[0]} | uint64_t{at[1]} << symbol_bits_;
-    const uint64_t high = uint64_t{at[2]} | uint64_t{at[3]} << symbol_bits_;
-    put_pair(low << bits_);
-    put_pair(high << bits_);
-  }
-  void put_pair(uint64_t pair) { writer_.put(pair, 2 * symbol_bits_); }
-  void put_full_symbols() {
-    const int64_t full = int64_t{1} << bits_;
-    const uint64_t pair = full_symbol_ | full_symbol_ << symbol_bits_;
-    for (; run_ >= 2 * full; run_ -= 2 * full) put_pair(pair);
-    if (run_ >= full) {
-      writer_.put(full_symbol_, symbol_bits_);
-      run_ -= full;
-    }
-  }
-
-  BitWriter writer_;
-  uint8_t zero_point_;
-  int bits_, symbol_bits_;
-  uint64_t full_symbol_ = 0;
-  int64_t run_ = 0;
-};
-
-// Receives the same items and writes them with zrl_bits 0: every item is whole bytes.
-class PlainEmitSink {
- public:
-  PlainEmitSink(uint8_t* at, uint8_t zero_point, int32_t kernel_count) : writer_(at), zero_point_(zero_point) {
-    writer_.put(0, 8);
-    writer_.put(static_cast<uint32_t>(kernel_count), 16);
-  }
-  void values(const uint8_t* at, int count) { writer_.put_bytes(at, static_cast<size_t>(count)); }
-  void zeros(int64_t count) { writer_.put_bytes(zero_point_, static_cast<size_t>(count)); }
-  void flush() {}
-  void raw(uint32_t word) { writer_.put_bytes(reinterpret_cast<const uint8_t*>(&word), sizeof word); }
-
- private:
-  BitWriter writer_;
-  uint8_t zero_point_;
-};
-
-// Plain bytes: zrl_bits 0, six-channel order. Weights need no inspection.
-class PlainCountSink {
- public:
-  void values(const uint8_t*, int count) { weights_ += count; }
-  void zeros(int64_t count) { weights_ += count; }
-  void flush() {}
-  void raw(uint32_t) { ++raws_; }
-  int64_t bits() const { return kHeaderBits + weights_ * kValueBits + raws_ * 32; }
-
- private:
-  int64_t weights_ = 0, raws_ = 0;
-};
-
-// The kernels that one core computes in one superblock.
-struct Group {
-  int32_t first = 0;  // output channel of kernel 0
-  int32_t count = 0;
-  bool last_superblock = false;
-};
-
-std::vector<Group> groups_of_core(const KernelSplit& split, int32_t core) {
-  std::vector<Group> groups;
-  for (int32_t s = 0; s < split.superblocks; ++s) {
-    const bool last = s == split.superblocks - 1;
-    const int32_t count =
-        last ? split.kernels_per_core - split.kernels_per_superblock * s : split.kernels_per_superblock;
-    groups.push_back({s * split.kernels_per_superblock * split.cores_used + core * count, count, last});
-  }
-  return groups;
-}
-
-// Walks the kernels of one core in stream order and feeds a sink.
-// Kernels with oc >= output_channels only fill up the count; the hardware drops their planes. They carry weight bytes
-// 0.
-template <typename Sink>
-class Walker {
- public:
-  Walker(const Kernels& kernels, const CoefficientLayout& layout, Sink& sink)
-      : k_(kernels),
-        layout_(layout),
-        sink_(sink),
-        patch_(kernels.patch_elems()),
-        filler_(static_cast<size_t>(patch_ * kSixChannels), 0),
-        row_(static_cast<size_t>(layout.split.kernels_per_superblock), 0) {}
-
-  void core(int32_t core) {
-    for (const Group& group : groups_of_core(layout_.split, core)) {
-      if (layout_.six_channel_order)
-        six_channels(group);
-      else
-        dense(group);
-    }
-  }
-
- private:
-  bool exists(int32_t oc) const { return oc < k_.output_channels; }
-
-  // Weights of kernel oc in channels [z, z + count) when they are in its band; null where all are the zero point.
-  const uint8_t* weights(int32_t oc, int32_t z) const {
-    if (!exists(oc)) return filler_.data();
-    const int32_t inside = z - k_.first_channel(oc);
-    if (inside < 0 || inside >= k_.band) return nullptr;
-    return k_.weights.data() + (int64_t{oc} * k_.band + inside) * patch_;
-  }
-
-  void bias(int32_t oc) {
-    sink_.flush();
-    sink_.raw(static_cast<uint32_t>(exists(oc) ? k_.biases[static_cast<size_t>(oc)] : k_.phantom_bias));
-  }
-  void offset(int32_t oc) {
-    sink_.flush();
-    sink_.raw(layout_.plane_bytes * static_cast<uint32_t>(oc));
-  }
-
-  // One kernel's weights of `count` consecutive channels, with bias and offset where they belong.
-  void piece(int32_t oc, const uint8_t* at, int count, bool first, bool last) {
-    const int total = count * patch_;
-    if (at == nullptr) {
-      if (first) sink_.zeros(1), bias(oc);
-      sink_.zeros(first ? total - 1 : total);
-    } else if (first) {
-      sink_.values(at, 1);
-      bias(oc);
-      sink_.values(at + 1, total - 1);
-    } else {
-      sink_.values(at, total);
-    }
-    if (last) offset(oc);
-  }
-
-  void dense(const Group& group) {
-    const bool rows = patch_ == 1 && k_.kernels_per_band == 0;
-    for (int32_t z = 0; z < k_.input_channels; ++z) {
-      const bool first = z == 0, last = z == k_.input_channels - 1;
-      if (rows && !first && !last) {
-        row(group, z);
-      } else if (first || last || k_.kernels_per_band == 0) {
-        for (int32_t k = 0; k < group.count; ++k) piece(group.first + k, weights(group.first + k, z), 1, first, last);
-      } else {
-        banded_channel(group, z);
-      }
-      if (group.last_superblock) sink_.flush();
-    }
-  }
-
-  // 1x1: one weight of each kernel, brought together first.
-  void row(const Group& group, int32_t z) {
-    const int32_t real = std::clamp(k_.output_channels - group.first, 0, group.count);
-    const uint8_t* from = k_.weights.data() + int64_t{group.first} * k_.band + z;
-    for (int32_t k = 0; k < real; ++k, from += k_.band) row_[static_cast<size_t>(k)] = *from;
-    for (int32_t k = real; k < group.count; ++k) row_[static_cast<size_t>(k)] = 0;
-    sink_.values(row_.data(), group.count);
-  }
-
-  // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points go out at once.
-  void banded_channel(const Group& group, int32_t z) {
-    const int32_t band_first = z / k_.band * k_.kernels_per_band;
-    const int32_t from = std::clamp(band_first - group.first, 0, group.count);
-    const int32_t real = std::clamp(k_.output_channels - group.first, 0, group.count);
-    const int32_t to = std::clamp(band_first + k_.kernels_per_band - group.first, from, std::max(real, from));
-    sink_.zeros(int64_t{from} * patch_);
-    for (int32_t k = from; k < to; ++k) piece(group.first + k, weights(group.first + k, z), 1, false, false);
-    sink_.zeros(int64_t{std::max(real, to) - to} * patch_);
-    for (int32_t k = std::max(real, to); k < group.count; ++k) piece(group.first + k, filler_.data(), 1, false, false);
-  }
-
-  void six_channels(const Group& group) {
-    for (int32_t z = 0; z < k_.input_channels; z += kSixChannels) {
-      const int count = std::min(kSixChannels, k_.input_channels - z);
-      const bool last = z + count == k_.input_channels;
-      for (int32_t k = 0; k < group.count; ++k)
-        piece(group.first + k, weights(group.first + k, z), count, z == 0, last);
-    }
-  }
-
-  const Kernels& k_;
-  const CoefficientLayout& layout_;
-  Sink& sink_;
-  int patch_;
-  Bytes filler_, row_;
-};
-
-template <typename Sink>
-void walk_core(const Kernels& kernels, const CoefficientLayout& layout, int32_t core, Sink& sink) {
-  Walker<Sink> walker(kernels, layout, sink);
-  walker.core(core);
-}
-
-constexpr int64_t stream_bytes(int64_t bits) { return ceil_div(bits, 32) * 4; }
-
-// Smallest by the rule of the recorded driver: from the most bits down while the total does not grow (section 6.2.5).
-int choose_zrl_bits(const std::vector<CountSink>& counts, int zrl_bits_max) {
-  const auto total = [&](int bits) {
-    int64_t sum = 0;
-    for (const CountSink& count : counts) sum += stream_bytes(count.bits(bits));
-    return sum;
-  };
-  int best = zrl_bits_max;
-  int64_t best_total = total(best);
-  for (int bits = zrl_bits_max - 1; bits >= 0; --bits) {
-    const int64_t next = total(bits);
-    if (next > best_total) break;
-    best = bits;
-    best_total = next;
-  }
-  return best;
-}
-
-uint32_t header_bytes(int32_t nn_cores) { return static_cast<uint32_t>(align_up(4 * nn_cores, kStreamAlignBytes)); }
-
-// Header and room for streams of these many bits; returns where each stream starts.
-std::vector<size_t> lay_out(const std::vector<int64_t>& bits, int32_t nn_cores, Coefficients& out) {
-  std::vector<size_t> starts;
-  size_t at = header_bytes(nn_cores);
-  size_t largest = 0;
-  Bytes header(at);
-  for (size_t c = 0; c < bits.size(); ++c) {
-    const auto size = static_cast<size_t>(align_up(stream_bytes(bits[c]), kStreamAlignBytes));
-    store_le(header.data() + 4 * c, static_cast<uint32_t>(size));
-    starts.push_back(at);
-    at += size;
-    largest = std::max(largest, size);
-  }
-  out.bytes = std::move(header);
-  out.bytes.resize(at + BitWriter::kSlackBytes);
-  out.cache_bytes = static_cast<uint32_t>(largest * bits.size());
-  return starts;
-}
+constexpr WriterRow kWriters[] = {{7, write_coefficients_v7}, {8, write_coefficients_v8}};
 
 }  // namespace
-
-std::vector<int32_t> patch_order(int32_t height, int32_t width) {
-  std::vector<int32_t> order;
-  for (int32_t r0 = 0; r0 < height; r0 += 2) {
-    for (int32_t c0 = 0; c0 < width; c0 += 3) {
-      for (int32_t r = r0; r < std::min(r0 + 2, height); ++r) {
-        for (int32_t c = c0; c < std::min(c0 + 3, width); ++c) order.push_back(r * width + c);
-      }
-    }
-  }
-  return order;
-}
 
 KernelSplit split_kernels(int32_t output_channels, int32_t nn_cores, int32_t superblocks) {
   KernelSplit split;
@@ -405,35 +29,27 @@ KernelSplit split_kernels(int32_t output_channels, int32_t nn_cores, int32_t sup
   return split;
 }
 
-Coefficients write_coefficients(const Kernels& kernels, const CoefficientLayout& layout) {
-  const int32_t cores = layout.split.cores_used;
-  Coefficients out;
-  std::vector<int64_t> bits;
-  if (layout.zrl_bits_max == 0) {
-    for (int32_t c = 0; c < cores; ++c) {
-      PlainCountSink count;
-      walk_core(kernels, layout, c, count);
-      bits.push_back(count.bits());
-    }
-  } else {
-    std::vector<CountSink> counts(static_cast<size_t>(cores), CountSink(kernels.zero_point));
-    for (int32_t c = 0; c < cores; ++c) walk_core(kernels, layout, c, counts[static_cast<size_t>(c)]);
-    out.zrl_bits = choose_zrl_bits(counts, layout.zrl_bits_max);
-    for (const CountSink& count : counts) bits.push_back(count.bits(out.zrl_bits));
+Coefficients write_coefficients(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
+  const auto* const row = std::find_if(std::begin(kWriters), std::end(kWriters),
+                                       [&](const WriterRow& r) { return r.generation == chip.generation; });
+  SK_CHECK(row != std::end(kWriters));
+  return row->write(chip, op, split);
+}
+
+Kernels without_bands(const Kernels& kernels) {
+  const auto patch = int64_t{kernels.patch_elems()};
+  const int64_t kernel_elems = kernels.input_channels * patch, band_elems = kernels.band * patch;
+  auto full = std::make_shared<Bytes>(static_cast<size_t>(kernels.output_channels * kernel_elems), kernels.zero_point);
+  for (int32_t oc = 0; oc < kernels.output_channels; ++oc) {
+    const uint8_t* const from = kernels.weights.data() + oc * band_elems;
+    std::copy_n(from, band_elems, full->data() + oc * kernel_elems + kernels.first_channel(oc) * patch);
   }
-  const std::vector<size_t> starts = lay_out(bits, layout.nn_cores, out);
-  for (int32_t c = 0; c < cores; ++c) {
-    uint8_t* at = out.bytes.data() + starts[static_cast<size_t>(c)];
-    if (out.zrl_bits == 0) {
-      PlainEmitSink emit(at, kernels.zero_point, layout.split.kernels_per_core);
-      walk_core(kernels, layout, c, emit);
-    } else {
-      EmitSink emit(at, kernels.zero_point, out.zrl_bits, layout.split.kernels_per_core);
-      walk_core(kernels, layout, c, emit);
-    }
-  }
-  out.bytes.resize(out.bytes.size() - BitWriter::kSlackBytes);
-  return out;
+  Kernels dense = kernels;
+  dense.band = kernels.input_channels;
+  dense.kernels_per_band = 0;
+  dense.weights = *full;
+  dense.lowered = std::move(full);
+  return dense;
 }
 
 }  // namespace skillet::drivers::vivante

@@ -56,10 +56,7 @@ constexpr std::array kChips = {
 };
 
 constexpr std::array kGenerations = {
-#define GENERATION(generation, multiplier_bits, shift_base, pixel_center, interleave_narrow, interleave_wide, \
-                   accumulates_areas)                                                                         \
-  Generation{generation,        multiplier_bits, shift_base,       pixel_center,                              \
-             interleave_narrow, interleave_wide, accumulates_areas},
+#define GENERATION(...) Generation{__VA_ARGS__},
 #include "drivers/vivante/hw/generations.def"
 #undef GENERATION
 };

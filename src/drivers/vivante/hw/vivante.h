@@ -81,6 +81,7 @@ enum ChipFlag : uint32_t {
   kDepthwise = 8,    // native depthwise
   kSupported = 16,   // the driver compiles for it
   kSlowOutput = 32,  // has the slow_output bit
+  kSramCaches = 64,  // caching kernels and image tiles in on-chip memory works with a known driver
 };
 struct ChipRow {
   std::string_view name, title;
@@ -108,12 +109,25 @@ bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<
 // One row of generations.def.
 struct Generation {
   int generation;
-  int multiplier_bits;     // of post_multiplier, without the leading 1
-  int shift_base;          // right shift with post_shift 0, bits
-  int pixel_center;        // subtracted from each pixel before it is multiplied
+  // requantization
+  int multiplier_bits;  // of post_multiplier, without the leading 1
+  int shift_base;       // right shift with post_shift 0, bits
+  int pixel_center;     // subtracted from each pixel before it is multiplied
+  // tiles
   int interleave_narrow;   // most image rows processed together, with tiles of which rows fit in 18 px
   int interleave_wide;     // with wider ones
   bool accumulates_areas;  // the accumulation buffer holds areas of 64 px, else rows
+  int tile_rows_max;       // found best by the recorded driver
+  // jobs
+  int reshuffled_rows_max;  // of images whose 1x1 filters with stride 2 are done by space-to-depth: up to so many rows
+  int reshuffled_channels_max;  // or up to so many channels; else by first-pixel pooling
+  bool no_flush;                // value of the NN instruction's bit
+  bool channel_groups;          // 1x1 filters are read in groups of six channels
+  bool linear_filters;          // filters are read as lists, so that a fully connected one may cover an image
+  bool chunked_additions;       // operands are cut into chunks, and may be subtracted; else they are two channels
+
+  // post_shift of a binary32 scale with biased exponent e is shift_origin() - e.
+  constexpr int shift_origin() const { return 127 + multiplier_bits - shift_base; }
 };
 const Generation& generation_of(const ChipRow& chip);
 

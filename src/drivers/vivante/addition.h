@@ -1,0 +1,23 @@
+// Additions and subtractions as convolutions: the image that they are done on and the filter that does it
+// (section 8.6). Called by support.cpp (is there a way?) and lower.cpp. Must not know: slots, bit positions.
+#pragma once
+
+#include <optional>
+
+#include "drivers/vivante/numerics.h"
+#include "drivers/vivante/operations.h"
+
+namespace skillet::drivers::vivante {
+
+// Both operands lie one after the other; the job reads them as one image.
+struct AdditionGeometry {
+  Image in, out;
+  int32_t kernel_width = 1, kernel_height = 1;
+};
+// Nothing when no image of these elements fits the chip's fields.
+std::optional<AdditionGeometry> addition_geometry(const hw::ChipRow& chip, const Image& operand);
+
+// Everything of the job but its slots and zero points. There must be a geometry.
+NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights);
+
+}  // namespace skillet::drivers::vivante
