@@ -70,7 +70,7 @@ class Driver {
   virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
 };
 
-// All drivers that are linked in; one registration line each in registry.cpp.
+// All drivers that are linked in: cmake/vendors.cmake makes the list of SKILLET_VENDORS.
 std::span<const Driver* const> drivers();
 Result<Chip> find_chip(std::string_view name);
 Result<const Driver*> driver_of(const Chip& chip);

@@ -1,17 +1,19 @@
+#include "base/vendors.h"
 #include "driver/driver.h"
 
-#ifdef SKILLET_DRIVERS_VIVANTE
-#include "drivers/vivante/vivante_driver.h"
-#endif
+#define DRIVER(vendor)                     \
+  namespace skillet::drivers::vendor {     \
+  const skillet::driver::Driver& driver(); \
+  }
+#include "vendors.inc"
 
 namespace skillet::driver {
 namespace {
 
 const std::vector<const Driver*>& registry() {
   static const std::vector<const Driver*> kDrivers = {
-#ifdef SKILLET_DRIVERS_VIVANTE
-      &skillet::drivers::vivante::driver(),
-#endif
+#define DRIVER(vendor) &skillet::drivers::vendor::driver(),
+#include "vendors.inc"
   };
   return kDrivers;
 }
@@ -28,7 +30,7 @@ Result<Chip> find_chip(std::string_view name) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", chip.name);
     }
   }
-  return error(ErrorCode::invalid_argument, "no chip '{}' (known: {})", name, known.empty() ? "none" : known);
+  return no_chip(name, "driver", "known: " + (known.empty() ? "none" : known));
 }
 
 Result<const Driver*> driver_of(const Chip& chip) {

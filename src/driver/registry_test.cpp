@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/vendors.h"
 #include "driver/driver.h"
 
 namespace skillet::driver {
@@ -22,6 +23,10 @@ TEST(Registry, UnknownNamesAreErrorsThatListTheKnownOnes) {
   ASSERT_FALSE(chip.ok());
   EXPECT_EQ(chip.error().code, ErrorCode::invalid_argument);
   EXPECT_TRUE(chip.error().message.starts_with("no chip 'toaster' (known: ")) << chip.error().message;
+  for (const Error& error : {no_chip("rk3576", "driver", "known: a, b"), no_chip("rk3576", "simulator", "")}) {
+    EXPECT_EQ(error.code, ErrorCode::unsupported);
+    EXPECT_TRUE(error.message.starts_with("chip 'rk3576' is known, but ")) << error.message;
+  }
   const auto driver = driver_of({.name = "x", .family = "toaster"});
   ASSERT_FALSE(driver.ok());
   EXPECT_EQ(driver.error().code, ErrorCode::unsupported);

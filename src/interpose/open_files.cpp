@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/vendors.h"
 #include "interpose/environment.h"
 #include "interpose/libc.h"
 #include "standin/kernels.h"
@@ -55,7 +56,7 @@ std::optional<OpenFiles::Identity> OpenFiles::identify(int fd) {
 
 standin::Kernel* OpenFiles::kernel() {
   if (kernel_ == nullptr && !kernel_failed_) {
-    auto made = standin::create_kernel(variable(kChipVariable, standin::kDefaultChip), options());
+    auto made = standin::create_kernel(variable(kChipVariable, default_chip().data()), options());
     kernel_failed_ = !made.ok();
     if (made.ok()) {
       kernel_ = std::move(made).value();

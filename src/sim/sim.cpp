@@ -2,9 +2,13 @@
 
 #include <vector>
 
-#ifdef SKILLET_SIM_VIVANTE
-#include "sim/vivante/vivante.h"
-#endif
+#include "base/vendors.h"
+
+#define SIMULATOR(vendor)                                        \
+  namespace skillet::sim::vendor {                               \
+  Result<std::unique_ptr<Device>> create(std::string_view chip); \
+  }
+#include "vendors.inc"
 
 namespace skillet::sim {
 namespace {
@@ -15,9 +19,8 @@ struct Family {
 };
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-#ifdef SKILLET_SIM_VIVANTE
-      {vivante::create},
-#endif
+#define SIMULATOR(vendor) {vendor::create},
+#include "vendors.inc"
   };
   return kFamilies;
 }
@@ -31,8 +34,7 @@ Result<std::unique_ptr<Device>> create(std::string_view chip) {
     if (device.ok() || device.error().code != ErrorCode::invalid_argument) return device;
     reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", device.error().message);
   }
-  if (reasons.empty()) reasons = "this build has no simulators";
-  return error(ErrorCode::invalid_argument, "no simulator of chip '{}': {}", chip, reasons);
+  return no_chip(chip, "simulator", reasons.empty() ? "this build has no simulators" : reasons);
 }
 
 }  // namespace skillet::sim

@@ -4,8 +4,6 @@
 
 namespace skillet::standin {
 
-const char* const kDefaultChip = "a311d";
-
 // One stand-in so far: all chips stand behind it.
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator,
                                       Options options) {

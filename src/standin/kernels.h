@@ -8,8 +8,6 @@
 
 namespace skillet::standin {
 
-extern const char* const kDefaultChip;  // for those who name none
-
 // A kernel whose only core is `chip`. A chip whose own kernel driver has no stand-in stands behind the nearest one.
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
 // The same with the simulator of the chip; the error of sim::create() when there is none.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/vendors.h"
 #include "interpose/environment.h"
 #include "sim/sim.h"
 #include "standin/fault_plan.h"
@@ -15,7 +16,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string chip = "a311d", fail, on_fault = "reset";
+  std::string chip{default_chip()}, fail, on_fault = "reset";
   bool trace = false;
   std::vector<std::string> command;
 };

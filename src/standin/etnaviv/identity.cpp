@@ -1,24 +1,18 @@
 #include "standin/etnaviv/identity.h"
 
-#include "drivers/vivante/hw/vivante.h"
 #include "uapi/etnaviv/abi.h"
+
+#define ETNAVIV(vendor)                                       \
+  namespace skillet::standin::etnaviv::vendor {               \
+  std::optional<Identity> identity_of(std::string_view chip); \
+  }
+#include "vendors.inc"
 
 namespace skillet::standin::etnaviv {
 namespace {
 
-namespace hw = ::skillet::vivante::hw;
 using namespace uapi::etnaviv;
 
-constexpr Identity kIdentities[] = {
-    // Feature words from the kernel's database of cores.
-    {.chip = "a311d",
-     .device_name = "ff100000.npu",
-     .of_full_name = "/soc/npu@ff100000",
-     .features = {0xe0287cac, 0xc1799eff, 0xfefbfadb, 0xeb9d6fbf, 0xedfffced, 0xd30dafc7, 0x7b5ac333, 0xfc8ee200,
-                  0x03fffa6f, 0x00fe0ef0, 0x0088003c, 0x108048c0, 0x00000010}},
-    {.chip = "s905d3", .device_name = "ff100000.npu", .of_full_name = "/soc/npu@ff100000"},
-    {.chip = "imx8mp", .device_name = "38500000.npu", .of_full_name = "/soc@0/npu@38500000"},
-};
 constexpr std::string_view kUnknown =
     "the mainline kernel has no driver for it; it stands behind that of its relatives";
 
@@ -48,13 +42,11 @@ constexpr uint32_t kIdParams[] = {kParamModel, kParamRevision, kParamProductId, 
 }  // namespace
 
 Identity identity_of(std::string_view chip) {
-  Identity identity{.chip = {}, .assumption = kUnknown};
-  for (const Identity& one : kIdentities) {
-    if (one.chip == chip) identity = one;
-  }
-  if (const hw::ChipRow* const row = hw::find_chip(chip))
-    identity.ids = {row->ids.model, row->ids.revision, row->ids.product, row->ids.customer, row->ids.eco};
-  return identity;
+  std::optional<Identity> identity;
+#define ETNAVIV(vendor) \
+  if (!identity) identity = vendor::identity_of(chip);
+#include "vendors.inc"
+  return identity.value_or(Identity{.chip = {}, .assumption = kUnknown});
 }
 
 std::optional<uint64_t> param_of(const Identity& identity, uint32_t param) {
