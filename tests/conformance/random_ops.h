@@ -78,6 +78,7 @@ class FailingDevice : public uapi::Device {
   Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
     return inner_->wait(fence, timeout);
   }
+  bool loses_jobs() const override { return inner_->loses_jobs(); }
 
   int fail_from = 1 << 30;
   int submits = 0;
