@@ -72,6 +72,10 @@ typedef struct skillet_options {
   int32_t tuned;       /* 0: only jobs as a driver known to work on silicon makes them; 1: our own choices */
   int32_t no_fallback; /* 1: an error instead of running an NPU part on the CPU when the NPU fails */
   uint32_t timeout_ms; /* of one run on the device; 0: 10 s */
+  /* Later additions: a struct_bytes that ends before them is fine too. */
+  const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
+  int32_t allow_unproven; /* 1: a real NPU also takes operations that no known driver ever ran on silicon (simulated
+                             ones do anyway); 0: what the environment's SKILLET_ALLOW_UNPROVEN says, else not */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;
@@ -103,13 +107,15 @@ SKILLET_API skillet_status skillet_output_info(const skillet_model* model, size_
 SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes);
 /* Runs the model once, to its end. */
 SKILLET_API skillet_status skillet_run(skillet_model* model);
-/* Copies output `index` of the last run; `bytes` must be the output's size. */
+/* Copies output `index` of the last run, an error when that failed; `bytes` must be the output's size. */
 SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes);
 
 /* Runs the model once on memory of the caller: `inputs` and `outputs` hold one pointer for each input and output, to as
  * many bytes as skillet_input_info and skillet_output_info say. Memory from skillet_buffer_alloc of the same device is
  * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory
- * is copied once. Afterwards skillet_get_output does not have these outputs. */
+ * is copied once. An input may lie in the memory of an output; it is copied first. Two outputs may not, unless the
+ * model returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run.
+ */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);

@@ -27,6 +27,8 @@ struct CompileOptions {
   std::vector<std::string> switches;
   // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
   bool keep_intermediates = false;
+  // Ops that no known driver ever ran on silicon go to the NPU too. compile/ asks this; drivers compile what they get.
+  bool allow_unproven = false;
 };
 
 // What a decoded value means, so that two submissions compare equal whatever the allocator did.
@@ -73,7 +75,8 @@ class Driver {
   virtual std::span<const Chip> chips() const = 0;
   virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
-  // `graph` holds only ops that supports() took; compile checks again and names the op otherwise.
+  // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
+  // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
   // For people: the weights of each operation that compile() makes.
   virtual Result<std::vector<Compression>> compression(const Chip&, const ir::Graph&, const CompileOptions&) const {

@@ -15,11 +15,10 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
   return std::ranges::any_of(op.inputs, is_variable) || std::ranges::any_of(op.outputs, is_variable);
 }
 
-driver::Support support_of(const ir::Graph& graph, const driver::Driver* driver, const driver::Chip& chip,
-                           ir::OpId op) {
-  if (driver == nullptr) return driver::Support::no("no NPU was asked for");
+driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
+  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for");
   if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
-  return driver->supports(chip, graph, op);
+  return target.driver->supports(target.chip, graph, op);
 }
 
 // The ops that must come before `op`: producers of its inputs, and earlier users of the variables it touches.
@@ -103,7 +102,7 @@ class PartBuilder {
 // Sorted so that the CPU part of a level comes before its NPU part.
 using PartKey = std::pair<int, bool>;  // level, on_npu
 
-std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, const std::vector<driver::Support>& support) {
+std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, std::span<const driver::Support> support) {
   std::map<PartKey, std::vector<ir::OpId>> groups;
   std::vector<int> level(graph.ops.size(), 0);
   Dependencies dependencies(graph);
@@ -120,34 +119,25 @@ std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, const std
 
 }  // namespace
 
-Partitioning partition(const ir::Graph& graph, const driver::Driver* driver, const driver::Chip& chip) {
-  Partitioning result;
-  for (size_t i = 0; i < graph.ops.size(); ++i)
-    result.support.push_back(support_of(graph, driver, chip, static_cast<ir::OpId>(i)));
-  std::vector<size_t> part_of_op(graph.ops.size());
-  for (auto& [key, ops] : group(graph, result.support)) {
-    for (const ir::OpId op : ops) part_of_op[static_cast<size_t>(op)] = result.parts.size();
-    result.parts.push_back({.on_npu = key.second, .op_map = std::move(ops)});
-  }
-  const auto consumers = ir::consumers(graph);
-  PartBuilder builder(graph, part_of_op, consumers);
-  for (size_t i = 0; i < result.parts.size(); ++i) {
-    if (result.parts[i].on_npu) builder.build(result.parts[i], i);
-  }
+std::vector<driver::Support> supports(const ir::Graph& graph, const Target& target) {
+  std::vector<driver::Support> result;
+  for (size_t i = 0; i < graph.ops.size(); ++i) result.push_back(support_of(graph, target, static_cast<ir::OpId>(i)));
   return result;
 }
 
-std::string print(const ir::Graph& graph, const Partitioning& partitioning) {
-  std::string out;
-  for (size_t i = 0; i < partitioning.parts.size(); ++i) {
-    const Partition& part = partitioning.parts[i];
-    out += fmt::format("part {} on {}, {} ops\n", i, part.on_npu ? "NPU" : "CPU", part.op_map.size());
-    for (const ir::OpId op : part.op_map) {
-      const std::string& reason = partitioning.support[static_cast<size_t>(op)].reason;
-      out += fmt::format("  {}{}{}\n", ir::describe_op(graph, op), reason.empty() ? "" : ": ", reason);
-    }
+std::vector<Partition> partition(const ir::Graph& graph, std::span<const driver::Support> support) {
+  std::vector<Partition> parts;
+  std::vector<size_t> part_of_op(graph.ops.size());
+  for (auto& [key, ops] : group(graph, support)) {
+    for (const ir::OpId op : ops) part_of_op[static_cast<size_t>(op)] = parts.size();
+    parts.push_back({.on_npu = key.second, .op_map = std::move(ops)});
   }
-  return out;
+  const auto consumers = ir::consumers(graph);
+  PartBuilder builder(graph, part_of_op, consumers);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].on_npu) builder.build(parts[i], i);
+  }
+  return parts;
 }
 
 }  // namespace skillet::passes

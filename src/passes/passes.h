@@ -1,9 +1,9 @@
 // passes/: everything that rewrites or divides a graph before a driver sees it; one line per pass.
-// Called by runtime/ and tools.
+// Called by compile/.
 // Must not know: chips (it asks the driver), devices, file formats.
 #pragma once
 
-#include <string>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -12,11 +12,17 @@
 
 namespace skillet::passes {
 
+// What a graph is made ready for.
+struct Target {
+  const driver::Driver* driver = nullptr;  // borrowed; null: everything runs on the CPU
+  driver::Chip chip;
+};
+
 // Passes of the pipeline. Tensors keep their ids; ops may get new ones (Op::source_index stays).
-Result<void> remove_dead_ops(ir::Graph& graph);  // ops whose outputs nobody reads
+Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs nobody reads
 
 // Runs all passes in order and verifies the graph before the first and after each one.
-Result<void> run_pipeline(ir::Graph& graph);
+Result<void> run_pipeline(ir::Graph& graph, const Target& target);
 
 // A part of a graph that runs in one place.
 struct Partition {
@@ -28,16 +34,11 @@ struct Partition {
   std::vector<ir::TensorId> tensor_map;  // tensor of `graph` -> tensor of the original graph
 };
 
-struct Partitioning {
-  std::vector<Partition> parts;          // in execution order
-  std::vector<driver::Support> support;  // by op of the original graph
-};
+// By op: what the target's driver says of it.
+std::vector<driver::Support> supports(const ir::Graph& graph, const Target& target);
 
-// Groups the ops that `driver` supports on `chip` into as few convex parts as the data flow allows: every part only
-// needs what earlier parts computed. `driver` null: one part, on the CPU.
-Partitioning partition(const ir::Graph& graph, const driver::Driver* driver, const driver::Chip& chip);
-
-// Text form: a line per part, then its ops with the reasons of those that stay on the CPU.
-std::string print(const ir::Graph& graph, const Partitioning& partitioning);
+// Groups the ops that are supported into as few convex parts as the data flow allows, in execution order: every part
+// only needs what earlier parts computed.
+std::vector<Partition> partition(const ir::Graph& graph, std::span<const driver::Support> support);
 
 }  // namespace skillet::passes

@@ -2,82 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include "passes/testing/letters.h"
+
 namespace skillet::passes {
 namespace {
 
-// Takes ADD and MUL only.
-class AddMulDriver : public driver::Driver {
- public:
-  std::string_view name() const override { return "addmul"; }
-  std::span<const driver::Chip> chips() const override { return {}; }
-  Result<driver::Chip> identify(const capture::DeviceInfo&) const override { return driver::Chip{}; }
-  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
-    if (graph.op(op).kind == ir::OpKind::add || graph.op(op).kind == ir::OpKind::mul) return driver::Support::yes();
-    return driver::Support::no("{} is not add or mul", ir::op_name(graph.op(op)));
+// "N[de] in:ab out:e | C[f]": the parts by the letters of the ops' outputs.
+std::string parts_of(const Letters& letters) {
+  const AddMulDriver driver;
+  const ir::Graph& graph = letters.graph;
+  std::string out;
+  for (const Partition& part : partition(graph, supports(graph, {&driver, {}}))) {
+    out += out.empty() ? "" : " | ";
+    out += part.on_npu ? "N[" : "C[";
+    for (const ir::OpId op : part.op_map) out += graph.tensor(graph.op(op).outputs[0]).name;
+    out += "]";
+    if (!part.on_npu) continue;
+    out +=
+        " in:" + letters.names(part.graph, part.graph.inputs) + " out:" + letters.names(part.graph, part.graph.outputs);
+    EXPECT_TRUE(ir::verify(part.graph).ok()) << ir::verify(part.graph).error().message;
+    EXPECT_EQ(part.graph.ops.size(), part.op_map.size());
+    for (size_t i = 0; i < part.tensor_map.size(); ++i)
+      EXPECT_EQ(part.graph.tensors[i].name, graph.tensor(part.tensor_map[i]).name);
   }
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph&, const driver::CompileOptions&) const override {
-    return driver::Program{};
-  }
-  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission&) const override {
-    return driver::Annotated{};
-  }
-};
-
-// Graphs written as one letter per tensor: "c=add(a,b)". Upper case: constants. Every tensor is 1x2x2x4 uint8.
-class Letters {
- public:
-  Letters(std::string_view inputs, std::vector<std::string_view> ops, std::string_view outputs) {
-    for (const char letter : inputs) graph.inputs.push_back(id(letter));
-    for (const std::string_view text : ops) {
-      const size_t open = text.find('(');
-      const auto kind = text.substr(2, open - 2);
-      ir::Op op;
-      op.kind = kind == "add" ? ir::OpKind::add : kind == "mul" ? ir::OpKind::mul : ir::OpKind::relu;
-      op.attrs = ir::default_attrs(op.kind);
-      for (size_t at = open + 1; at < text.size(); at += 2) op.inputs.push_back(id(text[at]));
-      op.outputs.push_back(id(text[0]));
-      graph.add_op(std::move(op));
-    }
-    for (const char letter : outputs) graph.outputs.push_back(id(letter));
-  }
-
-  ir::TensorId id(char letter) {
-    for (size_t i = 0; i < graph.tensors.size(); ++i) {
-      if (graph.tensors[i].name[0] == letter) return static_cast<ir::TensorId>(i);
-    }
-    ir::Tensor tensor{.name = std::string(1, letter), .dtype = ir::DType::uint8, .shape = {1, 2, 2, 4}};
-    tensor.quant = {.scales = {0.5F}, .zero_points = {3}};
-    if (std::isupper(letter) != 0) ir::set_constant(tensor, Bytes(16, 7));
-    return graph.add_tensor(std::move(tensor));
-  }
-
-  std::string names(const ir::Graph& part, const std::vector<ir::TensorId>& ids) const {
-    std::string out;
-    for (const ir::TensorId one : ids) out += part.tensor(one).name;
-    return out;
-  }
-
-  // "N[de] in:ab out:e | C[f]": the parts by the letters of the ops' outputs.
-  std::string parts() const {
-    const AddMulDriver driver;
-    std::string out;
-    for (const Partition& part : partition(graph, &driver, {}).parts) {
-      out += out.empty() ? "" : " | ";
-      out += part.on_npu ? "N[" : "C[";
-      for (const ir::OpId op : part.op_map) out += graph.tensor(graph.op(op).outputs[0]).name;
-      out += "]";
-      if (!part.on_npu) continue;
-      out += " in:" + names(part.graph, part.graph.inputs) + " out:" + names(part.graph, part.graph.outputs);
-      EXPECT_TRUE(ir::verify(part.graph).ok()) << ir::verify(part.graph).error().message;
-      EXPECT_EQ(part.graph.ops.size(), part.op_map.size());
-      for (size_t i = 0; i < part.tensor_map.size(); ++i)
-        EXPECT_EQ(part.graph.tensors[i].name, graph.tensor(part.tensor_map[i]).name);
-    }
-    return out;
-  }
-
-  ir::Graph graph;
-};
+  return out;
+}
 
 TEST(Partition, DividesByDataFlow) {
   const struct {
@@ -97,35 +46,25 @@ TEST(Partition, DividesByDataFlow) {
       {{"a", {"c=add(a,a)", "d=add(c,c)", "e=relu(c)", "f=relu(d)"}, "ef"}, "N[cd] in:a out:cd | C[ef]"},
       {{"a", {}, "a"}, ""},
   };
-  for (const auto& row : kRows) EXPECT_EQ(row.graph.parts(), row.parts);
+  for (const auto& row : kRows) EXPECT_EQ(parts_of(row.graph), row.parts);
 }
 
 TEST(Partition, VariablesStayOnTheCpuInOrder) {
   Letters letters("a", {"v=add(a,a)", "c=add(a,a)", "d=relu(v)"}, "cd");
   letters.graph.tensor(letters.id('v')).is_variable = true;
-  EXPECT_EQ(letters.parts(), "C[vd] | N[c] in:a out:c");
+  EXPECT_EQ(parts_of(letters), "C[vd] | N[c] in:a out:c");
 }
 
 TEST(Partition, WithoutDriverEverythingIsOneCpuPart) {
   const Letters letters("ab", {"c=add(a,b)", "d=relu(c)"}, "d");
-  const Partitioning result = partition(letters.graph, nullptr, {});
-  ASSERT_EQ(result.parts.size(), 1u);
-  EXPECT_FALSE(result.parts[0].on_npu);
-}
-
-TEST(Partition, PrintsReasons) {
-  const Letters letters("ab", {"c=add(a,b)", "d=relu(c)"}, "d");
-  const AddMulDriver driver;
-  EXPECT_EQ(print(letters.graph, partition(letters.graph, &driver, {})),
-            "part 0 on NPU, 1 ops\n"
-            "  op 0 ADD -> 'c'\n"
-            "part 1 on CPU, 1 ops\n"
-            "  op 1 RELU -> 'd': RELU is not add or mul\n");
+  const auto parts = partition(letters.graph, supports(letters.graph, {}));
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_FALSE(parts[0].on_npu);
 }
 
 TEST(Pipeline, RemovesDeadOps) {
   Letters letters("ab", {"c=add(a,b)", "x=add(a,a)", "y=relu(x)", "d=relu(c)"}, "d");
-  ASSERT_TRUE(run_pipeline(letters.graph).ok());
+  ASSERT_TRUE(run_pipeline(letters.graph, {}).ok());
   std::string left;
   for (const ir::Op& op : letters.graph.ops) left += letters.graph.tensor(op.outputs[0]).name;
   EXPECT_EQ(left, "cd");
@@ -147,7 +86,7 @@ TEST(Pipeline, TextBeforeAndAfter) {
                              "op 2 RELU in=[1] out=[3]\n";
   auto graph = ir::parse(before);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  ASSERT_TRUE(run_pipeline(*graph).ok());
+  ASSERT_TRUE(run_pipeline(*graph, {}).ok());
   EXPECT_EQ(ir::print(*graph), std::string(kTensors) +
                                    "op 0 RELU in=[0] out=[1]\n"
                                    "op 1 RELU in=[1] out=[3] source=2\n");
@@ -156,14 +95,14 @@ TEST(Pipeline, TextBeforeAndAfter) {
 TEST(Pipeline, KeepsWhatUpdatesAVariable) {
   Letters letters("ab", {"v=add(a,b)", "d=relu(a)"}, "d");
   letters.graph.tensor(letters.id('v')).is_variable = true;
-  ASSERT_TRUE(run_pipeline(letters.graph).ok());
+  ASSERT_TRUE(run_pipeline(letters.graph, {}).ok());
   EXPECT_EQ(letters.graph.ops.size(), 2u);
 }
 
 TEST(Pipeline, RefusesABrokenGraph) {
   Letters letters("ab", {"c=add(a,b)"}, "c");
   letters.graph.ops[0].inputs[1] = 99;
-  EXPECT_FALSE(run_pipeline(letters.graph).ok());
+  EXPECT_FALSE(run_pipeline(letters.graph, {}).ok());
 }
 
 }  // namespace

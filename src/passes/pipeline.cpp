@@ -7,7 +7,7 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  Result<void> (*run)(ir::Graph& graph);
+  Result<void> (*run)(ir::Graph& graph, const Target& target);
 };
 
 constexpr Pass kPasses[] = {
@@ -21,11 +21,11 @@ void trace(std::string_view when, const ir::Graph& graph) {
 
 }  // namespace
 
-Result<void> run_pipeline(ir::Graph& graph) {
+Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
   for (const Pass& pass : kPasses) {
-    SK_TRY(pass.run(graph).with_context(pass.name));
+    SK_TRY(pass.run(graph, target).with_context(pass.name));
     SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
     trace(fmt::format("after {}", pass.name), graph);
   }

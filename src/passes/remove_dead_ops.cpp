@@ -5,7 +5,7 @@
 namespace skillet::passes {
 
 // Walks backwards from the graph's outputs; ops that write a variable also count as read, by the next run.
-Result<void> remove_dead_ops(ir::Graph& graph) {
+Result<void> remove_dead_ops(ir::Graph& graph, const Target& /*target*/) {
   std::vector<bool> is_read(graph.tensors.size(), false);
   for (const ir::TensorId id : graph.outputs) is_read[static_cast<size_t>(id)] = true;
   std::vector<ir::Op> kept;

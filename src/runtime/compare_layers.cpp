@@ -64,7 +64,7 @@ Result<void> Session::compare_part(const Part& part, std::vector<LayerDiff>& dif
 }
 
 Result<std::vector<LayerDiff>> Session::compare_layers() {
-  if (!has_run_) return error(ErrorCode::invalid_argument, "nothing has run yet");
+  SK_TRY(has_results());
   std::vector<LayerDiff> diffs;
   for (const auto& part : parts_) {
     if (part->loaded) SK_TRY(compare_part(*part, diffs));

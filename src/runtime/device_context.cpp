@@ -27,8 +27,10 @@ Result<Target> open_chip(const std::string& name, std::string_view prefix, Simul
   const std::string chip_name = name.substr(prefix.size());
   SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(const standin::SimulatedCore simulated, simulate(chip_name));
-  return target_of(name, std::move(chip), driver, simulated.core, simulated.calls, capture);
+  SK_TRY_ASSIGN(const standin::SimulatedCore core, simulate(chip_name));
+  SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, capture));
+  target.simulated = true;
+  return target;
 }
 
 Result<Target> open_npu(const FoundNpu& npu, capture::Capture* capture) {

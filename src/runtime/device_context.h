@@ -33,6 +33,7 @@ struct Target {
   driver::Chip chip;
   const driver::Driver* driver = nullptr;  // borrowed from the registry
   std::shared_ptr<DeviceContext> context;  // null: compile only
+  bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
 };
 
 // An NPU of this machine that a driver of ours knows.

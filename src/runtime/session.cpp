@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "runtime/session_part.h"
-#include "runtime/stopwatch.h"
 
 namespace skillet::runtime {
 namespace {
@@ -13,38 +13,44 @@ constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
 
 size_t at(int32_t id) { return static_cast<size_t>(id); }
 
+bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
 }  // namespace
 
 Session::Session(ir::Graph graph, const Target& target, const SessionOptions& options)
-    : graph_(std::move(graph)), target_(target), options_(options) {
-  options_.compile.keep_intermediates |= options_.keep_intermediates;
-}
+    : graph_(std::move(graph)), target_(target), options_(options) {}
 
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
-  std::unique_ptr<Session> session(new Session(std::move(graph), target, options));
-  SK_TRY(session->prepare());
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile_for(target, std::move(graph), options));
+  return create(std::move(compiled), target, options);
+}
+
+Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, const Target& target,
+                                                 const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(std::move(compiled.graph), target, options));
+  SK_TRY(session->prepare(std::move(compiled)));
   return session;
 }
 
-Result<void> Session::prepare() {
-  const Stopwatch watch;
-  SK_TRY(passes::run_pipeline(graph_));
-  passes::Partitioning partitioning = passes::partition(graph_, target_.driver, target_.chip);
-  report_.passes_ms = watch.milliseconds();
-  report_.ops.resize(graph_.ops.size());
-  for (passes::Partition& partition : partitioning.parts) {
-    for (const ir::OpId op : partition.op_map) {
-      driver::Support& support = partitioning.support[at(op)];
-      report_.ops[at(op)] = {partition.on_npu, std::move(support.reason), support.unproven, parts_.size()};
-    }
-    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map});
+Result<void> Session::prepare(compile::Compiled compiled) {
+  report_.passes_ms = compiled.passes_ms;
+  report_.ops = std::move(compiled.ops);
+  for (compile::Part& part : compiled.parts) {
+    const passes::Partition& partition = part.partition;
+    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map, .compile_ms = part.compile_ms});
     parts_.push_back(std::make_unique<Part>());
-    parts_.back()->partition = std::move(partition);
+    parts_.back()->partition = std::move(part.partition);
   }
+  const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
+  if (unproven != 0)
+    log::info("{}: {} ops were never seen on silicon{}", target_.name, unproven,
+              target_.simulated ? "; a real NPU takes them with allow_unproven=1 only" : "");
   SK_TRY(prepare_tensors());
-  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i));
+  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i].program)));
   return {};
 }
 
@@ -60,6 +66,7 @@ Result<void> Session::prepare_tensors() {
   for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
     for (const ir::TensorId id : *list) SK_TRY(reserve(id));
   }
+  prepare_outputs();
   for (const auto& part : parts_) {
     if (!part->partition.on_npu) continue;
     const ir::Graph& graph = part->partition.graph;
@@ -68,6 +75,18 @@ Result<void> Session::prepare_tensors() {
     }
   }
   return {};
+}
+
+// An op writes a tensor once, and a variable where it keeps its value; inputs and constants nobody writes.
+void Session::prepare_outputs() {
+  const std::vector<ir::OpId> producers = ir::producers(graph_);
+  kept_.resize(graph_.outputs.size());
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    const ir::TensorId id = graph_.outputs[i];
+    const auto before = std::span(graph_.outputs).first(i);
+    is_copy_.push_back(producers[at(id)] < 0 || graph_.tensor(id).is_variable || std::ranges::count(before, id) != 0);
+    if (std::ranges::count(graph_.inputs, id) != 0) kept_[i].resize(storage_[at(id)].size());
+  }
 }
 
 Result<void> Session::reserve(ir::TensorId id) {
@@ -80,50 +99,55 @@ Result<void> Session::reserve(ir::TensorId id) {
   return {};
 }
 
-Result<void> Session::prepare_part(size_t index) {
+Result<void> Session::prepare_part(size_t index, std::optional<driver::Program> program) {
   Part& part = *parts_[index];
   PartReport& report = report_.parts[index];
   const Stopwatch watch;
-  if (!part.partition.on_npu) {
-    SK_TRY(prepare_cpu(part));
-    report.compile_ms = watch.milliseconds();
+  if (!program) {
+    SK_TRY_ASSIGN(part.kernels, prepare_cpu(part));
+    report.compile_ms = watch.ms();
     return {};
   }
-  auto prepared = prepare_npu(part, report);
-  if (prepared.ok()) return {};
-  return fall_back(index, prepared.error());
+  auto loaded = load(part, std::move(*program));
+  report.load_ms = watch.ms();
+  return loaded.ok() ? Result<void>() : fall_back(index, loaded.error());
 }
 
-Result<void> Session::prepare_npu(Part& part, PartReport& report) {
+Result<void> Session::load(Part& part, driver::Program program) {
   if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
-  const Stopwatch compile_watch;
-  SK_TRY_ASSIGN(driver::Program program, target_.driver->compile(target_.chip, part.partition.graph, options_.compile));
-  report.compile_ms = compile_watch.milliseconds();
-  const Stopwatch load_watch;
   SK_TRY_ASSIGN(part.loaded,
                 LoadedProgram::load(target_.context, std::move(program), part.partition.graph, options_.timeout));
-  report.load_ms = load_watch.milliseconds();
   return {};
 }
 
-Result<void> Session::prepare_cpu(Part& part) {
+Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
+  Kernels kernels;
   for (const ir::OpId op : part.partition.op_map) {
     for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
       for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
     }
     SK_TRY_ASSIGN(std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
-    part.kernels.push_back(std::move(kernel));
+    kernels.push_back(std::move(kernel));
   }
-  return {};
+  return kernels;
 }
 
+// The program goes when the CPU can do its work, not before: a part with neither would run without doing anything.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
+  Part& part = *parts_[index];
   const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
   if (!options_.allow_fallback) return Error(cause).with_context(where);
+  auto kernels = prepare_cpu(part);
+  if (!kernels.ok()) {
+    part.broken =
+        error(cause.code, "{}: {}; nor can the CPU run it: {}", where, cause.message, kernels.error().message);
+    return *part.broken;
+  }
   log::warning("{} runs on the CPU: {}", where, cause.message);
   report_.parts[index].fallback = cause.message;
-  parts_[index]->loaded.reset();
-  return prepare_cpu(*parts_[index]).with_context(where);
+  part.kernels = std::move(kernels).value();
+  part.loaded.reset();
+  return {};
 }
 
 const driver::Program* Session::program(size_t part) const {
@@ -134,24 +158,39 @@ Result<void> Session::set_input(size_t index, std::span<const uint8_t> bytes) {
   if (index >= graph_.inputs.size())
     return error(ErrorCode::invalid_argument, "no input {}; the model has {}", index, graph_.inputs.size());
   const ir::TensorId id = graph_.inputs[index];
-  if (graph_.tensor(id).is_constant())
-    return error(ErrorCode::invalid_argument, "input {} is constant: {}", index, ir::describe_tensor(graph_, id));
-  if (bytes.size() != storage_[at(id)].size())
-    return error(ErrorCode::invalid_argument, "input {}: {} bytes given, {} takes {}", index, bytes.size(),
-                 ir::describe_tensor(graph_, id), storage_[at(id)].size());
+  if (auto fits = check_size(id, bytes.size()); !fits.ok())
+    return std::move(fits).error().with_context(fmt::format("input {}", index));
   std::ranges::copy(bytes, storage_[at(id)].begin());
   return {};
 }
 
+Result<void> Session::check_size(ir::TensorId id, size_t size_bytes) const {
+  const auto expected = static_cast<size_t>(graph_.tensor(id).bytes());
+  if (size_bytes == expected) return {};
+  return error(ErrorCode::invalid_argument, "{} bytes given, {} takes {}", size_bytes, ir::describe_tensor(graph_, id),
+               expected);
+}
+
 Result<void> Session::run() {
+  SK_TRY(run_parts());
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const auto bytes = spans_[at(graph_.outputs[i])];
+    if (!kept_[i].empty()) std::ranges::copy(bytes, kept_[i].begin());
+  }
+  results_ = Results::here;
+  return {};
+}
+
+Result<void> Session::run_parts() {
+  results_ = Results::failed;
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(run_part(i));
-  has_run_ = true;
   return {};
 }
 
 Result<void> Session::run_part(size_t index) {
   Part& part = *parts_[index];
   const Stopwatch watch;
+  if (part.broken) return *part.broken;
   if (part.loaded) {
     const uint64_t copied_before = part.loaded->copied_bytes();
     auto ran = run_npu(part);
@@ -159,7 +198,7 @@ Result<void> Session::run_part(size_t index) {
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
   if (!part.loaded) SK_TRY(run_cpu(part));
-  report_.parts[index].run_ms = watch.milliseconds();
+  report_.parts[index].run_ms = watch.ms();
   return {};
 }
 
@@ -170,17 +209,28 @@ Result<void> Session::run_npu(Part& part) {
 
 Result<void> Session::run_cpu(Part& part) {
   for (size_t i = 0; i < part.kernels.size(); ++i) {
-    const Stopwatch watch;
-    const ir::OpId op = part.partition.op_map[i];
-    SK_TRY(part.kernels[i]->run(spans_).with_context(ir::describe_op(graph_, op)));
-    report_.ops[at(op)].run_ms = watch.milliseconds();
+    // The text is only made on failure: this runs at each inference.
+    if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
+      return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
   }
   return {};
 }
 
-std::span<const uint8_t> Session::output(size_t index) const {
-  if (index >= graph_.outputs.size()) return {};
-  return spans_[at(graph_.outputs[index])];
+Result<void> Session::has_results() const {
+  switch (results_) {
+    case Results::none: return error(ErrorCode::invalid_argument, "nothing has run yet");
+    case Results::failed: return error(ErrorCode::invalid_argument, "the last run failed");
+    case Results::with_caller: return error(ErrorCode::invalid_argument, "the last run was on memory of the caller");
+    case Results::here: break;
+  }
+  return {};
+}
+
+Result<std::span<const uint8_t>> Session::output(size_t index) const {
+  if (index >= graph_.outputs.size())
+    return error(ErrorCode::invalid_argument, "no output {}; the model has {}", index, graph_.outputs.size());
+  SK_TRY(has_results());
+  return kept_[index].empty() ? std::span<const uint8_t>(spans_[at(graph_.outputs[index])]) : kept_[index];
 }
 
 Result<std::vector<Bytes>> Session::run(std::span<const std::span<const uint8_t>> inputs) {
@@ -189,42 +239,72 @@ Result<std::vector<Bytes>> Session::run(std::span<const std::span<const uint8_t>
   for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(set_input(i, inputs[i]));
   SK_TRY(run());
   std::vector<Bytes> outputs;
-  for (size_t i = 0; i < graph_.outputs.size(); ++i) outputs.emplace_back(output(i).begin(), output(i).end());
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, output(i));
+    outputs.emplace_back(bytes.begin(), bytes.end());
+  }
   return outputs;
 }
 
-// Until the end of run_on() kernels and NPU parts use the caller's bytes for this tensor.
-Result<void> Session::borrow(ir::TensorId id, std::span<uint8_t> bytes) {
-  const bool constant = graph_.tensor(id).is_constant();
-  if (constant || bytes.size() != storage_[at(id)].size())
-    return error(ErrorCode::invalid_argument, "{} bytes given, {} {}", bytes.size(), ir::describe_tensor(graph_, id),
-                 constant ? "is constant" : fmt::format("takes {}", storage_[at(id)].size()));
-  spans_[at(id)] = bytes;
-  return {};
-}
-
-Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
-                             std::span<const std::span<uint8_t>> outputs) {
+Result<void> Session::check_memory(std::span<const std::span<const uint8_t>> inputs,
+                                   std::span<const std::span<uint8_t>> outputs) const {
   if (inputs.size() != graph_.inputs.size() || outputs.size() != graph_.outputs.size())
     return error(ErrorCode::invalid_argument, "{} inputs and {} outputs given, the model has {} and {}", inputs.size(),
                  outputs.size(), graph_.inputs.size(), graph_.outputs.size());
-  Result<void> done;
-  for (size_t i = 0; i < inputs.size() && done.ok(); ++i)
-    done = borrow(graph_.inputs[i], {const_cast<uint8_t*>(inputs[i].data()), inputs[i].size()});  // only read
-  for (size_t i = 0; i < outputs.size() && done.ok(); ++i) done = borrow(graph_.outputs[i], outputs[i]);
-  if (done.ok()) done = run();
+  for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(check_size(graph_.inputs[i], inputs[i].size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SK_TRY(check_size(graph_.outputs[i], outputs[i].size()));
+    for (size_t j = 0; j < i; ++j) {
+      const bool same = graph_.outputs[i] == graph_.outputs[j] && outputs[i].data() == outputs[j].data();
+      if (overlap(outputs[i], outputs[j]) && !same)
+        return error(ErrorCode::invalid_argument, "the memory of outputs {} and {} overlaps", j, i);
+    }
+  }
+  return {};
+}
+
+// Until the end kernels and NPU parts use the caller's bytes, but for what would be overwritten while it is needed.
+Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
+                             std::span<const std::span<uint8_t>> outputs) {
+  SK_TRY(check_memory(inputs, outputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::TensorId id = graph_.inputs[i];
+    const auto overwritten = [&](std::span<const uint8_t> output) { return overlap(inputs[i], output); };
+    if (std::ranges::any_of(outputs, overwritten)) {
+      std::ranges::copy(inputs[i], storage_[at(id)].begin());
+    } else {
+      spans_[at(id)] = {const_cast<uint8_t*>(inputs[i].data()), inputs[i].size()};  // only read
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!is_copy_[i]) spans_[at(graph_.outputs[i])] = outputs[i];
+  }
+  auto done = run_parts();
+  for (size_t i = 0; i < outputs.size() && done.ok(); ++i) {
+    const std::span<const uint8_t> bytes = spans_[at(graph_.outputs[i])];
+    // A host may give a constant's own memory, which cannot be written.
+    if (is_copy_[i] && bytes.data() != outputs[i].data()) std::ranges::copy(bytes, outputs[i].begin());
+  }
+  give_back();
+  if (done.ok()) results_ = Results::with_caller;
+  return done;
+}
+
+// After run_on(): kernels and NPU parts use the session's own bytes again.
+void Session::give_back() {
   for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
     for (const ir::TensorId id : *list) {
       if (!graph_.tensor(id).is_constant()) spans_[at(id)] = storage_[at(id)];
     }
   }
-  return done;
 }
 
 Result<Bytes> Session::tensor(ir::TensorId id) {
   if (id < 0 || at(id) >= graph_.tensors.size())
     return error(ErrorCode::invalid_argument, "no tensor {}; the model has {}", id, graph_.tensors.size());
-  if (!has_run_) return error(ErrorCode::invalid_argument, "tensor {}: nothing has run yet", id);
+  const auto is_callers = [&](const std::vector<ir::TensorId>& list) { return std::ranges::count(list, id) != 0; };
+  if (results_ != Results::with_caller || is_callers(graph_.inputs) || is_callers(graph_.outputs))
+    SK_TRY(has_results());
   if (!spans_[at(id)].empty()) return Bytes(spans_[at(id)].begin(), spans_[at(id)].end());
   for (const auto& part : parts_) {
     const auto& map = part->partition.tensor_map;

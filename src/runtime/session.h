@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compile/compile.h"
+#include "compile/report.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
-#include "passes/passes.h"
 #include "ref/ref.h"
 #include "runtime/device_context.h"
 #include "runtime/loaded_program.h"
@@ -21,21 +22,20 @@
 namespace skillet::runtime {
 
 struct SessionOptions {
-  driver::CompileOptions compile;
-  // When the NPU part cannot be compiled or the device fails, that part runs on the CPU and a warning says so once.
+  driver::CompileOptions compile;  // simulated devices take unproven ops in any case
+  // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
   bool keep_intermediates = false;
   std::chrono::milliseconds timeout{10'000};  // of one run of one part on the device
+  std::string cache_dir;                      // folder for compiled programs; empty: none
+  uint64_t min_macs_per_byte = 0;             // see compile::Options
 };
 
-struct OpReport {
-  bool on_npu = false;
-  std::string reason;     // why not on the NPU, or what is unproven about it
-  bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
-  size_t part = 0;        // index into Report::parts
-  double run_ms = 0;      // last run; CPU ops only
-};
+// What a session of these options compiles.
+Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
+// The same without programs: what the driver says it takes.
+Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 
 struct PartReport {
   bool on_npu = false;
@@ -49,8 +49,8 @@ struct PartReport {
 
 struct Report {
   double passes_ms = 0;
-  std::vector<PartReport> parts;  // in execution order
-  std::vector<OpReport> ops;      // by op of Session::graph()
+  std::vector<PartReport> parts;      // in execution order
+  std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
 };
 
 // One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.
@@ -69,6 +69,9 @@ class Session {
   // Errors name the op, tensor or device.
   static Result<std::unique_ptr<Session>> create(ir::Graph graph, const Target& target,
                                                  const SessionOptions& options = {});
+  // The same from what compile_for() gave.
+  static Result<std::unique_ptr<Session>> create(compile::Compiled compiled, const Target& target,
+                                                 const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -82,33 +85,41 @@ class Session {
   // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
   Result<void> set_input(size_t index, std::span<const uint8_t> bytes);
   Result<void> run();
-  // Graph output `index`; valid until the next run.
-  std::span<const uint8_t> output(size_t index) const;
+  // Graph output `index`; valid until the next run. Error unless the last run was run() and succeeded.
+  Result<std::span<const uint8_t>> output(size_t index) const;
   // set_input for all, run, all outputs.
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
   // The same on the caller's memory (in place where it is in a shared buffer of the device), without copies in between
-  // and, in the steady state, without allocations. Sizes must be the tensors'. Afterwards output() and tensor() do not
-  // have what was read and written here.
+  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may lie in outputs' memory (those
+  // are copied first), outputs not in each other's. Afterwards output() and tensor() do not have what was read and
+  // written here.
   Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);
 
-  // Bytes of any tensor after a run, in host layout. Error when it only ever existed inside the NPU.
+  // Bytes of any tensor after a run that succeeded, in host layout. Error when it only ever existed inside the NPU.
   Result<Bytes> tensor(ir::TensorId id);
 
-  // After a run: each op of each NPU part, in order. Needs keep_intermediates to see more than the parts' outputs;
-  // where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
+  // After a run() that succeeded: each op of each NPU part, in order. Needs keep_intermediates to see more than the
+  // parts' outputs; where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
   Result<std::vector<LayerDiff>> compare_layers();
 
  private:
   struct Part;
   Session(ir::Graph graph, const Target& target, const SessionOptions& options);
-  Result<void> prepare();
+  Result<void> prepare(compile::Compiled compiled);
   Result<void> prepare_tensors();
-  Result<void> prepare_part(size_t index);
-  Result<void> prepare_npu(Part& part, PartReport& report);
-  Result<void> prepare_cpu(Part& part);
+  void prepare_outputs();
+  Result<void> prepare_part(size_t index, std::optional<driver::Program> program);
+  Result<void> load(Part& part, driver::Program program);
+  using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
+  Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
-  Result<void> borrow(ir::TensorId id, std::span<uint8_t> bytes);
+  Result<void> run_parts();
+  Result<void> check_size(ir::TensorId id, size_t size_bytes) const;
+  Result<void> check_memory(std::span<const std::span<const uint8_t>> inputs,
+                            std::span<const std::span<uint8_t>> outputs) const;
+  Result<void> has_results() const;
+  void give_back();
   Result<void> run_part(size_t index);
   Result<void> run_npu(Part& part);
   Result<void> run_cpu(Part& part);
@@ -122,10 +133,13 @@ class Session {
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<Bytes> storage_;             // by tensor; empty where the host has no bytes of it
   std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included
-  bool has_run_ = false;
+  std::vector<bool> is_copy_;              // by graph output: no op writes it where the caller wants it
+  std::vector<Bytes> kept_;                // by graph output: those that are inputs too, as the last run() had them
+  enum class Results { none, failed, here, with_caller } results_ = Results::none;  // of the last run
 };
 
-// Text form of a report: where each op runs and why not on the NPU, times per part.
+// Where each op runs and why not on the NPU, times per part: as text, and as rows.
 std::string explain(const Session& session);
+std::vector<compile::OpRow> rows(const Session& session);
 
 }  // namespace skillet::runtime

@@ -3,14 +3,17 @@
 // Must not know: other parts.
 #pragma once
 
+#include "passes/passes.h"
 #include "runtime/session.h"
 
 namespace skillet::runtime {
 
+// Ready: `loaded`, or `kernels` of a CPU part. Failed: an NPU part that has `kernels` instead. Broken: neither works.
 struct Session::Part {
   passes::Partition partition;
-  std::unique_ptr<LoadedProgram> loaded;              // NPU parts that have not fallen back
-  std::vector<std::unique_ptr<ref::Kernel>> kernels;  // CPU parts and fallen-back ones, in op order
+  std::unique_ptr<LoadedProgram> loaded;
+  Kernels kernels;              // in op order
+  std::optional<Error> broken;  // the error of every later run
 };
 
 }  // namespace skillet::runtime

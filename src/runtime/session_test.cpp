@@ -1,106 +1,9 @@
-#include "runtime/session.h"
-
 #include <fmt/ranges.h>
-#include <gtest/gtest.h>
 
-#include "runtime/toy_npu.h"
-#include "standin/simulated.h"
+#include "runtime/toy_session.h"
 
 namespace skillet::runtime {
 namespace {
-
-constexpr int32_t kHeight = 3, kWidth = 2, kChannels = 4;
-constexpr int64_t kElems = kHeight * kWidth * kChannels;
-
-// x, y -> m = max(x, y) -> r = relu(m) -> a = abs(r) (CPU) -> z = max(a, K). Returns r and z.
-ir::Graph chain() {
-  ir::Graph graph{.name = "chain"};
-  const auto tensor = [&](const char* name) {
-    ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
-    t.quant = {.scales = {0.5F}, .zero_points = {100}};
-    return graph.add_tensor(std::move(t));
-  };
-  const auto op = [&](ir::OpKind kind, std::vector<ir::TensorId> inputs, ir::TensorId output) {
-    graph.add_op({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = std::move(inputs), .outputs = {output}});
-  };
-  const auto x = tensor("x"), y = tensor("y"), m = tensor("m"), r = tensor("r"), a = tensor("a"), z = tensor("z"),
-             k = tensor("K");
-  ir::set_constant(graph.tensor(k), Bytes(kElems, 130));
-  op(ir::OpKind::maximum, {x, y}, m);
-  op(ir::OpKind::relu, {m}, r);
-  op(ir::OpKind::reshape, {r}, a);
-  op(ir::OpKind::maximum, {a, k}, z);
-  graph.inputs = {x, y};
-  graph.outputs = {r, z};
-  return graph;
-}
-constexpr ir::TensorId kM = 2, kR = 3;
-
-// x -> y = relu(x)
-ir::Graph chain_of_one() {
-  ir::Graph graph;
-  for (const char* name : {"x", "y"}) {
-    ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
-    t.quant = {.scales = {0.5F}, .zero_points = {100}};
-    graph.add_tensor(std::move(t));
-  }
-  graph.add_op({.kind = ir::OpKind::relu, .attrs = {}, .inputs = {0}, .outputs = {1}});
-  graph.inputs = {0};
-  graph.outputs = {1};
-  return graph;
-}
-
-struct Inputs {
-  Bytes x, y;
-  explicit Inputs(uint8_t seed) {
-    for (int64_t i = 0; i < kElems; ++i) {
-      x.push_back(static_cast<uint8_t>(seed + i * 7));
-      y.push_back(static_cast<uint8_t>(seed * 3 + i * 13));
-    }
-  }
-  Bytes expected_m() const {
-    Bytes out(x.size());
-    for (size_t i = 0; i < x.size(); ++i) out[i] = std::max(x[i], y[i]);
-    return out;
-  }
-  Bytes expected_at_least(uint8_t least) const {
-    Bytes out = expected_m();
-    for (uint8_t& byte : out) byte = std::max(byte, least);
-    return out;
-  }
-  std::vector<Bytes> expected() const { return {expected_at_least(100), expected_at_least(130)}; }
-};
-
-class ToySession : public ::testing::Test {
- protected:
-  std::unique_ptr<Session> open(SessionOptions options = {}) {
-    auto session = Session::create(chain(), target(), options);
-    EXPECT_TRUE(session.ok()) << session.error().message;
-    return session.ok() ? std::move(session).value() : nullptr;
-  }
-  const Target& target() {
-    if (target_.context == nullptr) {
-      target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
-      target_.context->chip = "toy";
-      const auto toy = standin::core_of(std::make_unique<ToyChip>(state_), "toy", "sim:toy").value();
-      target_.context->device = uapi::open_core(toy.core, toy.calls).value();
-    }
-    return target_;
-  }
-  static std::vector<Bytes> run(Session& session, const Inputs& inputs) {
-    const std::span<const uint8_t> spans[] = {inputs.x, inputs.y};
-    auto outputs = session.run(spans);
-    EXPECT_TRUE(outputs.ok()) << outputs.error().message;
-    return outputs.ok() ? std::move(outputs).value() : std::vector<Bytes>{};
-  }
-  static std::string cause(const Result<std::unique_ptr<Session>>& session) {
-    return session.ok() ? "no error" : session.error().message;
-  }
-
-  ToyState state_;
-  ToyDriver driver_;
-  Target target_;
-};
 
 TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
   auto session = open();
@@ -182,13 +85,13 @@ TEST_F(ToySession, FallsBackWhenTheDriverRefuses) {
   driver_.refuse_compile = true;
   auto session = open();
   EXPECT_EQ(run(*session, Inputs(1)), Inputs(1).expected());
-  EXPECT_EQ(session->report().parts[0].fallback, "the toy refuses");
+  EXPECT_EQ(session->report().ops[0].reason, "the compiler: the toy refuses");
+  EXPECT_FALSE(session->report().parts[0].on_npu);
 }
 
 TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   driver_.refuse_compile = true;
-  EXPECT_EQ(cause(Session::create(chain(), target(), {.allow_fallback = false})),
-            "toy: part 0 (2 ops): the toy refuses");
+  EXPECT_EQ(cause(Session::create(chain(), target(), {.allow_fallback = false})), "part 0 (2 ops): the toy refuses");
   driver_.refuse_compile = false;
   auto session = open({.allow_fallback = false});
   state_.fault = true;
@@ -196,6 +99,26 @@ TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   ASSERT_FALSE(ran.ok());
   EXPECT_EQ(ran.error().code, ErrorCode::device);
   EXPECT_EQ(ran.error().message, "toy: part 0 (2 ops): job 'm': sim:toy: the toy broke");
+}
+
+TEST_F(ToySession, RealDevicesTakeUnprovenOpsOnlyWhenTold) {
+  driver_.unproven = true;
+  const auto places = [&](const SessionOptions& options) {
+    auto session = open(options);
+    EXPECT_EQ(run(*session, Inputs(4)), Inputs(4).expected());
+    std::string text;
+    for (const compile::OpPlace& op : session->report().ops) text += op.on_npu ? 'N' : 'C';
+    const bool npu = session->report().ops[0].on_npu;
+    EXPECT_EQ(session->report().ops[0].unproven, npu);
+    EXPECT_EQ(
+        session->report().ops[0].reason,
+        npu ? "the toy was never made" : "the toy was never made (unproven on silicon: allow_unproven=1 takes it)");
+    return text;
+  };
+  EXPECT_EQ(places({}), "CNCC");
+  EXPECT_EQ(places({.compile = {.allow_unproven = true}}), "NNCN");
+  target_.simulated = true;
+  EXPECT_EQ(places({}), "NNCN");
 }
 
 TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {

@@ -71,7 +71,7 @@ Result<void> ToyChip::execute(std::span<const uint32_t> stream, const sim::Memor
     ++state_.init_runs;
     return {};
   }
-  if (state_.fault) return error(ErrorCode::device, "the toy broke");
+  if (state_.fault || state_.jobs_to_fault-- == 0) return error(ErrorCode::device, "the toy broke");
   if (stream.size() != 2 || stream[0] != kToyRun) return error(ErrorCode::malformed, "not a toy stream");
   SK_TRY_ASSIGN(const auto descriptor, memory.at(stream[1], kDescriptorBytes, "descriptor"));
   uint32_t words[6];
@@ -91,12 +91,14 @@ Result<driver::Chip> ToyDriver::identify(const capture::DeviceInfo&) const { ret
 
 driver::Support ToyDriver::supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const {
   const ir::OpKind kind = graph.op(op).kind;
+  if (kind == ir::OpKind::maximum && unproven) return driver::Support::yes_unproven("the toy was never made");
   if (kind == ir::OpKind::relu || kind == ir::OpKind::maximum) return driver::Support::yes();
   return driver::Support::no("the toy has no {}", ir::op_name(graph.op(op)));
 }
 
 Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph& graph,
                                            const driver::CompileOptions& options) const {
+  ++compiled;
   if (refuse_compile) return error(ErrorCode::unsupported, "the toy refuses");
   driver::Program program{.chip = "toy"};
   for (const ir::Tensor& tensor : graph.tensors) {
@@ -113,7 +115,7 @@ Result<driver::Program> ToyDriver::compile(const driver::Chip&, const ir::Graph&
   for (const ir::Op& op : graph.ops) add_op(graph, op, program);
   for (const ir::TensorId id : graph.inputs) program.inputs.push_back(binding_of(graph, id));
   for (const ir::TensorId id : graph.outputs) program.outputs.push_back(binding_of(graph, id));
-  if (wrong_binding) program.outputs[0].shape = program.inputs[0].shape;
+  if (wrong_binding) program.outputs[0].layout.size_bytes -= 1;
   if (!options.keep_intermediates) return program;
   for (const ir::Op& op : graph.ops) program.intermediates.push_back(binding_of(graph, op.outputs[0]));
   return program;

@@ -16,8 +16,9 @@ constexpr uint32_t kToyRun = 0x70E0, kToyInit = 0x70E1, kToyTag = 0x5;
 struct ToyState {
   int init_runs = 0;
   int runs = 0;
-  bool fault = false;  // the next runs report a fault
-  int wrong_run = -1;  // this run adds one to its first byte
+  bool fault = false;      // the next runs report a fault
+  int jobs_to_fault = -1;  // after so many jobs one reports a fault
+  int wrong_run = -1;      // this run adds one to its first byte
 };
 
 class ToyChip : public sim::Device {
@@ -32,6 +33,8 @@ class ToyChip : public sim::Device {
 class ToyDriver : public driver::Driver {
  public:
   bool refuse_compile = false;
+  bool unproven = false;  // MAXIMUM was never seen on silicon
+  mutable int compiled = 0;
   bool wrong_binding = false;
 
   std::string_view name() const override { return "toy"; }

@@ -3,10 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "passes/passes.h"
+#include "compile/report.h"
 #include "ref/ref.h"
-#include "runtime/device_context.h"
+#include "runtime/session.h"
 #include "tools/model.h"
+#include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -15,13 +16,12 @@ namespace {
 
 struct Options {
   std::string model, device = "auto";
-  bool json = false;
+  bool json = false, allow_unproven = false;
 };
 
 struct Row {
-  ir::OpId op = 0;
-  int part = 0;
-  std::string kind, output, where, reason;
+  compile::OpRow op;
+  std::string where;
   uint64_t macs = 0;
 };
 
@@ -33,30 +33,26 @@ struct Report {
 
 // Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
 void place_on_cpu(const ir::Graph& graph, Row& row) {
-  const auto kernel = ref::prepare(graph, row.op);
+  const auto kernel = ref::prepare(graph, row.op.op);
   row.where = kernel.ok() ? "cpu" : "nowhere";
-  if (!kernel.ok()) row.reason += (row.reason.empty() ? "" : "; ") + kernel.error().message;
+  if (!kernel.ok()) row.op.why += (row.op.why.empty() ? "" : "; ") + kernel.error().message;
 }
 
 Result<Report> examine(const Options& options) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  SK_TRY(passes::run_pipeline(graph));
-  const passes::Partitioning split = passes::partition(graph, target.driver, target.chip);
-  Report report{.device = target.name, .rows = {}, .npu_parts = 0, .parts = split.parts.size()};
-  for (size_t part = 0; part < split.parts.size(); ++part) {
-    report.npu_parts += split.parts[part].on_npu ? 1 : 0;
-    for (const ir::OpId op : split.parts[part].op_map) {
-      const auto& support = split.support[static_cast<size_t>(op)];
-      Row row{.op = op,
-              .part = static_cast<int>(part),
-              .kind = std::string(ir::op_name(graph.op(op))),
-              .output = output_shape(graph, op),
-              .where = "npu",
-              .reason = target.driver ? support.reason : "",
-              .macs = op_macs(graph, op)};
-      if (!split.parts[part].on_npu) place_on_cpu(graph, row);
-      if (split.parts[part].on_npu && support.unproven) row.reason = "unproven: " + support.reason;
+  runtime::SessionOptions session;
+  session.compile.allow_unproven = options.allow_unproven;
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
+  Report report{.device = target.name, .rows = {}, .npu_parts = 0, .parts = compiled.parts.size()};
+  const std::vector<compile::OpRow> ops = compile::rows(compiled);
+  for (const compile::Part& part : compiled.parts) {
+    report.npu_parts += part.partition.on_npu ? 1 : 0;
+    for (const ir::OpId op : part.partition.op_map) {
+      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = op_macs(compiled.graph, op)};
+      if (target.driver == nullptr) row.op.why.clear();
+      if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
   }
@@ -81,8 +77,8 @@ Totals total(const Report& report) {
 void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
-    table.add({fmt::format("{}", row.op), row.kind, row.output, row.macs ? print_count(row.macs) : "-",
-               fmt::format("{}", row.part), row.where, row.reason});
+    table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
+               fmt::format("{}", row.op.part), row.where, row.op.why});
   fmt::print("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
   const double share = sum.macs ? 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs) : 0;
@@ -95,13 +91,13 @@ void print_text(const Options& options, const Report& report) {
 void print_json(const Options& options, const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : report.rows)
-    rows.push_back({{"op", row.op},
-                    {"kind", row.kind},
-                    {"output", row.output},
+    rows.push_back({{"op", row.op.op},
+                    {"kind", row.op.kind},
+                    {"output", row.op.output},
                     {"macs", row.macs},
-                    {"part", row.part},
+                    {"part", row.op.part},
                     {"where", row.where},
-                    {"reason", row.reason}});
+                    {"reason", row.op.why}});
   const Totals sum = total(report);
   const nlohmann::json out = {{"model", options.model},  {"device", report.device},       {"ops", rows},
                               {"parts", report.parts},   {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
@@ -131,6 +127,7 @@ void add_check(CLI::App& app, Outcome& outcome) {
                          "Example: skillet check models/digits.tflite --device sim:a311d");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

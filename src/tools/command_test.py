@@ -4,6 +4,7 @@
 usage: command_test.py SKILLET      run at the top of the source tree
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,40 @@ class Command(unittest.TestCase):
         ran = report("run", MODEL, "--device", "sim:a311d")
         self.assertEqual([op["where"] for op in checked["ops"]], [op["where"] for op in ran["ops"]])
 
+    def test_unproven_operations_need_a_word_on_a_real_device(self):
+        # A fully connected layer; to its programs the virtual node is a real device.
+        check = ["check", "tests/models/fc64x10_i8.tflite", "--json", "--device"]
+        rows = [
+            (["sim:a311d"], None, "npu"),
+            (["sim:a311d"], "0", "npu"),
+            (["/dev/dri/renderD128"], None, "npu"),  # the virtual node sets it
+            (["/dev/dri/renderD128"], "0", "cpu"),
+            (["/dev/dri/renderD128"], "1", "npu"),
+            (["/dev/dri/renderD128", "--allow-unproven"], "0", "npu"),
+        ]
+        for device, variable, where in rows:
+            with self.subTest(device=device, variable=variable):
+                environment = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+                if variable is not None:
+                    environment["SKILLET_ALLOW_UNPROVEN"] = variable
+                around = [SKILLET, "virtual", "--chip", "a311d", "--"] if device[0].startswith("/") else []
+                done = subprocess.run([*around, SKILLET, *check, *device], capture_output=True, text=True, timeout=120,
+                                      env=environment)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                op = json.loads(done.stdout)["ops"][0]
+                self.assertEqual(op["where"], where)
+                self.assertEqual("unproven" in op["reason"], True)
+                self.assertEqual("allow_unproven=1 takes it" in op["reason"], where == "cpu")
+                says = "skillet: virtual: SKILLET_ALLOW_UNPROVEN=1" in done.stderr
+                self.assertEqual(says, bool(around) and variable is None, done.stderr)
+
+    def test_programs_are_kept_in_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = [report("run", MODEL, "--device", "sim:a311d", "--cache-dir", folder)["runs"][0]["outputs"]
+                    for _ in range(2)]
+            self.assertEqual(runs[0], runs[1])
+            self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
+
     def test_a_recorded_run_decodes_and_differs_from_another(self):
         with tempfile.TemporaryDirectory() as folder:
             recorded = str(Path(folder) / "run.capture")
@@ -110,6 +145,17 @@ class Command(unittest.TestCase):
                 done = skillet("diff", a, b)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)
+
+    def test_compile_reports_the_sizes_of_weights(self):
+        for device, formats in (("sim:a311d", ["raw", "recorded"]),
+                                ("sim:imx8mp", ["raw", "recorded", "tuned", "format", "entropy"])):
+            result = report("compile", MODEL, "--device", device, "--report")
+            rows = [row for part in result["parts"] for row in part["weights"]]
+            self.assertTrue(rows)
+            for row in rows:
+                self.assertEqual([name for name in ("raw", "recorded", "tuned", "format", "entropy") if row[name]], formats)
+                self.assertLessEqual(row["tuned"], row["recorded"])
+                self.assertLessEqual(row["entropy"], row["format"])
 
     def test_compile_writes_a_program_per_part(self):
         with tempfile.TemporaryDirectory() as folder:

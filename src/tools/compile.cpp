@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/program.h"
-#include "passes/passes.h"
-#include "runtime/device_context.h"
+#include "runtime/session.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
@@ -16,7 +15,7 @@ namespace {
 
 struct Options {
   std::string model, device, output, tuning = "proven";
-  bool text = false, json = false, report = false;
+  bool text = false, json = false, report = false, allow_unproven = false;
 };
 
 // One NPU part of the model.
@@ -50,18 +49,17 @@ Sizes sizes(const driver::Program& program) {
 
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
-  SK_TRY(passes::run_pipeline(graph));
-  const driver::CompileOptions compile_options{.tuning = options.tuning == "tuned" ? driver::Tuning::tuned
-                                                                                   : driver::Tuning::proven};
+  runtime::SessionOptions session;
+  session.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  session.compile.allow_unproven = options.allow_unproven;
   const Progress progress(fmt::format("compiling for {}", target.name));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   std::vector<Compiled> out;
-  for (const passes::Partition& part : passes::partition(graph, target.driver, target.chip).parts) {
-    if (!part.on_npu) continue;
-    const Stopwatch clock;
-    SK_TRY_ASSIGN(driver::Program program, target.driver->compile(target.chip, part.graph, compile_options));
-    out.push_back({std::move(program), part.op_map, clock.ms(), "", {}});
+  for (compile::Part& part : compiled.parts) {
+    if (!part.program) continue;
+    out.push_back({std::move(*part.program), part.partition.op_map, part.compile_ms, "", {}});
     if (!options.report) continue;
-    SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, part.graph, compile_options));
+    SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, part.partition.graph, session.compile));
   }
   if (out.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
@@ -182,6 +180,7 @@ void add_compile(CLI::App& app, Outcome& outcome) {
                    "proven: only what is known to work on silicon; tuned: our own choices too")
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb->add_flag("--report", options->report,
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "

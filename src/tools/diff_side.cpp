@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "compile/compile.h"
 #include "frontend/tflite/import.h"
-#include "passes/passes.h"
 #include "runtime/record_program.h"
 #include "tools/decoded.h"
 
@@ -20,13 +20,13 @@ Result<DiffSide> from_model(const std::string& path, const std::optional<driver:
   if (!chip) return error(ErrorCode::invalid_argument, "{}: for which chip? use --chip", path);
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
-  SK_TRY(passes::run_pipeline(graph));
-  const passes::Partitioning partitioning = passes::partition(graph, driver, *chip);
+  compile::Options all{.driver = options, .leave_out = false};
+  all.driver.allow_unproven = true;
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, *chip}, all));
   std::vector<runtime::ProgramToRecord> programs;
-  for (const passes::Partition& part : partitioning.parts) {
-    if (!part.on_npu) continue;
-    SK_TRY_ASSIGN(driver::Program program, driver->compile(*chip, part.graph, options));
-    if (!program.jobs.empty()) programs.push_back({std::move(program), &part.graph, {}});
+  for (compile::Part& part : compiled.parts) {
+    if (part.program && !part.program->jobs.empty())
+      programs.push_back({std::move(*part.program), &part.partition.graph, {}});
   }
   return recorded("model", *chip, std::move(programs));
 }

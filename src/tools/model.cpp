@@ -28,9 +28,4 @@ uint64_t op_macs(const ir::Graph& graph, ir::OpId id) {
   }
 }
 
-std::string output_shape(const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  return op.outputs.empty() ? "-" : graph.tensor(op.outputs[0]).shape.to_string();
-}
-
 }  // namespace skillet::tools

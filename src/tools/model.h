@@ -18,9 +18,12 @@ constexpr const char* kDeviceHelp =
     "auto, npu, cpu, a device such as /dev/dri/renderD128 or etnaviv0, or a\nsimulated chip such as sim:a311d (see "
     "skillet devices)";
 
+// For --allow-unproven, which is also the environment variable.
+constexpr const char* kAllowUnprovenHelp =
+    "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)";
+constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
+
 // Multiply-accumulates of a convolution or matrix product; 0 for other ops.
 uint64_t op_macs(const ir::Graph& graph, ir::OpId op);
-// "1x112x112x32" of the first output.
-std::string output_shape(const ir::Graph& graph, ir::OpId op);
 
 }  // namespace skillet::tools

@@ -17,11 +17,11 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", record;
+  std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
   std::vector<std::string> images, inputs;
   std::optional<uint64_t> random_seed;
   int top = 5, repeat = 1;
-  bool json = false, show = false;
+  bool json = false, show = false, allow_unproven = false;
 };
 
 // The bytes of all graph inputs for one inference.
@@ -116,7 +116,8 @@ class Reference {
     total_ms += clock.ms();
     for (size_t i = 0; i < graph_->outputs.size(); ++i) {
       const ir::TensorId id = graph_->outputs[i];
-      inference.outputs[i].difference = max_difference(graph_->tensor(id), session.output(i), interpreter_.tensor(id));
+      SK_TRY_ASSIGN(const auto bytes, session.output(i));
+      inference.outputs[i].difference = max_difference(graph_->tensor(id), bytes, interpreter_.tensor(id));
     }
     return {};
   }
@@ -138,9 +139,10 @@ Result<Inference> infer(runtime::Session& session, InputSet& inputs, const Optio
     SK_TRY(session.run());
     out.run_ms.push_back(clock.ms());
   }
-  for (size_t i = 0; i < session.graph().outputs.size(); ++i)
-    out.outputs.push_back(
-        describe_output(session.graph().tensor(session.graph().outputs[i]), session.output(i), options, labels));
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    out.outputs.push_back(describe_output(session.graph().tensor(session.graph().outputs[i]), bytes, options, labels));
+  }
   if (options.compare != "layers") return out;
   const Progress comparing("comparing layers");
   SK_TRY_ASSIGN(out.layers, session.compare_layers());
@@ -180,7 +182,9 @@ std::string input_note(const Options& options, const ir::Graph& graph) {
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  out.compile.allow_unproven = options.allow_unproven;
   out.keep_intermediates = options.compare == "layers";
+  out.cache_dir = options.cache_dir;
   return out;
 }
 
@@ -248,6 +252,8 @@ void add_run(CLI::App& app, Outcome& outcome) {
                    "proven: only what is known to work on silicon; tuned: our own choices too")
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder");
   verb->add_option("--record", options->record, "write what the device was sent to this capture file");
   verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");

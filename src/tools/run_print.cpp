@@ -124,16 +124,9 @@ std::string print_inferences(const RunResult& result) {
 
 std::string print_ops(const Session& session) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
-  for (size_t i = 0; i < session.report().ops.size(); ++i) {
-    const auto op = static_cast<ir::OpId>(i);
-    const runtime::OpReport& report = session.report().ops[i];
-    const PartReport& part = session.report().parts[report.part];
-    const bool on_npu = report.on_npu && runs_on_npu(part);
-    std::string reason = report.unproven ? "unproven: " + report.reason : report.reason;
-    if (report.on_npu && !on_npu) reason = part.fallback;
-    table.add({fmt::format("{}", i), std::string(ir::op_name(session.graph().op(op))),
-               output_shape(session.graph(), op), fmt::format("{}", report.part), on_npu ? "npu" : "cpu", reason});
-  }
+  for (const compile::OpRow& row : runtime::rows(session))
+    table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
+               row.why});
   return table.print();
 }
 
@@ -235,15 +228,15 @@ nlohmann::json parts_json(const Session& session) {
 
 nlohmann::json ops_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
-  for (size_t i = 0; i < session.report().ops.size(); ++i) {
-    const runtime::OpReport& op = session.report().ops[i];
-    out.push_back({{"op", i},
-                   {"kind", ir::op_name(session.graph().ops[i])},
-                   {"part", op.part},
-                   {"reason", op.reason},
-                   {"output", output_shape(session.graph(), static_cast<ir::OpId>(i))},
-                   {"unproven", op.unproven},
-                   {"where", op.on_npu && runs_on_npu(session.report().parts[op.part]) ? "npu" : "cpu"}});
+  for (const compile::OpRow& row : runtime::rows(session)) {
+    const compile::OpPlace& place = session.report().ops[static_cast<size_t>(row.op)];
+    out.push_back({{"op", row.op},
+                   {"kind", row.kind},
+                   {"part", row.part},
+                   {"reason", place.reason},
+                   {"output", row.output},
+                   {"unproven", place.unproven},
+                   {"where", row.on_npu ? "npu" : "cpu"}});
   }
   return out;
 }

@@ -52,7 +52,7 @@ Result<Bytes> run_on(const runtime::Target& target, SelfTest& report) {
   runtime::SessionOptions options;
   options.allow_fallback = false;
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(network(), target, options));
-  const runtime::OpReport& op = session->report().ops.at(0);
+  const compile::OpPlace& op = session->report().ops.at(0);
   if (target.driver != nullptr && !op.on_npu)
     return error(ErrorCode::unsupported, "the driver does not take a convolution of this chip: {}", op.reason);
   report.create_ms = ms_since(start);
@@ -61,7 +61,7 @@ Result<Bytes> run_on(const runtime::Target& target, SelfTest& report) {
   const auto run_start = std::chrono::steady_clock::now();
   SK_TRY(session->run());
   report.run_ms = ms_since(run_start);
-  const auto output = session->output(0);
+  SK_TRY_ASSIGN(const auto output, session->output(0));
   return Bytes(output.begin(), output.end());
 }
 

@@ -7,6 +7,7 @@
 #include "interpose/environment.h"
 #include "sim/sim.h"
 #include "standin/fault_plan.h"
+#include "tools/model.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 
@@ -39,18 +40,28 @@ class Root {
   std::string path_;
 };
 
+// To the command the chip is a real one; there is no silicon to protect.
+void allow_unproven(PreloadedCommand& command) {
+  if (std::getenv(kAllowUnprovenVariable) != nullptr) return;
+  command.environment.emplace_back(kAllowUnprovenVariable, "1");
+  fmt::print(stderr, "skillet: virtual: {}=1 for the command: operations never seen on silicon run too\n",
+             kAllowUnprovenVariable);
+}
+
 Result<int> run_virtual(const Options& options) {
   SK_TRY(sim::create(options.chip));
   SK_TRY(standin::FaultPlan::parse(options.fail));
   SK_TRY_ASSIGN(const Root root, Root::create());
-  return run_preloaded({.command = options.command,
-                        .library = "libskillet-virtual.so",
-                        .order = PreloadOrder::after_others,
-                        .environment = {{interpose::kChipVariable, options.chip},
-                                        {interpose::kRootVariable, root.path()},
-                                        {interpose::kFailVariable, options.fail},
-                                        {interpose::kFaultVariable, options.on_fault},
-                                        {interpose::kTraceVariable, options.trace ? "1" : "0"}}});
+  PreloadedCommand command{.command = options.command,
+                           .library = "libskillet-virtual.so",
+                           .order = PreloadOrder::after_others,
+                           .environment = {{interpose::kChipVariable, options.chip},
+                                           {interpose::kRootVariable, root.path()},
+                                           {interpose::kFailVariable, options.fail},
+                                           {interpose::kFaultVariable, options.on_fault},
+                                           {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
+  allow_unproven(command);
+  return run_preloaded(command);
 }
 
 }  // namespace

@@ -354,7 +354,7 @@ std::string run_and_check(runtime::Session& session, const std::vector<Bytes>& i
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const auto input = std::find(graph.inputs.begin(), graph.inputs.end(), graph.outputs[i]);
     if (input == graph.inputs.end()) continue;
-    if (!std::ranges::equal(session.output(i), inputs[static_cast<size_t>(input - graph.inputs.begin())]))
+    if (!std::ranges::equal(session.output(i).value(), inputs[static_cast<size_t>(input - graph.inputs.begin())]))
       return fmt::format("output {} is an input, but has other bytes", i);
   }
   return "";

@@ -97,7 +97,7 @@ std::vector<driver::KnownTensor> recorded_tensors(const capture::Capture& captur
 // Inputs as the host writes them: device bytes through the binding's XOR.
 std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes>& inputs) {
   std::vector<Bytes> out;
-  for (const driver::TensorBinding& binding : part.program->inputs) {
+  for (const driver::TensorBinding& binding : part.program.inputs) {
     const auto at = std::ranges::find(part.graph.inputs, binding.tensor) - part.graph.inputs.begin();
     const int32_t index = part.model_inputs[static_cast<size_t>(at)];
     out.emplace_back(binding.shape.bytes());
@@ -140,9 +140,8 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
   std::vector<runtime::ProgramToRecord> programs;
   std::vector<const CompiledPart*> parts;
   for (const CompiledPart& part : model.parts) {
-    if (!part.program.ok()) return part.program.error();
-    if (part.program->jobs.empty()) continue;
-    programs.push_back({*part.program, &part.graph, host_inputs(part, inputs)});
+    if (part.program.jobs.empty()) continue;
+    programs.push_back({part.program, &part.graph, host_inputs(part, inputs)});
     parts.push_back(&part);
   }
   out.has_our_job = !programs.empty();
@@ -151,7 +150,7 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
   out.ours = std::move(recorded.capture);
   size_t outputs = 0;
   for (size_t i = 0; i < parts.size(); ++i)
-    name_tensors(*parts[i], *parts[i]->program, recorded.programs[i], out, outputs);
+    name_tensors(*parts[i], parts[i]->program, recorded.programs[i], out, outputs);
   forget_outputs_read_by_jobs(out);
   return {};
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "compile/report.h"
 #include "frontend/tflite/import.h"
-#include "passes/passes.h"
 
 namespace skillet::golden {
 namespace {
@@ -17,17 +17,17 @@ std::string_view tuning_name(driver::Tuning tuning) {
   return "";
 }
 
-CompiledPart compile_part(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& model,
-                          passes::Partition& part, const driver::CompileOptions& options) {
-  std::vector<int32_t> ops;
-  for (const ir::OpId op : part.op_map) ops.push_back(model.op(op).source_index);
-  Result<driver::Program> program = driver.compile(chip, part.graph, options);
-  std::vector<int32_t> model_inputs;
-  for (const ir::TensorId input : part.graph.inputs) {
-    const auto at = std::ranges::find(model.inputs, part.tensor_map[static_cast<size_t>(input)]);
-    model_inputs.push_back(at == model.inputs.end() ? -1 : static_cast<int32_t>(at - model.inputs.begin()));
+CompiledPart from_part(const ir::Graph& model, compile::Part& part) {
+  passes::Partition& partition = part.partition;
+  CompiledPart out;
+  for (const ir::OpId op : partition.op_map) out.ops.push_back(model.op(op).source_index);
+  for (const ir::TensorId input : partition.graph.inputs) {
+    const auto at = std::ranges::find(model.inputs, partition.tensor_map[static_cast<size_t>(input)]);
+    out.model_inputs.push_back(at == model.inputs.end() ? -1 : static_cast<int32_t>(at - model.inputs.begin()));
   }
-  return {std::move(ops), std::move(part.graph), std::move(model_inputs), std::move(program)};
+  out.graph = std::move(partition.graph);
+  out.program = std::move(*part.program);
+  return out;
 }
 
 }  // namespace
@@ -49,16 +49,15 @@ Result<CompiledModel> compile_model(const std::string& path, const driver::Chip&
                                     const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY(passes::run_pipeline(graph));
-  passes::Partitioning partitioning = passes::partition(graph, driver, chip);
+  compile::Options all{.driver = options, .leave_out = false};
+  all.driver.allow_unproven = true;
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
   CompiledModel out{.chip = chip};
-  for (size_t i = 0; i < partitioning.support.size(); ++i) {
-    if (partitioning.support[i].ok) continue;
-    out.refusals.push_back(
-        fmt::format("{}: {}", describe_op(graph, static_cast<ir::OpId>(i)), partitioning.support[i].reason));
+  for (const compile::OpRow& row : compile::rows(compiled)) {
+    if (!row.on_npu) out.refusals.push_back(fmt::format("{}: {}", describe_op(compiled.graph, row.op), row.why));
   }
-  for (passes::Partition& part : partitioning.parts) {
-    if (part.on_npu) out.parts.push_back(compile_part(*driver, chip, graph, part, options));
+  for (compile::Part& part : compiled.parts) {
+    if (part.program) out.parts.push_back(from_part(compiled.graph, part));
   }
   return out;
 }

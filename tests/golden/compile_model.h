@@ -15,7 +15,7 @@ struct CompiledPart {
   std::vector<int32_t> ops;  // of the model file
   ir::Graph graph;
   std::vector<int32_t> model_inputs;  // by input of `graph`: which input of the model it is, or -1
-  Result<driver::Program> program;
+  driver::Program program;
 };
 struct CompiledModel {
   driver::Chip chip;
@@ -23,7 +23,7 @@ struct CompiledModel {
   std::vector<std::string> refusals;  // "op 3 CONV_2D -> 'x': reason"
 };
 
-// Error when the model cannot be read; a part that does not compile carries its error.
+// Error when the model cannot be read, and when a part does not compile.
 Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
                                     const driver::CompileOptions& options);
 

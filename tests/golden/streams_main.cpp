@@ -26,10 +26,7 @@ void dump(const std::string& name, const std::string& path, const driver::Chip& 
     nlohmann::json program = row;
     program["part"] = i;
     program["ops"] = part.ops;
-    if (part.program.ok())
-      program["program"] = device_view(*part.program, part.graph);
-    else
-      program["error"] = part.program.error().message;
+    program["program"] = device_view(part.program, part.graph);
     print(std::move(program));
   }
 }

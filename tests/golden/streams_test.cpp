@@ -24,7 +24,7 @@ const CompiledModel& model() {
                     *driver::find_chip("a311d"), {});
   return *model;
 }
-const Program& program() { return *model().parts.at(0).program; }
+const Program& program() { return model().parts.at(0).program; }
 
 nlohmann::json view(const Program& changed) {
   nlohmann::json seen = device_view(changed, model().parts.at(0).graph);

@@ -1,7 +1,10 @@
 // include/skillet/skillet.h on top of Session. Nothing is thrown across: bad_alloc and its kind become INTERNAL.
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <exception>
 
+#include "base/parse_bool.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
@@ -13,7 +16,6 @@ struct skillet_device {
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  bool has_run = false;
 };
 
 namespace {
@@ -75,10 +77,15 @@ skillet_type type_of(skillet::ir::DType dtype) {
 
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
+  if (const char* text = std::getenv("SKILLET_ALLOW_UNPROVEN"); text != nullptr)
+    skillet::parse_bool(text, result.compile.allow_unproven);
   if (options == nullptr) return result;
-  if (options->struct_bytes != sizeof *options)
+  const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
+  if (!old && options->struct_bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
+  if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
+  if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);
@@ -119,10 +126,7 @@ Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::
 Result<void> get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
   if (model == nullptr) return null_argument("model");
   if (data == nullptr && bytes != 0) return null_argument("data");
-  if (!model->has_run) return skillet::error(ErrorCode::invalid_argument, "the model has not run yet");
-  if (index >= model->session->graph().outputs.size())
-    return skillet::error(ErrorCode::invalid_argument, "no output {}", index);
-  const std::span<const uint8_t> output = model->session->output(index);
+  SK_TRY_ASSIGN(const std::span<const uint8_t> output, model->session->output(index));
   if (bytes != output.size())
     return skillet::error(ErrorCode::invalid_argument, "output {} has {} bytes, not {}", index, output.size(), bytes);
   if (bytes != 0) std::memcpy(data, output.data(), bytes);
@@ -219,9 +223,7 @@ skillet_status skillet_set_input(skillet_model* model, size_t index, const void*
 skillet_status skillet_run(skillet_model* model) {
   return guard([&]() -> Result<void> {
     if (model == nullptr) return null_argument("model");
-    SK_TRY(model->session->run());
-    model->has_run = true;
-    return {};
+    return model->session->run();
   });
 }
 

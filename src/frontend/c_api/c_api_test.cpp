@@ -156,6 +156,19 @@ TEST(CApiSharedBuffers, OddPlacesAreCopied) {
   EXPECT_TRUE(test.matches(end - 1));
 }
 
+TEST(CApiSharedBuffers, AnInputMayLieInAnOutput) {
+  SharedCase test;
+  ASSERT_GT(test.expected.size(), test.input.size());
+  for (const size_t offset : {size_t{0}, size_t{64}, test.expected.size() - test.input.size()}) {
+    ASSERT_LE(test.expected.size(), test.input.size() + SharedCase::kGap + test.expected.size());
+    std::memcpy(test.data + offset, test.input.data(), test.input.size());
+    EXPECT_EQ(test.run(test.data + offset, test.data), test.input.size()) << "the output is in place all the same";
+    EXPECT_TRUE(test.matches(test.data)) << offset;
+  }
+  std::vector<char> own(test.expected.size());
+  EXPECT_EQ(skillet_get_output(test.model, 0, own.data(), own.size()), SKILLET_INVALID_ARGUMENT) << "the caller has it";
+}
+
 // The hardware computes with uint8: int8 bytes change on the way, in the one copy that there is.
 TEST(CApiSharedBuffers, Int8TakesOneCopy) {
   const Device npu("sim:a311d"), cpu("cpu");

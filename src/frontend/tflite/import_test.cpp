@@ -5,7 +5,8 @@
 
 #include <filesystem>
 
-#include "tflite_schema_generated.h"
+#include "frontend/tflite/no_attrs.h"
+#include "frontend/tflite/options.h"
 
 namespace skillet::tflite {
 namespace {
@@ -128,6 +129,20 @@ TEST(Import, RefusesWithTheReason) {
     ASSERT_FALSE(graph.ok());
     EXPECT_NE(graph.error().message.find(c.message), std::string::npos) << graph.error().message;
   }
+}
+
+// An op whose case is forgotten would run with default attributes, whatever its options say.
+TEST(Options, OfEveryOpAreRead) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(schema::CreateOperator(builder));
+  const auto* op = flatbuffers::GetRoot<schema::Operator>(builder.GetBufferPointer());
+  for (int i = 0; i < static_cast<int>(ir::OpKind::opaque); ++i) {
+    const auto kind = static_cast<ir::OpKind>(i);
+    const auto attrs = read_attrs(kind, *op);
+    ASSERT_TRUE(attrs.ok()) << ir::op_kind_name(kind) << ": " << attrs.error().message;
+    EXPECT_EQ(attrs->index(), ir::default_attrs(kind).index()) << ir::op_kind_name(kind);
+  }
+  EXPECT_FALSE(no_attrs(ir::OpKind::conv_2d).ok());
 }
 
 TEST(Import, AcceptsOddButHarmlessQuantization) {

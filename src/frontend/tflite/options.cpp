@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/tflite/no_attrs.h"
+
 namespace skillet::tflite {
 namespace {
 
@@ -165,7 +167,7 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
     case OpKind::resize_nearest_neighbor: return from<schema::ResizeNearestNeighborOptions>(op);
     case OpKind::space_to_depth: return from<schema::SpaceToDepthOptions>(op);
     case OpKind::depth_to_space: return from<schema::DepthToSpaceOptions>(op);
-    default: return ir::default_attrs(kind);
+    default: return no_attrs(kind);
   }
 }
 

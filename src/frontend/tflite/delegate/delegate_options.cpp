@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/parse_bool.h"
+
 namespace skillet::delegate {
 namespace {
 
@@ -46,6 +48,9 @@ bool parse_switches(std::string_view value, Options& options) {
   }
   return true;
 }
+bool parse_allow_unproven(std::string_view value, Options& options) {
+  return parse_bool(value, options.compile.allow_unproven);
+}
 bool parse_cache_dir(std::string_view value, Options& options) {
   options.cache_dir = value;
   return true;
@@ -77,13 +82,17 @@ constexpr std::array kRows = {
     Row{"tuning", "", parse_tuning,
         "proven: only jobs as a driver that is known to work on silicon makes them; tuned: our own choices (proven)"},
     Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
+    Row{"allow_unproven", "", parse_allow_unproven,
+        "1: a real NPU also takes operations that no known driver ever ran on silicon; simulated ones do anyway (0)"},
     Row{"cache_dir", "delegate_serialize_dir", parse_cache_dir, "folder for compiled programs (none: no cache)"},
     Row{"log", "", parse_log, "error, warning, info (which operation runs where, and why not), debug (warning)"},
     Row{"strict", "", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
     Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
     Row{"min_macs_per_byte", "", parse_min_macs,
-        "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves (4)"},
+        "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
+        "those that "
+        "only move data; 0: take all (4)"},
     Row{"timeout_ms", "", parse_timeout, "of one run of one partition on the device (10000)"},
     Row{"help", "", parse_help, "1: print this list (0)"},
 };
@@ -100,16 +109,6 @@ void apply(const Row& row, std::string_view name, std::string_view value, Option
 }
 
 }  // namespace
-
-bool parse_bool(std::string_view text, bool& value) {
-  std::string lower;
-  for (const char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  constexpr std::array<std::string_view, 4> kTrue = {"1", "true", "yes", "on"}, kFalse = {"0", "false", "no", "off"};
-  const bool is_true = std::ranges::find(kTrue, lower) != kTrue.end();
-  if (!is_true && std::ranges::find(kFalse, lower) == kFalse.end()) return false;
-  value = is_true;
-  return true;
-}
 
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*)) {
   Options options;

@@ -39,7 +39,4 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
 // One line an option.
 std::string options_help();
 
-// As hosts write booleans: Python passes "True".
-bool parse_bool(std::string_view text, bool& value);
-
 }  // namespace skillet::delegate

@@ -36,10 +36,24 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
 
 }  // namespace
 
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out{.compile = options.compile, .allow_fallback = !options.strict};
+  out.timeout = std::chrono::milliseconds(options.timeout_ms);
+  out.cache_dir = options.cache_dir;
+  return out;
+}
+
 Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
                                                std::vector<HostNode> nodes, std::vector<int> outputs) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs)));
-  SK_TRY(kernel->build(context));
+  SK_TRY(kernel->build(context, false));
+  return kernel;
+}
+
+Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::shared_ptr<State> state,
+                                                std::vector<HostNode> nodes, std::vector<int> outputs) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs)));
+  SK_TRY(kernel->build(context, true));
   return kernel;
 }
 
@@ -50,7 +64,7 @@ Kernel::~Kernel() {
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
-Result<void> Kernel::build(TfLiteContext* context) {
+Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
   SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_));
   inputs_.clear();
   outputs_.clear();
@@ -58,36 +72,42 @@ Result<void> Kernel::build(TfLiteContext* context) {
   for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
   input_bytes_.resize(inputs_.size());
   output_bytes_.resize(outputs_.size());
-  runtime::SessionOptions options{.compile = state_->options.compile, .allow_fallback = !state_->options.strict};
-  options.timeout = std::chrono::milliseconds(state_->options.timeout_ms);
+  runtime::SessionOptions options = session_options(state_->options);
+  if (only_on_npu) options.min_macs_per_byte = static_cast<uint64_t>(state_->options.min_macs_per_byte);
   const std::lock_guard lock(state_->device);
   session_.reset();  // its buffers first
-  SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(host.graph), state_->target, options));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(state_->target, std::move(host.graph), options));
+  refusals_.clear();
+  if (only_on_npu) refuse(compiled);
+  if (!refusals_.empty()) return {};
+  SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));
   describe();
   return {};
 }
 
-void Kernel::describe() {
-  macs_ = 0, jobs_ = 0, io_bytes_ = 0, problem_.clear();
-  const ir::Graph& graph = session_->graph();
-  for (const auto* list : {&graph.inputs, &graph.outputs}) {
-    for (const ir::TensorId id : *list) io_bytes_ += static_cast<uint64_t>(graph.tensor(id).bytes());
+void Kernel::refuse(const compile::Compiled& compiled) {
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    if (!compiled.ops[i].on_npu) refusals_.push_back({compiled.graph.ops[i].source_index, compiled.ops[i].reason});
   }
+}
+
+void Kernel::describe() {
+  macs_ = 0;
   uint64_t bytes = 0;
+  size_t jobs = 0;
   const runtime::Report& report = session_->report();
   for (size_t part = 0; part < report.parts.size(); ++part) {
-    const driver::Program* program = session_->program(part);
-    if (program == nullptr) {
-      const auto& one = report.parts[part];
-      const std::string reason = one.on_npu || one.ops.empty() ? one.fallback : report.ops[one.ops[0]].reason;
-      problem_ = reason.empty() ? "it runs on the CPU" : reason;
-      continue;
+    const std::string& fallback = report.parts[part].fallback;
+    for (const ir::OpId op : report.parts[part].ops) {
+      if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
     }
-    jobs_ += program->jobs.size();
+    const driver::Program* program = session_->program(part);
+    if (program == nullptr) continue;
+    jobs += program->jobs.size();
     for (const driver::OperationInfo& operation : program->operations) macs_ += operation.macs;
     for (const driver::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
   }
-  summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs_, bytes);
+  summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
 }
 
 Result<void> Kernel::prepare(TfLiteContext* context) {
@@ -98,7 +118,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
     }
     return true;
   };
-  if (session_ == nullptr || !unchanged()) SK_TRY(build(context));
+  if (session_ == nullptr || !unchanged()) SK_TRY(build(context, false));
   {
     const std::lock_guard lock(state_->device);
     state_->buffers.find_library();

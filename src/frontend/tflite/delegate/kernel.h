@@ -13,7 +13,6 @@
 #include "frontend/tflite/delegate/c_api_buffers.h"
 #include "frontend/tflite/delegate/delegate_options.h"
 #include "frontend/tflite/delegate/graph_builder.h"
-#include "frontend/tflite/delegate/program_cache.h"
 #include "runtime/session.h"
 
 namespace skillet::delegate {
@@ -21,17 +20,30 @@ namespace skillet::delegate {
 // Kept alive by the delegate and by its kernels: some hosts destroy the delegate before the interpreter.
 struct State {
   Options options;
-  runtime::Target target;                  // without a driver: nothing is claimed
-  std::unique_ptr<CachingDriver> caching;  // what target.driver points to when there is a cache
+  runtime::Target target;  // without a driver: nothing is claimed
   CApiBuffers buffers;
   std::mutex device;  // interpreters on several threads may share a delegate; a device file is used by one at a time
 };
 
+// What a session of the delegate's options is made with.
+runtime::SessionOptions session_options(const Options& options);
+
+// A node that stays with the host, and why.
+struct Refusal {
+  int node = -1;  // the host's index
+  std::string reason;
+};
+
 class Kernel {
  public:
-  // `nodes` in execution order; `outputs`: host tensors that others read. Compiles and loads.
+  // `nodes` in execution order; `outputs`: host tensors that others read. Compiles and loads; what the NPU does not
+  // take runs on our CPU kernels.
   static Result<std::unique_ptr<Kernel>> create(TfLiteContext* context, std::shared_ptr<State> state,
                                                 std::vector<HostNode> nodes, std::vector<int> outputs);
+  // The same for a partition that is still to be chosen: where the NPU does not take all of it, or where it is not
+  // worth the way there, nothing is loaded and refusals() has the reasons.
+  static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
+                                                 std::vector<HostNode> nodes, std::vector<int> outputs);
   ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
@@ -43,18 +55,15 @@ class Kernel {
 
   std::span<const HostNode> nodes() const { return nodes_; }
   uint64_t macs() const { return macs_; }
-  size_t jobs() const { return jobs_; }
-  // What crosses between host and NPU in one run.
-  uint64_t io_bytes() const { return io_bytes_; }
-  // Why (a part of) this does not run on the NPU; empty: all of it does.
-  const std::string& problem() const { return problem_; }
+  const std::vector<Refusal>& refusals() const { return refusals_; }
   // "N ops, M jobs, K bytes"
   const std::string& summary() const { return summary_; }
 
  private:
   Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs)
       : state_(std::move(state)), nodes_(std::move(nodes)), host_outputs_(std::move(outputs)) {}
-  Result<void> build(TfLiteContext* context);
+  Result<void> build(TfLiteContext* context, bool only_on_npu);
+  void refuse(const compile::Compiled& compiled);
   void describe();
   void log_copies();
 
@@ -65,10 +74,10 @@ class Kernel {
   std::vector<int> inputs_, outputs_;  // host tensors, in the order of the session's inputs and outputs
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;
-  uint64_t macs_ = 0, io_bytes_ = 0;
-  size_t jobs_ = 0;
+  uint64_t macs_ = 0;
   std::optional<uint64_t> copied_bytes_;  // in the last run
-  std::string problem_, summary_;
+  std::vector<Refusal> refusals_;
+  std::string summary_;
 };
 
 }  // namespace skillet::delegate

@@ -1,6 +1,7 @@
 #include "frontend/tflite/delegate/node_attrs.h"
 
 #include "frontend/tflite/delegate/builtin_params.h"
+#include "frontend/tflite/no_attrs.h"
 
 namespace skillet::delegate {
 namespace {
@@ -158,7 +159,7 @@ Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
     case OpKind::resize_nearest_neighbor: return from<TfLiteResizeParams>(data, version);
     case OpKind::space_to_depth:
     case OpKind::depth_to_space: return from<TfLiteBlockParams>(data, version);
-    default: return ir::default_attrs(kind);
+    default: return tflite::no_attrs(kind);
   }
 }
 

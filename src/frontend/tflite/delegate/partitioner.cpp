@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "passes/passes.h"
-
 namespace skillet::delegate {
 namespace {
 
@@ -43,15 +41,12 @@ Result<void> Partitioner::run() {
     SK_TRY_ASSIGN(candidates, divide(std::move(candidates)));
     for (Candidate& candidate : candidates) judge(candidate);
     limit(candidates);
-    bool dropped = false;
+    bool all_stay = true;
     for (const Candidate& candidate : candidates) {
-      for (const int node : candidate.nodes) {
-        if (candidate.drop.empty()) continue;
-        refuse(node, candidate.drop);
-        dropped = true;
-      }
+      for (const Refusal& refusal : candidate.refusals) refuse(refusal.node, refusal.reason);
+      all_stay &= candidate.refusals.empty();
     }
-    if (!dropped) {
+    if (all_stay) {
       for (Candidate& candidate : candidates) kernels.push_back(std::move(candidate.kernel));
       break;
     }
@@ -67,10 +62,15 @@ Result<void> Partitioner::run() {
   return {};
 }
 
-void Partitioner::refuse(int node, std::string reason) {
+void Partitioner::refuse(int node, const std::string& reason) {
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].index == node && reason_[i].empty()) reason_[i] = std::move(reason);
+    if (nodes_[i].index == node && reason_[i].empty())
+      reason_[i] = reason.empty() ? "the NPU's driver does not take it" : reason;
   }
+}
+
+void Partitioner::Candidate::drop(const std::string& reason) {
+  for (const int node : nodes) refusals.push_back({node, reason});
 }
 
 Result<void> Partitioner::ask_driver() {
@@ -84,16 +84,17 @@ Result<void> Partitioner::ask_driver() {
     nodes_.push_back(std::move(node));
   }
   ops = nodes_.size();
-  reason_.resize(ops);
-  SK_TRY_ASSIGN(const HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
-  const auto answer = passes::partition(host.graph, state_->target.driver, state_->target.chip);
-  for (size_t i = 0; i < ops; ++i) {
-    const driver::Support& support = answer.support[i];
-    if (!host.refusal[i].empty()) {
-      reason_[i] = host.refusal[i];
-    } else if (!support.ok) {
-      reason_[i] = support.reason.empty() ? "the NPU's driver does not take it" : support.reason;
-    }
+  SK_TRY_ASSIGN(HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
+  reason_ = std::move(host.refusal);
+  const runtime::SessionOptions options = session_options(state_->options);
+  SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(host.graph), options));
+  std::set<int> left;  // by the passes
+  for (size_t i = 0; i < planned.ops.size(); ++i) {
+    left.insert(planned.graph.ops[i].source_index);
+    if (!planned.ops[i].on_npu) refuse(planned.graph.ops[i].source_index, planned.ops[i].reason);
+  }
+  for (const HostNode& node : nodes_) {
+    if (!left.contains(node.index)) refuse(node.index, "nothing reads what it computes");
   }
   return {};
 }
@@ -130,35 +131,20 @@ Result<std::vector<Partitioner::Candidate>> Partitioner::divide(std::vector<Cand
 // Compiles, to see what the NPU would really do.
 void Partitioner::judge(Candidate& candidate) {
   const int minimum = state_->options.min_nodes_per_partition;
-  if (static_cast<int>(candidate.nodes.size()) < minimum) {
-    candidate.drop =
-        fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}", candidate.nodes.size(), minimum);
-    return;
-  }
+  if (static_cast<int>(candidate.nodes.size()) < minimum)
+    return candidate.drop(fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}",
+                                      candidate.nodes.size(), minimum));
   if (candidate.kernel == nullptr) {
     std::vector<HostNode> nodes;
     for (const int index : candidate.nodes) {
       const auto found = std::ranges::find(nodes_, index, &HostNode::index);
       if (found != nodes_.end()) nodes.push_back(*found);
     }
-    auto kernel = Kernel::create(context_, state_, std::move(nodes), candidate.outputs);
-    if (!kernel.ok()) {
-      candidate.drop = kernel.error().message;
-      return;
-    }
+    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs);
+    if (!kernel.ok()) return candidate.drop(kernel.error().message);
     candidate.kernel = std::move(kernel).value();
   }
-  const Kernel& kernel = *candidate.kernel;
-  const auto worth = static_cast<uint64_t>(state_->options.min_macs_per_byte);
-  if (!kernel.problem().empty()) {
-    candidate.drop = kernel.problem();
-  } else if (kernel.jobs() == 0 || kernel.macs() == 0) {
-    candidate.drop = "its partition would only move data: the NPU would compute nothing";
-  } else if (kernel.macs() / std::max<uint64_t>(kernel.io_bytes(), 1) < worth) {
-    candidate.drop =
-        fmt::format("its partition does {} multiply-accumulates and moves {} bytes, less than min_macs_per_byte={}",
-                    kernel.macs(), kernel.io_bytes(), worth);
-  }
+  candidate.refusals = candidate.kernel->refusals();
 }
 
 // Keeps the partitions with the most work.
@@ -166,12 +152,12 @@ void Partitioner::limit(std::vector<Candidate>& candidates) const {
   const auto most = static_cast<size_t>(state_->options.max_delegated_partitions);
   std::vector<Candidate*> kept;
   for (Candidate& candidate : candidates) {
-    if (candidate.drop.empty()) kept.push_back(&candidate);
+    if (candidate.refusals.empty()) kept.push_back(&candidate);
   }
   if (most == 0 || kept.size() <= most) return;
   std::ranges::stable_sort(kept, std::greater{}, [](const Candidate* one) { return one->kernel->macs(); });
   for (size_t i = most; i < kept.size(); ++i)
-    kept[i]->drop = fmt::format("max_delegated_partitions={} other partitions have more work", most);
+    kept[i]->drop(fmt::format("max_delegated_partitions={} other partitions have more work", most));
 }
 
 }  // namespace skillet::delegate

@@ -29,14 +29,15 @@ class Partitioner {
   struct Candidate {
     std::vector<int> nodes, outputs;
     std::unique_ptr<Kernel> kernel;
-    std::string drop;  // why not; empty: keep
+    std::vector<Refusal> refusals;  // of some of its nodes, or all; empty: it is kept
+    void drop(const std::string& reason);
   };
   Result<void> ask_driver();
   // The host's division of wanted_. Candidates with the same nodes as before keep their kernels.
   Result<std::vector<Candidate>> divide(std::vector<Candidate> before);
   void judge(Candidate& candidate);
   void limit(std::vector<Candidate>& candidates) const;
-  void refuse(int node, std::string reason);
+  void refuse(int node, const std::string& reason);
 
   TfLiteContext* context_;
   std::shared_ptr<State> state_;

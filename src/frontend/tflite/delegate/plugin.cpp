@@ -69,10 +69,6 @@ Result<std::unique_ptr<Delegate>> make(const std::vector<KeyValue>& given, Repor
     return make_delegate(std::move(state));
   }
   say_hello(state->target);
-  if (!options.cache_dir.empty()) {
-    state->caching = std::make_unique<CachingDriver>(*state->target.driver, options.cache_dir);
-    state->target.driver = state->caching.get();
-  }
   return make_delegate(std::move(state));
 }
 

@@ -3,6 +3,8 @@
 // Must not know: tensors.
 #pragma once
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "frontend/tflite/delegate/builtin_params.h"
 #include "ir/op.h"
@@ -20,6 +22,7 @@ Bytes raw(const P& params) {
 inline Bytes encode_params(const ir::Op& op) {
   const auto pad = [](ir::Padding p) { return p == ir::Padding::same ? kTfLitePaddingSame : kTfLitePaddingValid; };
   const auto act = [](ir::Activation a) { return static_cast<TfLiteEnum>(a); };
+  const auto copy = [](const std::vector<int32_t>& from, int(&to)[8]) { std::copy_n(from.begin(), from.size(), to); };
   switch (op.kind) {
     case ir::OpKind::conv_2d: {
       const auto& a = op.as<ir::ConvAttrs>();
@@ -31,6 +34,10 @@ inline Bytes encode_params(const ir::Op& op) {
       return raw(TfLiteDepthwiseConvParams{pad(a.padding), a.stride_w, a.stride_h, a.depth_multiplier,
                                            act(a.activation), a.dilation_w, a.dilation_h});
     }
+    case ir::OpKind::transpose_conv: {
+      const auto& a = op.as<ir::ConvAttrs>();
+      return raw(TfLiteTransposeConvParams{pad(a.padding), a.stride_w, a.stride_h, act(a.activation)});
+    }
     case ir::OpKind::average_pool_2d:
     case ir::OpKind::max_pool_2d: {
       const auto& a = op.as<ir::PoolAttrs>();
@@ -40,18 +47,52 @@ inline Bytes encode_params(const ir::Op& op) {
       const auto& a = op.as<ir::FullyConnectedAttrs>();
       return raw(TfLiteFullyConnectedParams{act(a.activation), 0, a.keep_num_dims});
     }
-    case ir::OpKind::add: return raw(TfLiteArithmeticParams{act(op.as<ir::ActivationAttrs>().activation)});
+    case ir::OpKind::add:
+    case ir::OpKind::sub:
+    case ir::OpKind::mul:
+    case ir::OpKind::div: return raw(TfLiteArithmeticParams{act(op.as<ir::ActivationAttrs>().activation)});
     case ir::OpKind::concatenation: {
       const auto& a = op.as<ir::ConcatAttrs>();
       return raw(TfLiteConcatenationParams{a.axis, act(a.activation)});
     }
+    case ir::OpKind::split:
+    case ir::OpKind::split_v: return raw(TfLiteSplitParams{op.as<ir::SplitAttrs>().count});
     case ir::OpKind::reshape: {
       const auto& shape = op.as<ir::ReshapeAttrs>().shape;
       TfLiteReshapeParams params{{}, static_cast<int>(shape.size())};
-      for (size_t i = 0; i < shape.size() && i < 8; ++i) params.shape[i] = shape[i];
+      copy(shape, params.shape);
       return raw(params);
     }
+    case ir::OpKind::squeeze: {
+      const auto& axes = op.as<ir::SqueezeAttrs>().axes;
+      TfLiteSqueezeParams params{{}, static_cast<int>(axes.size())};
+      copy(axes, params.squeeze_dims);
+      return raw(params);
+    }
+    case ir::OpKind::strided_slice: {
+      const auto& a = op.as<ir::StridedSliceAttrs>();
+      return raw(TfLiteStridedSliceParams{a.begin_mask, a.end_mask, a.ellipsis_mask, a.new_axis_mask,
+                                          a.shrink_axis_mask, a.offset});
+    }
+    case ir::OpKind::pack: {
+      const auto& a = op.as<ir::PackAttrs>();
+      return raw(TfLitePackParams{a.count, a.axis});
+    }
+    case ir::OpKind::unpack: {
+      const auto& a = op.as<ir::PackAttrs>();
+      return raw(TfLiteUnpackParams{a.count, a.axis});
+    }
+    case ir::OpKind::leaky_relu: return raw(TfLiteLeakyReluParams{op.as<ir::LeakyReluAttrs>().alpha});
     case ir::OpKind::softmax: return raw(TfLiteSoftmaxParams{op.as<ir::SoftmaxAttrs>().beta});
+    case ir::OpKind::mean:
+    case ir::OpKind::sum: return raw(TfLiteReducerParams{op.as<ir::ReduceAttrs>().keep_dims});
+    case ir::OpKind::resize_bilinear:
+    case ir::OpKind::resize_nearest_neighbor: {
+      const auto& a = op.as<ir::ResizeAttrs>();
+      return raw(TfLiteResizeParams{a.align_corners, a.half_pixel_centers});
+    }
+    case ir::OpKind::space_to_depth:
+    case ir::OpKind::depth_to_space: return raw(TfLiteBlockParams{op.as<ir::BlockAttrs>().block_size});
     default: return {};
   }
 }

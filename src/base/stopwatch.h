@@ -1,15 +1,15 @@
 // Stopwatch: milliseconds since it was made.
-// Called by runtime/ for its reports.
+// Called by whoever reports times.
 // Must not know: anything.
 #pragma once
 
 #include <chrono>
 
-namespace skillet::runtime {
+namespace skillet {
 
 class Stopwatch {
  public:
-  double milliseconds() const {
+  double ms() const {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
   }
 
@@ -17,4 +17,4 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace skillet::runtime
+}  // namespace skillet

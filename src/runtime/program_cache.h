@@ -1,6 +1,6 @@
 // CachingDriver: a driver that keeps what another one compiles in files of a folder.
-// Called by plugin.cpp, which puts it between a session and the real driver.
-// Must not know: devices, the host.
+// Called by compile_for(), for whoever names a folder.
+// Must not know: devices.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,11 @@
 
 #include "driver/driver.h"
 
-namespace skillet::delegate {
+namespace skillet::runtime {
 
-// A file is named after the hash of graph, constants, chip, options and version, holds that hash again, and is verified
-// as any program file is. Whatever is wrong with a file or the folder: the program is compiled, and a warning says why.
+// A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
+// and is verified as any program file is. Whatever is wrong with a file or the folder: the program is compiled, and a
+// warning says why.
 class CachingDriver : public driver::Driver {
  public:
   // `inner` is borrowed (drivers live as long as the library).
@@ -39,4 +40,4 @@ class CachingDriver : public driver::Driver {
 // 32 hexadecimal digits.
 std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options);
 
-}  // namespace skillet::delegate
+}  // namespace skillet::runtime

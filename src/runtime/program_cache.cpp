@@ -1,4 +1,4 @@
-#include "frontend/tflite/delegate/program_cache.h"
+#include "runtime/program_cache.h"
 
 #include <unistd.h>
 #include <xxhash.h>
@@ -8,8 +8,9 @@
 #include <memory>
 
 #include "base/log.h"
+#include "compile/build_id.h"
 
-namespace skillet::delegate {
+namespace skillet::runtime {
 namespace {
 
 // A cache file: this text, the key, a line feed, a program file. The key carries the version of everything else.
@@ -46,10 +47,12 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
     XXH3_128bits_update(state.get(), &size_bytes, sizeof size_bytes);
     XXH3_128bits_update(state.get(), text.data(), text.size());
   };
-  add(SKILLET_VERSION);
+  add(compile::build_id());
   add(chip.family + "/" + chip.name);
-  add(options.tuning == driver::Tuning::tuned ? "tuned" : "proven");
+  add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
   add(options.keep_intermediates ? "keep" : "");
+  add(options.allow_unproven ? "unproven" : "");
+  add(fmt::format("{} switches", options.switches.size()));
   for (const std::string& name : options.switches) add(name);
   add(ir::print(graph));
   for (const ir::Tensor& tensor : graph.tensors)
@@ -90,4 +93,4 @@ Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const i
   return program;
 }
 
-}  // namespace skillet::delegate
+}  // namespace skillet::runtime

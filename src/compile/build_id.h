@@ -1,0 +1,13 @@
+// Which compiler this is: a hash of its sources, made by the build (build_id.cmake).
+// Called by the cache of compiled programs.
+// Must not know: anything.
+#pragma once
+
+#include <string_view>
+
+namespace skillet::compile {
+
+// Hexadecimal digits; the same for the same sources, on any machine.
+std::string_view build_id();
+
+}  // namespace skillet::compile

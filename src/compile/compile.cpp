@@ -1,0 +1,211 @@
+#include "compile/compile.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/stopwatch.h"
+
+namespace skillet::compile {
+namespace {
+
+using driver::Support;
+
+// Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
+constexpr int kMaxSearches = 64;
+
+bool only_moves_data(ir::OpKind kind) {
+  switch (kind) {
+    case ir::OpKind::concatenation:
+    case ir::OpKind::split:
+    case ir::OpKind::split_v:
+    case ir::OpKind::pad:
+    case ir::OpKind::pad_v2:
+    case ir::OpKind::mirror_pad:
+    case ir::OpKind::reshape:
+    case ir::OpKind::squeeze:
+    case ir::OpKind::expand_dims:
+    case ir::OpKind::transpose:
+    case ir::OpKind::strided_slice:
+    case ir::OpKind::slice:
+    case ir::OpKind::gather:
+    case ir::OpKind::pack:
+    case ir::OpKind::unpack:
+    case ir::OpKind::space_to_depth:
+    case ir::OpKind::depth_to_space:
+    case ir::OpKind::batch_to_space_nd:
+    case ir::OpKind::space_to_batch_nd: return true;
+    default: return false;
+  }
+}
+
+// Why a part is not worth the way to the NPU and back; empty: it is.
+std::string why_not_worth(const Part& part, uint64_t min_macs_per_byte) {
+  if (min_macs_per_byte == 0) return "";
+  const ir::Graph& graph = part.partition.graph;
+  if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
+    return "its partition would only move data: the NPU would compute nothing";
+  uint64_t macs = 0, bytes = 0;
+  for (const driver::OperationInfo& operation : part.program->operations) macs += operation.macs;
+  for (const auto* list : {&graph.inputs, &graph.outputs}) {
+    for (const ir::TensorId id : *list) bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
+  }
+  if (macs / std::max<uint64_t>(bytes, 1) >= min_macs_per_byte) return "";
+  return fmt::format("its partition does {} multiply-accumulates and moves {} bytes, less than min_macs_per_byte={}",
+                     macs, bytes, min_macs_per_byte);
+}
+
+// The first `count` ops of a part as a graph that returns all that the others, or the part's readers, want of them.
+ir::Graph prefix(const ir::Graph& part, size_t count) {
+  ir::Graph graph = part;
+  graph.ops.resize(count);
+  graph.inputs.clear();
+  graph.outputs.clear();
+  const std::vector<ir::OpId> producers = ir::producers(graph);
+  const auto consumers = ir::consumers(part);
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    const auto id = static_cast<ir::TensorId>(i);
+    const auto is_read = [&](bool before) {
+      return std::ranges::any_of(consumers[i],
+                                 [&](ir::OpId op) { return (static_cast<size_t>(op) < count) == before; });
+    };
+    if (producers[i] < 0) {
+      if (!graph.tensor(id).is_constant() && is_read(true)) graph.inputs.push_back(id);
+    } else if (is_read(false) || std::ranges::count(part.outputs, id) != 0) {
+      graph.outputs.push_back(id);
+    }
+  }
+  return graph;
+}
+
+class Compiler {
+ public:
+  Compiler(const Target& target, const Options& options) : target_(target), options_(options) {}
+
+  Result<Compiled> run(ir::Graph graph, bool with_programs) {
+    const Stopwatch watch;
+    out_.graph = std::move(graph);
+    SK_TRY(passes::run_pipeline(out_.graph, target_));
+    support_ = passes::supports(out_.graph, target_);
+    for (Support& support : support_) gate(support);
+    divide();
+    out_.passes_ms = watch.ms();
+    while (with_programs) {
+      SK_TRY_ASSIGN(bool all_stay, compile_parts());
+      all_stay = all_stay && judge_parts();
+      if (all_stay) break;
+      divide();
+    }
+    report();
+    return std::move(out_);
+  }
+
+ private:
+  void gate(Support& support) const {
+    if (support.ok && support.unproven && !options_.driver.allow_unproven)
+      support = Support::no("{} (unproven on silicon: allow_unproven=1 takes it)", support.reason);
+  }
+
+  // Parts that are as they were keep their programs.
+  void divide() {
+    std::vector<Part> before = std::move(out_.parts);
+    out_.parts.clear();
+    for (passes::Partition& partition : passes::partition(out_.graph, support_)) {
+      const auto same = std::ranges::find_if(before, [&](const Part& part) {
+        return part.partition.op_map == partition.op_map && part.partition.graph.outputs == partition.graph.outputs &&
+               part.partition.on_npu == partition.on_npu;
+      });
+      Part& part = out_.parts.emplace_back();
+      if (same != before.end()) part = std::move(*same);
+      part.partition = std::move(partition);
+    }
+  }
+
+  // False: ops have been left out, so that the graph must be divided anew.
+  Result<bool> compile_parts() {
+    bool all = true;
+    ++rounds_;
+    for (size_t i = 0; i < out_.parts.size(); ++i) {
+      Part& part = out_.parts[i];
+      if (!part.partition.on_npu || part.program) continue;
+      const Stopwatch watch;
+      const driver::Driver& compiler = options_.cache != nullptr ? *options_.cache : *target_.driver;
+      auto program = compiler.compile(target_.chip, part.partition.graph, options_.driver);
+      part.compile_ms = watch.ms();
+      if (program.ok()) {
+        part.program = std::move(program).value();
+        continue;
+      }
+      if (!options_.leave_out)
+        return std::move(program).error().with_context(
+            fmt::format("part {} ({} ops)", i, part.partition.op_map.size()));
+      if (program.error().code == ErrorCode::invalid_argument) return std::move(program).error();
+      leave_out(part.partition, std::move(program).error());
+      all = false;
+    }
+    return all;
+  }
+
+  void leave_out(const passes::Partition& part, Error cause) {
+    std::vector<ir::OpId> ops = part.op_map;
+    if (rounds_ <= kMaxSearches) ops = {part.op_map[op_at_fault(part.graph, cause)]};
+    log::warning("{}: {}{} runs on the CPU: {}", target_.chip.name, ir::describe_op(out_.graph, ops[0]),
+                 ops.size() > 1 ? fmt::format(" and {} more", ops.size() - 1) : "", cause.message);
+    exclude(ops, "the compiler: " + cause.message);
+  }
+
+  // The last op of the shortest prefix that fails; `cause` becomes that one's error.
+  size_t op_at_fault(const ir::Graph& part, Error& cause) const {
+    size_t good = 0, bad = part.ops.size();
+    while (bad - good > 1) {
+      const size_t middle = good + (bad - good) / 2;
+      auto program = target_.driver->compile(target_.chip, prefix(part, middle), options_.driver);
+      if (!program.ok()) cause = std::move(program).error();
+      (program.ok() ? good : bad) = middle;
+    }
+    return bad - 1;
+  }
+
+  // False: parts have been dropped.
+  bool judge_parts() {
+    bool all = true;
+    for (const Part& part : out_.parts) {
+      if (!part.partition.on_npu) continue;
+      const std::string reason = why_not_worth(part, options_.min_macs_per_byte);
+      if (!reason.empty()) exclude(part.partition.op_map, reason);
+      all &= reason.empty();
+    }
+    return all;
+  }
+
+  void exclude(const std::vector<ir::OpId>& ops, const std::string& reason) {
+    for (const ir::OpId op : ops) support_[static_cast<size_t>(op)] = Support::no("{}", reason);
+  }
+
+  void report() {
+    out_.ops.resize(out_.graph.ops.size());
+    for (size_t part = 0; part < out_.parts.size(); ++part) {
+      for (const ir::OpId op : out_.parts[part].partition.op_map) {
+        Support& support = support_[static_cast<size_t>(op)];
+        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part};
+      }
+    }
+  }
+
+  const Target& target_;
+  const Options& options_;
+  std::vector<Support> support_;  // by op
+  int rounds_ = 0;
+  Compiled out_;
+};
+
+}  // namespace
+
+Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
+  return Compiler(target, options).run(std::move(graph), target.driver != nullptr);
+}
+
+Result<Compiled> plan(ir::Graph graph, const Target& target, const Options& options) {
+  return Compiler(target, options).run(std::move(graph), false);
+}
+
+}  // namespace skillet::compile

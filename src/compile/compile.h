@@ -1,0 +1,59 @@
+// compile(): a graph as parts for one target, device programs for the NPU and ops for the CPU kernels, with a reason
+// for each op. A function of its arguments alone. Called by runtime/, tools, the delegate and the judges of recorded
+// jobs: whoever wants to know what runs where. Must not know: devices, file formats, a vendor's anything.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/driver.h"
+#include "ir/graph.h"
+#include "passes/passes.h"
+
+namespace skillet::compile {
+
+using passes::Target;
+
+struct Options {
+  driver::CompileOptions driver;
+  // Compiles parts in the driver's place: one that keeps what it compiled. Borrowed; null: the driver does.
+  const driver::Driver* cache = nullptr;
+  // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
+  uint64_t min_macs_per_byte = 0;
+  // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
+  bool leave_out = true;
+};
+
+// Where an op runs, and why.
+struct OpPlace {
+  bool on_npu = false;
+  std::string reason;     // why not on the NPU, or what is unproven about it
+  bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
+  size_t part = 0;        // index into the parts
+};
+
+struct Part {
+  passes::Partition partition;
+  std::optional<driver::Program> program;  // none for the CPU, and where only a plan was asked for
+  double compile_ms = 0;
+};
+
+struct Compiled {
+  ir::Graph graph;          // after the passes; tensors have the ids they had, ops may have moved (Op::source_index)
+  std::vector<Part> parts;  // in execution order
+  std::vector<OpPlace> ops;
+  double passes_ms = 0;
+};
+
+// Passes, division, programs. An op without which its part would compile (the last one of the shortest run of ops, from
+// the part's start, that does not) is left to the CPU, with the compiler's error as its reason, and the graph is
+// divided anew. Errors: the graph is malformed, the options are wrong (see Driver::compile), or options.leave_out
+// forbids it.
+Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options);
+
+// The same without programs: what the driver says it takes.
+Result<Compiled> plan(ir::Graph graph, const Target& target, const Options& options);
+
+}  // namespace skillet::compile

@@ -1,0 +1,232 @@
+#include "compile/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "compile/report.h"
+#include "passes/testing/letters.h"
+
+namespace skillet::compile {
+namespace {
+
+using passes::Letters;
+
+// Takes all but RELU; its compiler refuses what the test says.
+class PickyDriver : public passes::AddMulDriver {
+ public:
+  std::set<std::string> bad;  // names of tensors: who computes them does not compile
+  size_t max_ops = SIZE_MAX;  // of one program
+  bool wrong_options = false;
+  uint64_t macs_per_op = 1000;
+  mutable int compiled = 0;
+
+  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no("no RELU");
+    return graph.op(op).kind == ir::OpKind::mul ? driver::Support::yes_unproven("MUL is new") : driver::Support::yes();
+  }
+  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
+                                  const driver::CompileOptions&) const override {
+    ++compiled;
+    EXPECT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
+    if (wrong_options) return error(ErrorCode::invalid_argument, "no switch 'x'");
+    if (graph.ops.size() > max_ops) return error(ErrorCode::unsupported, "{} ops are too many", graph.ops.size());
+    driver::Program program;
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      const std::string& name = graph.tensor(graph.ops[i].outputs[0]).name;
+      if (bad.contains(name)) return error(ErrorCode::out_of_range, "{} does not fit", name);
+      program.operations.push_back({static_cast<ir::OpId>(i), name, macs_per_op});
+    }
+    return program;
+  }
+};
+
+// "N[cd] C[e]", and a line for each op that has a reason.
+std::string text_of(const Compiled& compiled) {
+  std::string out, reasons;
+  for (const Part& part : compiled.parts) {
+    out += out.empty() ? "" : " ";
+    out += part.partition.on_npu ? "N[" : "C[";
+    for (const ir::OpId op : part.partition.op_map) {
+      const std::string& name = compiled.graph.tensor(compiled.graph.op(op).outputs[0]).name;
+      const std::string& reason = compiled.ops[static_cast<size_t>(op)].reason;
+      out += name;
+      if (!reason.empty()) reasons += fmt::format("\n{}: {}", name, reason);
+    }
+    out += "]";
+    EXPECT_EQ(part.program.has_value(), part.partition.on_npu);
+    EXPECT_EQ(part.program ? part.program->operations.size() : part.partition.op_map.size(),
+              part.partition.op_map.size());
+  }
+  return out + reasons;
+}
+
+std::string compiled(const Letters& letters, const PickyDriver& driver, const Options& options = {}) {
+  auto result = compile(letters.graph, {&driver, {}}, options);
+  return result.ok() ? text_of(*result) : result.error().message;
+}
+
+TEST(Compile, LeavesOutTheOpAtFaultAlone) {
+  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)", "f=add(e,c)"}, "f");
+  const struct {
+    std::set<std::string> bad;
+    const char* text;
+  } kRows[] = {
+      {{}, "N[cdef]"},
+      {{"c"}, "C[c] N[def]\nc: the compiler: c does not fit"},
+      {{"d"}, "N[c] C[d] N[ef]\nd: the compiler: d does not fit"},
+      {{"f"}, "N[cde] C[f]\nf: the compiler: f does not fit"},
+      {{"c", "e"}, "C[c] N[d] C[e] N[f]\nc: the compiler: c does not fit\ne: the compiler: e does not fit"},
+      {{"c", "d", "e", "f"},
+       "C[cdef]\nc: the compiler: c does not fit\nd: the compiler: d does not fit\ne: the compiler: e does not fit\n"
+       "f: the compiler: f does not fit"},
+  };
+  for (const auto& row : kRows) {
+    PickyDriver driver;
+    driver.bad = row.bad;
+    EXPECT_EQ(compiled(chain, driver), row.text);
+  }
+}
+
+// No op is at fault alone: the last of the shortest prefix goes, and what remains compiles.
+TEST(Compile, DividesPartsThatAreTooLarge) {
+  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)", "f=add(e,e)"}, "f");
+  PickyDriver driver;
+  driver.max_ops = 2;
+  EXPECT_EQ(compiled(chain, driver), "N[cd] C[e] N[f]\ne: the compiler: 3 ops are too many");
+}
+
+TEST(Compile, FindsAllOpsAtFaultInRandomGraphs) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const std::string letters = "abcdefghijklmnopqrstuvwxyz";
+    std::vector<std::string> lines;
+    PickyDriver driver;
+    for (size_t i = 2; i < 2 + 1 + random() % 20; ++i) {
+      const char* kind = random() % 4 == 0 ? "relu" : "add";
+      lines.push_back(fmt::format("{}={}({}{}", letters[i], kind, letters[random() % i],
+                                  kind[0] == 'r' ? std::string(")") : fmt::format(",{})", letters[random() % i])));
+      if (random() % 5 == 0) driver.bad.insert(std::string(1, letters[i]));
+    }
+    const Letters graph("ab", {lines.begin(), lines.end()}, letters.substr(2, lines.size()));
+    const auto result = compile(graph.graph, {&driver, {}}, {});
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    for (size_t i = 0; i < result->ops.size(); ++i) {
+      const ir::Op& op = result->graph.ops[i];
+      const std::string& name = result->graph.tensor(op.outputs[0]).name;
+      EXPECT_EQ(result->ops[i].on_npu, op.kind == ir::OpKind::add && !driver.bad.contains(name)) << text_of(*result);
+    }
+  }
+}
+
+TEST(Compile, IsBoundedWhenNothingCompiles) {
+  ir::Graph graph = Letters("a", {"c=add(a,a)"}, "c").graph;
+  for (int i = 0; i < 3000; ++i) {
+    ir::Tensor next = graph.tensor(graph.outputs[0]);
+    next.name = fmt::format("t{}", i);
+    const ir::TensorId id = graph.add_tensor(next);
+    ir::Op op = graph.ops[0];
+    op.inputs = {graph.outputs[0], graph.outputs[0]};
+    op.outputs = {id};
+    graph.add_op(std::move(op));
+    graph.outputs = {id};
+  }
+  PickyDriver driver;
+  driver.max_ops = 0;
+  const auto result = compile(graph, {&driver, {}}, {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->parts.size(), 1u);
+  EXPECT_FALSE(result->parts[0].partition.on_npu);
+  EXPECT_EQ(result->ops.back().reason, "the compiler: 2937 ops are too many");
+  EXPECT_LT(driver.compiled, 64 * 14);
+}
+
+// Parts that a change does not touch are compiled once.
+TEST(Compile, KeepsProgramsOfOtherParts) {
+  const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)", "f=add(e,e)", "g=relu(f)", "h=add(g,g)"}, "h");
+  PickyDriver driver;
+  driver.bad = {"f"};
+  EXPECT_EQ(compiled(letters, driver),
+            "N[c] C[d] N[e] C[fg] N[h]\nd: no RELU\nf: the compiler: f does not fit\ng: no RELU");
+  EXPECT_EQ(driver.compiled, 3 + 1 + 1) << "three parts, a search of one step, the one that changed";
+}
+
+TEST(Compile, ErrorsWhenNothingMayBeLeftOut) {
+  const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)"}, "e");
+  PickyDriver driver;
+  driver.bad = {"e"};
+  EXPECT_EQ(compiled(letters, driver, {.leave_out = false}), "part 2 (1 ops): e does not fit");
+  driver.wrong_options = true;
+  EXPECT_EQ(compiled(letters, driver), "no switch 'x'") << "no op's fault";
+}
+
+TEST(Compile, TakesUnprovenOpsWhenTold) {
+  const Letters letters("a", {"c=add(a,a)", "d=mul(c,c)"}, "d");
+  const PickyDriver driver;
+  EXPECT_EQ(compiled(letters, driver), "N[c] C[d]\nd: MUL is new (unproven on silicon: allow_unproven=1 takes it)");
+  EXPECT_EQ(compiled(letters, driver, {.driver = {.allow_unproven = true}}), "N[cd]\nd: MUL is new");
+}
+
+// Every tensor has 16 bytes.
+TEST(Compile, LeavesToTheCpuWhatIsNotWorthTheWay) {
+  const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=same(d)", "f=relu(e)", "g=add(f,f)", "h=same(g)"}, "h");
+  PickyDriver driver;
+  driver.macs_per_op = 64;
+  EXPECT_EQ(compiled(letters, driver), "N[c] C[d] N[e] C[f] N[gh]\nd: no RELU\nf: no RELU");
+  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 2}),
+            "N[c] C[def] N[gh]\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
+            "f: no RELU");
+  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 4}),
+            "C[cdef] N[gh]\nc: its partition does 64 multiply-accumulates and moves 32 bytes, less than "
+            "min_macs_per_byte=4\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
+            "f: no RELU");
+}
+
+TEST(Plan, AsksTheDriverOnly) {
+  const Letters letters("ab", {"x=add(a,a)", "c=add(a,b)", "d=relu(c)"}, "d");
+  PickyDriver driver;
+  driver.bad = {"c"};
+  const auto planned = plan(letters.graph, {&driver, {}}, {});
+  ASSERT_TRUE(planned.ok());
+  EXPECT_EQ(driver.compiled, 0);
+  EXPECT_EQ(print(*planned),
+            "1 of 2 ops on the NPU, 2 parts\n"
+            "part 0 on NPU, 1 ops\n"
+            "  op 0 ADD -> 'c'\n"
+            "part 1 on CPU, 1 ops\n"
+            "  op 1 RELU -> 'd': no RELU\n");
+}
+
+TEST(Report, SaysWhereEachOpRuns) {
+  const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
+  const PickyDriver driver;
+  const auto all = compile(letters.graph, {&driver, {}}, {.driver = {.allow_unproven = true}}).value();
+  const auto table = [](const std::vector<OpRow>& rows) {
+    std::string out;
+    for (const OpRow& row : rows)
+      out += fmt::format("{} {} {} {} {} {}\n", row.op, row.kind, row.output, row.part, row.on_npu, row.why);
+    return out;
+  };
+  EXPECT_EQ(table(rows(all)),
+            "0 ADD 1x2x2x4 0 true \n1 MUL 1x2x2x4 0 true unproven: MUL is new\n2 RELU 1x2x2x4 1 false no RELU\n");
+  const PartNote notes[] = {{true, {0, 1}, ", in no time", "it broke"}, {false, {2}, "", ""}};
+  EXPECT_EQ(table(rows(all.graph, all.ops, notes)),
+            "0 ADD 1x2x2x4 0 false it broke\n1 MUL 1x2x2x4 0 false it broke\n2 RELU 1x2x2x4 1 false no RELU\n");
+  EXPECT_EQ(print(all.graph, all.ops, notes),
+            "2 of 3 ops on the NPU, 2 parts\n"
+            "part 0 on NPU, 2 ops, in no time\n"
+            "  runs on the CPU: it broke\n"
+            "  op 0 ADD -> 'c'\n"
+            "  op 1 MUL -> 'd': unproven: MUL is new\n"
+            "part 1 on CPU, 1 ops\n"
+            "  op 2 RELU -> 'e': no RELU\n");
+}
+
+TEST(Compile, WithoutADriverAllIsOnTheCpu) {
+  const Letters letters("a", {"c=add(a,a)"}, "c");
+  EXPECT_EQ(text_of(compile(letters.graph, {}, {}).value()), "C[c]\nc: no NPU was asked for");
+}
+
+}  // namespace
+}  // namespace skillet::compile

@@ -1,0 +1,52 @@
+#include "compile/report.h"
+
+#include <algorithm>
+
+namespace skillet::compile {
+namespace {
+
+std::string why(const OpPlace& place) { return place.unproven ? "unproven: " + place.reason : place.reason; }
+
+std::vector<PartNote> notes(const Compiled& compiled) {
+  std::vector<PartNote> out;
+  for (const Part& part : compiled.parts) out.push_back({part.partition.on_npu, part.partition.op_map, "", ""});
+  return out;
+}
+
+}  // namespace
+
+std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts) {
+  std::vector<OpRow> out;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    const std::string& fallback = parts[ops[i].part].fallback;
+    out.push_back({.op = static_cast<ir::OpId>(i),
+                   .kind = std::string(ir::op_name(op)),
+                   .output = op.outputs.empty() ? "-" : graph.tensor(op.outputs[0]).shape.to_string(),
+                   .part = ops[i].part,
+                   .on_npu = ops[i].on_npu && fallback.empty(),
+                   .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i])});
+  }
+  return out;
+}
+
+std::vector<OpRow> rows(const Compiled& compiled) { return rows(compiled.graph, compiled.ops, notes(compiled)); }
+
+std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts) {
+  const auto on_npu = std::ranges::count_if(ops, [](const OpPlace& op) { return op.on_npu; });
+  std::string out = fmt::format("{} of {} ops on the NPU, {} parts\n", on_npu, ops.size(), parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const PartNote& part = parts[i];
+    out += fmt::format("part {} on {}, {} ops{}\n", i, part.on_npu ? "NPU" : "CPU", part.ops.size(), part.note);
+    if (!part.fallback.empty()) out += fmt::format("  runs on the CPU: {}\n", part.fallback);
+    for (const ir::OpId id : part.ops) {
+      const std::string reason = why(ops[static_cast<size_t>(id)]);
+      out += fmt::format("  {}{}{}\n", ir::describe_op(graph, id), reason.empty() ? "" : ": ", reason);
+    }
+  }
+  return out;
+}
+
+std::string print(const Compiled& compiled) { return print(compiled.graph, compiled.ops, notes(compiled)); }
+
+}  // namespace skillet::compile

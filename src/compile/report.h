@@ -1,0 +1,38 @@
+// Where each op runs, and why: rows for tables and JSON, and a text for people. The one place that words it.
+// Called by tools, runtime/ and tests.
+// Must not know: how a report is laid out on a terminal.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+
+namespace skillet::compile {
+
+struct OpRow {
+  ir::OpId op = 0;
+  std::string kind, output;  // "CONV_2D"; "1x112x112x32" of the first output
+  size_t part = 0;
+  bool on_npu = false;
+  std::string why;  // why not on the NPU, or "unproven: ..."
+};
+
+// What a report says of a part.
+struct PartNote {
+  bool on_npu = false;
+  std::vector<ir::OpId> ops;
+  std::string note;      // follows "part 0 on NPU, 3 ops"; may be empty
+  std::string fallback;  // why an NPU part runs on the CPU; empty: it does not
+};
+
+// By op of `graph`.
+std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
+std::vector<OpRow> rows(const Compiled& compiled);
+
+// A line per part, then its ops with the reasons.
+std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
+std::string print(const Compiled& compiled);
+
+}  // namespace skillet::compile

@@ -1,0 +1,58 @@
+#include "frontend/tflite/delegate/node_attrs.h"
+
+#include <gtest/gtest.h>
+
+#include "frontend/tflite/delegate/builtin_params.h"
+#include "frontend/tflite/delegate/testing/encode_params.h"
+#include "ir/attrs_fields.h"
+
+namespace skillet::delegate {
+namespace {
+
+constexpr int kNewestVersion = 8;
+
+// A value of its own for each field, none of them a default.
+struct Fill {
+  int next = 2;
+  void operator()(std::string_view, ir::Padding& field) const { field = ir::Padding::valid; }
+  void operator()(std::string_view, ir::Activation& field) const { field = ir::Activation::relu6; }
+  void operator()(std::string_view, bool& field) const { field = true; }
+  void operator()(std::string_view, int32_t& field) { field = next++; }
+  void operator()(std::string_view, float& field) { field = static_cast<float>(next++); }
+  void operator()(std::string_view, std::vector<int32_t>& field) { field = {next++, next++}; }
+};
+
+ir::Op filled(ir::OpKind kind) {
+  ir::Op op{.kind = kind, .attrs = ir::default_attrs(kind)};
+  std::visit([](auto& attrs) { ir::for_each_field(attrs, Fill{}); }, op.attrs);
+  auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
+  // What these kinds do not have.
+  if (conv != nullptr && kind != ir::OpKind::depthwise_conv_2d) conv->depth_multiplier = 1;
+  if (kind == ir::OpKind::transpose_conv) conv->dilation_h = conv->dilation_w = 1;
+  return op;
+}
+
+// An op whose case is forgotten would run with default attributes, whatever the host's say.
+TEST(NodeAttrs, OfEveryOpAreRead) {
+  for (int i = 0; i < static_cast<int>(ir::OpKind::opaque); ++i) {
+    const ir::Op op = filled(static_cast<ir::OpKind>(i));
+    const Bytes params = encode_params(op);
+    const auto attrs = read_attrs(op.kind, params.empty() ? nullptr : params.data(), kNewestVersion);
+    ASSERT_TRUE(attrs.ok()) << ir::op_kind_name(op.kind) << ": " << attrs.error().message;
+    EXPECT_EQ(*attrs, op.attrs) << ir::op_kind_name(op.kind);
+  }
+}
+
+TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
+  const TfLiteTransposeConvParams transpose{kTfLitePaddingSame, 1, 1, 77};
+  EXPECT_TRUE(read_attrs(ir::OpKind::transpose_conv, &transpose, 3).ok()) << "no such field before version 4";
+  EXPECT_FALSE(read_attrs(ir::OpKind::transpose_conv, &transpose, 4).ok());
+  const TfLiteStridedSliceParams slice{0, 0, 0, 0, 0, true};
+  EXPECT_FALSE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 7)).offset);
+  EXPECT_TRUE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 8)).offset);
+  const TfLiteReshapeParams reshape{{}, 9};
+  EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
+}
+
+}  // namespace
+}  // namespace skillet::delegate

@@ -1,0 +1,30 @@
+#include "runtime/program_cache.h"
+#include "runtime/session.h"
+
+namespace skillet::runtime {
+namespace {
+
+using Compile = Result<compile::Compiled> (*)(ir::Graph, const compile::Target&, const compile::Options&);
+
+Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
+  compile::Options out{
+      .driver = options.compile, .min_macs_per_byte = options.min_macs_per_byte, .leave_out = options.allow_fallback};
+  out.driver.keep_intermediates |= options.keep_intermediates;
+  out.driver.allow_unproven |= target.simulated;
+  std::optional<CachingDriver> cache;
+  if (target.driver != nullptr && !options.cache_dir.empty())
+    out.cache = &cache.emplace(*target.driver, options.cache_dir);
+  return compile(std::move(graph), {target.driver, target.chip}, out);
+}
+
+}  // namespace
+
+Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
+  return with(compile::compile, target, std::move(graph), options);
+}
+
+Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
+  return with(compile::plan, target, std::move(graph), options);
+}
+
+}  // namespace skillet::runtime

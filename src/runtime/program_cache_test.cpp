@@ -1,0 +1,102 @@
+#include "runtime/program_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "compile/build_id.h"
+#include "runtime/toy_session.h"
+
+namespace skillet::runtime {
+namespace {
+
+std::filesystem::path empty_folder() {
+  std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "skillet_cache_test" / "new";
+  std::filesystem::remove_all(folder);
+  return folder;
+}
+
+// All of it for the toy; K is its only constant.
+ir::Graph without_reshape() {
+  ir::Graph graph = chain();
+  graph.ops.erase(graph.ops.begin() + 2);
+  graph.ops.back().inputs[0] = kR;
+  return graph;
+}
+constexpr ir::TensorId kK = 6;
+
+TEST(ProgramCache, CompilesOnce) {
+  const std::filesystem::path folder = empty_folder();
+  const ir::Graph graph = without_reshape();
+  const driver::Chip chip{.name = "toy"};
+  const ToyDriver toy;
+  const CachingDriver caching(toy, folder.string());
+  const auto compile = [&](const ir::Graph& what, const driver::CompileOptions& options = {}) {
+    auto program = caching.compile(chip, what, options);
+    EXPECT_TRUE(program.ok()) << program.error().message;
+    return std::pair(program.ok() ? std::move(program).value() : driver::Program{}, toy.compiled);
+  };
+  const auto [program, first] = compile(graph);
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(compile(graph), std::pair(program, 1)) << "from the file";
+  ir::Graph other = graph;
+  ir::set_constant(other.tensor(kK), Bytes(kElems, 131));
+  EXPECT_EQ(compile(other).second, 2) << "other constants";
+  EXPECT_EQ(compile(graph, {.tuning = driver::Tuning::tuned}).second, 3) << "other options";
+
+  const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
+  const Bytes good = *read_file(path);
+  int compiled = 3;
+  for (size_t at = 0; at < good.size(); at += 1 + good.size() / 16) {
+    Bytes bad = good;
+    bad[at] ^= 0x10;
+    ASSERT_TRUE(write_file(path, bad).ok());
+    EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "byte " << at;
+  }
+  ASSERT_TRUE(write_file(path, std::span(good).first(good.size() / 2)).ok());
+  EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "truncated";
+  // Another graph's file under this name.
+  std::filesystem::copy_file(fmt::format("{}/{}.skp", folder.string(), cache_key(chip, other, {})), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(compile(graph), std::pair(program, ++compiled));
+  EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
+}
+
+TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {
+  const ir::Graph graph = without_reshape();
+  ir::Graph other = graph;
+  other.tensor(kR).quant.zero_points = {101};
+  std::set<std::string> keys;
+  size_t tried = 0;
+  const auto add = [&](const driver::Chip& chip, const ir::Graph& what, const driver::CompileOptions& options) {
+    keys.insert(cache_key(chip, what, options));
+    EXPECT_EQ(keys.size(), ++tried);
+  };
+  const driver::Chip toy{.name = "toy", .family = "f"};
+  add(toy, graph, {});
+  add(toy, other, {});
+  add({.name = "toy2", .family = "f"}, graph, {});
+  add(toy, graph, {.tuning = driver::Tuning::tuned});
+  add(toy, graph, {.switches = {"a"}});
+  add(toy, graph, {.switches = {"a", "b"}});
+  add(toy, graph, {.switches = {"ab"}});
+  add(toy, graph, {.keep_intermediates = true});
+  add(toy, graph, {.allow_unproven = true});
+  EXPECT_EQ(compile::build_id().size(), 32u);
+  EXPECT_EQ(compile::build_id().find_first_not_of("0123456789abcdef"), std::string_view::npos);
+}
+
+// A session compiles its parts once; what was left out while searching for an op at fault is not kept.
+TEST_F(ToySession, KeepsProgramsInAFolder) {
+  const std::filesystem::path folder = empty_folder();
+  for (const int expected_compilations : {2, 2}) {
+    auto session = open({.cache_dir = folder.string()});
+    EXPECT_EQ(run(*session, Inputs(3)), Inputs(3).expected());
+    EXPECT_EQ(driver_.compiled, expected_compilations);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
+}
+
+}  // namespace
+}  // namespace skillet::runtime
