@@ -57,6 +57,17 @@ struct Annotated {
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
 };
 
+// What a device operation's weights and biases cost, in bytes; 0: the chip's format has no such number.
+struct Compression {
+  ir::OpId op = -1;
+  std::string kind;
+  uint64_t raw = 0;       // without any coding
+  uint64_t recorded = 0;  // coded as a known driver does
+  uint64_t tuned = 0;     // coded as small as the format allows
+  uint64_t format = 0;    // the same without padding and headers
+  uint64_t entropy = 0;   // the least that any code of single bytes could do
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -67,6 +78,10 @@ class Driver {
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
+  // For people: the weights of each operation that compile() makes.
+  virtual Result<std::vector<Compression>> compression(const Chip&, const ir::Graph&, const CompileOptions&) const {
+    return std::vector<Compression>{};
+  }
   virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
 };
 

@@ -158,17 +158,15 @@ Result<void> Session::set_input(size_t index, std::span<const uint8_t> bytes) {
   if (index >= graph_.inputs.size())
     return error(ErrorCode::invalid_argument, "no input {}; the model has {}", index, graph_.inputs.size());
   const ir::TensorId id = graph_.inputs[index];
-  if (auto fits = check_size(id, bytes.size()); !fits.ok())
-    return std::move(fits).error().with_context(fmt::format("input {}", index));
+  if (bytes.size() != storage_[at(id)].size())
+    return wrong_size(id, bytes.size()).with_context(fmt::format("input {}", index));
   std::ranges::copy(bytes, storage_[at(id)].begin());
   return {};
 }
 
-Result<void> Session::check_size(ir::TensorId id, size_t size_bytes) const {
-  const auto expected = static_cast<size_t>(graph_.tensor(id).bytes());
-  if (size_bytes == expected) return {};
+Error Session::wrong_size(ir::TensorId id, size_t size_bytes) const {
   return error(ErrorCode::invalid_argument, "{} bytes given, {} takes {}", size_bytes, ir::describe_tensor(graph_, id),
-               expected);
+               spans_[at(id)].size());
 }
 
 Result<void> Session::run() {
@@ -251,9 +249,12 @@ Result<void> Session::check_memory(std::span<const std::span<const uint8_t>> inp
   if (inputs.size() != graph_.inputs.size() || outputs.size() != graph_.outputs.size())
     return error(ErrorCode::invalid_argument, "{} inputs and {} outputs given, the model has {} and {}", inputs.size(),
                  outputs.size(), graph_.inputs.size(), graph_.outputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(check_size(graph_.inputs[i], inputs[i].size()));
+  const auto fits = [&](ir::TensorId id, size_t size_bytes) { return size_bytes == spans_[at(id)].size(); };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!fits(graph_.inputs[i], inputs[i].size())) return wrong_size(graph_.inputs[i], inputs[i].size());
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    SK_TRY(check_size(graph_.outputs[i], outputs[i].size()));
+    if (!fits(graph_.outputs[i], outputs[i].size())) return wrong_size(graph_.outputs[i], outputs[i].size());
     for (size_t j = 0; j < i; ++j) {
       const bool same = graph_.outputs[i] == graph_.outputs[j] && outputs[i].data() == outputs[j].data();
       if (overlap(outputs[i], outputs[j]) && !same)

@@ -115,7 +115,7 @@ class Session {
   Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
   Result<void> run_parts();
-  Result<void> check_size(ir::TensorId id, size_t size_bytes) const;
+  Error wrong_size(ir::TensorId id, size_t size_bytes) const;
   Result<void> check_memory(std::span<const std::span<const uint8_t>> inputs,
                             std::span<const std::span<uint8_t>> outputs) const;
   Result<void> has_results() const;

@@ -146,6 +146,17 @@ class Command(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)
 
+    def test_compile_reports_the_sizes_of_weights(self):
+        for device, formats in (("sim:a311d", ["raw", "recorded"]),
+                                ("sim:imx8mp", ["raw", "recorded", "tuned", "format", "entropy"])):
+            result = report("compile", MODEL, "--device", device, "--report")
+            rows = [row for part in result["parts"] for row in part["weights"]]
+            self.assertTrue(rows)
+            for row in rows:
+                self.assertEqual([name for name in ("raw", "recorded", "tuned", "format", "entropy") if row[name]], formats)
+                self.assertLessEqual(row["tuned"], row["recorded"])
+                self.assertLessEqual(row["entropy"], row["format"])
+
     def test_compile_writes_a_program_per_part(self):
         with tempfile.TemporaryDirectory() as folder:
             result = report("compile", MODEL, "--device", "sim:a311d", "-o", str(Path(folder) / "digits"))

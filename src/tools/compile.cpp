@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   std::string model, device, output, tuning = "proven";
-  bool text = false, json = false, allow_unproven = false;
+  bool text = false, json = false, report = false, allow_unproven = false;
 };
 
 // One NPU part of the model.
@@ -23,7 +23,8 @@ struct Compiled {
   driver::Program program;
   std::vector<ir::OpId> op_map;  // op of the part -> op of the model
   double ms = 0;
-  std::string file;  // where it was written; empty: nowhere
+  std::string file;                          // where it was written; empty: nowhere
+  std::vector<driver::Compression> weights;  // with --report
 };
 
 struct Sizes {
@@ -55,7 +56,10 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   std::vector<Compiled> out;
   for (compile::Part& part : compiled.parts) {
-    if (part.program) out.push_back({std::move(*part.program), part.partition.op_map, part.compile_ms, ""});
+    if (!part.program) continue;
+    out.push_back({std::move(*part.program), part.partition.op_map, part.compile_ms, "", {}});
+    if (!options.report) continue;
+    SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, part.partition.graph, session.compile));
   }
   if (out.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
@@ -87,6 +91,41 @@ void print_text(const Compiled& part, const std::string& title) {
   fmt::print("\n");
 }
 
+std::vector<std::string> weight_row(std::string name, const std::string& op, const driver::Compression& c) {
+  std::vector<std::string> row = {std::move(name), op};
+  for (const uint64_t bytes : {c.raw, c.recorded, c.tuned, c.format, c.entropy})
+    row.push_back(bytes == 0 ? "-" : print_count(bytes));
+  return row;
+}
+
+void print_report(const Compiled& part) {
+  TextTable table({"weights, bytes", "model op", "raw", "recorded", "tuned", "format's bound", "entropy"});
+  driver::Compression sum;
+  for (const driver::Compression& c : part.weights) {
+    table.add(weight_row(c.kind, c.op < 0 ? "-" : fmt::format("{}", part.op_map.at(static_cast<size_t>(c.op))), c));
+    sum.raw += c.raw;
+    sum.recorded += c.recorded;
+    sum.tuned += c.tuned;
+    sum.format += c.format;
+    sum.entropy += c.entropy;
+  }
+  table.add(weight_row("all", "", sum));
+  fmt::print("{}\n", table.print());
+}
+
+nlohmann::json weights_json(const Compiled& part) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const driver::Compression& c : part.weights)
+    rows.push_back({{"op", c.op < 0 ? -1 : part.op_map.at(static_cast<size_t>(c.op))},
+                    {"kind", c.kind},
+                    {"raw", c.raw},
+                    {"recorded", c.recorded},
+                    {"tuned", c.tuned},
+                    {"format", c.format},
+                    {"entropy", c.entropy}});
+  return rows;
+}
+
 nlohmann::json to_json(const Compiled& part) {
   const Sizes size = sizes(part.program);
   nlohmann::json operations = nlohmann::json::array();
@@ -100,6 +139,7 @@ nlohmann::json to_json(const Compiled& part) {
           {"constant_bytes", size.constant_bytes},
           {"scratch_bytes", size.scratch_bytes},
           {"macs", size.macs},
+          {"weights", weights_json(part)},
           {"operations", std::move(operations)}};
 }
 
@@ -116,6 +156,7 @@ Result<void> compile(const Options& options) {
       rows.push_back(to_json(parts[i]));
     else
       print_text(parts[i], fmt::format("part {} for {}", i, target.name));
+    if (options.report && !options.json) print_report(parts[i]);
     if (options.text) fmt::print("{}\n", driver::print(parts[i].program));
   }
   if (options.json)
@@ -141,6 +182,9 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
+  verb->add_flag("--report", options->report,
+                 "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
+                 "allows, that without padding, and the bound of any code of single bytes");
   verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
   verb->callback([options, &outcome] { outcome.finish(compile(*options)); });
 }

@@ -391,10 +391,11 @@ uint32_t from_environment(const char* name, uint32_t otherwise) {
   return text ? static_cast<uint32_t>(std::atoi(text)) : otherwise;
 }
 
-class RandomGraphs : public testing::TestWithParam<driver::Tuning> {
+// A simulated chip and a tuning.
+class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, driver::Tuning>> {
  protected:
   void SetUp() override {
-    auto target = runtime::open_target("sim:a311d");
+    auto target = runtime::open_target(fmt::format("sim:{}", std::get<0>(GetParam())));
     ASSERT_TRUE(target.ok()) << target.error().message;
     target_ = *target;
     auto device = std::make_unique<FailingDevice>(std::move(target_.context->device));
@@ -408,7 +409,7 @@ class RandomGraphs : public testing::TestWithParam<driver::Tuning> {
     const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
     int failures = 0;
     for (uint32_t seed = first; seed < first + count && failures < 5; ++seed) {
-      const std::string problem = judge(seed, GetParam(), target_, *device_, fail_from(seed), tally);
+      const std::string problem = judge(seed, std::get<1>(GetParam()), target_, *device_, fail_from(seed), tally);
       if (problem.empty()) continue;
       ++failures;
       ADD_FAILURE() << "seed " << seed << ": " << problem;
@@ -428,8 +429,11 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
   if (count < 300) return;
   // Else most of the test is not about the chip, or not about what it says at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
-  EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 4);
-  EXPECT_GT(tally.jobs_max, 1);
+  EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
+  // With four TP cores a reshuffle has words enough to fill jobs.
+  if (std::string_view(std::get<0>(GetParam())) == "a311d") {
+    EXPECT_GT(tally.jobs_max, 1);
+  }
 }
 
 TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
@@ -440,9 +444,12 @@ TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tunings, RandomGraphs, testing::Values(driver::Tuning::proven, driver::Tuning::tuned),
-                         [](const auto& tuning) {
-                           return tuning.param == driver::Tuning::proven ? "proven" : "tuned";
+INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
+                         testing::Combine(testing::Values("a311d", "imx8mp"),
+                                          testing::Values(driver::Tuning::proven, driver::Tuning::tuned)),
+                         [](const auto& test) {
+                           const bool proven = std::get<1>(test.param) == driver::Tuning::proven;
+                           return fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");
                          });
 
 }  // namespace

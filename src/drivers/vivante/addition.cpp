@@ -8,7 +8,7 @@ namespace skillet::drivers::vivante {
 namespace {
 
 constexpr int64_t kMaxImageSize = 8191;  // 13-bit fields
-constexpr int64_t kMaxChannels = 16383;  // 14-bit field
+constexpr int64_t kMaxChunks = 2048;     // the filter has twice their square of weights
 
 Image image(int64_t width, int64_t height, int64_t channels) {
   return {static_cast<int32_t>(width), static_cast<int32_t>(height), static_cast<int32_t>(channels)};
@@ -36,11 +36,11 @@ std::optional<AdditionGeometry> planes_geometry(const Image& operand) {
 // rows or planes of the image, so that a column of the filter reaches several.
 std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
   const int64_t w = operand.width, h = operand.height, c = operand.channels;
-  if (h % 2 == 0 && w * c <= kMaxImageSize && h <= kMaxChannels)
+  if (h % 2 == 0 && w * c <= kMaxImageSize && h <= kMaxChunks)
     return AdditionGeometry{image(w * c, 4, h / 2), image(w * c, 1, h), 1, 4};
-  if (c % 3 == 0 && w * h <= kMaxImageSize && c <= kMaxChannels)
+  if (c % 3 == 0 && w * h <= kMaxImageSize && c <= kMaxChunks)
     return AdditionGeometry{image(w * h, 3, 2 * c / 3), image(w * h, 1, c), 1, 3};
-  if (std::max(w, h) <= kMaxImageSize && 2 * c <= kMaxChannels)
+  if (std::max(w, h) <= kMaxImageSize && c <= kMaxChunks)
     return AdditionGeometry{image(w, h, 2 * c), image(w, h, c), 1, 1};
   return std::nullopt;
 }

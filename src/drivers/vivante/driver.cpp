@@ -5,7 +5,9 @@
 #include "drivers/vivante/encode.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/support.h"
+#include "drivers/vivante/tile.h"
 #include "drivers/vivante/vivante_driver.h"
+#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -49,6 +51,24 @@ class VivanteDriver final : public driver::Driver {
     auto program = encode(row_of(chip), graph, std::move(lowered));
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
+  }
+
+  Result<std::vector<driver::Compression>> compression(const driver::Chip& chip, const ir::Graph& graph,
+                                                       const driver::CompileOptions& options) const override {
+    const hw::ChipRow& row = row_of(chip);
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(const Lowered lowered, lower(row, graph, tuning));
+    std::vector<driver::Compression> rows;
+    for (const Operation& op : lowered.operations) {
+      const auto* const nn = std::get_if<NnOperation>(&op.job);
+      if (nn == nullptr) continue;
+      const KernelSplit split = split_kernels(nn->kernels.output_channels, row.nn_cores, tile(row, *nn).superblocks);
+      const CoefficientSizes sizes = coefficient_sizes(row, *nn, split);
+      const auto u = [](int64_t bytes) { return static_cast<uint64_t>(bytes); };
+      rows.push_back(
+          {op.op, op.kind, u(sizes.raw), u(sizes.recorded), u(sizes.smallest), u(sizes.format), u(sizes.entropy)});
+    }
+    return rows;
   }
 
   Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {

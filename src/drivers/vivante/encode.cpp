@@ -100,7 +100,7 @@ class Encoder {
       const auto* nn = std::get_if<NnOperation>(&op.job);
       auto done = nn ? encode_nn(*nn) : encode_tp(std::get<TpOperation>(op.job));
       if (!done.ok()) return std::move(done).with_context(name_of(op)).error();
-      if (stream_.size() > job_words_) close_job();
+      if (stream_.size() > job_words_ && !is_continued(i)) close_job();
     }
     if (!stream_.empty()) close_job();
     add_init_job();
@@ -115,6 +115,13 @@ class Encoder {
  private:
   std::string name_of(const Operation& op) const {
     return op.op < 0 ? op.kind : fmt::format("{} ({})", describe_op(graph_, op.op), op.kind);
+  }
+  static SlotId output_of(const Operation& op) {
+    return std::visit([](const auto& job) { return job.output; }, op.job);
+  }
+  // The next operation writes another piece of the same slot. Both belong to one job, which has its witness there.
+  bool is_continued(size_t i) const {
+    return i + 1 < in_.operations.size() && output_of(in_.operations[i]) == output_of(in_.operations[i + 1]);
   }
   static uint64_t macs(const Operation& op) {
     const auto* nn = std::get_if<NnOperation>(&op.job);
@@ -228,7 +235,7 @@ class Encoder {
     uses_.push_back({buffer, read, write});
   }
 
-  // Each slot that an operation writes is written by it alone: the witness of its job, if it is the last there.
+  // Each slot is written by one job: the place of its witness, if no other slot is written after it.
   void writes(SlotId output) {
     const Target target = target_of(output);
     use(target.buffer, false, true);

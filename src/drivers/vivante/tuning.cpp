@@ -34,7 +34,11 @@ Result<Tuning> tuning_of(const driver::CompileOptions& options) {
   for (const std::string& name : options.switches) {
     bool found = false;
     for (const SwitchRow& row : kSwitches) {
-      if (row.name == name) found = tuning.*row.member = true;
+      if (row.name != name) continue;
+      if (row.trial && !options.allow_unproven)
+        return error(ErrorCode::unsupported,
+                     "tuning switch '{}' is not known to work on silicon: it needs allow_unproven", name);
+      found = tuning.*row.member = true;
     }
     if (!found) return unknown_switch(name);
   }

@@ -396,6 +396,9 @@ TEST(VivanteTuning, SwitchesAreKnownByName) {
   EXPECT_FALSE(tuning_of({})->share_transposes);
   EXPECT_TRUE(tuning_of({.tuning = driver::Tuning::tuned})->share_transposes);
   EXPECT_TRUE(tuning_of({.switches = {"six_channel_relu"}})->six_channel_relu);
+  EXPECT_FALSE(tuning_of({.tuning = driver::Tuning::tuned})->sram_caches) << "not known to work";
+  EXPECT_FALSE(tuning_of({.switches = {"sram_caches"}}).ok());
+  EXPECT_TRUE(tuning_of({.switches = {"sram_caches"}, .allow_unproven = true})->sram_caches);
   const auto unknown = tuning_of({.switches = {"faster"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;

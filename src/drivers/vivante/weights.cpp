@@ -10,12 +10,20 @@
 namespace skillet::drivers::vivante {
 namespace {
 
-using Writer = Coefficients (*)(const hw::ChipRow&, const NnOperation&, const KernelSplit&);
-struct WriterRow {
+struct FormatRow {
   int generation;
-  Writer write;
+  Coefficients (*write)(const hw::ChipRow&, const NnOperation&, const KernelSplit&);
+  CoefficientSizes (*sizes)(const hw::ChipRow&, const NnOperation&, const KernelSplit&);
 };
-constexpr WriterRow kWriters[] = {{7, write_coefficients_v7}, {8, write_coefficients_v8}};
+constexpr FormatRow kFormats[] = {{7, write_coefficients_v7, coefficient_sizes_v7},
+                                  {8, write_coefficients_v8, coefficient_sizes_v8}};
+
+const FormatRow& format_of(const hw::ChipRow& chip) {
+  const auto* const row = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                       [&](const FormatRow& r) { return r.generation == chip.generation; });
+  SK_CHECK(row != std::end(kFormats));
+  return *row;
+}
 
 }  // namespace
 
@@ -30,10 +38,11 @@ KernelSplit split_kernels(int32_t output_channels, int32_t nn_cores, int32_t sup
 }
 
 Coefficients write_coefficients(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
-  const auto* const row = std::find_if(std::begin(kWriters), std::end(kWriters),
-                                       [&](const WriterRow& r) { return r.generation == chip.generation; });
-  SK_CHECK(row != std::end(kWriters));
-  return row->write(chip, op, split);
+  return format_of(chip).write(chip, op, split);
+}
+
+CoefficientSizes coefficient_sizes(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
+  return format_of(chip).sizes(chip, op, split);
 }
 
 Kernels without_bands(const Kernels& kernels) {

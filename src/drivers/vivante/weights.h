@@ -26,6 +26,16 @@ struct Coefficients {
 };
 Coefficients write_coefficients(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
+// Sizes of one buffer in bytes, for reports; 0: not known for the chip's format.
+struct CoefficientSizes {
+  int64_t raw = 0;       // one byte per weight, and the biases
+  int64_t recorded = 0;  // as the recorded driver codes
+  int64_t smallest = 0;  // with the best symbol map
+  int64_t format = 0;    // the best that symbol maps can do, without padding and header
+  int64_t entropy = 0;   // the best that any code of single bytes can do, without padding and header
+};
+CoefficientSizes coefficient_sizes(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
+
 // The kernels with their zero points written out: a band of all input channels.
 Kernels without_bands(const Kernels& kernels);
 

@@ -421,4 +421,12 @@ Coefficients write_coefficients_v7(const hw::ChipRow& chip, const NnOperation& o
                                        .plane_bytes = static_cast<uint32_t>(op.out.plane_bytes())});
 }
 
+CoefficientSizes coefficient_sizes_v7(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
+  const Kernels& k = op.kernels;
+  constexpr int64_t kBiasAndOffset = 8;
+  const int64_t kernel_bytes = int64_t{k.input_channels} * k.patch_elems() + kBiasAndOffset;
+  return {.raw = k.output_channels * kernel_bytes,
+          .recorded = static_cast<int64_t>(write_coefficients_v7(chip, op, split).bytes.size())};
+}
+
 }  // namespace skillet::drivers::vivante

@@ -44,5 +44,6 @@ struct CoefficientLayout {
 Coefficients write_streams_v7(const Kernels& kernels, const CoefficientLayout& layout);
 
 Coefficients write_coefficients_v7(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
+CoefficientSizes coefficient_sizes_v7(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
 }  // namespace skillet::drivers::vivante

@@ -160,17 +160,33 @@ CoefficientSizes sizes_v8(const FilterView& filter, const KernelSplit& split) {
           .entropy = static_cast<int64_t>(std::ceil(entropy_bits(streams.all) / 8)) + biases};
 }
 
+namespace {
+
+// Filters of a depth multiplier are written out for all input channels.
+Kernels sent_kernels(const NnOperation& op) {
+  return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels) : op.kernels;
+}
+
+FilterView view_of(const Kernels& kernels, bool depthwise) {
+  return {.output_channels = kernels.output_channels,
+          .weights_per_kernel = kernels.band * kernels.patch_elems(),
+          .depthwise = depthwise,
+          .zero_point = kernels.zero_point,
+          .model_xor = kernels.model_xor,
+          .weights = kernels.weights,
+          .biases = kernels.biases};
+}
+
+}  // namespace
+
 Coefficients write_coefficients_v8(const hw::ChipRow&, const NnOperation& op, const KernelSplit& split) {
-  const bool banded = op.kernels.kernels_per_band != 0 && !op.depthwise;
-  const Kernels kernels = banded ? without_bands(op.kernels) : op.kernels;
-  const FilterView filter{.output_channels = kernels.output_channels,
-                          .weights_per_kernel = kernels.band * kernels.patch_elems(),
-                          .depthwise = op.depthwise,
-                          .zero_point = kernels.zero_point,
-                          .model_xor = kernels.model_xor,
-                          .weights = kernels.weights,
-                          .biases = kernels.biases};
-  return write_streams_v8(filter, split, op.symbol_map);
+  const Kernels kernels = sent_kernels(op);
+  return write_streams_v8(view_of(kernels, op.depthwise), split, op.symbol_map);
+}
+
+CoefficientSizes coefficient_sizes_v8(const hw::ChipRow&, const NnOperation& op, const KernelSplit& split) {
+  const Kernels kernels = sent_kernels(op);
+  return sizes_v8(view_of(kernels, op.depthwise), split);
 }
 
 }  // namespace skillet::drivers::vivante

@@ -36,14 +36,7 @@ Coefficients write_streams_v8(const FilterView& filter, const KernelSplit& split
 
 Coefficients write_coefficients_v8(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
-// Sizes of one buffer in bytes, for reports.
-struct CoefficientSizes {
-  int64_t raw = 0;       // one byte per weight, and the biases
-  int64_t recorded = 0;  // with the recorded driver's symbol map
-  int64_t smallest = 0;  // with the best symbol map
-  int64_t format = 0;    // the best that symbol maps can do, without padding and header
-  int64_t entropy = 0;   // the best that any code of single bytes can do, without padding and header
-};
 CoefficientSizes sizes_v8(const FilterView& filter, const KernelSplit& split);
+CoefficientSizes coefficient_sizes_v8(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
 }  // namespace skillet::drivers::vivante
