@@ -1,6 +1,6 @@
 # NPU families: which are built, and the one list that the registries in C++ are made of. No other file lists families.
 file(GLOB vendor_folders RELATIVE ${PROJECT_SOURCE_DIR}/src/drivers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/drivers/*)
-set(SKILLET_VENDORS "vivante;rockchip" CACHE STRING
+set(SKILLET_VENDORS "vivante;rockchip;toy" CACHE STRING
   "NPU families to build, of ${vendor_folders}; the first chip of the first one with a simulator is the default")
 foreach(vendor IN LISTS SKILLET_VENDORS)
   if(NOT vendor IN_LIST vendor_folders)

@@ -73,7 +73,7 @@ class Driver {
   virtual ~Driver() = default;
   virtual std::string_view name() const = 0;
   virtual std::span<const Chip> chips() const = 0;
-  virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;
+  virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;  // error without words: not ours
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.

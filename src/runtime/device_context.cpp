@@ -45,9 +45,10 @@ Result<FoundNpu> identify_core(const uapi::Core& core) {
   for (const driver::Driver* driver : driver::drivers()) {
     auto chip = driver->identify(core.info);
     if (chip.ok()) return FoundNpu{.name = {}, .core = core, .chip = std::move(chip).value(), .driver = driver};
-    reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", chip.error().message);
+    const std::string& reason = chip.error().message;
+    if (!reason.empty()) reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", reason);
   }
-  if (reasons.empty()) reasons = core.info.node + ": this build has no drivers";
+  if (reasons.empty()) reasons = core.info.node + ": no driver of this build knows it";
   return error(ErrorCode::unsupported, "{}", reasons);
 }
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/session.h"
-#include "runtime/toy_npu.h"
+#include "runtime/toy_hooks.h"
 #include "standin/simulated.h"
 
 namespace skillet::runtime {

@@ -1,0 +1,81 @@
+#include "drivers/toy/decode.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "drivers/toy/hw/toy.h"
+
+namespace skillet::drivers::toy {
+namespace {
+
+namespace hw = ::skillet::toy::hw;
+
+// The words at a device address, from the snapshot of the buffer that has them.
+Result<bits::Words<hw::Descriptor>> read_descriptor(const capture::Submission& submission, uint64_t address) {
+  bits::Words<hw::Descriptor> words{};
+  for (const capture::BufferSnapshot& buffer : submission.buffers) {
+    if (buffer.address == 0 || address < buffer.address || address - buffer.address >= buffer.size_bytes) continue;
+    const uint64_t offset = address - buffer.address;
+    if (buffer.size_bytes - offset < sizeof words) break;
+    if (offset < buffer.bytes.size())
+      std::memcpy(words.data(), buffer.bytes.data() + offset,
+                  std::min<uint64_t>(sizeof words, buffer.bytes.size() - offset));
+    return words;
+  }
+  return error(ErrorCode::malformed, "no buffer has a descriptor at address 0x{:08x}", address);
+}
+
+class Decoder {
+ public:
+  explicit Decoder(const capture::Submission& submission) : submission_(submission) {}
+
+  Result<driver::Annotated> run() {
+    if (submission_.stream.size() != hw::Command::kWords)
+      return error(ErrorCode::malformed, "{} words are no command of the toy", submission_.stream.size());
+    add_fields(hw::Command::descriptor(), submission_.stream, 0);
+    const auto command = bits::read<hw::Command>(submission_.stream);
+    if (command.opcode != hw::Opcode::run) return std::move(out_);
+    SK_TRY_ASSIGN(const auto words, read_descriptor(submission_, command.job_address.offset));
+    add_fields(hw::Descriptor::descriptor(), words, bits::read<hw::Descriptor>(words).bytes);
+    out_.operations.push_back("MAX");
+    return std::move(out_);
+  }
+
+ private:
+  // `extent_bytes`: of what its addresses name.
+  void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, uint64_t extent_bytes) {
+    out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
+    for (const bits::Row& row : descriptor.rows) {
+      const bits::Value value = bits::read_field(row, words);
+      driver::AnnotatedField& field = add(descriptor, row.name, bits::print_value(row, value), value.integer);
+      if (!bits::is_address(row.kind)) continue;
+      const bool is_commands = row.kind == bits::ValueKind::blob;
+      field.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;
+      field.address = value.integer;
+      field.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
+    }
+    for (int word = 0; word < descriptor.words; ++word) {
+      const uint32_t unknown = bits::unclaimed_bits(descriptor, word, words[static_cast<size_t>(word)]);
+      const std::string text = fmt::format("0x{:08x}", unknown);
+      if (unknown != 0) add(descriptor, fmt::format("unknown word {}", word), text, unknown).unknown = true;
+    }
+  }
+
+  driver::AnnotatedField& add(const bits::Descriptor& descriptor, std::string_view what, std::string value,
+                              uint64_t raw) {
+    driver::AnnotatedField& field = out_.fields.emplace_back();
+    field.path = field.name = fmt::format("{}.{}", descriptor.name, what);
+    field.value = std::move(value);
+    field.raw = fmt::format("0x{:x}", raw);
+    return field;
+  }
+
+  const capture::Submission& submission_;
+  driver::Annotated out_;
+};
+
+}  // namespace
+
+Result<driver::Annotated> decode(const capture::Submission& submission) { return Decoder(submission).run(); }
+
+}  // namespace skillet::drivers::toy

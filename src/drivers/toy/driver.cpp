@@ -1,0 +1,57 @@
+// The toy's five calls. cmake/vendors.cmake makes the registry that calls driver().
+#include "driver/driver.h"
+
+#include "drivers/toy/decode.h"
+#include "drivers/toy/encode.h"
+
+namespace skillet::drivers::toy {
+namespace {
+
+const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
+
+class ToyDriver final : public driver::Driver {
+ public:
+  ToyDriver() {
+    int32_t row = 0;
+    for (const hw::ChipRow& chip : hw::chips())
+      chips_.push_back({std::string(chip.name), "toy", std::string(chip.title), row++});
+  }
+
+  std::string_view name() const override { return "toy"; }
+  std::span<const driver::Chip> chips() const override { return chips_; }
+
+  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override {
+    for (const driver::Chip& chip : chips_) {
+      if (row_of(chip).model == info.model) return chip;
+    }
+    return Error{ErrorCode::unsupported, ""};
+  }
+
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return toy::supports(row_of(chip), graph, op);
+  }
+
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override {
+    if (!options.switches.empty())
+      return error(ErrorCode::invalid_argument, "no tuning switch '{}'; the toy has none", options.switches[0]);
+    SK_TRY_ASSIGN(const std::vector<Operation> operations, lower(row_of(chip), graph));
+    return encode(row_of(chip), graph, operations, options);
+  }
+
+  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
+    return toy::decode(submission);
+  }
+
+ private:
+  std::vector<driver::Chip> chips_;
+};
+
+}  // namespace
+
+const driver::Driver& driver() {
+  static const ToyDriver instance;
+  return instance;
+}
+
+}  // namespace skillet::drivers::toy

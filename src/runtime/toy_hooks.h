@@ -1,0 +1,86 @@
+// The toy NPU (drivers/toy, sim/toy) with hooks that tests need: it counts, and fails when it is told to.
+// Called by the tests of runtime/.
+// Must not know: sessions.
+#pragma once
+
+#include "driver/driver.h"
+#include "drivers/toy/hw/toy.h"
+#include "sim/sim.h"
+
+namespace skillet::runtime {
+
+struct ToyState {
+  int init_runs = 0;
+  int runs = 0;
+  bool fault = false;      // the next runs report a fault
+  int jobs_to_fault = -1;  // after so many jobs one reports a fault
+  int wrong_run = -1;      // this run adds one to its first byte
+};
+
+class ToyChip : public sim::Device {
+ public:
+  explicit ToyChip(ToyState& state) : state_(state) {}
+
+  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+    const auto command = bits::read<toy::hw::Command>(stream);
+    const bool is_init = command.opcode == toy::hw::Opcode::init;
+    if (!is_init && (state_.fault || state_.jobs_to_fault-- == 0)) return error(ErrorCode::device, "the toy broke");
+    SK_TRY(chip_->execute(stream, memory));
+    if (is_init) {
+      ++state_.init_runs;
+    } else if (state_.runs++ == state_.wrong_run) {
+      SK_TRY(spoil(command, memory));
+    }
+    return {};
+  }
+  void reset() override { chip_->reset(); }
+
+ private:
+  static Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory) {
+    bits::Words<toy::hw::Descriptor> words;
+    SK_TRY_ASSIGN(const auto bytes, memory.at(command.job_address.offset, sizeof words, "descriptor"));
+    std::memcpy(words.data(), bytes.data(), sizeof words);
+    const uint64_t result = bits::read<toy::hw::Descriptor>(words).result.offset;
+    SK_TRY_ASSIGN(const auto first, memory.at(result, 1, "result"));
+    ++first[0];
+    return {};
+  }
+
+  ToyState& state_;
+  std::unique_ptr<sim::Device> chip_ = sim::create("toy").value();
+};
+
+class ToyDriver : public driver::Driver {
+ public:
+  bool refuse_compile = false;
+  bool unproven = false;  // MAXIMUM was never seen on silicon
+  mutable int compiled = 0;
+  bool wrong_binding = false;
+
+  std::string_view name() const override { return toy_.name(); }
+  std::span<const driver::Chip> chips() const override { return toy_.chips(); }
+  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override { return toy_.identify(info); }
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    if (unproven && graph.op(op).kind == ir::OpKind::maximum)
+      return driver::Support::yes_unproven("the toy was never made");
+    return toy_.supports(chip, graph, op);
+  }
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override {
+    ++compiled;
+    if (refuse_compile) return error(ErrorCode::unsupported, "the toy refuses");
+    driver::CompileOptions without_switches = options;
+    without_switches.switches.clear();
+    auto program = toy_.compile(chip, graph, without_switches);
+    if (program.ok() && wrong_binding) program->outputs[0].layout.size_bytes -= 1;
+    return program;
+  }
+  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
+    return toy_.decode(chip, submission);
+  }
+
+ private:
+  const driver::Driver& toy_ = *driver::driver_of({.name = "toy", .family = "toy"}).value();
+};
+
+}  // namespace skillet::runtime

@@ -1,0 +1,18 @@
+// How the toy shows to etnaviv, which takes words and buffers as the toy does.
+#include "drivers/toy/hw/toy.h"
+
+#include "standin/etnaviv/identity.h"
+
+namespace skillet::standin::etnaviv::toy {
+
+std::optional<Identity> identity_of(std::string_view chip) {
+  const ::skillet::toy::hw::ChipRow* const row = ::skillet::toy::hw::find_chip(chip);
+  if (row == nullptr) return std::nullopt;
+  Identity identity{.chip = row->name};
+  identity.compatible = "skillet,toy-npu";
+  identity.assumption = "there is no such chip, and no kernel knows it; it stands behind a driver of streams of words";
+  identity.ids = {row->model};
+  return identity;
+}
+
+}  // namespace skillet::standin::etnaviv::toy
