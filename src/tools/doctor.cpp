@@ -32,12 +32,11 @@ bool test_device(const std::string& device, const std::string& title, Report& re
                                "do not use it; please report this with the output of dmesg"});
     return false;
   }
-  report.findings.push_back(
-      {"self-test", Severity::fine,
-       fmt::format("{} ({}) computes a convolution as the CPU does: {:.1f} ms to compile and load, "
-                   "{:.2f} ms to run",
-                   device, title, tested->create_ms, tested->run_ms),
-       ""});
+  report.findings.push_back({"self-test", Severity::fine,
+                             fmt::format("{} ({}) computes a {} as the CPU does: {:.1f} ms to compile and load, "
+                                         "{:.2f} ms to run",
+                                         device, title, tested->what, tested->create_ms, tested->run_ms),
+                             ""});
   return true;
 }
 

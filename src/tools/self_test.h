@@ -11,12 +11,13 @@
 namespace skillet::tools {
 
 struct SelfTest {
+  std::string what;  // was run: "convolution"
   double create_ms = 0, run_ms = 0;
   int largest_difference = 0;  // from the CPU kernels, in steps of the output
 };
 
-// A convolution of one channel with a 2x2 kernel. Error: it did not run on the device, or computed something else than
-// the CPU kernels (one step of difference is the chip's own rounding).
+// A convolution of one channel with a 2x2 kernel, or RELU on a chip without convolutions. Error: it did not run on the
+// device, or computed something else than the CPU kernels (one step of difference is the chip's own rounding).
 Result<SelfTest> self_test(const runtime::Target& target);
 
 }  // namespace skillet::tools
