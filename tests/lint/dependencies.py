@@ -42,20 +42,51 @@ FORBIDDEN = {
     # Simulated devices are made in one place; all else of the stand-ins is behind the kernel boundary.
     "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$"),
     "interpose": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "runtime", "frontend", "tools"], None),
-    "tools": (["standin", "interpose"], r"standin/fault_plan\.h$|interpose/environment\.h$"),
+    "tools": (["drivers", "sim", "standin", "interpose"],
+              r"sim/sim\.h$|standin/fault_plan\.h$|interpose/environment\.h$"),
 }
-# What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the registries only.
+# What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the tables of kernel drivers only.
 KERNEL_PART = re.compile(r"(?:uapi|standin)/(\w+)/")
+TABLES = {"src/uapi/kernels.cpp", "src/standin/kernels.cpp"}
+# What knows a single family: for its own folders, and for the file of its name beside a stand-in. The registries have
+# no name: cmake/vendors.cmake makes their rows.
+FAMILY_PART = re.compile(r"(?:drivers|sim)/(\w+)/")
+FAMILY_HOME = r"src/(?:drivers|sim)/{0}/|src/standin/\w+/{0}\.cpp$"
 
-VENDOR_WORDS = re.compile(
-    r"vivante|verisilicon|vip ?nano|etnaviv|a311d|s905d3|amlogic|imx8mp|rockchip|rk35\d\d|rocket|ethos|\bu65\b|\bu85\b",
-    re.IGNORECASE)
-# Where a vendor or a kernel driver may be named: its own folders, the one-line registries, the reader of recorded kernel
-# calls and the tools' help texts. Tests may name anything.
-VENDOR_HOME = re.compile(
-    r"src/(drivers|sim|uapi|standin)/\w+/|src/tools/|src/(uapi|standin)/kernels\.cpp$"
-    r"|src/driver/registry\.cpp$|src/sim/sim\.cpp$|src/capture/golden_folder\.cpp$")
-REGISTRIES = {"src/driver/registry.cpp", "src/sim/sim.cpp", "src/uapi/kernels.cpp", "src/standin/kernels.cpp"}
+# What a shared folder must not say in code, and what is said instead. Comments may give examples; tests may say all.
+CONCEPTS = [
+    ("vendor name", re.compile(
+        r"vivante|verisilicon|vip ?nano|etnaviv|a311d|s905d3|amlogic|imx8mp|rockchip|rk35\d\d|rocket|ethos|\bu65\b|\bu85\b",
+        re.IGNORECASE), "the family's folders, or a row of a table"),
+    ("word of a kernel driver", re.compile(
+        r"\b(?:product_?id|customer_?id|eco_?id|softpin|exec_state|pm_?domain|nr_(?:bos|relocs|pmrs)|regcmds?|galcore|rknpu"
+        r"|cmdstream)\b|/dev/(?:dri|accel)/(?!renderD128\b)|\b_IO[WR]+\b|DRM_IOCTL", re.IGNORECASE),
+     "uapi/<kernel>/ and standin/<kernel>/, or a fact of a device"),
+    ("word of a chip", re.compile(
+        r"\b(?:nn_instruction|tp_instruction|load_state|coefficients?_v\d|cbuf|zrl|pwl_lut|npu_core)\w*\b", re.IGNORECASE),
+     "drivers/<family>/ and sim/<family>/"),
+    ("format of a chip", re.compile(r"\b(?:nc1hwc2|nhcwb16|nc4hw4)\w*\b", re.IGNORECASE), "a value of TensorLayout"),
+]
+CONCEPT_HOME = re.compile(r"src/(drivers|sim|uapi|standin)/\w+/")
+# Of texts for people: how a device or chip is named on the command line, and files of ours.
+EXAMPLES = re.compile(r"\b(?:sim|null):\w+|--chip \w+|tests/captures/[\w/.]+|\betnaviv0\b")
+# Where a concept is known all the same: which, and why.
+NAMES, CALLS = CONCEPTS[0][0], CONCEPTS[1][0]
+ALLOWED = {
+    "src/uapi/kernels.cpp": ([NAMES], "the table of kernel drivers: a row each"),
+    "src/standin/kernels.cpp": ([NAMES], "the table of stand-ins: a row each"),
+    "src/uapi/drm.h": ([CALLS], "the calls that all DRM drivers share"),
+    "src/capture/golden_folder.cpp": ([NAMES, CALLS], "reads folders of recorded calls, each of one of two kernel drivers"),
+    "src/capture/capture.h": ([CALLS], "ids of a device, as capture files have them"),
+    "src/capture/capture_file.cpp": ([CALLS], "ids of a device, as capture files have them"),
+    "src/tools/diagnose.cpp": ([NAMES, CALLS], "advice for the one kernel driver whose devices are known"),
+    "src/tools/machine_facts.cpp": ([NAMES, CALLS], "looks for the modules of that kernel driver, and for vendors' own"),
+    "src/tools/devices.cpp": ([CALLS], "where device nodes are, for people"),
+    "src/tools/capture.cpp": ([NAMES], "help: what can be recorded"),
+    "src/tools/virtual.cpp": ([NAMES], "help: what the virtual node is"),
+}
+# In the lists of sources: the folders of kernel drivers, and the families that a test needs.
+CMAKE_ALLOWED = re.compile(r"\b(?:etnaviv|rocket|ethosu)/\S+|\bVENDORS( \w+)+|skillet_has_vendors\([^)]*\)|\bhas_\w+|\bETNAVIV\b")
 TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -73,6 +104,9 @@ class Lint:
         for path in sorted((self.root / "src").rglob("*")):
             if path.is_file() and path.suffix in SOURCE_SUFFIXES:
                 self.check_file(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
+        for path in [self.root / "CMakeLists.txt", *sorted((self.root / "src").rglob("CMakeLists.txt"))]:
+            if path.is_file():
+                self.check_cmake(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
         for folder in ("bench", "tests", "include"):
             for path in sorted((self.root / folder).rglob("*")):
                 if path.suffix in {".cpp", ".h"}:
@@ -83,8 +117,8 @@ class Lint:
     def check_file(self, path, lines):
         self.check_length(path, lines)
         self.check_includes(path, lines)
-        if not VENDOR_HOME.match(path) and not TEST_FILE.search(path):
-            self.check_vendor_words(path, lines)
+        if not CONCEPT_HOME.match(path) and not TEST_FILE.search(path):
+            self.check_concepts(path, lines)
         if path.endswith(".h"):
             self.check_header(path, lines)
 
@@ -95,15 +129,26 @@ class Lint:
     def check_includes(self, path, lines):
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
-            free = bool(TEST_FILE.search(path)) or path in REGISTRIES
+            free = bool(TEST_FILE.search(path)) or path in TABLES
             if match and (reason := forbidden_include(path, match[1], free)):
                 self.report(path, number, reason)
 
-    def check_vendor_words(self, path, lines):
+    def check_concepts(self, path, lines):
+        allowed, _ = ALLOWED.get(path, ([], ""))
         for number, line in enumerate(lines, 1):
-            code = line.split("//")[0]  # a comment may give an example
-            if match := VENDOR_WORDS.search(code):
-                self.report(path, number, f"vendor name '{match[0]}' outside the vendor's folders")
+            code = EXAMPLES.sub("", line.split("//")[0])  # a comment may give an example
+            for what, words, home in CONCEPTS:
+                match = words.search(code)
+                if match and what not in allowed:
+                    self.report(path, number, f"{what} '{match[0]}' in a shared folder; its place: {home}")
+
+    def check_cmake(self, path, lines):
+        if CONCEPT_HOME.match(path):
+            return
+        what, words, _ = CONCEPTS[0]
+        for number, line in enumerate(lines, 1):
+            if match := words.search(CMAKE_ALLOWED.sub("", line.split("#")[0])):
+                self.report(path, number, f"{what} '{match[0]}' in a shared list; its place: its folders' own CMakeLists.txt")
 
     def check_header(self, path, lines):
         if not lines or not lines[0].startswith("//"):
@@ -140,6 +185,9 @@ def forbidden_include(path, included, is_free):
     kernel = KERNEL_PART.match(included)
     if kernel and not is_free and not re.match(rf"src/(uapi|standin)/{kernel[1]}/", path):
         return f"{included} belongs to one kernel driver; only its own folders may include it"
+    family = FAMILY_PART.match(included)
+    if family and not is_free and not re.match(FAMILY_HOME.format(family[1]), path):
+        return f"{folder} must not include {included}: it belongs to one family; only its own folders may"
     targets, exception = FORBIDDEN.get(folder, ([], None))
     if is_free or target == folder or target not in targets or exception and re.match(exception, included):
         return None

@@ -24,7 +24,8 @@ CASES = [
     ("src/base/log.cpp", '#include "ir/graph.h"\n', "base includes ir/graph.h; it may include only base"),
     ("src/base/log.cpp", '#include "bits/bits.h"\n', "base includes bits/bits.h"),
     ("src/base/gemm.cpp", '#include "hwy/highway.h"\n#include "log.h"\n', None),
-    ("src/driver/registry.cpp", '#include "drivers/acme/driver.h"\n', None),
+    ("src/driver/registry.cpp", '#include "drivers/acme/driver.h"\n', "driver must not include"),
+    ("src/driver/registry.cpp", '#include "vendors.inc"\n', None),
     ("src/driver/memory_plan.cpp", '#include "drivers/acme/driver.h"\n', "driver must not include"),
     ("src/bits/bits.cpp", '#include "base/result.h"\n#include "bits/bits.h"\n', None),
     ("src/bits/bits_test.cpp", '#include "ir/graph.h"\n', "bits includes ir/graph.h"),
@@ -35,7 +36,7 @@ CASES = [
     ("src/runtime/session.cpp", "// for example sim:a311d\n", None),
     ("src/runtime/session_test.cpp", 'open("sim:a311d");\n', None),
     ("src/drivers/vivante/driver.cpp", "namespace skillet::vivante {}\n", None),
-    ("src/driver/registry.cpp", "vivante::driver(),\n", None),
+    ("src/driver/registry.cpp", "vivante::driver(),\n", "vendor name"),
     ("src/driver/memory_plan.cpp", "vivante::driver(),\n", "vendor name"),
     ("src/uapi/etnaviv/device.cpp", "int etnaviv;\n", None),
     ("src/standin/etnaviv/file.cpp", "int etnaviv;\n", None),
@@ -53,6 +54,30 @@ CASES = [
     ("src/tools/virtual.cpp", '#include "interpose/node_tree.h"\n', "tools must not include"),
     ("src/tools/devices.cpp", '#include "standin/kernel.h"\n', "tools must not include"),
     ("src/uapi/recorder.cpp", "int etnaviv;\n", "vendor name"),
+    ("src/sim/acme/sim.cpp", '#include "drivers/other/hw/other.h"\n', "belongs to one family"),
+    ("src/standin/kern/acme.cpp", '#include "drivers/acme/hw/acme.h"\n', None),
+    ("src/standin/kern/file.cpp", '#include "drivers/acme/hw/acme.h"\n', "belongs to one family"),
+    ("src/tools/check.cpp", '#include "drivers/acme/hw/acme.h"\n', "belongs to one family"),
+    ("src/tools/check.cpp", '#include "sim/acme/acme.h"\n', "belongs to one family"),
+    ("src/tools/check.cpp", '#include "sim/sim.h"\n', None),
+    ("src/tools/check.cpp", '#include "sim/memory.h"\n', "tools must not include"),
+    ("src/tools/check.cpp", 'if (name == "etnaviv") return;\n', "vendor name 'etnaviv'"),
+    ("src/tools/check.cpp", '"Example: skillet check a.tflite --device sim:a311d";\n', None),
+    ("src/tools/virtual.cpp", '"speaks to it as to etnaviv";\n', None),  # allowed by name
+    ("src/tools/virtual.cpp", "request.nr_bos = 1;\n", "word of a kernel driver"),
+    ("src/interpose/redirect.cpp", "request.nr_bos = 1;\n", "word of a kernel driver 'nr_bos'"),
+    ("src/driver/chip.h", HEADER + "uint32_t product_id = 0;\n", "word of a kernel driver 'product_id'"),
+    ("src/runtime/session.cpp", 'open("/dev/accel/accel0");\n', "word of a kernel driver '/dev/accel/'"),
+    ("src/runtime/session.cpp", 'open("/dev/dri/renderD128");\n', None),
+    ("src/driver/compare.cpp", 'if (name == "nn_instruction.x") return;\n', "word of a chip 'nn_instruction'"),
+    ("src/runtime/placement.cpp", "case Layout::nc1hwc2: break;\n", "format of a chip 'nc1hwc2'"),
+    ("src/driver/layout.h", HEADER + "// Blocks of channels: NC1HWC2.\n", None),
+    ("src/uapi/etnaviv/abi.h", HEADER + "uint32_t nr_bos;\n", None),
+    ("src/standin/CMakeLists.txt", "skillet_library(x LIBS skillet_vivante_hw)\n", "vendor name 'vivante' in a shared list"),
+    ("src/standin/CMakeLists.txt", "skillet_library(x SOURCES etnaviv/file.cpp)\n", None),
+    ("src/runtime/CMakeLists.txt", "skillet_test(model SOURCES x.cpp VENDORS vivante)\n", None),
+    ("src/sim/vivante/CMakeLists.txt", "skillet_register(SIMULATOR vivante sim_vivante)\n", None),
+    ("CMakeLists.txt", "add_subdirectory(src/drivers/vivante)\n", "vendor name 'vivante' in a shared list"),
     ("src/ir/graph.cpp", "int x;\n" * 500, None),
     ("src/ir/graph.cpp", "int x;\n" * 501, "file has 501 lines"),
     ("src/ir/op.def", "OP(x)\n" * 501, None),
@@ -70,7 +95,7 @@ NEEDS_CTAGS = "function much has"
 def findings(path, text):
     with tempfile.TemporaryDirectory() as root:
         file = Path(root) / path
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return dependencies.Lint(root).run()
 
