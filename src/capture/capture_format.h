@@ -8,6 +8,6 @@
 namespace skillet::capture {
 
 inline constexpr PackedFormat kCaptureFormat{
-    .magic = {'S', 'K', 'I', 'L', 'C', 'A', 'P', '\n'}, .version = 1, .what = "capture", .limit_bytes = 2ULL << 30};
+    .magic = {'S', 'K', 'I', 'L', 'C', 'A', 'P', '\n'}, .version = 2, .what = "capture", .limit_bytes = 2ULL << 30};
 
 }  // namespace skillet::capture

@@ -90,5 +90,7 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
+// By what the kernel tells; the low 4 bits of the revision do not matter (specification section 1.3).
+const ChipRow* find_chip(const ChipIds& ids);
 
 }  // namespace skillet::vivante::hw
