@@ -63,10 +63,10 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
       "driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
   verb->add_option("--chip", options->chip, "which chip is there")->capture_default_str();
-  verb->add_option("--fail", options->fail,
-                   "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
-                   "*, 2-5\nor 2-*; "
-                   "a submit may also hang or reset");
+  verb->add_option(
+      "--fail", options->fail,
+      "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:2-5:ENOMEM; N may also be 2-* or "
+      "*; a submit may also hang or reset");
   verb->add_option("--on-fault", options->on_fault,
                    "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
                    "written), or error (the submit fails with EIO)")
