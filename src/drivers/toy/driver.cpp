@@ -22,7 +22,7 @@ class ToyDriver final : public driver::Driver {
 
   Result<driver::Chip> identify(const capture::DeviceInfo& info) const override {
     for (const driver::Chip& chip : chips_) {
-      if (row_of(chip).model == info.model) return chip;
+      if (row_of(chip).model == info.fact("model")) return chip;
     }
     return Error{ErrorCode::unsupported, ""};
   }

@@ -4,7 +4,7 @@
 
 int main(void) {
   skillet_device* device = NULL;
-  if (skillet_open("sim:a311d", &device) != SKILLET_OK) {
+  if (skillet_open("cpu", &device) != SKILLET_OK) {
     fprintf(stderr, "%s\n", skillet_last_error());
     return 1;
   }
