@@ -25,6 +25,7 @@ constexpr std::array kKinds = {OpKind::conv_2d,
                                OpKind::depthwise_conv_2d,
                                OpKind::fully_connected,
                                OpKind::add,
+                               OpKind::sub,
                                OpKind::concatenation,
                                OpKind::split,
                                OpKind::pad,
@@ -53,7 +54,8 @@ class CaseMaker : RandomOps {
       case OpKind::conv_2d: conv(false); break;
       case OpKind::depthwise_conv_2d: conv(true); break;
       case OpKind::fully_connected: fully_connected(); break;
-      case OpKind::add: add(); break;
+      case OpKind::add:
+      case OpKind::sub: addition(kind); break;
       case OpKind::concatenation: concatenation(); break;
       case OpKind::split: split(); break;
       case OpKind::pad: pad(); break;
@@ -225,7 +227,7 @@ class CaseMaker : RandomOps {
           .outputs = {y}});
   }
 
-  void add() {
+  void addition(OpKind kind) {
     const ir::Shape shape = any_shape();
     const float a = scale();
     const float ratio = chance(3)   ? any_of(std::array{1.0F, 0.2F, 255.0F, 510.0F, 511.0F, 1e4F, 1e-4F, 1e30F, 1e-30F})
@@ -243,7 +245,7 @@ class CaseMaker : RandomOps {
     const TensorId x = input(shape, a, zero_point());
     const TensorId y = chance(8) ? x : input(shape, usable ? b : a, zero_point());
     const TensorId sum = add_activation(shape, usable ? out : a, chance(2) ? 0 : zp);
-    emit({.kind = OpKind::add,
+    emit({.kind = kind,
           .attrs = ir::ActivationAttrs{chance(3) ? activation() : ir::Activation::none},
           .inputs = {x, y},
           .outputs = {sum}});
@@ -407,14 +409,19 @@ TEST(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
   const auto count = static_cast<uint32_t>(text ? std::atoi(text) : 1500);
   const char* first_text = std::getenv("SKILLET_PROPERTY_FIRST");
   const auto first = static_cast<uint32_t>(first_text ? std::atoi(first_text) : 1);
-  const auto target = runtime::open_target("sim:a311d");
-  ASSERT_TRUE(target.ok()) << target.error().message;
+  std::vector<runtime::Target> targets;  // each limit is of a chip
+  for (const char* name : {"sim:a311d", "sim:imx8mp"}) {
+    auto target = runtime::open_target(name);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    targets.push_back(std::move(target).value());
+  }
   std::map<OpKind, Count> counts;
   int failures = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
-    const std::string problem = judge(seed, *target, counts);
+    const runtime::Target& target = targets[seed / kKinds.size() % targets.size()];
+    const std::string problem = judge(seed, target, counts);
     if (problem.empty()) continue;
-    if (++failures <= kShownFailures) ADD_FAILURE() << "seed " << seed << ": " << problem;
+    if (++failures <= kShownFailures) ADD_FAILURE() << target.name << ", seed " << seed << ": " << problem;
   }
   std::printf("%d of %u cases failed\n", failures, count);
   for (const OpKind kind : kKinds) {
