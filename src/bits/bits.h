@@ -114,8 +114,10 @@ constexpr ValueKind value_kind() {
     return ValueKind::boolean;
   else if constexpr (std::is_same_v<T, float>)
     return ValueKind::float32;
+  else if constexpr (requires { enum_names(T{}); })
+    return ValueKind::enumeration;
   else if constexpr (std::is_enum_v<T>)
-    return names_of<T>().type != nullptr ? ValueKind::enumeration : ValueKind::unsigned_int;
+    return ValueKind::unsigned_int;
   else if constexpr (std::is_signed_v<T>)
     return ValueKind::signed_int;
   else

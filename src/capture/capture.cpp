@@ -19,6 +19,18 @@ Result<void> write(const Capture& capture, const std::string& path) {
   return write_file(path, file);
 }
 
+uint64_t DeviceInfo::fact(std::string_view name) const {
+  const auto found = std::ranges::find(facts, name, &Fact::name);
+  return found == facts.end() ? 0 : found->value;
+}
+
+std::string print(const DeviceInfo& info) {
+  std::string text;
+  for (const Fact& one : info.facts) text += fmt::format("{}{} {:#x}", text.empty() ? "" : ", ", one.name, one.value);
+  if (text.empty() && !info.compatible.empty()) text = fmt::format("compatible '{}'", info.compatible);
+  return text;
+}
+
 void set_contents(BufferSnapshot& snapshot, std::span<const uint8_t> contents) {
   const auto last = std::find_if(contents.rbegin(), contents.rend(), [](uint8_t byte) { return byte != 0; });
   snapshot.bytes.assign(contents.begin(), last.base());

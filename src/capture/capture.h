@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -13,14 +14,27 @@
 
 namespace skillet::capture {
 
-// What a kernel tells about a device; ids are those of the kernel's own parameter queries.
-struct DeviceInfo {
-  std::string kernel_driver;                                                      // "etnaviv", "rocket", "ethosu"
-  std::string node;                                                               // "/dev/dri/renderD128", "sim:a311d"
-  uint32_t model = 0, revision = 0, product_id = 0, customer_id = 0, eco_id = 0;  // etnaviv
+// A value that a kernel tells about a device, by the name that its driver's row gives it.
+struct Fact {
+  std::string name;
+  uint64_t value = 0;
 
+  bool operator==(const Fact&) const = default;
+};
+
+// What a kernel tells about a device: by this a driver of ours identifies the chip.
+struct DeviceInfo {
+  std::string kernel_driver;  // "etnaviv", "rocket", "ethosu"
+  std::string node;           // "/dev/dri/renderD128", "sim:a311d"
+  std::string compatible;     // its first name in the device tree; empty where nothing tells
+  std::vector<Fact> facts;
+
+  // 0 for what the kernel does not tell.
+  uint64_t fact(std::string_view name) const;
   bool operator==(const DeviceInfo&) const = default;
 };
+// "model 0x8000, revision 0x7120", or the compatible name when there are no facts.
+std::string print(const DeviceInfo& info);
 
 enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash or "the graph input" was kept
 
@@ -54,7 +68,6 @@ struct Parameter {
 };
 
 struct Submission {
-  std::string chip;                     // chip name where known
   std::vector<Parameter> parameters;    // only those that are not as in every plain submission of that kernel
   std::vector<uint32_t> stream;         // command words (etnaviv)
   std::vector<Task> tasks;              // rocket; the commands themselves are in the buffers

@@ -22,11 +22,11 @@ enum RecordKind : uint32_t { kDevice = 1, kBlob = 2, kSubmission = 3 };
 void visit_device(auto& archive, auto& device) {
   archive.text("kernel_driver", device.kernel_driver);
   archive.text("node", device.node);
-  archive.number("model", device.model);
-  archive.number("revision", device.revision);
-  archive.number("product_id", device.product_id);
-  archive.number("customer_id", device.customer_id);
-  archive.number("eco_id", device.eco_id);
+  archive.text("compatible", device.compatible);
+  archive.list("facts", device.facts, [](auto& inner, auto& fact) {
+    inner.text("name", fact.name);
+    inner.number("value", fact.value);
+  });
 }
 
 void visit_task(auto& archive, auto& task) {
@@ -71,7 +71,6 @@ class BlobWriter {
 
 Bytes write_submission(const Submission& submission, BlobWriter& blobs) {
   ArchiveWriter writer;
-  writer.text("chip", submission.chip);
   writer.list("parameters", submission.parameters,
               [](auto& archive, const Parameter& parameter) { visit_parameter(archive, parameter); });
   writer.words("stream", submission.stream);
@@ -102,7 +101,6 @@ Result<Submission> read_submission(const Bytes& record, std::span<const Bytes* c
                       blob);
     }
   };
-  reader.text("chip", submission.chip);
   reader.list("parameters", submission.parameters,
               [](auto& archive, Parameter& parameter) { visit_parameter(archive, parameter); });
   reader.words("stream", submission.stream);

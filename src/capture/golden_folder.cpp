@@ -98,14 +98,9 @@ Result<DeviceInfo> FolderReader::device(const Json& json) const {
   SK_TRY_ASSIGN(info.kernel_driver, text(json, "dev"));
   SK_TRY_ASSIGN(info.node, text(json, "node"));
   if (info.kernel_driver != "etnaviv") return info;
-  const std::pair<const char*, uint32_t*> ids[] = {{"model", &info.model},
-                                                   {"revision", &info.revision},
-                                                   {"product", &info.product_id},
-                                                   {"customer", &info.customer_id},
-                                                   {"eco", &info.eco_id}};
-  for (const auto& [field, id] : ids) {
+  for (const char* field : {"model", "revision", "product", "customer", "eco"}) {
     SK_TRY_ASSIGN(const uint64_t value, number(json, field));
-    *id = static_cast<uint32_t>(value);
+    info.facts.push_back({field, value});
   }
   return info;
 }

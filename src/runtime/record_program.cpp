@@ -89,7 +89,6 @@ Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<Pr
     out.programs.push_back(std::move(places));
     first_buffer += allocated_before(one->program(), one->program().buffers.size());
   }
-  for (capture::Submission& submission : out.capture.submissions) submission.chip = chip;
   return out;
 }
 

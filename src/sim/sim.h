@@ -1,5 +1,5 @@
 // sim::Device: a simulated chip behind the kernel boundary: memory and command words in, memory out.
-// Called by uapi/sim.cpp and the golden tests; implemented in sim/<v>/.
+// Called by standin/ and the golden tests; implemented in sim/<v>/.
 // Must not know: graphs, programs, drivers (other than drivers/<v>/hw/).
 #pragma once
 

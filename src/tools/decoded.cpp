@@ -4,8 +4,6 @@ namespace skillet::tools {
 
 Result<driver::Chip> chip_of(const capture::Capture& capture, const std::string& wanted) {
   if (!wanted.empty()) return driver::find_chip(wanted);
-  for (const capture::Submission& submission : capture.submissions)
-    if (!submission.chip.empty()) return driver::find_chip(submission.chip);
   std::string reasons;
   for (const driver::Driver* driver : driver::drivers()) {
     auto chip = driver->identify(capture.device);

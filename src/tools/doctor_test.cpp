@@ -67,8 +67,8 @@ struct Row {
 };
 
 const std::string kLoaded = "etnaviv 94208 1 - Live 0x0\n";
-const uapi::Core kGpu{{.kernel_driver = "etnaviv", .node = "/dev/dri/renderD128", .model = 0x7000, .revision = 0x6214},
-                      0};
+const uapi::Core kGpu{
+    {.kernel_driver = "etnaviv", .node = "/dev/dri/renderD128", .facts = {{"model", 0x7000}, {"revision", 0x6214}}}, 0};
 
 const std::vector<Row> kRows = {
     {"nothing", {{kKernel, "6.1.0\n"}}, {}, "", "no-device-tree", "no device tree", "sim:a311d"},
@@ -184,13 +184,11 @@ TEST(Doctor, FindsEachThingThatIsMissing) {
 TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());
-  const uapi::Core npu{{.kernel_driver = "etnaviv",
-                        .node = "/dev/dri/renderD128",
-                        .model = 0x8000,
-                        .revision = 0x7120,
-                        .product_id = 0x45080009,
-                        .customer_id = 0x88},
-                       0};
+  const uapi::Core npu{
+      {.kernel_driver = "etnaviv",
+       .node = "/dev/dri/renderD128",
+       .facts = {{"model", 0x8000}, {"revision", 0x7120}, {"product", 0x45080009}, {"customer", 0x88}}},
+      0};
   facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {npu}, {}}, {"/dev/dri/renderD129", "panfrost", {}, {}}};
   facts.permissions = {"", ""};
   const auto findings = diagnose(facts);

@@ -1,5 +1,7 @@
 #include "tools/machine_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxTreeEntries = 100'000;
-constexpr const char* kVendorModules[] = {"galcore", "vha", "rknpu"};
 
 std::string contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -53,6 +54,11 @@ void walk(const fs::path& folder, Visit visit) {
   }
 }
 
+bool takes(const uapi::KernelDriver& driver, const std::vector<std::string>& compatible) {
+  return std::ranges::any_of(
+      driver.compatibles, [&](std::string_view one) { return std::ranges::find(compatible, one) != compatible.end(); });
+}
+
 void read_device_tree(const std::string& root, MachineFacts& facts) {
   fs::path tree = root + "/sys/firmware/devicetree/base";
   if (!is_there(tree)) tree = root + "/proc/device-tree";
@@ -63,27 +69,36 @@ void read_device_tree(const std::string& root, MachineFacts& facts) {
   walk(tree, [&](const fs::path& path) {
     if (path.filename() != "compatible") return;
     const std::vector<std::string> compatible = strings(path);
-    if (std::ranges::find(compatible, "vivante,gc") == compatible.end()) return;
-    const std::string status = first_line(path.parent_path() / "status");
     const std::string name = "/" + path.parent_path().lexically_relative(tree).string();
-    (status.empty() || status == "okay" || status == "ok" ? facts.cores : facts.disabled_cores).push_back(name);
+    const std::string status = first_line(path.parent_path() / "status");
+    const bool is_enabled = status.empty() || status == "okay" || status == "ok";
+    for (DriverFacts& one : facts.drivers) {
+      if (takes(*one.driver, compatible)) (is_enabled ? one.cores : one.disabled_cores).push_back(name);
+    }
   });
-  std::ranges::sort(facts.cores);
-  std::ranges::sort(facts.disabled_cores);
+  for (DriverFacts& one : facts.drivers) {
+    std::ranges::sort(one.cores);
+    std::ranges::sort(one.disabled_cores);
+  }
 }
 
-bool module_on_disk(const std::string& root, const std::string& release) {
+bool module_on_disk(const std::string& root, const std::string& release, const uapi::KernelDriver& driver) {
+  const std::string modules = root + "/lib/modules/" + release, file = fmt::format("{}.ko", driver.module);
   bool found = false;
-  walk(root + "/lib/modules/" + release + "/kernel/drivers/gpu",
-       [&](const fs::path& path) { found |= path.filename().string().starts_with("etnaviv.ko"); });
-  return found || contents(root + "/lib/modules/" + release + "/modules.dep").find("/etnaviv.ko") != std::string::npos;
+  walk(fmt::format("{}/kernel/{}", modules, driver.module_folder),
+       [&](const fs::path& path) { found |= path.filename().string().starts_with(file); });
+  return found || contents(modules + "/modules.dep").find("/" + file) != std::string::npos;
 }
 
-ModuleState module_state(const std::string& root, const std::string& release) {
-  const bool listed = ("\n" + contents(root + "/proc/modules")).find("\netnaviv ") != std::string::npos;
-  if (listed || is_there(root + "/sys/module/etnaviv") || is_there(root + "/sys/bus/platform/drivers/etnaviv-gpu"))
+bool module_listed(const std::string& root, std::string_view module) {
+  return ("\n" + contents(root + "/proc/modules")).find(fmt::format("\n{} ", module)) != std::string::npos;
+}
+
+ModuleState module_state(const std::string& root, const std::string& release, const uapi::KernelDriver& driver) {
+  if (module_listed(root, driver.module) || is_there(fmt::format("{}/sys/module/{}", root, driver.module)) ||
+      is_there(fmt::format("{}/sys/bus/platform/drivers/{}", root, driver.platform_driver)))
     return ModuleState::loaded;
-  return module_on_disk(root, release) ? ModuleState::on_disk : ModuleState::missing;
+  return module_on_disk(root, release, driver) ? ModuleState::on_disk : ModuleState::missing;
 }
 
 }  // namespace
@@ -92,12 +107,15 @@ MachineFacts gather_facts(const std::string& root) {
   MachineFacts facts;
   facts.container = uapi::container_name(root);
   facts.kernel_release = first_line(root + "/proc/sys/kernel/osrelease");
-  read_device_tree(root, facts);
-  facts.module = module_state(root, facts.kernel_release);
-  const std::string modules = "\n" + contents(root + "/proc/modules");
-  for (const char* name : kVendorModules) {
-    if (modules.find("\n" + std::string(name) + " ") != std::string::npos) facts.vendor_module = name;
+  for (const uapi::KernelDriver& driver : uapi::kernel_drivers()) {
+    DriverFacts& one = facts.drivers.emplace_back();
+    one.driver = &driver;
+    one.module = module_state(root, facts.kernel_release, driver);
+    for (const std::string_view module : driver.vendor_modules) {
+      if (module_listed(root, module)) one.vendor_module = module;
+    }
   }
+  read_device_tree(root, facts);
   facts.nodes = uapi::find_devices(root);
   for (const uapi::NodeReport& node : facts.nodes) facts.permissions.push_back(uapi::missing_permission(node.node));
   return facts;

@@ -15,7 +15,23 @@
 #include <string>
 #include <vector>
 
+#include "uapi/drm.h"
+
 namespace {
+
+// What we declare of the DRM core is what libdrm's copy of the kernel's header declares.
+namespace drm = ::skillet::uapi::drm;
+static_assert(drm::kVersion == DRM_IOCTL_VERSION && drm::kGetUnique == DRM_IOCTL_GET_UNIQUE);
+static_assert(drm::kGetMagic == DRM_IOCTL_GET_MAGIC && drm::kSetVersion == DRM_IOCTL_SET_VERSION);
+static_assert(drm::kGemClose == DRM_IOCTL_GEM_CLOSE && drm::kGetCap == DRM_IOCTL_GET_CAP);
+static_assert(drm::kPrimeHandleToFd == DRM_IOCTL_PRIME_HANDLE_TO_FD);
+static_assert(drm::kPrimeFdToHandle == DRM_IOCTL_PRIME_FD_TO_HANDLE);
+static_assert(offsetof(drm::Version, name) == offsetof(drm_version, name) &&
+              offsetof(drm::Version, desc) == offsetof(drm_version, desc));
+static_assert(offsetof(drm::PrimeHandle, fd) == offsetof(drm_prime_handle, fd));
+static_assert(drm::kCapPrime == DRM_CAP_PRIME && drm::kCapSyncobjTimeline == DRM_CAP_SYNCOBJ_TIMELINE);
+static_assert(drm::kPrimeCloexec == DRM_CLOEXEC && drm::kPrimeReadWrite == DRM_RDWR);
+static_assert(drm::kFirstDriverNr == DRM_COMMAND_BASE && drm::kType == DRM_IOCTL_BASE);
 
 struct Text {
   explicit Text(char* from) : text(from == nullptr ? "" : from) { ::free(from); }

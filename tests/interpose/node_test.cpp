@@ -1,22 +1,17 @@
 // The virtual device node, asked as the kernel is asked. Runs with libskillet-virtual.so preloaded.
-#include "node.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <functional>
-#include <thread>
 
+#include "node_testing.h"
 #include "standin/simulated.h"
 #include "uapi/etnaviv/replay.h"
 
@@ -25,29 +20,8 @@ namespace {
 
 using abi::GemUserptr;
 
-const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8";
-constexpr uint64_t kPage = 4096, kLow = 0x00400000;
-const std::vector<uint32_t> kNothing = {0, 0};  // zero words are skipped
-
-RecordedJob load_job() {
-  auto job = RecordedJob::load(kCase);
-  EXPECT_TRUE(job.ok()) << (job.ok() ? "" : job.error().message);
-  return std::move(job).value();
-}
-
-void expect_output(const RecordedJob& job) {
-  const std::vector<uint8_t> output = job.output();
-  for (size_t i = 0; i < output.size(); ++i) ASSERT_LE(std::abs(output[i] - job.expected()[i]), 1) << i;
-}
-
 bool is_zero(const std::vector<uint8_t>& bytes) {
   return std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; });
-}
-
-void set_up_chip(const Node& node) {
-  abi::GemSubmit args{};
-  args.flags = abi::kSubmitSoftpin;
-  ASSERT_EQ(node.submit(args, {}, {0x0801028A, 0x11, 0x08010E13, 0x2}), 0);
 }
 
 TEST(VirtualNode, TellsItsParameters) {
@@ -378,79 +352,6 @@ TEST(VirtualSubmit, KeepsAddressesWhileABufferLives) {
   EXPECT_EQ(other.submit(args, {{1, one, kLow}}, kNothing), 0);
 }
 
-TEST(VirtualFiles, CopiesOfADescriptorAreTheSameFile) {
-  auto node = std::make_unique<Node>();
-  uint32_t handle = 0;
-  ASSERT_EQ(node->new_buffer(kPage, handle), 0);
-  const int copy = ::fcntl(node->fd(), F_DUPFD_CLOEXEC, 3), other = ::dup(copy);
-  node.reset();
-  abi::GemInfo info{.handle = handle, .pad = 0, .offset = 0};
-  EXPECT_EQ(::ioctl(copy, abi::kGemInfo, &info), 0);
-  ::close(copy);
-  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), 0);
-  ::close(other);
-  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), -1);
-  EXPECT_EQ(errno, EBADF);
-}
-
-TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
-  const Node node;
-  uint32_t handle = 0;
-  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
-  const pid_t child = ::vfork();
-  if (child == 0) {
-    ::close(node.fd());
-    ::_exit(0);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  uint8_t* bytes = nullptr;
-  EXPECT_EQ(node.map(handle, kPage, bytes), 0);
-}
-
-// What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.
-int use_node_in_child(const Node& inherited, uint32_t handle) {
-  uint8_t* bytes = nullptr;
-  if (inherited.map(handle, kPage, bytes) != 0) return 1;
-  if (inherited.prepare(handle, abi::kPrepRead, 1000) != 0) return 2;
-  const Node own;
-  uint32_t fresh = 0;
-  if (own.new_buffer(kPage, fresh) != 0) return 3;
-  abi::GemSubmit args{};
-  args.flags = abi::kSubmitSoftpin;
-  if (own.submit(args, {{1, fresh, kLow}}, kNothing) != 0) return 4;
-  return own.wait(args.fence, 1000) == 0 ? 0 : 5;
-}
-
-TEST(VirtualFiles, ChildrenOfAThreadedProgramUseTheNode) {
-  std::atomic<bool> stops = false;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&] {
-      const Node node;
-      RecordedJob job = load_job();
-      ASSERT_EQ(job.allocate(node), "");
-      for (uint32_t fence = 0; !stops;) ASSERT_EQ(job.submit(node, 0, fence), 0);
-    });
-  }
-  const Node node;
-  uint32_t handle = 0;
-  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
-  for (int i = 0; i < 20; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);
-      ::_exit(use_node_in_child(node, handle));
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status)) << "child " << i << " hangs";
-    EXPECT_EQ(WEXITSTATUS(status), 0) << "child " << i;
-  }
-  stops = true;
-  for (std::thread& thread : threads) thread.join();
-}
-
 TEST(VirtualBuffers, KeepTheirSize) {
   const Node node;
   uint32_t handle = 0;
@@ -473,47 +374,6 @@ TEST(VirtualSubmit, FarDeadlinesAreNoTrouble) {
       EXPECT_EQ(node.call(abi::kWaitFence, args), 0);
     }
   }
-}
-
-TEST(VirtualFiles, ClosedFilesGiveTheirMemoryBack) {
-  const auto descriptors = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
-  };
-  const auto before = descriptors();
-  for (int i = 0; i < 3; ++i) {
-    const Node node;
-    uint32_t handle = 0;
-    for (int k = 0; k < 50; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0);
-  }
-  EXPECT_EQ(descriptors(), before);
-}
-
-TEST(VirtualFiles, ManyBuffers) {
-  const Node node;
-  uint32_t handle = 0;
-  for (int k = 0; k < 3000; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0) << k;
-  const int fd = ::open("/dev/null", O_RDONLY);
-  EXPECT_LT(fd, 1000);  // numbers of the process stay low
-  ::close(fd);
-}
-
-TEST(VirtualFiles, ThreadsShareTheNode) {
-  set_up_chip(Node());  // another test may have made the core reset
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([] {
-      for (int i = 0; i < 3; ++i) {
-        const Node node;
-        RecordedJob job = load_job();
-        ASSERT_EQ(job.allocate(node), "");
-        uint32_t fence = 0;
-        ASSERT_EQ(job.submit(node, 0, fence), 0);
-        ASSERT_EQ(node.wait(fence, 10000), 0);
-        expect_output(job);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST(EtnavivFind, TellsTheNpuFromTheGpuOfOneNode) {
   EXPECT_EQ(nodes[0].kernel_driver, "etnaviv");
   ASSERT_EQ(nodes[0].cores.size(), 2u);
   EXPECT_EQ(nodes[0].cores[1].index, 1u);
-  EXPECT_EQ(nodes[0].cores[1].info.customer_id, 0x88u);
+  EXPECT_EQ(nodes[0].cores[1].info.fact("customer"), 0x88u);
   const auto found = search(node);
   ASSERT_EQ(found.npus.size(), 1u);
   EXPECT_EQ(found.npus[0].name, "etnaviv0");

@@ -14,10 +14,9 @@ namespace {
 
 const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
 
-// Ids as the kernel reports them; the low 4 bits of the revision do not matter (specification section 1.3).
-bool matches(const hw::ChipIds& ids, const capture::DeviceInfo& info) {
-  return ids.model == info.model && (ids.revision & 0xFFF0) == (info.revision & 0xFFF0) &&
-         ids.product == info.product_id && ids.eco == info.eco_id && ids.customer == info.customer_id;
+hw::ChipIds ids_of(const capture::DeviceInfo& info) {
+  const auto id = [&](std::string_view name) { return static_cast<uint32_t>(info.fact(name)); };
+  return {id("model"), id("revision"), id("product"), id("eco"), id("customer")};
 }
 
 class VivanteDriver final : public driver::Driver {
@@ -32,12 +31,9 @@ class VivanteDriver final : public driver::Driver {
   std::span<const driver::Chip> chips() const override { return chips_; }
 
   Result<driver::Chip> identify(const capture::DeviceInfo& info) const override {
-    for (const driver::Chip& chip : chips_) {
-      if (matches(row_of(chip).ids, info)) return chip;
-    }
-    return error(ErrorCode::unsupported,
-                 "{}: no known NPU has model 0x{:x}, revision 0x{:x}, product 0x{:x}, eco 0x{:x}, customer 0x{:x}",
-                 info.node, info.model, info.revision, info.product_id, info.eco_id, info.customer_id);
+    const hw::ChipRow* const row = hw::find_chip(ids_of(info));
+    if (row != nullptr) return chips_[static_cast<size_t>(row - hw::chips().data())];
+    return error(ErrorCode::unsupported, "{}: no known NPU has {}", info.node, capture::print(info));
   }
 
   driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {

@@ -154,6 +154,7 @@ int EtnavivFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_
 int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   if ((args.flags & ~(drm::kPrimeCloexec | drm::kPrimeReadWrite)) != 0)
     return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
+  const std::lock_guard in_order(kernel_.order());  // no job writes while the memory moves
   const Lock lock(kernel_.state());
   const Entry* const entry = find(args.handle);
   if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);

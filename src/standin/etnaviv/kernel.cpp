@@ -53,6 +53,8 @@ std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr
                                         Options options) {
   std::vector<Core> cores;
   cores.push_back({chip, identity_of(chip), std::move(simulator)});
+  if (const std::string_view assumption = cores[0].identity.assumption; !assumption.empty())
+    log::message(log::Level::info, "simulated {}: {}", chip, assumption);
   return std::make_unique<Kernel>(std::move(cores), std::move(options));
 }
 

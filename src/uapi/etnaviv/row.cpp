@@ -38,15 +38,16 @@ Result<std::vector<Core>> read_cores(const DrmFile& file) {
 }  // namespace
 
 Result<Core> read_core(const DrmFile& file, uint32_t index) {
+  constexpr std::pair<const char*, Param> kFacts[] = {{"model", kParamModel},
+                                                      {"revision", kParamRevision},
+                                                      {"product", kParamProductId},
+                                                      {"customer", kParamCustomerId},
+                                                      {"eco", kParamEcoId}};
   Core core{.info = {.kernel_driver = kDriverName, .node = file.node()}, .index = index};
-  const std::pair<Param, uint32_t*> params[] = {{kParamModel, &core.info.model},
-                                                {kParamRevision, &core.info.revision},
-                                                {kParamProductId, &core.info.product_id},
-                                                {kParamCustomerId, &core.info.customer_id},
-                                                {kParamEcoId, &core.info.eco_id}};
-  for (const auto& [param, target] : params) {
+  core.info.compatible = file.calls().compatible(file.fd());
+  for (const auto& [name, param] : kFacts) {
     SK_TRY_ASSIGN(const uint64_t value, read_param(file, index, param));
-    *target = static_cast<uint32_t>(value);
+    core.info.facts.push_back({name, value});
   }
   return core;
 }

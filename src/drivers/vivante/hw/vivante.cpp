@@ -98,4 +98,15 @@ const ChipRow* find_chip(std::string_view name) {
   return nullptr;
 }
 
+const ChipRow* find_chip(const ChipIds& ids) {
+  constexpr uint32_t kRevision = 0xFFF0;
+  for (const ChipRow& row : kChips) {
+    const ChipIds& own = row.ids;
+    if (own.model == ids.model && (own.revision & kRevision) == (ids.revision & kRevision) &&
+        own.product == ids.product && own.eco == ids.eco && own.customer == ids.customer)
+      return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace skillet::vivante::hw

@@ -101,6 +101,8 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
+// By what the kernel tells; the low 4 bits of the revision do not matter (specification section 1.3).
+const ChipRow* find_chip(const ChipIds& ids);
 
 // The NN instruction as a chip's generation has it.
 const bits::Descriptor& nn_instruction(const ChipRow& chip);

@@ -1,0 +1,132 @@
+// Open files of the virtual device node: copies, children, threads. Runs with libskillet-virtual.so preloaded.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <thread>
+
+#include "node_testing.h"
+
+namespace skillet::interpose_test {
+namespace {
+
+TEST(VirtualFiles, CopiesOfADescriptorAreTheSameFile) {
+  auto node = std::make_unique<Node>();
+  uint32_t handle = 0;
+  ASSERT_EQ(node->new_buffer(kPage, handle), 0);
+  const int copy = ::fcntl(node->fd(), F_DUPFD_CLOEXEC, 3), other = ::dup(copy);
+  node.reset();
+  abi::GemInfo info{.handle = handle, .pad = 0, .offset = 0};
+  EXPECT_EQ(::ioctl(copy, abi::kGemInfo, &info), 0);
+  ::close(copy);
+  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), 0);
+  ::close(other);
+  EXPECT_EQ(::ioctl(other, abi::kGemInfo, &info), -1);
+  EXPECT_EQ(errno, EBADF);
+}
+
+TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    ::close(node.fd());
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  uint8_t* bytes = nullptr;
+  EXPECT_EQ(node.map(handle, kPage, bytes), 0);
+}
+
+// What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.
+int use_node_in_child(const Node& inherited, uint32_t handle) {
+  uint8_t* bytes = nullptr;
+  if (inherited.map(handle, kPage, bytes) != 0) return 1;
+  if (inherited.prepare(handle, abi::kPrepRead, 1000) != 0) return 2;
+  const Node own;
+  uint32_t fresh = 0;
+  if (own.new_buffer(kPage, fresh) != 0) return 3;
+  abi::GemSubmit args{};
+  args.flags = abi::kSubmitSoftpin;
+  if (own.submit(args, {{1, fresh, kLow}}, kNothing) != 0) return 4;
+  return own.wait(args.fence, 1000) == 0 ? 0 : 5;
+}
+
+TEST(VirtualFiles, ChildrenOfAThreadedProgramUseTheNode) {
+  std::atomic<bool> stops = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      const Node node;
+      RecordedJob job = load_job();
+      ASSERT_EQ(job.allocate(node), "");
+      for (uint32_t fence = 0; !stops;) ASSERT_EQ(job.submit(node, 0, fence), 0);
+    });
+  }
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      ::_exit(use_node_in_child(node, handle));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "child " << i << " hangs";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "child " << i;
+  }
+  stops = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(VirtualFiles, ClosedFilesGiveTheirMemoryBack) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = descriptors();
+  for (int i = 0; i < 3; ++i) {
+    const Node node;
+    uint32_t handle = 0;
+    for (int k = 0; k < 50; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  }
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(VirtualFiles, ManyBuffers) {
+  const Node node;
+  uint32_t handle = 0;
+  for (int k = 0; k < 3000; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0) << k;
+  const int fd = ::open("/dev/null", O_RDONLY);
+  EXPECT_LT(fd, 1000);  // numbers of the process stay low
+  ::close(fd);
+}
+
+TEST(VirtualFiles, ThreadsShareTheNode) {
+  set_up_chip(Node());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 3; ++i) {
+        const Node node;
+        RecordedJob job = load_job();
+        ASSERT_EQ(job.allocate(node), "");
+        uint32_t fence = 0;
+        ASSERT_EQ(job.submit(node, 0, fence), 0);
+        ASSERT_EQ(node.wait(fence, 10000), 0);
+        expect_output(job);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace skillet::interpose_test
