@@ -225,7 +225,7 @@ TEST(Report, SaysWhereEachOpRuns) {
 
 TEST(Compile, WithoutADriverAllIsOnTheCpu) {
   const Letters letters("a", {"c=add(a,a)"}, "c");
-  EXPECT_EQ(text_of(compile(letters.graph, {}, {}).value()), "C[c]\nc: no NPU was asked for");
+  EXPECT_EQ(text_of(compile(letters.graph, {}, {}).value()), "C[c]\nc: no NPU was asked for or found");
 }
 
 }  // namespace

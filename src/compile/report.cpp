@@ -25,7 +25,8 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .output = op.outputs.empty() ? "-" : graph.tensor(op.outputs[0]).shape.to_string(),
                    .part = ops[i].part,
                    .on_npu = ops[i].on_npu && fallback.empty(),
-                   .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i])});
+                   .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i]),
+                   .unproven = ops[i].unproven && fallback.empty()});
   }
   return out;
 }

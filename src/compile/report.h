@@ -16,7 +16,8 @@ struct OpRow {
   std::string kind, output;  // "CONV_2D"; "1x112x112x32" of the first output
   size_t part = 0;
   bool on_npu = false;
-  std::string why;  // why not on the NPU, or "unproven: ..."
+  std::string why;        // why not on the NPU, or "unproven: ..."
+  bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
 };
 
 // What a report says of a part.

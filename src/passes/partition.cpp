@@ -16,7 +16,7 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
 }
 
 driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
-  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for");
+  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for or found");
   if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
   return target.driver->supports(target.chip, graph, op);
 }

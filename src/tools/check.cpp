@@ -51,7 +51,6 @@ Result<Report> examine(const Options& options) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
       Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = op_macs(compiled.graph, op)};
-      if (target.driver == nullptr) row.op.why.clear();
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
@@ -97,7 +96,8 @@ void print_json(const Options& options, const Report& report) {
                     {"macs", row.macs},
                     {"part", row.op.part},
                     {"where", row.where},
-                    {"reason", row.op.why}});
+                    {"reason", row.op.why},
+                    {"unproven", row.op.unproven}});
   const Totals sum = total(report);
   const nlohmann::json out = {{"model", options.model},  {"device", report.device},       {"ops", rows},
                               {"parts", report.parts},   {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},

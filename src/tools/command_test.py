@@ -22,7 +22,7 @@ CASES = [
     (["--version"], 0, "skillet 0."),
     (["run", "--help"], 0, "--compare"),
     ([], 2, "subcommand is required"),
-    (["fry"], 2, "see skillet --help"),
+    (["fry"], 2, "there is no verb 'fry' (see skillet --help)"),
     (["run"], 2, "MODEL is required (see skillet run --help)"),
     (["run", MODEL, "--compare=everything"], 2, "--compare"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
@@ -39,6 +39,7 @@ CASES = [
     (["decode", "README.md"], 1, "README.md"),
     (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
     (["diff", CAPTURE, CAPTURE + "/model.tflite"], 0, "no field differs"),
+    (["diff", MODEL, MODEL], 2, f"skillet: {MODEL}: for which chip? use --chip"),
     (["diff", CAPTURE, "README.md"], 2, "README.md: neither a capture"),
     (["diff", CAPTURE, "no_such_file"], 2, "no_such_file"),
     (["devices"], 0, "sim:a311d"),
@@ -53,6 +54,10 @@ def report(*args):
     done = skillet(*args, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def places(result):
+    return [(op["where"], op["part"], op["reason"], op["unproven"]) for op in result["ops"]]
 
 
 class Command(unittest.TestCase):
@@ -88,7 +93,25 @@ class Command(unittest.TestCase):
     def test_check_and_run_agree_where_operations_go(self):
         checked = report("check", MODEL, "--device", "sim:a311d")
         ran = report("run", MODEL, "--device", "sim:a311d")
-        self.assertEqual([op["where"] for op in checked["ops"]], [op["where"] for op in ran["ops"]])
+        self.assertEqual(places(checked), places(ran))
+
+    def test_every_operation_on_the_cpu_has_a_reason(self):
+        # Of a part whose job is lost again and again too; and where no NPU was asked for.
+        failing = [SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:*:reset", "--", SKILLET]
+        rows = [
+            ([SKILLET, "check"], "cpu", "no NPU was asked for"),
+            ([SKILLET, "run"], "cpu", "no NPU was asked for"),
+            (failing + ["run"], "npu", "left its output untouched"),
+        ]
+        for command, device, words in rows:
+            with self.subTest(command=command, device=device):
+                done = subprocess.run([*command, MODEL, "--device", device, "--json"], capture_output=True, text=True,
+                                      timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                ops = json.loads(done.stdout)["ops"]
+                self.assertEqual({op["where"] for op in ops}, {"cpu"})
+                self.assertEqual([op for op in ops if not op["reason"]], [])
+                self.assertIn(words, ops[0]["reason"])
 
     def test_unproven_operations_need_a_word_on_a_real_device(self):
         # A fully connected layer; to its programs the virtual node is a real device.

@@ -17,7 +17,7 @@ Result<DiffSide> recorded(std::string kind, const driver::Chip& chip, std::vecto
 
 Result<DiffSide> from_model(const std::string& path, const std::optional<driver::Chip>& chip,
                             const driver::CompileOptions& options) {
-  if (!chip) return error(ErrorCode::invalid_argument, "{}: for which chip? use --chip", path);
+  if (!chip) return error(ErrorCode::invalid_argument, "for which chip? use --chip");
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
   compile::Options all{.driver = options, .leave_out = false};

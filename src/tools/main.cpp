@@ -42,7 +42,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     const auto chosen = app.get_subcommands();
-    fmt::print(stderr, "skillet: {} (see skillet {}--help)\n", e.what(),
+    const bool no_verb = chosen.empty() && argc > 1 && argv[1][0] != '-';
+    fmt::print(stderr, "skillet: {} (see skillet {}--help)\n",
+               no_verb ? fmt::format("there is no verb '{}'", argv[1]) : e.what(),
                chosen.empty() ? "" : chosen[0]->get_name() + " ");
     return 2;
   }

@@ -229,13 +229,12 @@ nlohmann::json parts_json(const Session& session) {
 nlohmann::json ops_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
   for (const compile::OpRow& row : runtime::rows(session)) {
-    const compile::OpPlace& place = session.report().ops[static_cast<size_t>(row.op)];
     out.push_back({{"op", row.op},
                    {"kind", row.kind},
                    {"part", row.part},
-                   {"reason", place.reason},
+                   {"reason", row.why},
                    {"output", row.output},
-                   {"unproven", place.unproven},
+                   {"unproven", row.unproven},
                    {"where", row.on_npu ? "npu" : "cpu"}});
   }
   return out;

@@ -324,6 +324,33 @@ TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
   }
 }
 
+// The mark of the run before lies where the output was then.
+TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
+  const ir::Graph graph = make_graph({"", R"(
+tensor 0 "in" uint8 1x6x7x8 scale=0.02 zero=128
+tensor 1 "out" uint8 1x6x7x8 scale=0.04 zero=3
+inputs 0
+outputs 1
+op 0 RELU in=[0] out=[1]
+)"});
+  Bytes in(336), own(336);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 7);
+  for (const bool is_shared_first : {false, true}) {
+    KernelNode node("submit:3:reset");  // after the initialisation and a job
+    const auto context = node.target().value().context;
+    auto loaded = runtime::LoadedProgram::load(context, compile(graph), graph, std::chrono::seconds(10)).value();
+    const std::span<uint8_t> shared = context->shared.alloc(*context->device, 336).value().bytes;
+    for (const bool is_shared : {is_shared_first, !is_shared_first}) {
+      const std::span<uint8_t> out = is_shared ? shared : std::span(own);
+      std::ranges::fill(out, uint8_t{0xcd});
+      const auto ran = loaded->run([&](ir::TensorId id) { return id == 0 ? std::span(in) : out; });
+      ASSERT_TRUE(ran.ok()) << ran.error().message;
+    }
+    EXPECT_TRUE(std::ranges::equal(own, shared)) << is_shared_first;
+    EXPECT_EQ(node.spy().calls[abi::kGemSubmit], 5);
+  }
+}
+
 // The second run needs the input, so the first must not have written its output there.
 TEST(LostJob, InAndOutInTheSameSharedBytes) {
   const ir::Graph graph = make_graph({"", R"(

@@ -141,11 +141,13 @@ Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   SK_TRY(visibility.read(d.in_base_address.offset, in.size(), "tp_instruction.in_base_address"));
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
-  visibility.wrote(Visibility::kTp, d.out_base_address.offset, out.size(), !d.no_flush);
   // `out` reaches to the end of its buffer; input further on in the same buffer counts as overlap too, which only costs
   // time.
   const bool overlap = !in.empty() && in.data() < out.data() + out.size() && out.data() < in.data() + in.size();
-  return options_.reference_only || overlap ? rearrange_plain(job, in, out) : rearrange_fast(job, in, out);
+  const auto rearrange = options_.reference_only || overlap ? rearrange_plain : rearrange_fast;
+  SK_TRY_ASSIGN(const uint64_t extent, rearrange(job, in, out));
+  visibility.wrote(Visibility::kTp, d.out_base_address.offset, extent, !d.no_flush);
+  return {};
 }
 
 Result<void> TpUnit::end_of_stream() const {

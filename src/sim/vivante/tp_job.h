@@ -35,10 +35,10 @@ struct TpJob {
 };
 
 // The definition: one element after the other. `in` has in_extent() bytes; `out` starts at the output's base, and an
-// address beyond it is an error.
-Result<void> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);
+// address beyond it is an error. Gives the bytes from there to the last one that is written.
+Result<uint64_t> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);
 // The same result in runs. `in` and `out` must not overlap.
-Result<void> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);
+Result<uint64_t> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);
 
 constexpr size_t kPwlEntriesUsed = 1024;
 

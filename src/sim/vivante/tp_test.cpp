@@ -226,6 +226,9 @@ TEST(TpWalk, FastEqualsPlainOnRandomJobs) {
     faults += !a.ok();
     if (a.ok()) {
       ASSERT_EQ(plain, fast) << "round " << round;
+      ASSERT_EQ(*a, *b) << "round " << round;
+      EXPECT_TRUE(rearrange_plain(job, in, std::span(plain).first(*a)).ok()) << "round " << round;
+      EXPECT_FALSE(rearrange_plain(job, in, std::span(plain).first(*a - 1)).ok()) << "round " << round;
     }
   }
   EXPECT_GT(faults, 50);

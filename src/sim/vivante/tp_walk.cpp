@@ -90,6 +90,7 @@ class RunWriter {
   RunWriter(const TpJob& job, std::span<uint8_t> out) : job_(job), out_(out), odometer_(job) {}
 
   Odometer& odometer() { return odometer_; }
+  uint64_t extent() const { return extent_; }
 
   Result<void> write(Run run) {
     while (run.length > 0) {
@@ -137,8 +138,10 @@ class RunWriter {
     return {};
   }
 
-  Result<void> check(uint64_t last) const {
+  // An element is about to go to `last`, as the farthest of its run.
+  Result<void> check(uint64_t last) {
     if (last >= out_.size()) return outside(last, out_.size());
+    extent_ = std::max(extent_, last + 1);
     return {};
   }
 
@@ -150,6 +153,7 @@ class RunWriter {
   const TpJob& job_;
   std::span<uint8_t> out_;
   Odometer odometer_;
+  uint64_t extent_ = 0;
 };
 
 // Elements (x, y)..(x + length - 1, y): border, inside, border.
@@ -219,22 +223,25 @@ uint64_t TpJob::elements() const {
   return product;
 }
 
-Result<void> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out) {
+Result<uint64_t> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out) {
   Odometer odometer(job);
+  uint64_t extent = 0;
   const auto row = [&](int64_t x0, int64_t x1, int64_t y, int64_t z) -> Result<void> {
     for (int64_t x = x0; x <= x1; ++x) {
       const uint64_t to = odometer.address();
       if (to >= out.size()) return outside(to, out.size());
+      extent = std::max(extent, to + 1);
       const int64_t from = z * job.slice + y * job.stride + x;
       out[to] = inside(job, x, y, z) ? job.value[in[static_cast<size_t>(from)]] : job.border;
       odometer.advance(0);
     }
     return {};
   };
-  return walk(job, row, odometer);
+  SK_TRY(walk(job, row, odometer));
+  return extent;
 }
 
-Result<void> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out) {
+Result<uint64_t> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out) {
   RunWriter writer(job, out);
   TpJob merged = job;
   // 1x1 tiles, side by side: the order of the elements is that of one large tile.
@@ -243,12 +250,14 @@ Result<void> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::
     merged.tile_width = merged.tile_x_inc = job.window_x1 - job.window_x0 + 1;
     merged.tile_height = merged.tile_y_inc = job.window_y1 - job.window_y0 + 1;
   } else if (job.tile_width == 1 && !job.loop_1_reset && window_inside(job)) {
-    return rearrange_columns(job, in, writer);
+    SK_TRY(rearrange_columns(job, in, writer));
+    return writer.extent();
   }
   const auto row = [&](int64_t x0, int64_t x1, int64_t y, int64_t z) {
     return write_row(merged, in, x0, x1, y, z, writer);
   };
-  return walk(merged, row, writer.odometer());
+  SK_TRY(walk(merged, row, writer.odometer()));
+  return writer.extent();
 }
 
 }  // namespace skillet::sim::vivante

@@ -146,15 +146,17 @@ void expect_fault(const Result<T>& result, std::string_view fault) {
 }
 
 // The example twice, the second time from what the first one wrote; `between` stands before the second job.
-Result<void> run_tp_twice(const Words& between, bool first_flushes, const Words& end = {0x08010E03, 0xC23}) {
+Result<void> run_tp_twice(const Words& between, bool first_flushes, const Words& end = {0x08010E03, 0xC23},
+                          uint32_t second_input = 0x00501000) {
   constexpr uint32_t kSecond = kDescriptorAddress + 0x1000;
   TestMemory memory;
   memory.add(0x00500000, Bytes(256), "input");
-  memory.add(0x00501000, Bytes(256), "between");
+  memory.add(0x00501000, Bytes(512), "between");
   memory.add(0x00502000, Bytes(256), "output");
   Words first = tp_example(), second = tp_example();
   if (!first_flushes) first[12] |= 1U << 30;
-  second[10] = first[13] = 0x00501000;
+  first[13] = 0x00501000;
+  second[10] = second_input;
   second[13] = 0x00502000;
   memory.add_words(kDescriptorAddress, first, "first");
   memory.add_words(kSecond, second, "second");
@@ -168,6 +170,8 @@ Result<void> run_tp_twice(const Words& between, bool first_flushes, const Words&
 TEST(TpUnit, WhatIsNotFlushedIsNotRead) {
   EXPECT_TRUE(run_tp_twice({}, true).ok()) << run_tp_twice({}, true).error().message;
   expect_fault(run_tp_twice({}, false), "has not been flushed");
+  // As on the cores of one operation: they read what lies behind their output, in the same buffer.
+  EXPECT_TRUE(run_tp_twice({}, false, {0x08010E03, 0xC23}, 0x00501100).ok());
   // State vip_flush_control holds back the second job's results, as nothing flushes after it but the whole stream.
   EXPECT_TRUE(run_tp_twice({0x08010E54, 8}, true).ok());
   expect_fault(run_tp_twice({}, true, {}), "the stream ends without flush_cache");
