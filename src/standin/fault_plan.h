@@ -30,7 +30,8 @@ struct Fault {
 class FaultPlan {
  public:
   // Comma list of CALL:N:WHAT; N counts the calls of that name from 1: a number, a range 2-5 or 2-*, or * for all of
-  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. An error names the part and what is allowed.
+  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. An error names the part and what is
+  // allowed.
   static Result<FaultPlan> parse(std::string_view text);
 
   // Counts one call and tells its fate.
