@@ -39,6 +39,9 @@ namespace {
 int allocations = 0;
 }  // namespace
 
+// Under a sanitizer GCC takes the sanitizer's operators for these.
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(size_t size) {
   ++allocations;
   if (void* const bytes = std::malloc(size)) return bytes;

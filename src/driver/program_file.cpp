@@ -131,19 +131,32 @@ DebugEntry unpack(const fb::DebugEntry& d) {
 
 Job unpack(const fb::Job& j);
 
-template <typename Vector>
-auto unpack_all(const Vector* items) {
-  std::vector<decltype(unpack(*items->Get(0)))> out;
+// Structs come as copies: the verifier does not see to their alignment.
+template <typename T>
+T copy_of(const void* at) {
+  T copy;
+  std::memcpy(&copy, at, sizeof copy);
+  return copy;
+}
+template <typename T>
+auto unpack_all(const flatbuffers::Vector<const T*>* items) {
+  std::vector<decltype(unpack(std::declval<const T&>()))> out;
+  for (size_t i = 0; items != nullptr && i < items->size(); ++i)
+    out.push_back(unpack(copy_of<T>(items->Data() + i * sizeof(T))));
+  return out;
+}
+template <typename T>
+auto unpack_all(const flatbuffers::Vector<Offset<T>>* items) {
+  std::vector<decltype(unpack(std::declval<const T&>()))> out;
   if (items != nullptr) {
-    out.reserve(items->size());
-    for (const auto* item : *items) out.push_back(unpack(*item));
+    for (const T* item : *items) out.push_back(unpack(*item));
   }
   return out;
 }
 
 Job unpack(const fb::Job& j) {
   Job job{.name = unpack(j.name()), .commands = unpack_all(j.commands()), .uses = unpack_all(j.uses())};
-  if (j.witness() != nullptr) job.witness = unpack(*j.witness());
+  if (j.witness() != nullptr) job.witness = unpack(copy_of<fb::ByteRange>(j.witness()));
   job.sram_bytes = j.sram_bytes();
   job.core = j.core();
   if (j.after() != nullptr) job.after.assign(j.after()->begin(), j.after()->end());
@@ -242,6 +255,8 @@ Result<Program> deserialise(const SharedBytes& file) {
   if (header.packed != 0) {
     SK_TRY_ASSIGN(table, decompress(header, table));
   }
+  // FlatBuffers read numbers in place; a file inside another may begin anywhere.
+  if (reinterpret_cast<uintptr_t>(table.data()) % alignof(uint64_t) != 0) table = Bytes(table.begin(), table.end());
   flatbuffers::Verifier verifier(table.data(), table.size(), kMaxDepth, kMaxTables);
   if (!fb::VerifyProgramBuffer(verifier))
     return error(ErrorCode::malformed, "the table of the program file is damaged");
