@@ -17,6 +17,7 @@ CASE = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
 
 GOOD_RUN = ["submit fine", "wait_fence fine", "gem_cpu_prep fine", "gem_cpu_fini fine", "output right"]
 UNWRITTEN_RUN = GOOD_RUN[:4] + ["output unwritten"]
+VIRTUAL = [SKILLET, "virtual", "--chip", "a311d"]  # the chip of the recorded jobs
 HUNG_RUN = ["submit fine", "wait_fence ETIMEDOUT", "gem_cpu_prep ETIMEDOUT", "gem_cpu_fini fine", "output unwritten"]
 HEAD = ["open fine", "version fine", "get_param fine"]
 TAIL = ["prime_handle_to_fd fine", "gem_close fine"]
@@ -60,7 +61,7 @@ def run(*command, **options):
 
 
 def virtual(*command):
-    return run(SKILLET, "virtual", *command)
+    return run(*VIRTUAL, *command)
 
 
 class Virtual(unittest.TestCase):
@@ -81,7 +82,7 @@ class Virtual(unittest.TestCase):
                           ["--fail", "gem_new:1:hang", "--", "true"], ["--fail", "submit", "--", "true"],
                           ["--on-fault", "cry", "--", "true"], []):
             with self.subTest(arguments=arguments):
-                result = virtual(*arguments)
+                result = run(SKILLET, "virtual", *arguments)
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn("skillet:", result.stderr)
 
@@ -116,10 +117,10 @@ class Virtual(unittest.TestCase):
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, TMPDIR=folder)
-            run(SKILLET, "virtual", "--", PROBE, CASE, env=environment)
+            run(*VIRTUAL, "--", PROBE, CASE, env=environment)
             self.assertEqual(os.listdir(folder), [])
             # Without the command, the library makes and removes the folder itself.
-            result = run(PROBE, CASE, env=dict(environment, LD_PRELOAD=VIRTUAL_LIBRARY))
+            result = run(PROBE, CASE, env=dict(environment, LD_PRELOAD=VIRTUAL_LIBRARY, SKILLET_VIRTUAL_CHIP="a311d"))
             self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
             self.assertEqual(os.listdir(folder), [])
 
@@ -142,7 +143,7 @@ class Record(unittest.TestCase):
         self.path = Path(folder.name) / "job.skcap"
 
     def capture(self, *command):
-        return run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--", *command)
+        return run(SKILLET, "capture", "-o", self.path, "--", *VIRTUAL, "--", *command)
 
     def check(self, submissions):
         replayed = run(REPLAY, self.path, CASE / "output_0.bin")
@@ -165,7 +166,7 @@ class Record(unittest.TestCase):
         self.check(1)
 
     def test_refused_submissions_are_left_out(self):
-        run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--fail", "submit:1:EINVAL", "--", PROBE, CASE)
+        run(SKILLET, "capture", "-o", self.path, "--", *VIRTUAL, "--fail", "submit:1:EINVAL", "--", PROBE, CASE)
         self.check(1)
 
     def test_several_processes(self):
