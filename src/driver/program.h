@@ -137,7 +137,7 @@ struct Program {
 // called this: deserialise() does, and the runtime does for programs of drivers.
 Result<void> verify(const Program& program);
 
-// The words of a range of commands.
+// The bytes of a range of commands, addresses not yet in them.
 std::span<const uint8_t> bytes_of(const Program& program, const ByteRange& range);
 
 // Text form, for people, logs and golden tests: buffers with a hash of their contents, jobs with their commands.

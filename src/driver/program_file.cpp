@@ -232,7 +232,6 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   if (total > kLimitBytes / 2)
     return error(ErrorCode::out_of_range, "a program file holds at most {} bytes of constants", kLimitBytes / 2);
   Builder builder(total + (1 << 16));
-  builder.ForceDefaults(false);
   fb::FinishProgramBuffer(builder, pack_program(builder, program));
   std::span<const uint8_t> stored{builder.GetBufferPointer(), builder.GetSize()};
   Header header{.packed = packed, .table_bytes = stored.size()};
