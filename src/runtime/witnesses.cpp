@@ -16,7 +16,8 @@ void LoadedProgram::watch_jobs() {
     if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
   }
   // The first output's buffer is open when the witnesses are looked at.
-  std::ranges::stable_partition(outputs_, [&](const Binding& output) { return is_watched(output.buffer); });
+  std::stable_partition(outputs_.begin(), outputs_.end(),
+                        [&](const Binding& output) { return is_watched(output.buffer); });
 }
 
 bool LoadedProgram::is_watched(driver::BufferId buffer) const {

@@ -41,9 +41,8 @@ class RandomOps {
                  .dtype = dtype,
                  .shape = std::move(shape),
                  .quant = std::move(quant)};
-    Bytes bytes(values.size() * sizeof(T));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    ir::set_constant(t, std::move(bytes));
+    const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());  // null when there are none
+    ir::set_constant(t, Bytes(bytes, bytes + values.size() * sizeof(T)));
     return graph_.add_tensor(std::move(t));
   }
   ir::TensorId ints(const std::vector<int32_t>& values) {

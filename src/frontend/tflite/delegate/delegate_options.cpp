@@ -117,8 +117,8 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     if (const char* value = get_environment(name.c_str()); value != nullptr) apply(row, name, value, options);
   }
   for (const auto& [key, value] : given) {
-    const auto row =
-        std::ranges::find_if(kRows, [&](const Row& r) { return r.key == key || (!r.alias.empty() && r.alias == key); });
+    const auto row = std::ranges::find_if(
+        kRows, [&key = key](const Row& r) { return r.key == key || (!r.alias.empty() && r.alias == key); });
     if (row == kRows.end()) {
       options.problems.push_back(fmt::format("unknown option '{}' (help=1 lists them)", key));
     } else {
