@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include "capture/file_writer.h"
 #include "interpose/environment.h"
@@ -55,18 +54,6 @@ Result<capture::FileWriter> create_file(const capture::DeviceInfo& info) {
   }
 }
 
-uapi::RecordSink file_sink() {
-  const auto writer = std::make_shared<std::optional<capture::FileWriter>>();
-  return {.append = [writer](const capture::DeviceInfo& info, capture::Submission submission) -> Result<void> {
-            if (!*writer) {
-              SK_TRY_ASSIGN(capture::FileWriter created, create_file(info));
-              writer->emplace(std::move(created));
-            }
-            return (*writer)->append(submission);
-          },
-          .drop_last = [writer] { return (*writer)->drop_last(); }};
-}
-
 // As the kernel calls the node behind an open file.
 std::string node_name(int fd) {
   constexpr std::string_view kKey = "DEVNAME=";
@@ -88,7 +75,7 @@ const uapi::SyscallsRef& libc_calls() {
 }
 
 std::shared_ptr<uapi::FileRecorder> start_recording(int fd) {
-  return uapi::recorder_of(libc_calls(), fd, node_name(fd), file_sink());
+  return uapi::recorder_of(libc_calls(), fd, node_name(fd), capture::into_file(create_file));
 }
 
 }  // namespace skillet::interpose

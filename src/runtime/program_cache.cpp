@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/own_file.h"
 #include "compile/build_id.h"
+#include "runtime/address_check.h"
 
 namespace skillet::runtime {
 namespace {
@@ -64,7 +65,8 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::optional<driver::Program> CachingDriver::load(const std::string& path, const std::string& key) const {
+std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const std::string& path,
+                                                   const std::string& key) const {
   auto file = map_own_file(path, kLimitBytes);
   if (!file.ok()) {
     log::warning("cache: {}; compiling", file.error().message);
@@ -72,6 +74,9 @@ std::optional<driver::Program> CachingDriver::load(const std::string& path, cons
   }
   if (!*file) return std::nullopt;
   auto program = parse(**file, key);
+  if (program.ok()) {
+    if (auto checked = check_addresses(inner_, chip, *program); !checked.ok()) program = std::move(checked).error();
+  }
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
   return std::nullopt;
@@ -81,7 +86,7 @@ Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const i
                                                const driver::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options);
   const std::string path = fmt::format("{}/{}.skp", folder_, key);
-  if (auto program = load(path, key)) {
+  if (auto program = load(chip, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);
   }

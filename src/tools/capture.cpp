@@ -1,11 +1,11 @@
 // `skillet capture`: runs any program and records what it sends to the NPU.
-#include "capture/capture.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
+#include "capture/reader.h"
 #include "interpose/environment.h"
+#include "tools/decoded.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 
@@ -24,14 +24,9 @@ std::string numbered(const std::string& path, int number) {
   return number == 1 ? path : fmt::format("{}.{}", path, number);
 }
 
-// Removes what an earlier recording left. Never anything that is no capture.
+// Removes what an earlier recording left.
 Result<void> remove_old(const std::string& path) {
-  for (int number = 1; fs::exists(numbered(path, number)); ++number) {
-    const std::string one = numbered(path, number);
-    if (const auto old = capture::read(one); !old.ok() || fs::is_directory(one))
-      return error(ErrorCode::invalid_argument, "{} exists and is no capture file", one);
-    fs::remove(one);
-  }
+  for (int number = 1; fs::exists(numbered(path, number)); ++number) SK_TRY(remove_capture(numbered(path, number)));
   return {};
 }
 
@@ -41,9 +36,10 @@ Result<void> report(const std::string& path) {
     return {};
   }
   for (int number = 1; fs::exists(numbered(path, number)); ++number) {
-    SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(numbered(path, number)));
-    fmt::print(stderr, "skillet: {}: {} submissions to {}\n", numbered(path, number), recorded.submissions.size(),
-               recorded.device.node);
+    SK_TRY_ASSIGN(const capture::Reader recorded, capture::Reader::open(numbered(path, number)));
+    if (!recorded.cut_off().empty()) fmt::print(stderr, "skillet: {}\n", recorded.cut_off());
+    fmt::print(stderr, "skillet: {}: {} submissions to {}\n", numbered(path, number), recorded.count(),
+               recorded.device().node);
   }
   return {};
 }

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "capture/file_writer.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/decoded.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
@@ -188,6 +191,22 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
+// With --record, each submission is in the file before it runs. `failure`: why recording stopped.
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
+  if (options.record.empty()) return runtime::open_target(options.device);
+  SK_TRY(remove_capture(options.record));
+  capture::Sink sink = capture::into_file(
+      [path = options.record](const capture::DeviceInfo& device) { return capture::FileWriter::create(path, device); });
+  sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
+    Result<void> done = append(device, std::move(one));
+    if (!done.ok()) failure = done.error();
+    return done;
+  };
+  SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
+  if (target.driver != nullptr) return target;
+  return error(ErrorCode::invalid_argument, "--record: the CPU is sent no jobs; choose a device (skillet devices)");
+}
+
 Result<void> run(const Options& options) {
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
@@ -195,9 +214,8 @@ Result<void> run(const Options& options) {
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(std::vector<InputSet> inputs, make_inputs(options, graph));
   result.input_note = input_note(options, graph);
-  capture::Capture recorded;
-  SK_TRY_ASSIGN(const runtime::Target target,
-                runtime::open_target(options.device, options.record.empty() ? nullptr : &recorded));
+  std::optional<Error> recording_failure;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   result.device = target.name;
   const Stopwatch create_clock;
   auto progress = std::make_unique<Progress>(fmt::format("compiling for {}", target.name));
@@ -208,7 +226,7 @@ Result<void> run(const Options& options) {
   result.create_ms = create_clock.ms();
   SK_TRY(infer_all(*session, inputs, options, result));
   fmt::print("{}", options.json ? print_json(result, *session) : print_text(result, *session));
-  if (!options.record.empty()) SK_TRY(capture::write(recorded, options.record));
+  if (recording_failure) return *recording_failure;
   return {};
 }
 

@@ -7,7 +7,7 @@ namespace skillet::golden {
 Result<void> CapturedMemory::add(const capture::Submission& submission) {
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
     if (buffer.address == 0 || buffers_.contains(buffer.address)) continue;
-    Bytes bytes = buffer.bytes;
+    Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
     bytes.resize(buffer.size_bytes);
     Bytes& kept = buffers_[buffer.address] = std::move(bytes);
     SK_TRY(memory_.map(buffer.address, kept, fmt::format("buffer {}", buffer.handle)));

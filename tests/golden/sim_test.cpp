@@ -52,7 +52,10 @@ TEST(GoldenReplay, AChangedWeightShows) {
     for (capture::BufferSnapshot& buffer : last.buffers) {
       if (buffer.write && !buffer.read) output = buffer.address;
       // The largest recorded contents are the coefficients; byte 64 + 4 is inside the first kernel.
-      if (change && buffer.bytes.size() > 2000) buffer.bytes[64 + 4] ^= 0x55;
+      if (!change || buffer.bytes.size() <= 2000) continue;
+      Bytes changed(buffer.bytes.begin(), buffer.bytes.end());
+      changed[64 + 4] ^= 0x55;
+      buffer.bytes = std::move(changed);
     }
     ASSERT_TRUE(memory.add(last).ok());
     for (const capture::BufferSnapshot& buffer : last.buffers) {

@@ -15,16 +15,19 @@ namespace skillet::uapi::etnaviv {
 
 class Replay {
  public:
-  // `capture` is borrowed. Error when a submission's buffers are larger than the 4 GiB that a chip can address.
-  static Result<Replay> create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture);
+  static constexpr uint64_t kLimitBytes = 1ULL << 30;
+
+  static Result<Replay> create(const Core& core, const SyscallsRef& calls);
   Replay(Replay&&) noexcept;
   ~Replay();
 
-  size_t size() const;
-  // Puts the recorded contents into the buffers, and runs submission `index` to its end. Buffers whose contents were
-  // not recorded keep what they hold: zeros, what set() gave them, or what an earlier submission wrote.
-  Result<void> run(size_t index);
-  // Bytes of a buffer by its recorded handle, until the next run(). Error when no submission lists it.
+  // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
+  // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
+  // Error when those that it lists have more than kLimitBytes.
+  Result<void> load(const capture::Submission& submission);
+  // Runs what was loaded last to its end.
+  Result<void> run();
+  // Bytes of a buffer by its recorded handle, until the next load(). Error when no submission has listed it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
   // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
   Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
