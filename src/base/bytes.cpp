@@ -31,8 +31,12 @@ Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes)
   File file(std::fopen(path.c_str(), "wb"), &std::fclose);
   if (!file) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  if (std::fclose(file.release()) != 0 || !written) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
-  return {};
+  if (std::fclose(file.release()) == 0 && written) return {};
+  const Error failure = error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+  std::error_code ec;
+  // No half of a file stays; what a link or device leads to does.
+  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ec))) std::filesystem::remove(path, ec);
+  return failure;
 }
 
 }  // namespace skillet

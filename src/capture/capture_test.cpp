@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/zstd_frame.h"
 #include "capture/file_writer.h"
 #include "capture/frames.h"
-#include "capture/packed.h"
 #include "capture/reader.h"
 #include "capture_generated.h"
 
@@ -219,7 +219,7 @@ Result<Capture> parse_frame(const Bytes& frame) {
 Bytes table_of(const Submission& submission) {
   const Bytes frame = FrameWriter().submission(submission, 0).value();
   const uint64_t size = load_le<uint64_t>(frame.data() + offsetof(FrameHeader, table_bytes));
-  return unpack(std::span(frame).subspan(sizeof(FrameHeader)), size).value();
+  return unpack_zstd(std::span(frame).subspan(sizeof(FrameHeader)), size).value();
 }
 
 // Never a crash, and what is accepted is a capture that can be written again.

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "capture/packed.h"
+#include "base/zstd_frame.h"
+#include "capture/file_limits.h"
 #include "capture_generated.h"
 
 namespace skillet::capture {
@@ -119,7 +120,7 @@ Result<const T*> open_table(const FrameHeader& header, std::span<const uint8_t> 
   if (header.table_bytes > std::min(kFrameLimitBytes, expansion_limit(file_bytes)))
     return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
   if (header.packed != 0) {
-    SK_TRY_ASSIGN(table, unpack(stored, header.table_bytes));
+    SK_TRY_ASSIGN(table, unpack_zstd(stored, header.table_bytes));
   } else {
     table.assign(stored.begin(), stored.end());
   }
@@ -161,7 +162,7 @@ bool is_header(const FrameHeader& header) {
 Result<Bytes> make_frame(FrameKind kind, std::span<const uint8_t> table, bool packed) {
   Bytes frame;
   if (packed) {
-    SK_TRY_ASSIGN(frame, pack(table));
+    SK_TRY_ASSIGN(frame, pack_zstd(table));
   }
   const std::span<const uint8_t> stored = packed ? frame : table;
   FrameHeader header{

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "capture/packed.h"
+#include "base/zstd_frame.h"
+#include "capture/file_limits.h"
 #include "driver/program.h"
 
 #define FLATBUFFERS_MAX_ALIGNMENT 64  // of contents
@@ -229,7 +230,7 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   Header header{.packed = packed, .table_bytes = stored.size()};
   Bytes frame;
   if (packed) {
-    SK_TRY_ASSIGN(frame, capture::pack(stored));
+    SK_TRY_ASSIGN(frame, pack_zstd(stored));
     header.packed = stored.size() <= capture::expansion_limit(sizeof header + frame.size());
     if (header.packed != 0) stored = frame;
   }
@@ -245,7 +246,7 @@ Result<Program> deserialise(const SharedBytes& file) {
   SK_TRY_ASSIGN(const Header header, read_header(file));
   SharedBytes table = file.subspan(sizeof header);
   if (header.packed != 0) {
-    SK_TRY_ASSIGN(table, capture::unpack(table, header.table_bytes));
+    SK_TRY_ASSIGN(table, unpack_zstd(table, header.table_bytes));
   }
   // FlatBuffers read numbers in place; a file inside another may begin anywhere.
   if (reinterpret_cast<uintptr_t>(table.data()) % alignof(uint64_t) != 0) table = Bytes(table.begin(), table.end());

@@ -88,8 +88,7 @@ TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
   const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
   auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls).value();
   for (size_t i = 0; i < submissions; ++i) {
-    ASSERT_TRUE(replay.load(stored.submissions[i]).ok());
-    const auto ran = replay.run();
+    const auto ran = replay.run(stored.submissions[i]);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   int written = 0;

@@ -16,7 +16,8 @@ using uapi::etnaviv::Replay;
 // Keeps its command words and adds them up in the byte at its first word.
 class Summer : public sim::Device {
  public:
-  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, sim::words_of(job));
     SK_TRY_ASSIGN(const auto target, memory.at(stream[0], 1, "sum"));
     for (const uint32_t word : stream.subspan(1)) target[0] = static_cast<uint8_t>(target[0] + word);
     return {};
@@ -37,26 +38,21 @@ Replay replay_on(const Result<SimulatedCore>& simulated) {
 
 Replay replay_summer() { return replay_on(core_of(std::make_unique<Summer>(), "summer", "sim:summer")); }
 
-Result<void> run(Replay& replay, const capture::Submission& submission) {
-  SK_TRY(replay.load(submission));
-  return replay.run();
-}
-
 TEST(Replay, KeepsUnrecordedContentsAndRestoresRecordedOnes) {
   capture::Capture capture = sample();
   capture.submissions[1].buffers[0].content = capture::Content::bytes;
   capture.submissions[1].buffers[0].bytes = Bytes{50};
   auto replay = replay_summer();
-  ASSERT_TRUE(replay.load(capture.submissions[0]).ok());
+  ASSERT_TRUE(replay.place(capture.submissions[0]).ok());
   ASSERT_TRUE(replay.set(7, Bytes{1, 9}).ok());
-  ASSERT_TRUE(replay.run().ok());
+  ASSERT_TRUE(replay.run_placed().ok());
   const auto bytes = replay.buffer(7);
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ((*bytes)[0], 8);
   EXPECT_EQ((*bytes)[1], 9);
-  ASSERT_TRUE(run(replay, capture.submissions[0]).ok());
+  ASSERT_TRUE(replay.run(capture.submissions[0]).ok());
   EXPECT_EQ((*bytes)[0], 15);
-  ASSERT_TRUE(run(replay, capture.submissions[1]).ok());
+  ASSERT_TRUE(replay.run(capture.submissions[1]).ok());
   EXPECT_EQ((*bytes)[0], 57);
   EXPECT_EQ((*bytes)[1], 0);
 }
@@ -65,17 +61,17 @@ TEST(Replay, RefusesWhatIsNotThere) {
   capture::Capture capture = sample();
   capture.submissions[1].stream.clear();
   auto replay = replay_summer();
-  EXPECT_EQ(run(replay, capture.submissions[1]).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(replay.run(capture.submissions[1]).error().code, ErrorCode::unsupported);
   EXPECT_FALSE(replay.buffer(8).ok());
   EXPECT_EQ(replay.set(7, Bytes(17)).error().code, ErrorCode::out_of_range);
   capture.submissions[0].buffers[0].listed = false;
-  const auto fault = run(replay, capture.submissions[0]);
+  const auto fault = replay.run(capture.submissions[0]);
   ASSERT_FALSE(fault.ok());
   EXPECT_EQ(fault.error().message,
             "sim:summer: sum: 1 bytes at 0x400000 are not mapped: the submission lists no buffer");
   for (const uint64_t size_bytes : {Replay::kLimitBytes + 1, UINT64_MAX}) {
     capture.submissions[1].buffers[0].size_bytes = size_bytes;
-    EXPECT_EQ(replay.load(capture.submissions[1]).error().code, ErrorCode::malformed);
+    EXPECT_EQ(replay.place(capture.submissions[1]).error().code, ErrorCode::malformed);
   }
 }
 
@@ -88,7 +84,7 @@ TEST(Replay, FollowsBuffersToOtherAddresses) {
       {.handle = 8, .address = 0x400000, .size_bytes = 8192, .listed = true, .content = capture::Content::zero}};
   auto replay = replay_summer();
   for (const size_t index : {0, 1, 0, 1}) {
-    const auto ran = run(replay, capture.submissions[index]);
+    const auto ran = replay.run(capture.submissions[index]);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   EXPECT_EQ(replay.buffer(7).value()[0], 28);
@@ -104,11 +100,11 @@ TEST(Replay, RunsARecordedConvolution) {
   auto replay = replay_on(chip);
   constexpr uint32_t kInput = 3, kOutput = 6;
   for (const capture::Submission& submission : capture->submissions) {
-    ASSERT_TRUE(replay.load(submission).ok());
+    ASSERT_TRUE(replay.place(submission).ok());
     if (replay.buffer(kInput).ok()) {
       ASSERT_TRUE(replay.set(kInput, *input).ok());
     }
-    const auto ran = replay.run();
+    const auto ran = replay.run_placed();
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   const auto output = replay.buffer(kOutput);

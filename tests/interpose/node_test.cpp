@@ -165,7 +165,7 @@ TEST(VirtualSubmit, GivesTheBytesThatAReplayGives) {
   const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
   auto replay = abi::Replay::create(chip.core, chip.calls).value();
   const auto input = read_file(kCase + "/input_0.bin");
-  ASSERT_TRUE(replay.load(job.recorded()).ok() && replay.set(3, *input).ok() && replay.run().ok());
+  ASSERT_TRUE(replay.place(job.recorded()).ok() && replay.set(3, *input).ok() && replay.run_placed().ok());
   const auto bytes = replay.buffer(6).value().first(job.expected().size());
   EXPECT_EQ(job.output(), std::vector<uint8_t>(bytes.begin(), bytes.end()));
 }

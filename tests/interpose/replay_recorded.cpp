@@ -41,8 +41,7 @@ Result<void> run(const std::string& path, const std::string& expected_path) {
   while (true) {
     SK_TRY_ASSIGN(std::optional<capture::Submission> one, recorded.next());
     if (!one) break;
-    SK_TRY(replay.load(*one).with_context(fmt::format("submission {}", recorded.index())));
-    SK_TRY(replay.run().with_context(fmt::format("submission {}", recorded.index())));
+    SK_TRY(replay.run(*one).with_context(fmt::format("submission {}", recorded.index())));
     last = std::move(one);
   }
   if (!last) return error(ErrorCode::malformed, "{}: no submissions", path);

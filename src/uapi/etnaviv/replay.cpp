@@ -136,7 +136,8 @@ Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls) {
   return Replay(std::make_unique<State>(State{std::move(file), core.index, {}, {}, {}}));
 }
 
-Result<void> Replay::load(const capture::Submission& submission) {
+Result<void> Replay::place(const capture::Submission& submission) {
+  if (submission.stream.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
   SK_TRY(check_sizes(submission));
   SK_TRY(state_->drop_freed(submission));
   SK_TRY(state_->make_room(submission));
@@ -153,8 +154,7 @@ Result<void> Replay::load(const capture::Submission& submission) {
   return {};
 }
 
-Result<void> Replay::run() {
-  if (state_->stream.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
+Result<void> Replay::run_placed() {
   GemSubmit request{.pipe = state_->pipe,
                     .nr_bos = static_cast<uint32_t>(state_->listed.size()),
                     .stream_size = static_cast<uint32_t>(state_->stream.size() * 4),
@@ -171,6 +171,20 @@ Result<void> Replay::run() {
                  .pad = 0,
                  .timeout = {now.tv_sec + kTimeoutSeconds, now.tv_nsec}};
   return state_->file.call(kWaitFence, &wait, "waiting for a job");
+}
+
+Result<void> Replay::run(const capture::Submission& submission) {
+  SK_TRY(place(submission));
+  return run_placed();
+}
+
+Result<std::span<uint8_t>> Replay::at(uint64_t address, uint64_t size_bytes) {
+  for (const auto& [handle, buffer] : state_->buffers) {
+    if (buffer.address == 0 || address < buffer.address || address - buffer.address > buffer.size_bytes) continue;
+    const uint64_t offset = address - buffer.address;
+    if (size_bytes <= buffer.size_bytes - offset) return buffer.bytes.subspan(offset, size_bytes);
+  }
+  return error(ErrorCode::out_of_range, "no buffer holds {} bytes at {:#x}", size_bytes, address);
 }
 
 Result<std::span<uint8_t>> Replay::buffer(uint32_t handle) {

@@ -24,11 +24,15 @@ class Replay {
   // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
   // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
   // Error when those that it lists have more than kLimitBytes.
-  Result<void> load(const capture::Submission& submission);
-  // Runs what was loaded last to its end.
-  Result<void> run();
-  // Bytes of a buffer by its recorded handle, until the next load(). Error when no submission has listed it.
+  Result<void> place(const capture::Submission& submission);
+  // Runs the submission that was placed last to its end.
+  Result<void> run_placed();
+  // Both.
+  Result<void> run(const capture::Submission& submission);
+  // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission has listed it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
+  // Bytes at a device address, as the submissions placed so far have put the buffers.
+  Result<std::span<uint8_t>> at(uint64_t address, uint64_t size_bytes);
   // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
   Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
 

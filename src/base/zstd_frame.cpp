@@ -1,15 +1,11 @@
-#include "capture/packed.h"
+#include "base/zstd_frame.h"
 
 #include <zstd.h>
 
-namespace skillet::capture {
-namespace {
+namespace skillet {
 
-constexpr int kLevel = 3;  // zstd's default: weights hardly shrink more at a higher one
-
-}  // namespace
-
-Result<Bytes> pack(std::span<const uint8_t> bytes) {
+Result<Bytes> pack_zstd(std::span<const uint8_t> bytes) {
+  constexpr int kLevel = 3;
   Bytes packed(ZSTD_compressBound(bytes.size()));
   const size_t size = ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kLevel);
   if (ZSTD_isError(size) != 0) return error(ErrorCode::internal, "zstd: {}", ZSTD_getErrorName(size));
@@ -17,15 +13,15 @@ Result<Bytes> pack(std::span<const uint8_t> bytes) {
   return packed;
 }
 
-Result<Bytes> unpack(std::span<const uint8_t> packed, uint64_t size_bytes) {
+Result<Bytes> unpack_zstd(std::span<const uint8_t> frame, uint64_t size_bytes) {
   // The frame must agree before anything is allocated.
-  if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != size_bytes)
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != size_bytes)
     return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", size_bytes);
   Bytes bytes(size_bytes);
-  const size_t got = ZSTD_decompress(bytes.data(), bytes.size(), packed.data(), packed.size());
+  const size_t got = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
   if (ZSTD_isError(got) != 0) return error(ErrorCode::malformed, "zstd: {}", ZSTD_getErrorName(got));
-  if (got != size_bytes) return error(ErrorCode::malformed, "{} bytes instead of {}", got, size_bytes);
+  if (got != bytes.size()) return error(ErrorCode::malformed, "{} bytes instead of {}", got, bytes.size());
   return bytes;
 }
 
-}  // namespace skillet::capture
+}  // namespace skillet

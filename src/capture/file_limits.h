@@ -1,14 +1,10 @@
-// Packing by zstd, and how much memory a file may ask for: whoever reads files that nobody has checked goes by the size
+// How much memory a file may ask for: whoever reads files that nobody has checked goes by the size
 // of the file, not by the numbers in it.
 // Called by the readers and writers of captures and programs.
-// Must not know: what is packed.
+// Must not know: what is in them.
 #pragma once
 
-#include <span>
-#include <string>
-
-#include "base/bytes.h"
-#include "base/result.h"
+#include <cstdint>
 
 namespace skillet::capture {
 
@@ -17,10 +13,6 @@ constexpr uint64_t expansion_limit(uint64_t file_bytes) {
   constexpr uint64_t kAlways = 64ULL << 20, kPerByte = 1024;
   return kAlways + kPerByte * file_bytes;
 }
-
-Result<Bytes> pack(std::span<const uint8_t> bytes);
-// One zstd frame that holds exactly `size_bytes`, which must be checked before: they are allocated.
-Result<Bytes> unpack(std::span<const uint8_t> packed, uint64_t size_bytes);
 
 // What is copied out of a FlatBuffers table is no more than the table has: it may name one piece a million times.
 class CopyBudget {
