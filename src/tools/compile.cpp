@@ -50,7 +50,7 @@ Sizes sizes(const driver::Program& program) {
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   runtime::SessionOptions session;
-  session.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
@@ -178,9 +178,10 @@ void add_compile(CLI::App& app, Outcome& outcome) {
   verb->add_option("-o,--output", options->output,
                    "program file to write (FILE.0, FILE.1, ... where there are several parts)");
   verb->add_option("--tuning", options->tuning,
-                   "proven: only what is known to work on silicon; tuned: our own choices too")
+                   "proven: only what is known to work on silicon; tuned: our own choices too; recorded: as recorded "
+                   "drivers, for `skillet diff`")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proven", "tuned"}));
+      ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb->add_flag("--report", options->report,

@@ -12,7 +12,7 @@ namespace {
 constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
 
 struct Options {
-  std::string path_a, path_b, chip, tuning = "proven";
+  std::string path_a, path_b, chip, tuning = "recorded";
   bool json = false;
 };
 
@@ -58,8 +58,7 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
 }
 
 Result<driver::CaptureComparison> compare_paths(const Options& options) {
-  const driver::CompileOptions compile{.tuning =
-                                           options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven};
+  const driver::CompileOptions compile{.tuning = *driver::tuning_from_name(options.tuning)};
   std::optional<driver::Chip> chip;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
@@ -98,8 +97,9 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
   verb->add_option("B", options->path_b, "the other one")->required();
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
-  verb->add_option("--tuning", options->tuning, "of a model: proven or tuned")
-      ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_option("--tuning", options->tuning, "of a model: recorded, proven or tuned")
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);

@@ -199,7 +199,7 @@ std::string input_note(const Options& options, const ir::Graph& graph) {
 
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
-  out.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;

@@ -36,8 +36,9 @@ bool parse_device(std::string_view value, Options& options) {
   return !value.empty();
 }
 bool parse_tuning(std::string_view value, Options& options) {
-  if (value != "proven" && value != "tuned") return false;
-  options.compile.tuning = value == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  const std::optional<driver::Tuning> tuning = driver::tuning_from_name(value);
+  if (!tuning || *tuning == driver::Tuning::recorded) return false;
+  options.compile.tuning = *tuning;
   return true;
 }
 bool parse_switches(std::string_view value, Options& options) {
