@@ -12,9 +12,20 @@ if(SKILLET_SANITIZE)
   add_link_options(-fsanitize=${SKILLET_SANITIZE})
 endif()
 if(SKILLET_FUZZ)
-  target_compile_options(skillet_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-  target_link_options(skillet_flags INTERFACE -fsanitize=address,undefined)
+  target_compile_options(skillet_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# skillet_static_or_shared(NAME PACKAGE): target skillet_NAME, static when there is one, so that what is loaded into
+# processes of others does not depend on it
+function(skillet_static_or_shared name package)
+  add_library(skillet_${name} INTERFACE)
+  find_library(${package}_STATIC NAMES lib${name}.a HINTS ${${package}_LIBRARY_DIRS})
+  if(${package}_STATIC)
+    target_link_libraries(skillet_${name} INTERFACE ${${package}_STATIC})
+  else()
+    target_link_libraries(skillet_${name} INTERFACE PkgConfig::${package})
+  endif()
+endfunction()
 
 # skillet_library(NAME SOURCES... LIBS...): static library skillet_NAME
 function(skillet_library name)

@@ -1,15 +1,15 @@
 #include "capture/packed_file.h"
 
 #include <xxhash.h>
-#include <zstd.h>
 
 #include <algorithm>
+
+#include "base/zstd_frame.h"
 
 namespace skillet::capture {
 namespace {
 
 constexpr uint32_t kEndKind = 0;
-constexpr int kLevel = 3;  // zstd's default: weights hardly shrink more at a higher one
 
 struct RecordHeader {
   uint32_t kind = 0;
@@ -33,26 +33,12 @@ void append(Bytes& out, const void* data, size_t size) {
 }
 
 Result<void> append_record(Bytes& out, uint32_t kind, std::span<const uint8_t> bytes) {
-  Bytes packed(ZSTD_compressBound(bytes.size()));
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kLevel);
-  if (ZSTD_isError(size) != 0) return error(ErrorCode::internal, "zstd: {}", ZSTD_getErrorName(size));
-  packed.resize(size);
-  RecordHeader header{.kind = kind, .unpacked_bytes = bytes.size(), .packed_bytes = size};
+  SK_TRY_ASSIGN(const Bytes packed, pack_zstd(bytes));
+  RecordHeader header{.kind = kind, .unpacked_bytes = bytes.size(), .packed_bytes = packed.size()};
   header.checksum = checksum_of(header, packed);
   append(out, &header, sizeof header);
   append(out, packed.data(), packed.size());
   return {};
-}
-
-Result<Bytes> decompress(const RecordHeader& header, std::span<const uint8_t> packed) {
-  // The frame must agree with our header before anything is allocated.
-  if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != header.unpacked_bytes)
-    return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", header.unpacked_bytes);
-  Bytes bytes(header.unpacked_bytes);
-  const size_t got = ZSTD_decompress(bytes.data(), bytes.size(), packed.data(), packed.size());
-  if (ZSTD_isError(got) != 0) return error(ErrorCode::malformed, "zstd: {}", ZSTD_getErrorName(got));
-  if (got != bytes.size()) return error(ErrorCode::malformed, "{} bytes instead of {}", got, bytes.size());
-  return bytes;
 }
 
 // Cuts one record off the front of `rest`; `budget` is what may still be unpacked.
@@ -69,7 +55,7 @@ Result<PackedRecord> next_record(std::span<const uint8_t>& rest, uint64_t& budge
   if (checksum_of(header, packed) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
   rest = rest.subspan(header.packed_bytes);
   budget -= header.unpacked_bytes;
-  SK_TRY_ASSIGN(Bytes bytes, decompress(header, packed));
+  SK_TRY_ASSIGN(Bytes bytes, unpack_zstd(packed, header.unpacked_bytes));
   return PackedRecord{header.kind, std::move(bytes)};
 }
 

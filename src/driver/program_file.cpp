@@ -1,10 +1,10 @@
 // Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), packed by zstd or as it is. As it is,
 // constants lie at multiples of 64 bytes, so that a mapped file is used in place.
 #include <xxhash.h>
-#include <zstd.h>
 
 #include <algorithm>
 
+#include "base/zstd_frame.h"
 #include "driver/program.h"
 
 #define FLATBUFFERS_MAX_ALIGNMENT 64  // of contents
@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kLimitBytes = 1ULL << 30;  // of a table; FlatBuffers end at 2 GiB
 constexpr size_t kContentsAlignment = 64;
-constexpr int kZstdLevel = 3;
 constexpr uint32_t kMaxTables = 1 << 22, kMaxDepth = 8;  // for the verifier
 
 struct Header {
@@ -98,14 +97,6 @@ Offset<fb::Program> pack_program(Builder& to, const Program& p) {
   const auto operations = pack_tables(to, p.operations, pack_operation);
   return fb::CreateProgram(to, chip, buffers, init_jobs, jobs, inputs, outputs, intermediates, operations,
                            pack_tables(to, p.debug_map, pack_debug_entry));
-}
-
-Result<Bytes> compress(std::span<const uint8_t> table) {
-  Bytes packed(ZSTD_compressBound(table.size()));
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), table.data(), table.size(), kZstdLevel);
-  if (ZSTD_isError(size) != 0) return error(ErrorCode::internal, "zstd: {}", ZSTD_getErrorName(size));
-  packed.resize(size);
-  return packed;
 }
 
 // ---- reading; the table has been verified, but strings, vectors and structs may be missing ----
@@ -213,17 +204,6 @@ Result<Header> read_header(std::span<const uint8_t> file) {
   return header;
 }
 
-Result<SharedBytes> decompress(const Header& header, std::span<const uint8_t> stored) {
-  // The frame must agree with our header before anything is allocated.
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != header.table_bytes)
-    return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", header.table_bytes);
-  Bytes table(header.table_bytes);
-  const size_t got = ZSTD_decompress(table.data(), table.size(), stored.data(), stored.size());
-  if (ZSTD_isError(got) != 0) return error(ErrorCode::malformed, "zstd: {}", ZSTD_getErrorName(got));
-  if (got != table.size()) return error(ErrorCode::malformed, "{} bytes instead of {}", got, table.size());
-  return SharedBytes(std::move(table));
-}
-
 }  // namespace
 
 Result<Bytes> serialise(const Program& program, bool packed) {
@@ -237,7 +217,7 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   Header header{.packed = packed, .table_bytes = stored.size()};
   Bytes frame;
   if (packed) {
-    SK_TRY_ASSIGN(frame, compress(stored));
+    SK_TRY_ASSIGN(frame, pack_zstd(stored));
     stored = frame;
   }
   header.stored_bytes = stored.size();
@@ -252,7 +232,7 @@ Result<Program> deserialise(const SharedBytes& file) {
   SK_TRY_ASSIGN(const Header header, read_header(file));
   SharedBytes table = file.subspan(sizeof header);
   if (header.packed != 0) {
-    SK_TRY_ASSIGN(table, decompress(header, table));
+    SK_TRY_ASSIGN(table, unpack_zstd(table, header.table_bytes));
   }
   // FlatBuffers read numbers in place; a file inside another may begin anywhere.
   if (reinterpret_cast<uintptr_t>(table.data()) % alignof(uint64_t) != 0) table = Bytes(table.begin(), table.end());

@@ -92,7 +92,6 @@ TEST(Program, VerifyNamesWhatIsWrong) {
   in_buffer("9: its bits are not in 1 to 8 bytes", [](Relocation& r) { r.width_bits = 0; });
   in_buffer("9: shift 64", [](Relocation& r) { r.shift = 64; });
   in_buffer("9: no buffer 9", [](Relocation& r) { r.target = 9; });
-  in_buffer("9: commands 'commands' have no address", [](Relocation& r) { r.target = 3; });
   in_buffer("9: offset 129 in 'tensor:0', which has 128 bytes", [](Relocation& r) { r.target_offset_bytes = 129; });
   expect("job 'init': no commands", [](Program& p) { p.init_jobs[0].commands.clear(); });
   const auto in_commands = [&](const std::string& message, const std::function<void(ByteRange&)>& damage) {

@@ -72,7 +72,6 @@ class Verifier {
     if (one.shift > 63) return bad(fmt::format("shift {}", one.shift));
     if (!exists(one.target)) return bad(fmt::format("no buffer {}", one.target));
     const Buffer& target = buffer(one.target);
-    if (target.role == BufferRole::commands) return bad(fmt::format("commands '{}' have no address", target.name));
     if (one.target_offset_bytes > target.size_bytes)
       return bad(fmt::format("offset {} in '{}', which has {} bytes", one.target_offset_bytes, target.name,
                              target.size_bytes));
@@ -102,7 +101,7 @@ class Verifier {
                              range.offset_bytes, there.name, there.size_bytes));
     for (const Relocation& one : there.relocations) {
       if (one.at_byte < range.offset_bytes || one.at_byte >= range.offset_bytes + range.size_bytes) continue;
-      if (!listed.contains(one.target))
+      if (!listed.contains(one.target) && buffer(one.target).role != BufferRole::commands)
         return bad(
             fmt::format("the commands point to buffer '{}', which the job does not list", buffer(one.target).name));
     }

@@ -22,8 +22,8 @@ namespace skillet::runtime {
 struct DeviceContext {
   std::string chip;  // its name: what programs are compiled for
   std::unique_ptr<uapi::Device> device;
-  // Streams of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
-  std::set<std::vector<uint32_t>> init_done;
+  // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
+  std::set<Bytes> init_done;
   SharedBuffers shared;  // of the caller; tensors that lie in them are used in place
 };
 

@@ -6,19 +6,6 @@
 #include "runtime/cpu_access.h"
 
 namespace skillet::runtime {
-namespace {
-
-Result<void> apply(std::span<uint8_t> bytes, const std::vector<driver::Relocation>& relocations,
-                   std::span<const uint64_t> addresses) {
-  for (const driver::Relocation& one : relocations) {
-    if (auto done = relocate(bytes, one, addresses[one.target]); !done.ok())
-      return std::move(done).with_context(fmt::format("byte {}", one.at_byte)).error();
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address) {
   const uint64_t target = address + relocation.target_offset_bytes;
   const uint64_t value = target >> relocation.shift;
@@ -49,8 +36,9 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
   loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
   for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
-  SK_TRY_ASSIGN(loaded->init_jobs_, loaded->prepare(own.init_jobs));
-  SK_TRY_ASSIGN(loaded->jobs_, loaded->prepare(own.jobs));
+  SK_TRY(loaded->prepare_init_jobs());
+  loaded->jobs_.resize(own.jobs.size(), kUnprepared);
+  SK_TRY(loaded->prepare_jobs());
   SK_TRY(loaded->run_init_jobs());
   loaded->watch_jobs();
   for (driver::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
@@ -58,6 +46,12 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
 }
 
 LoadedProgram::~LoadedProgram() {
+  for (const InitJob& job : init_jobs_) {
+    if (job.id != kUnprepared) device().release(job.id);
+  }
+  for (const uapi::JobId id : jobs_) {
+    if (id != kUnprepared) device().release(id);
+  }
   for (const Place& place : own_places_) {
     if (place.handle == 0) continue;
     if (auto freed = device().free(place.handle); !freed.ok())
@@ -94,18 +88,13 @@ Result<void> LoadedProgram::check_bindings(const ir::Graph& graph) const {
   return same(program_.outputs, graph.outputs);
 }
 
-// Commands stay with the host, which hands them over with each job.
 Result<void> LoadedProgram::allocate() {
   for (const driver::Buffer& buffer : program_.buffers) {
-    Place place;
-    if (buffer.role != driver::BufferRole::commands) {
-      SK_TRY_ASSIGN(place.handle, device().alloc(buffer.size_bytes).with_context(buffer.name));
-      own_places_.push_back(place);
-      SK_TRY_ASSIGN(own_places_.back().address, device().address(place.handle).with_context(buffer.name));
-    } else {
-      own_places_.push_back(place);
-    }
-    addresses_.push_back(own_places_.back().address);
+    const bool is_commands = buffer.role == driver::BufferRole::commands;
+    auto handle = is_commands ? device().alloc_commands(buffer.size_bytes) : device().alloc(buffer.size_bytes);
+    if (!handle.ok()) return std::move(handle).error().with_context(buffer.name);
+    own_places_.push_back({.handle = *handle});
+    SK_TRY_ASSIGN(own_places_.back().address, device().address(*handle).with_context(buffer.name));
   }
   places_ = own_places_;
   return {};
@@ -114,10 +103,6 @@ Result<void> LoadedProgram::allocate() {
 // Uploads the contents; buffers come zeroed from the device. Gaps in tensors get their value here, and keep it.
 Result<void> LoadedProgram::fill(driver::BufferId id) {
   const driver::Buffer& buffer = program_.buffers[id];
-  if (buffer.role == driver::BufferRole::commands) {
-    commands_[id].assign(buffer.contents.begin(), buffer.contents.end());
-    return apply(commands_[id], buffer.relocations, addresses_).with_context(buffer.name);
-  }
   const auto has_gaps = [&](const Binding& input) {
     return input.buffer == id && input.layout.size_bytes != input.shape.bytes();
   };
@@ -129,28 +114,54 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
   for (const Binding& input : program_.inputs) {
     if (has_gaps(input)) driver::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
   }
-  return apply(access.bytes(), buffer.relocations, addresses_).with_context(buffer.name);
+  return relocate_all(id, access.bytes()).with_context(buffer.name);
 }
 
-Result<std::vector<LoadedProgram::ReadyJob>> LoadedProgram::prepare(const std::vector<driver::Job>& jobs) const {
-  std::vector<ReadyJob> all;
-  for (const driver::Job& job : jobs) {
-    const driver::ByteRange& range = job.commands[0];
-    if (job.commands.size() != 1 || range.size_bytes % 4 != 0)
-      return error(ErrorCode::unsupported, "job '{}': {} takes one range of words", job.name, device().info().node);
-    const auto bytes = std::span(commands_.at(range.buffer)).subspan(range.offset_bytes, range.size_bytes);
-    ReadyJob ready{.commands = std::vector<uint32_t>(bytes.size() / 4), .buffers = list_buffers(job)};
-    std::memcpy(ready.commands.data(), bytes.data(), bytes.size());
-    all.push_back(std::move(ready));
+Result<void> LoadedProgram::relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const {
+  for (const driver::Relocation& one : program_.buffers[where].relocations) {
+    const uint64_t address = own_places_[one.target].address;
+    if (address == 0)
+      return error(ErrorCode::unsupported, "byte {}: '{}' has no address on {}", one.at_byte,
+                   program_.buffers[one.target].name, device().info().node);
+    if (auto done = relocate(bytes, one, address); !done.ok())
+      return std::move(done).with_context(fmt::format("byte {}", one.at_byte)).error();
   }
-  return all;
+  return {};
+}
+
+Result<uapi::JobId> LoadedProgram::prepare(const driver::Job& job) {
+  uapi::Job to{.name = job.name, .commands = {}, .buffers = list_buffers(job), .sram_bytes = job.sram_bytes};
+  for (const driver::ByteRange& range : job.commands)
+    to.commands.push_back({places_[range.buffer].handle, range.offset_bytes, range.size_bytes});
+  return device().prepare(to);
+}
+
+Result<void> LoadedProgram::prepare_init_jobs() {
+  for (const driver::Job& job : program_.init_jobs) {
+    InitJob& ready = init_jobs_.emplace_back();
+    for (const driver::ByteRange& range : job.commands) {
+      const auto bytes = driver::bytes_of(program_, range);
+      ready.commands.insert(ready.commands.end(), bytes.begin(), bytes.end());
+    }
+    SK_TRY_ASSIGN(ready.id, prepare(job));
+  }
+  return {};
+}
+
+// Those that are new or have lost a buffer to another place.
+Result<void> LoadedProgram::prepare_jobs() {
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    if (jobs_[i] != kUnprepared) continue;
+    SK_TRY_ASSIGN(jobs_[i], prepare(program_.jobs[i]));
+  }
+  return {};
 }
 
 // What a chip has been told stays with it until it is reset.
 Result<void> LoadedProgram::run_init_jobs() {
-  for (const ReadyJob& job : init_jobs_) {
+  for (const InitJob& job : init_jobs_) {
     if (context_->init_done.contains(job.commands)) continue;
-    SK_TRY_ASSIGN(const uapi::Fence fence, device().submit(job.commands, {}).with_context("initialisation"));
+    SK_TRY_ASSIGN(const uapi::Fence fence, device().submit({&job.id, 1}));
     if (auto waited = device().wait(fence, timeout_); !waited.ok()) {
       context_->init_done.clear();
       return waited;
@@ -161,15 +172,10 @@ Result<void> LoadedProgram::run_init_jobs() {
 }
 
 Result<void> LoadedProgram::run_jobs() {
-  uapi::Fence last = 0;
-  for (size_t i = 0; i < jobs_.size(); ++i) {
-    auto fence = device().submit(jobs_[i].commands, jobs_[i].buffers);
-    // The text is only made on failure: this runs at each inference.
-    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", program_.jobs[i].name));
-    last = *fence;
-  }
   if (jobs_.empty()) return {};
-  return device().wait(last, timeout_);
+  SK_TRY(prepare_jobs());
+  SK_TRY_ASSIGN(const uapi::Fence fence, device().submit(jobs_));
+  return device().wait(fence, timeout_);
 }
 
 Result<bool> LoadedProgram::try_run(const HostBytes& bytes_of) {

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,6 +45,8 @@ class LoadedProgram {
   bool has(ir::TensorId tensor) const;
   // After a run that succeeded.
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
+  // Of the program's buffer on the device.
+  uapi::Handle handle(driver::BufferId buffer) const { return own_places_[buffer].handle; }
   // How many bytes of tensors have been copied so far.
   uint64_t copied_bytes() const { return copied_bytes_; }
 
@@ -58,9 +59,10 @@ class LoadedProgram {
     uint64_t offset_bytes = 0;  // in the handle's memory
     bool operator==(const Place&) const = default;
   };
-  struct ReadyJob {
-    std::vector<uint32_t> commands;
-    std::vector<uapi::SubmitBuffer> buffers;
+  static constexpr uapi::JobId kUnprepared = 0;
+  struct InitJob {
+    Bytes commands;  // what tells it from others
+    uapi::JobId id = kUnprepared;
   };
   // A job's witness on a device that loses jobs.
   struct Watch {
@@ -76,10 +78,13 @@ class LoadedProgram {
   Result<void> check_bindings(const ir::Graph& graph) const;
   Result<void> allocate();
   Result<void> fill(driver::BufferId id);
-  Result<std::vector<ReadyJob>> prepare(const std::vector<driver::Job>& jobs) const;
+  Result<void> relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const;
+  Result<uapi::JobId> prepare(const driver::Job& job);
+  Result<void> prepare_init_jobs();
 
   // ---- running ----
   Result<void> run_init_jobs();
+  Result<void> prepare_jobs();
   Result<void> run_jobs();
   // False: a job has left its witness untouched.
   Result<bool> try_run(const HostBytes& bytes_of);
@@ -101,7 +106,8 @@ class LoadedProgram {
   bool is_written_by_jobs(driver::BufferId buffer) const;
   Result<void> move(driver::BufferId id, const Place& place);
   Result<void> readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address);
-  std::vector<uapi::SubmitBuffer> list_buffers(const driver::Job& job) const;
+  void discard_jobs(driver::BufferId moved);
+  std::vector<uapi::JobBuffer> list_buffers(const driver::Job& job) const;
   bool has_moved(driver::BufferId id) const { return places_[id] != own_places_[id]; }
   // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
   Place best_place(const Binding& binding, std::span<const uint8_t> bytes) const;
@@ -116,13 +122,12 @@ class LoadedProgram {
   std::shared_ptr<DeviceContext> context_;
   driver::Program program_;
   std::chrono::nanoseconds timeout_;
-  std::vector<uint64_t> addresses_;  // by BufferId
-  std::vector<Place> own_places_;    // by BufferId
-  std::vector<Place> places_;        // by BufferId; the same, but for tensors in shared buffers
-  std::map<driver::BufferId, Bytes> commands_;
+  std::vector<Place> own_places_;  // by BufferId
+  std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers
   uint64_t copied_bytes_ = 0;
-  std::vector<ReadyJob> init_jobs_, jobs_;
-  std::vector<Binding> outputs_;  // as the program has them, those in buffers with witnesses first
+  std::vector<InitJob> init_jobs_;
+  std::vector<uapi::JobId> jobs_;  // as the program has them; kUnprepared: until the next run
+  std::vector<Binding> outputs_;   // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
   std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once
   bool has_results_ = false;               // of the last run

@@ -1,5 +1,6 @@
 // LoadedProgram: tensors in memory of the caller that the device reaches, without a copy.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/cpu_access.h"
 #include "runtime/loaded_program.h"
@@ -44,7 +45,7 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
     }
   }
   places_[id] = place;
-  SK_TRY_ASSIGN(jobs_, prepare(program_.jobs));
+  discard_jobs(id);
   for (Watch& watch : watches_) {
     if (watch.witness.buffer == id) watch.check.forget();
   }
@@ -52,19 +53,26 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
 }
 
 Result<void> LoadedProgram::readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address) {
-  if (const auto commands = commands_.find(where); commands != commands_.end())
-    return relocate(commands->second, relocation, address);
   SK_TRY_ASSIGN(const CpuAccess access, open(where, true));
   return relocate(access.bytes(), relocation, address);
 }
 
-std::vector<uapi::SubmitBuffer> LoadedProgram::list_buffers(const driver::Job& job) const {
-  std::vector<uapi::SubmitBuffer> list;
+// They are prepared anew when all tensors have their places.
+void LoadedProgram::discard_jobs(driver::BufferId moved) {
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    const auto& uses = program_.jobs[i].uses;
+    if (std::ranges::find(uses, moved, &driver::BufferUse::buffer) == uses.end()) continue;
+    if (jobs_[i] != kUnprepared) device().release(std::exchange(jobs_[i], kUnprepared));
+  }
+}
+
+std::vector<uapi::JobBuffer> LoadedProgram::list_buffers(const driver::Job& job) const {
+  std::vector<uapi::JobBuffer> list;
   for (const driver::BufferUse& use : job.uses) {
     const uapi::Handle handle = places_[use.buffer].handle;
-    const auto known = std::ranges::find(list, handle, &uapi::SubmitBuffer::handle);
+    const auto known = std::ranges::find(list, handle, &uapi::JobBuffer::handle);
     if (known == list.end()) {
-      list.push_back({handle, use.read, use.write});
+      list.push_back({handle, use.read, use.write, use.slot});
     } else {
       known->read |= use.read;
       known->write |= use.write;

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{10};
 
-size_t allocated_before(const driver::Program& program, size_t end) {
-  const auto is_allocated = [](const driver::Buffer& buffer) { return buffer.role != driver::BufferRole::commands; };
-  return static_cast<size_t>(std::ranges::count_if(std::span(program.buffers).first(end), is_allocated));
-}
-
 // A graph that the program's bindings agree with: nothing but shapes.
 ir::Graph graph_of(const driver::Program& program) {
   ir::Graph graph;
@@ -36,25 +31,12 @@ ir::Graph graph_of(const driver::Program& program) {
   return graph;
 }
 
-// Buffers are allocated in the order of the program, but for commands; the sizes show that it is still so.
-Result<RecordedProgram> places_of(const driver::Program& program, const capture::Submission& submission,
-                                  size_t first_buffer) {
+RecordedProgram places_of(const LoadedProgram& loaded) {
   RecordedProgram out;
-  const auto place = [&](const driver::TensorBinding& binding) -> Result<PlacedTensor> {
-    const size_t index = first_buffer + allocated_before(program, binding.buffer);
-    if (index >= submission.buffers.size() ||
-        submission.buffers[index].size_bytes != program.buffers[binding.buffer].size_bytes)
-      return error(ErrorCode::internal, "buffers are not allocated in the order of the program");
-    return PlacedTensor{submission.buffers[index].handle, binding.offset_bytes};
-  };
-  for (const driver::TensorBinding& binding : program.inputs) {
-    SK_TRY_ASSIGN(const PlacedTensor tensor, place(binding));
-    out.inputs.push_back(tensor);
-  }
-  for (const driver::TensorBinding& binding : program.outputs) {
-    SK_TRY_ASSIGN(const PlacedTensor tensor, place(binding));
-    out.outputs.push_back(tensor);
-  }
+  for (const driver::TensorBinding& one : loaded.program().inputs)
+    out.inputs.push_back({loaded.handle(one.buffer), one.offset_bytes});
+  for (const driver::TensorBinding& one : loaded.program().outputs)
+    out.outputs.push_back({loaded.handle(one.buffer), one.offset_bytes});
   return out;
 }
 
@@ -83,12 +65,7 @@ Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<Pr
     loaded.push_back(std::move(program));
   }
   for (size_t i = 0; i < loaded.size(); ++i) SK_TRY(run(*loaded[i], programs[i].inputs));
-  size_t first_buffer = 0;
-  for (const auto& one : loaded) {
-    SK_TRY_ASSIGN(RecordedProgram places, places_of(one->program(), out.capture.submissions.back(), first_buffer));
-    out.programs.push_back(std::move(places));
-    first_buffer += allocated_before(one->program(), one->program().buffers.size());
-  }
+  for (const auto& one : loaded) out.programs.push_back(places_of(*one));
   return out;
 }
 

@@ -148,6 +148,13 @@ TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
   EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
   EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.push_back(p.inputs[0]); }),
             "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
+  // Which buffer the commands are in, by the first job.
+  const driver::BufferId commands = whole.jobs[0].commands[0].buffer;
+  const std::string& name = whole.buffers[commands].name;
+  EXPECT_EQ(refusal([&](driver::Program& p) { p.buffers[commands].relocations.push_back({.target = commands}); }),
+            fmt::format("{}: byte 0: '{}' has no address on sim:toy", name, name));
+  EXPECT_EQ(refusal([](driver::Program& p) { p.jobs[0].commands.push_back(p.jobs[0].commands[0]); }),
+            fmt::format("job '{}': 2 lists of commands; sim:toy takes one", whole.jobs[0].name));
 }
 
 TEST_F(ToySession, RefusesWrongInputs) {

@@ -21,11 +21,12 @@ class ToyChip : public sim::Device {
  public:
   explicit ToyChip(ToyState& state) : state_(state) {}
 
-  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, sim::words_of(job));
     const auto command = bits::read<toy::hw::Command>(stream);
     const bool is_init = command.opcode == toy::hw::Opcode::init;
     if (!is_init && (state_.fault || state_.jobs_to_fault-- == 0)) return error(ErrorCode::device, "the toy broke");
-    SK_TRY(chip_->execute(stream, memory));
+    SK_TRY(chip_->run(job, memory));
     if (is_init) {
       ++state_.init_runs;
     } else if (state_.runs++ == state_.wrong_run) {

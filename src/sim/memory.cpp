@@ -5,7 +5,7 @@
 namespace skillet::sim {
 namespace {
 
-constexpr uint64_t kAddressSpaceEnd = 1ULL << 32;
+constexpr uint64_t kAddressSpaceEnd = uint64_t{1} << 40;  // no NPU that we know addresses more
 
 // `entry` is an element of Memory's map, whose type is private.
 uint64_t end_of(const auto& entry) { return entry.first + entry.second.bytes.size(); }
@@ -26,7 +26,7 @@ std::string describe_before(const auto& entry, uint64_t address, uint64_t size) 
 Result<void> Memory::map(uint64_t address, std::span<uint8_t> bytes, std::string name) {
   if (bytes.empty()) return error(ErrorCode::invalid_argument, "{}: mapping of no bytes", name);
   if (address >= kAddressSpaceEnd || bytes.size() > kAddressSpaceEnd - address)
-    return error(ErrorCode::out_of_range, "{}: {:#x} + {:#x} leaves the 32-bit address space", name, address,
+    return error(ErrorCode::out_of_range, "{}: {:#x} + {:#x} leaves the 40-bit address space", name, address,
                  bytes.size());
   const auto next = ranges_.lower_bound(address);
   const auto refuse = [&](const auto& other) {

@@ -52,12 +52,26 @@ TEST(Memory, RefusesOverlapsAndTheEndOfTheAddressSpace) {
   }
   EXPECT_TRUE(t.memory.map(0x1100, bytes, "x").ok());
   EXPECT_TRUE(t.memory.map(0x1FE0, bytes, "y").ok());
-  EXPECT_TRUE(t.memory.map(0xFFFFFFE0, bytes, "last").ok());
-  EXPECT_EQ(t.memory.map(0xFFFFFFE1, bytes, "z").error().code, ErrorCode::out_of_range);
+  EXPECT_TRUE(t.memory.map(0xFFFFFFFFE0, bytes, "last").ok());
+  EXPECT_EQ(t.memory.map(0xFFFFFFFFE1, bytes, "z").error().code, ErrorCode::out_of_range);
   EXPECT_EQ(t.memory.map(UINT64_MAX, bytes, "z").error().code, ErrorCode::out_of_range);
   EXPECT_FALSE(t.memory.map(0x9000, {}, "empty").ok());
   t.memory.unmap(0x1100);
   EXPECT_TRUE(t.memory.map(0x1100, bytes, "again").ok());
+}
+
+TEST(Job, IsOneListOfWordsForChipsThatTakeNothingElse) {
+  const uint32_t words[] = {7, 8, 9};
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(words), sizeof words);
+  const Commands whole{.bytes = bytes}, in_memory{.address = 0x1000, .size_bytes = 8}, none{};
+  EXPECT_EQ(words_of({.commands = {&whole, 1}}).value()[2], 9u);
+  EXPECT_TRUE(words_of({.commands = {&none, 1}}).value().empty());
+  const Commands two[] = {whole, whole}, part{.bytes = bytes.first(6)}, inside{.bytes = bytes.subspan(1, 4)};
+  EXPECT_FALSE(words_of({.commands = two}).ok());
+  EXPECT_FALSE(words_of({.commands = {}}).ok());
+  EXPECT_FALSE(words_of({.commands = {&in_memory, 1}}).ok());
+  EXPECT_FALSE(words_of({.commands = {&part, 1}}).ok());
+  EXPECT_FALSE(words_of({.commands = {&inside, 1}}).ok());
 }
 
 TEST(Create, UnknownChipIsAnArgumentError) {

@@ -27,6 +27,21 @@ const std::vector<Family>& families() {
 
 }  // namespace
 
+Result<std::span<const uint32_t>> words_of(const Job& job) {
+  if (job.commands.size() != 1 || job.commands[0].size_bytes != 0)
+    return error(ErrorCode::malformed, "a job of {} lists of commands; the chip takes one, handed over with the job",
+                 job.commands.size());
+  const std::span<const uint8_t> bytes = job.commands[0].bytes;
+  if (bytes.size() % 4 != 0 || reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint32_t) != 0)
+    return error(ErrorCode::malformed, "{} bytes of commands; the chip takes words", bytes.size());
+  return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), bytes.size() / 4);
+}
+
+Result<void> Device::execute(std::span<const uint32_t> words, const Memory& memory) {
+  const Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}};
+  return run({.commands = {&commands, 1}}, memory);
+}
+
 Result<std::unique_ptr<Device>> create(std::string_view chip) {
   std::string reasons;
   for (const Family& family : families()) {

@@ -1,4 +1,4 @@
-// sim::Device: a simulated chip behind the kernel boundary: memory and command words in, memory out.
+// sim::Device: a simulated chip behind the kernel boundary: memory and commands in, memory out.
 // Called by standin/ and the golden tests; implemented in sim/<v>/.
 // Must not know: graphs, programs, drivers (other than drivers/<v>/hw/).
 #pragma once
@@ -18,7 +18,7 @@ namespace skillet::sim {
 // Device memory as one submission sees it: mapped ranges, each backed by CPU bytes (borrowed).
 class Memory {
  public:
-  // Error when the range overlaps another one, or leaves the 32-bit address space.
+  // Error when the range overlaps another one, or leaves the address space.
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
   void unmap(uint64_t address);
   // The bytes of [address, address + size); a fault naming `what` and the nearest buffers otherwise.
@@ -34,11 +34,30 @@ class Memory {
   std::map<uint64_t, Range> ranges_;
 };
 
+// A list of commands as the kernel gives it to the chip: the bytes themselves, or where they lie in device memory.
+struct Commands {
+  std::span<const uint8_t> bytes;
+  uint64_t address = 0, size_bytes = 0;
+};
+
+// One job of the kernel. Which members count is up to the kernel driver that the chip stands behind.
+struct Job {
+  std::span<const Commands> commands;  // one after the other
+  uint32_t core = 0;                   // of several, the one that runs it
+  std::span<const uint64_t> slots;     // device addresses of the buffers in numbered slots
+  uint64_t sram_bytes = 0;             // on-chip memory that the job may use
+};
+// For chips that take one list of words with each job. Error when the job is another.
+Result<std::span<const uint32_t>> words_of(const Job& job);
+
 class Device {
  public:
   virtual ~Device() = default;
-  // Runs one command stream to its end, synchronously. An error is a fault report.
-  virtual Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) = 0;
+  // Runs one job to its end, synchronously. An error is a fault report; its code is timeout where the chip would wait
+  // for ever.
+  virtual Result<void> run(const Job& job, const Memory& memory) = 0;
+  // A job that is one list of words.
+  Result<void> execute(std::span<const uint32_t> words, const Memory& memory);
   // What a reset of the core does: what streams have set up is lost.
   virtual void reset() {}
 };

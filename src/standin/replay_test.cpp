@@ -16,7 +16,8 @@ using uapi::etnaviv::Replay;
 // Keeps its command words and adds them up in the byte at its first word.
 class Summer : public sim::Device {
  public:
-  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, sim::words_of(job));
     SK_TRY_ASSIGN(const auto target, memory.at(stream[0], 1, "sum"));
     for (const uint32_t word : stream.subspan(1)) target[0] = static_cast<uint8_t>(target[0] + word);
     return {};

@@ -4,6 +4,8 @@
 
 #include "standin/jobs.h"
 #include "standin/simulated.h"
+#include "uapi/etnaviv/abi.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::standin {
 namespace {
@@ -11,7 +13,8 @@ namespace {
 // A chip that knows one command: {source address, target address, bytes}: copy and add one to each byte.
 class Incrementer : public sim::Device {
  public:
-  Result<void> execute(std::span<const uint32_t> stream, const sim::Memory& memory) override {
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, sim::words_of(job));
     if (stream.size() != 3) return error(ErrorCode::malformed, "{} words instead of 3", stream.size());
     SK_TRY_ASSIGN(const auto source, memory.at(stream[0], stream[2], "source"));
     SK_TRY_ASSIGN(const auto target, memory.at(stream[1], stream[2], "target"));
@@ -22,7 +25,7 @@ class Incrementer : public sim::Device {
 
 using uapi::Device;
 using uapi::Handle;
-using uapi::SubmitBuffer;
+using uapi::JobBuffer;
 
 SimulatedCore incrementer() { return core_of(std::make_unique<Incrementer>(), "inc", "sim:inc").value(); }
 
@@ -80,24 +83,25 @@ TEST(Simulated, SubmitRunsOnListedBuffersOnly) {
   const Handle in = device->alloc(4).value(), out = device->alloc(4).value();
   bytes_of(*device, in)[2] = 41;
   const uint32_t stream[] = {address_of(*device, in), address_of(*device, out), 4};
-  const SubmitBuffer both[] = {{in, true, false}, {out, false, true}};
-  const auto first = device->submit(stream, both), second = device->submit(stream, both);
+  const JobBuffer both[] = {{in, true, false}, {out, false, true}};
+  const auto first = submit(*device, stream, both), second = submit(*device, stream, both);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_LT(*first, *second);
   EXPECT_TRUE(device->wait(*second, std::chrono::seconds(1)).ok());
   EXPECT_FALSE(device->wait(*second + 1, std::chrono::seconds(1)).ok());
   EXPECT_EQ(bytes_of(*device, out)[2], 42);
 
-  const auto fault = device->submit(stream, std::span(both).first(1));
+  const auto fault = submit(*device, stream, std::span(both).first(1));
   ASSERT_FALSE(fault.ok());
   EXPECT_EQ(fault.error().code, ErrorCode::device);
   EXPECT_EQ(fault.error().message,
-            "sim:inc: target: 4 bytes at 0x401000 are not mapped; 0xffc bytes after the end of buffer 1 [0x400000, "
+            "job 'test': sim:inc: target: 4 bytes at 0x401000 are not mapped; 0xffc bytes after the end of buffer 1 "
+            "[0x400000, "
             "0x400004)");
-  const SubmitBuffer twice[] = {{in, true, false}, {in, false, true}};
-  EXPECT_EQ(device->submit(stream, twice).error().message, "sim:inc: submit: handle 1 is listed twice");
-  const SubmitBuffer stranger[] = {{99, true, false}};
-  EXPECT_EQ(device->submit(stream, stranger).error().code, ErrorCode::invalid_argument);
+  const JobBuffer twice[] = {{in, true, false}, {in, false, true}};
+  EXPECT_EQ(submit(*device, stream, twice).error().message, "job 'test': sim:inc: submit: handle 1 is listed twice");
+  const JobBuffer stranger[] = {{99, true, false}};
+  EXPECT_EQ(submit(*device, stream, stranger).error().code, ErrorCode::invalid_argument);
 }
 
 TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
@@ -107,9 +111,9 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
   const Handle in = device->alloc(4).value(), out = device->alloc(4).value(), other = device->alloc(9).value();
   bytes_of(*device, in)[1] = 1;
   const uint32_t stream[] = {address_of(*device, in), address_of(*device, out), 4};
-  const SubmitBuffer both[] = {{in, true, false}, {out, false, true}};
-  ASSERT_TRUE(device->submit(stream, both).ok());
-  ASSERT_TRUE(device->submit(stream, both).ok());
+  const JobBuffer both[] = {{in, true, false}, {out, false, true}};
+  ASSERT_TRUE(submit(*device, stream, both).ok());
+  ASSERT_TRUE(submit(*device, stream, both).ok());
 
   EXPECT_EQ(capture.device, simulated.core.info);
   ASSERT_EQ(capture.submissions.size(), 2u);
@@ -129,6 +133,27 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
   EXPECT_FALSE(first.buffers[2].listed);
   EXPECT_EQ(capture.submissions[1].buffers[1].bytes, (Bytes{1, 2, 1, 1}));
   EXPECT_EQ(capture::parse(capture::serialise(capture).value()).value(), capture);
+}
+
+// Ours are plain ones; another program's may not be.
+TEST(Recorder, KeepsWhatIsNotAsInAPlainSubmission) {
+  namespace abi = ::skillet::uapi::etnaviv;
+  struct Case {
+    uint32_t exec_state, flags;
+    std::vector<capture::Parameter> parameters;
+  };
+  for (const Case& one : {Case{0, abi::kSubmitSoftpin, {}}, Case{2, abi::kSubmitSoftpin, {{"exec_state", 2}}},
+                          Case{1, 0, {{"exec_state", 1}, {"flags", 0}}}}) {
+    capture::Capture capture;
+    const SimulatedCore simulated = null_core("inc").value();
+    const uapi::SyscallsRef calls = uapi::record(simulated.core, simulated.calls, capture);
+    const int fd = calls->open("null:inc");
+    abi::GemSubmit args{.exec_state = one.exec_state, .flags = one.flags, .fence_fd = -1};
+    ASSERT_EQ(calls->ioctl(fd, abi::kGemSubmit, &args), 0);
+    calls->close(fd);
+    ASSERT_EQ(capture.submissions.size(), 1u);
+    EXPECT_EQ(capture.submissions[0].parameters, one.parameters);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Device: the kernel boundary. Buffers with device addresses, submissions of command words, waits.
+// Device: the kernel boundary. Buffers with device addresses, jobs of commands in them, waits.
 // Called by runtime/; implemented in uapi/<kernel>/.
 // Must not know: graphs, programs, what the bytes mean.
 #pragma once
@@ -17,12 +17,29 @@
 namespace skillet::uapi {
 
 using Handle = uint32_t;  // of a buffer; never 0
+using JobId = uint32_t;   // of a prepared job; never 0
 using Fence = uint64_t;
 
-struct SubmitBuffer {
+// A list of commands in a buffer of alloc_commands().
+struct Commands {
+  Handle buffer = 0;
+  uint64_t offset_bytes = 0, size_bytes = 0;
+};
+
+struct JobBuffer {
   Handle handle = 0;
   bool read = false;
   bool write = false;
+  uint8_t slot = 0;  // where a kernel has numbered slots for buffers: which one
+};
+
+// One job of the kernel. How many lists of commands it may have is up to the kernel: etnaviv one, rocket one for each
+// task, ethosu one.
+struct Job {
+  std::string name;  // for errors
+  std::vector<Commands> commands;
+  std::vector<JobBuffer> buffers;  // all others that the job touches, each once
+  uint64_t sram_bytes = 0;         // on-chip memory
 };
 
 class Device {
@@ -31,13 +48,21 @@ class Device {
   virtual const capture::DeviceInfo& info() const = 0;
   // A zeroed buffer, mapped at a fixed device address, aligned to at least 4096 bytes.
   virtual Result<Handle> alloc(uint64_t size_bytes) = 0;
+  // The same for commands. Where the kernel takes them from memory of the process they have no address on the device.
+  virtual Result<Handle> alloc_commands(uint64_t size_bytes) = 0;
   virtual Result<void> free(Handle handle) = 0;
-  virtual Result<uint64_t> address(Handle handle) const = 0;
+  virtual Result<uint64_t> address(Handle handle) const = 0;  // 0: none
   // CPU view, valid until free(). Wrap accesses in begin_cpu()/end_cpu().
   virtual Result<std::span<uint8_t>> map(Handle handle) = 0;
   virtual Result<void> begin_cpu(Handle handle, bool write) = 0;
   virtual Result<void> end_cpu(Handle handle) = 0;
-  virtual Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) = 0;
+  // Makes a job ready to be submitted many times. Its commands are read now or when it is submitted: who changes them
+  // prepares the job anew.
+  virtual Result<JobId> prepare(const Job& job) = 0;
+  virtual void release(JobId id) = 0;
+  // Starts jobs in this order, each after what it depends on; in as few calls to the kernel as it has for them. The
+  // fence is that of all of them. After an error those before the one that failed may run.
+  virtual Result<Fence> submit(std::span<const JobId> jobs) = 0;
   virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
 
   // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs tell.

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ir/graph.h"
-#include "uapi/device.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet {
 
@@ -59,31 +59,21 @@ class RandomOps {
   ir::DType dtype_ = ir::DType::uint8;
 };
 
-// A simulated chip whose submissions fail from number `fail_from` on (counting from 0).
-class FailingDevice : public uapi::Device {
+// A simulated chip whose jobs fail from number `fail_from` on (counting from 0).
+class FailingDevice : public uapi::ForwardingDevice {
  public:
-  explicit FailingDevice(std::unique_ptr<uapi::Device> inner) : inner_(std::move(inner)) {}
-  const capture::DeviceInfo& info() const override { return inner_->info(); }
-  Result<uapi::Handle> alloc(uint64_t size_bytes) override { return inner_->alloc(size_bytes); }
-  Result<void> free(uapi::Handle handle) override { return inner_->free(handle); }
-  Result<uint64_t> address(uapi::Handle handle) const override { return inner_->address(handle); }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override { return inner_->map(handle); }
-  Result<void> begin_cpu(uapi::Handle handle, bool write) override { return inner_->begin_cpu(handle, write); }
-  Result<void> end_cpu(uapi::Handle handle) override { return inner_->end_cpu(handle); }
-  Result<uapi::Fence> submit(std::span<const uint32_t> stream, std::span<const uapi::SubmitBuffer> buffers) override {
-    if (submits++ >= fail_from) return error(ErrorCode::device, "the chip is on fire");
-    return inner_->submit(stream, buffers);
+  using ForwardingDevice::ForwardingDevice;
+  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
+    uapi::Fence last = 0;
+    for (const uapi::JobId& job : jobs) {
+      if (submits++ >= fail_from) return error(ErrorCode::device, "the chip is on fire");
+      SK_TRY_ASSIGN(last, ForwardingDevice::submit({&job, 1}));
+    }
+    return last;
   }
-  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
-    return inner_->wait(fence, timeout);
-  }
-  bool loses_jobs() const override { return inner_->loses_jobs(); }
 
   int fail_from = 1 << 30;
   int submits = 0;
-
- private:
-  std::unique_ptr<uapi::Device> inner_;
 };
 
 }  // namespace skillet

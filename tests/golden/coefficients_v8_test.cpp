@@ -9,11 +9,11 @@
 
 #include "base/int_math.h"
 #include "capture/capture.h"
+#include "driver/decoded_capture.h"
 #include "drivers/vivante/weights_v8.h"
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
 #include "sim/vivante/nn_coefficients.h"
-#include "sim_memory.h"
 
 namespace skillet::golden {
 namespace {
@@ -61,17 +61,26 @@ void place_kernel(const vivante::Kernel& kernel, RecordedJob& job) {
   }
 }
 
-Result<RecordedJob> read_job(const CapturedMemory& memory, uint64_t address) {
-  SK_TRY_ASSIGN(const Bytes descriptor, memory.read(address, hw::kNnInstructionWords * 4));
+// What was recorded at an address of the device.
+Result<Bytes> read(const capture::Submission& submission, uint64_t address, uint64_t size_bytes) {
+  const auto place = driver::find_place(submission, address);
+  if (!place || size_bytes > place->room_bytes) return error(ErrorCode::malformed, "no buffer at {:#x}", address);
+  Bytes bytes = place->buffer->bytes;
+  bytes.resize(place->offset + size_bytes);
+  return Bytes(bytes.begin() + static_cast<ptrdiff_t>(place->offset), bytes.end());
+}
+
+Result<RecordedJob> read_job(const capture::Submission& submission, uint64_t address) {
+  SK_TRY_ASSIGN(const Bytes descriptor, read(submission, address, hw::kNnInstructionWords * 4));
   std::vector<uint32_t> words(hw::kNnInstructionWords);
   std::memcpy(words.data(), descriptor.data(), descriptor.size());
   const hw::NnInstruction d = hw::unpack_nn_instruction(kChip, words).fields;
   RecordedJob job{.shape = shape_of(d)};
   const vivante::CoefficientFormat& format = vivante::kCoefficientFormatV8;
   const auto header_bytes = static_cast<uint64_t>(format.header_bytes(kChip));
-  SK_TRY_ASSIGN(const Bytes header, memory.read(d.kernel_address.offset, header_bytes));
+  SK_TRY_ASSIGN(const Bytes header, read(submission, d.kernel_address.offset, header_bytes));
   SK_TRY_ASSIGN(const int64_t size, format.buffer_bytes(header, kChip, job.shape));
-  SK_TRY_ASSIGN(job.buffer, memory.read(d.kernel_address.offset, static_cast<uint64_t>(size)));
+  SK_TRY_ASSIGN(job.buffer, read(submission, d.kernel_address.offset, static_cast<uint64_t>(size)));
   SK_TRY_ASSIGN(const vivante::Coefficients decoded, format.decode(job.buffer, kChip, job.shape));
   job.weights.assign(static_cast<size_t>(job.shape.output_planes * weights_per_kernel(job.shape)),
                      job.shape.zero_point);
@@ -84,13 +93,11 @@ Result<RecordedJob> read_job(const CapturedMemory& memory, uint64_t address) {
 
 Result<std::vector<RecordedJob>> read_jobs(const std::string& folder) {
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(folder));
-  CapturedMemory memory;
   std::vector<RecordedJob> jobs;
   for (const capture::Submission& submission : capture.submissions) {
-    SK_TRY(memory.add(submission));
     for (size_t i = 0; i + 1 < submission.stream.size(); i += 2) {
       if (submission.stream[i] != hw::load_state_word(hw::State::nn_instruction_address)) continue;
-      SK_TRY_ASSIGN(RecordedJob job, read_job(memory, submission.stream[i + 1] & ~uint32_t{63}));
+      SK_TRY_ASSIGN(RecordedJob job, read_job(submission, submission.stream[i + 1] & ~uint32_t{63}));
       jobs.push_back(std::move(job));
     }
   }

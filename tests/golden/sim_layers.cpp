@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "drivers/vivante/hw/vivante.h"
 #include "frontend/tflite/import.h"
-#include "sim_memory.h"
 #include "sim_reference.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace hw = ::skillet::vivante::hw;
+using uapi::etnaviv::Replay;
 
 // The words of a stream from one NN job (exclusive) to the next (inclusive), with the TP jobs before it.
 struct Piece {
@@ -46,15 +48,25 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
   return pieces;
 }
 
+// The pieces as submissions.
+capture::Capture recorded_pieces(const capture::Capture& capture, const std::vector<Piece>& pieces) {
+  capture::Capture out{.device = capture.device, .submissions = {}};
+  for (const Piece& piece : pieces) {
+    out.submissions.push_back({.stream = piece.words, .buffers = capture.submissions[piece.submission].buffers});
+  }
+  keep_results(out);
+  return out;
+}
+
 template <typename T>
-Result<T> read_instruction(const CapturedMemory& memory, uint32_t address, uint32_t words) {
-  SK_TRY_ASSIGN(const Bytes bytes, memory.read(address, words * 4));
+Result<T> read_instruction(Replay& memory, uint32_t address, uint32_t words) {
+  SK_TRY_ASSIGN(const auto bytes, memory.at(address, words * 4));
   std::vector<uint32_t> raw(words);
   std::memcpy(raw.data(), bytes.data(), bytes.size());
   return bits::unpack<T>(raw).fields;
 }
 
-Result<uint64_t> input_address(const CapturedMemory& memory, const Piece& piece) {
+Result<uint64_t> input_address(Replay& memory, const Piece& piece) {
   if (piece.first_is_nn) {
     SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.first_job, hw::kNnInstructionWords));
     return nn.in_address.offset;
@@ -70,10 +82,10 @@ Bytes flipped(const ir::Tensor& tensor, Bytes bytes) {
 }
 
 // The NN job's output as the model has it; `planar`: it is planes of the op's output tensor.
-Result<Bytes> read_output(const CapturedMemory& memory, const Piece& piece, const ir::Tensor& tensor,
-                          bool planar_bytes) {
+Result<Bytes> read_output(Replay& memory, const Piece& piece, const ir::Tensor& tensor, bool planar_bytes) {
   SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.nn_job, hw::kNnInstructionWords));
-  SK_TRY_ASSIGN(const Bytes planar, memory.read(nn.out_address.offset, static_cast<uint64_t>(tensor.bytes())));
+  SK_TRY_ASSIGN(const auto at, memory.at(nn.out_address.offset, static_cast<uint64_t>(tensor.bytes())));
+  const Bytes planar(at.begin(), at.end());
   if (!planar_bytes) return flipped(tensor, planar);
   const auto channels = static_cast<size_t>(tensor.shape.back(0));
   const size_t pixels = planar.size() / channels;
@@ -93,8 +105,8 @@ bool is_layer(const ir::Graph& graph, const ir::Op& op) {
 
 class LayerReplay {
  public:
-  LayerReplay(const ReplayCase& c, const ir::Graph& graph, const capture::Capture& capture, sim::Device& device)
-      : case_(c), graph_(graph), capture_(capture), device_(device), reference_(graph), pieces_(split_jobs(capture)) {}
+  LayerReplay(const ReplayCase& c, const ir::Graph& graph, const std::vector<Piece>& pieces, Replay& device)
+      : case_(c), graph_(graph), pieces_(pieces), device_(device), reference_(graph) {}
 
   Result<std::vector<ReplayRow>> run() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = case_.golden.inputs[i].bytes;
@@ -121,13 +133,14 @@ class LayerReplay {
 
   Result<void> layer(ir::OpId id) {
     const Piece& piece = pieces_[next_];
+    SK_TRY(device_.place(next_));
     if (next_ == 0 || pieces_[next_ - 1].submission != piece.submission) SK_TRY(start_submission(piece, id));
     ++next_;
     const auto start = std::chrono::steady_clock::now();
-    SK_TRY(device_.execute(piece.words, memory_.get()));
+    SK_TRY(device_.run_placed());
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     const ir::TensorId output = graph_.op(id).outputs[0];
-    SK_TRY_ASSIGN(Bytes simulated, read_output(memory_, piece, graph_.tensor(output), planar_));
+    SK_TRY_ASSIGN(Bytes simulated, read_output(device_, piece, graph_.tensor(output), planar_));
     SK_TRY(reference_.run(id));
     rows_.push_back(compare_bytes(fmt::format("{}:{}", case_.name(), id), simulated, reference_.value(output),
                                   graph_.tensor(output).dtype == ir::DType::int8));
@@ -141,12 +154,12 @@ class LayerReplay {
   // other. Everything stays NHWC unless it begins with a transpose.
   Result<void> start_submission(const Piece& piece, ir::OpId id) {
     const ir::Op& op = graph_.op(id);
-    SK_TRY(memory_.add(capture_.submissions[piece.submission]));
-    SK_TRY_ASSIGN(uint64_t address, input_address(memory_, piece));
+    SK_TRY_ASSIGN(uint64_t address, input_address(device_, piece));
     planar_ = !piece.first_is_nn;
     for (size_t i = 0; i < (op.kind == ir::OpKind::add ? 2 : 1); ++i) {
       const Bytes bytes = flipped(graph_.tensor(op.inputs[i]), reference_.value(op.inputs[i]));
-      SK_TRY(memory_.write(address, bytes));
+      SK_TRY_ASSIGN(const auto to, device_.at(address, bytes.size()));
+      std::ranges::copy(bytes, to.begin());
       address += bytes.size();
     }
     return {};
@@ -154,11 +167,9 @@ class LayerReplay {
 
   const ReplayCase& case_;
   const ir::Graph& graph_;
-  const capture::Capture& capture_;
-  sim::Device& device_;
-  CapturedMemory memory_;
+  const std::vector<Piece>& pieces_;
+  Replay& device_;
   LayerReference reference_;
-  std::vector<Piece> pieces_;
   size_t next_ = 0;
   bool planar_ = false;
   std::vector<ReplayRow> rows_;
@@ -200,12 +211,26 @@ ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulat
   return all;
 }
 
+void keep_results(capture::Capture& capture) {
+  std::set<std::pair<uint32_t, uint64_t>> placed;
+  for (capture::Submission& submission : capture.submissions) {
+    for (capture::BufferSnapshot& one : submission.buffers) {
+      if (!one.listed || placed.emplace(one.handle, one.address).second) continue;
+      one.content = capture::Content::unknown;
+      one.bytes.clear();
+    }
+  }
+}
+
 Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,
-                                               sim::Device& device) {
+                                               const standin::SimulatedCore& core) {
   SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.golden.model_path));
   if (graph.inputs.size() != c.golden.inputs.size())
     return error(ErrorCode::malformed, "inputs of case.json and model differ");
-  return LayerReplay(c, graph, capture, device).run();
+  const std::vector<Piece> pieces = split_jobs(capture);
+  const capture::Capture as_submissions = recorded_pieces(capture, pieces);
+  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls, as_submissions));
+  return LayerReplay(c, graph, pieces, device).run();
 }
 
 }  // namespace skillet::golden

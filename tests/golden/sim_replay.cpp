@@ -5,24 +5,25 @@
 
 #include "capture/capture.h"
 #include "drivers/vivante/hw/vivante.h"
-#include "sim/sim.h"
 #include "sim/vivante/vivante.h"
 #include "sim_case.h"
 #include "sim_layers.h"
-#include "sim_memory.h"
 #include "sim_reference.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace vivante = ::skillet::sim::vivante;
+using uapi::etnaviv::Replay;
 
 // The recorded driver writes the weights of two filter shapes in orders of its own (specification 6.2.3).
-Result<std::unique_ptr<sim::Device>> create_device(const std::string& chip, const ReplayCase& c) {
+Result<standin::SimulatedCore> create_device(const std::string& chip, const ReplayCase& c) {
   SK_TRY_ASSIGN(vivante::Options options, vivante::options_from_environment());
   options.order_5x5_ic1 = vivante::WeightOrder::row_wise;
   if (c.has_op("FULLY_CONNECTED")) options.order_fully_connected = vivante::WeightOrder::linear;
-  return vivante::create(chip, options);
+  SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, vivante::create(chip, options));
+  return standin::core_of(std::move(simulator), chip, "sim:" + chip);
 }
 
 // Why the result of jobs that run well says nothing; empty: it does.
@@ -45,29 +46,35 @@ bool has_job(const capture::Submission& submission) {
                      [](const auto& buffer) { return buffer.listed; });
 }
 
-Result<void> place_inputs(const ReplayCase& c, const capture::Submission& submission, CapturedMemory& memory) {
+Result<void> write(Replay& device, uint64_t address, std::span<const uint8_t> bytes) {
+  SK_TRY_ASSIGN(const auto to, device.at(address, bytes.size()));
+  std::ranges::copy(bytes, to.begin());
+  return {};
+}
+
+Result<void> place_inputs(const ReplayCase& c, const capture::Submission& submission, Replay& device) {
   size_t next = 0;
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
-    if (!buffer.holds_input || buffer.address == 0) continue;
+    if (!buffer.holds_input || !buffer.listed) continue;
     uint64_t at = buffer.address;
     if (next == c.golden.inputs.size()) return error(ErrorCode::malformed, "more input buffers than inputs");
-    SK_TRY(memory.write(at, c.golden.inputs[next].bytes));
+    SK_TRY(write(device, at, c.golden.inputs[next].bytes));
     // Operands of an addition follow each other in one buffer.
     at += c.golden.inputs[next++].bytes.size();
     const bool both = (c.has_op("ADD") || c.has_op("SUB")) && c.golden.inputs.size() == 2 && next == 1;
-    if (both) SK_TRY(memory.write(at, c.golden.inputs[next++].bytes));
+    if (both) SK_TRY(write(device, at, c.golden.inputs[next++].bytes));
   }
   return {};
 }
 
 // The graph's outputs: buffers that the jobs only write, in the order of their handles.
-Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Submission& submission,
-                                        const CapturedMemory& memory) {
+Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Submission& submission, Replay& device) {
   std::vector<Bytes> outputs;
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
     if (!buffer.write || buffer.read || outputs.size() == c.golden.outputs.size()) continue;
     const CaseOutput& tensor = c.golden.outputs[outputs.size()];
-    SK_TRY_ASSIGN(Bytes bytes, memory.read(buffer.address, tensor.bytes));
+    SK_TRY_ASSIGN(const auto from, device.at(buffer.address, tensor.bytes));
+    Bytes bytes(from.begin(), from.end());
     // Signed tensors are unsigned with 128 added inside the chip.
     if (tensor.type == "INT8") std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
     outputs.push_back(std::move(bytes));
@@ -77,25 +84,27 @@ Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Subm
   return outputs;
 }
 
-Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c, const capture::Capture& capture,
-                                   sim::Device& device) {
-  CapturedMemory memory;
+Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c, capture::Capture capture,
+                                   const standin::SimulatedCore& core) {
+  keep_results(capture);
+  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls, capture));
   const capture::Submission* last = nullptr;
   double milliseconds = 0;
-  for (const capture::Submission& submission : capture.submissions) {
-    SK_TRY(memory.add(submission));
+  for (size_t i = 0; i < capture.submissions.size(); ++i) {
+    const capture::Submission& submission = capture.submissions[i];
+    SK_TRY(device.place(i));
     if (has_job(submission)) {
-      SK_TRY(place_inputs(c, submission, memory));
+      SK_TRY(place_inputs(c, submission, device));
       last = &submission;
     }
     const auto start = std::chrono::steady_clock::now();
-    SK_TRY(device.execute(submission.stream, memory.get()));
+    SK_TRY(device.run_placed());
     milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   ReplayRow row{.name = c.name(), .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};
   if (last != nullptr) row.reason = incomparable(chip, c);
   if (row.reason.empty()) {
-    SK_TRY_ASSIGN(const std::vector<Bytes> simulated, read_outputs(c, *last, memory));
+    SK_TRY_ASSIGN(const std::vector<Bytes> simulated, read_outputs(c, *last, device));
     SK_TRY_ASSIGN(const std::vector<Bytes> expected, expected_outputs(c));
     if (expected.size() != simulated.size())
       return error(ErrorCode::malformed, "{} reference outputs", expected.size());
@@ -112,9 +121,9 @@ Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const st
                                                 const std::string& name) {
   SK_TRY_ASSIGN(const ReplayCase c, read_replay_case(dir, name));
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(dir + "/" + chip + "/" + name));
-  SK_TRY_ASSIGN(const auto device, create_device(chip, c));
-  if (is_network(c)) return simulate_layers(c, capture, *device);
-  SK_TRY_ASSIGN(ReplayRow row, simulate_outputs(chip, c, capture, *device));
+  SK_TRY_ASSIGN(const standin::SimulatedCore core, create_device(chip, c));
+  if (is_network(c)) return simulate_layers(c, capture, core);
+  SK_TRY_ASSIGN(ReplayRow row, simulate_outputs(chip, c, capture, core));
   return std::vector<ReplayRow>{std::move(row)};
 }
 

@@ -4,9 +4,9 @@
 #include "capture/capture.h"
 #include "captures.h"
 #include "golden_case.h"
-#include "sim/vivante/vivante.h"
-#include "sim_memory.h"
 #include "sim_replay.h"
+#include "standin/simulated.h"
+#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
@@ -42,27 +42,24 @@ TEST(GoldenReplay, AChangedWeightShows) {
   ASSERT_TRUE(capture.ok()) << capture.error().message;
   const auto c = load_case(kSmall, "gen", "5_3_64_64_1_0_0_1_4");
   ASSERT_TRUE(c.ok()) << c.error().message;
-  const auto device = sim::vivante::create("a311d", {});
-  ASSERT_TRUE(device.ok());
   int equal = 0;
   for (const bool change : {false, true}) {
-    CapturedMemory memory;
-    capture::Submission last = capture->submissions.back();
-    uint64_t output = 0;
-    for (capture::BufferSnapshot& buffer : last.buffers) {
+    capture::Capture last{.device = capture->device, .submissions = {capture->submissions.back()}};
+    uint64_t input = 0, output = 0;
+    for (capture::BufferSnapshot& buffer : last.submissions[0].buffers) {
       if (buffer.write && !buffer.read) output = buffer.address;
+      if (buffer.holds_input) input = buffer.address;
       // The largest recorded contents are the coefficients; byte 64 + 4 is inside the first kernel.
       if (change && buffer.bytes.size() > 2000) buffer.bytes[64 + 4] ^= 0x55;
     }
-    ASSERT_TRUE(memory.add(last).ok());
-    for (const capture::BufferSnapshot& buffer : last.buffers) {
-      if (buffer.holds_input) {
-        ASSERT_TRUE(memory.write(buffer.address, c->inputs[0].bytes).ok());
-      }
-    }
-    const auto done = (*device)->execute(last.stream, memory.get());
+    const auto chip = standin::simulated_core("a311d").value();
+    auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls, last).value();
+    ASSERT_TRUE(replay.place(0).ok());
+    std::ranges::copy(c->inputs[0].bytes, replay.at(input, c->inputs[0].bytes.size()).value().begin());
+    const auto done = replay.run_placed();
     ASSERT_TRUE(done.ok()) << done.error().message;
-    equal += *memory.read(output, c->outputs[0].bytes) == *c->outputs[0].expected;
+    const auto result = replay.at(output, c->outputs[0].bytes).value();
+    equal += Bytes(result.begin(), result.end()) == *c->outputs[0].expected;
   }
   EXPECT_EQ(equal, 1);
 }

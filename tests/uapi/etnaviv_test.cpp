@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "uapi/kernel_node.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::testing {
 namespace {
@@ -85,8 +86,8 @@ TEST(Etnaviv, ReusesAnAddressOnlyAfterTheLastJobThatUsesIt) {
   EXPECT_EQ(device->address(first).value(), 0x00400000u);
   EXPECT_EQ(device->address(second).value(), 0x00401000u);
   const std::vector<uint32_t> stream(8, 0);
-  const uapi::SubmitBuffer use{first, true, true};
-  const auto fence = device->submit(stream, {&use, 1});
+  const uapi::JobBuffer use{first, true, true};
+  const auto fence = submit(*device, stream, {&use, 1});
   ASSERT_TRUE(fence.ok()) << fence.error().message;
   ASSERT_TRUE(device->free(first).ok());
   EXPECT_EQ(node.spy().live.size(), 2u);
@@ -99,8 +100,8 @@ TEST(Etnaviv, ReusesAnAddressOnlyAfterTheLastJobThatUsesIt) {
   const uapi::Handle fourth = device->alloc(100).value();
   EXPECT_EQ(device->address(fourth).value(), 0x00400000u);
   EXPECT_EQ(node.spy().live.size(), 3u);
-  const uapi::SubmitBuffer reuse{fourth, true, true};
-  EXPECT_TRUE(device->submit(stream, {&reuse, 1}).ok());
+  const uapi::JobBuffer reuse{fourth, true, true};
+  EXPECT_TRUE(submit(*device, stream, {&reuse, 1}).ok());
 }
 
 TEST(Etnaviv, KeepsTrackOfManySubmissions) {
@@ -108,13 +109,50 @@ TEST(Etnaviv, KeepsTrackOfManySubmissions) {
   const auto device = open(node);
   const std::vector<uint32_t> stream(8, 0);
   uapi::Fence last = 0;
-  for (int i = 0; i < 1000; ++i) last = device->submit(stream, {}).value();
+  for (int i = 0; i < 1000; ++i) last = submit(*device, stream, {}).value();
   EXPECT_TRUE(device->wait(last - 999, milliseconds(1)).ok());
   EXPECT_TRUE(device->wait(last, milliseconds(1)).ok());
   EXPECT_TRUE(device->wait(last - 5, milliseconds(1)).ok());
   EXPECT_EQ(device->wait(last + 1, milliseconds(1)).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(device->wait(0, milliseconds(1)).error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(device->submit({}, {}).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(submit(*device, {}, {}).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Etnaviv, PreparesJobsOnceAndSubmitsSeveral) {
+  KernelNode node;
+  const auto device = open(node);
+  const uapi::Handle words = device->alloc_commands(64).value(), buffer = device->alloc(100).value();
+  EXPECT_EQ(node.spy().live.size(), 1u) << "commands are handed over with each call";
+  EXPECT_EQ(device->address(words).value(), 0u);
+  EXPECT_EQ(device->map(words).value().size(), 64u);
+  const uapi::Job job{.name = "j", .commands = {{words, 32, 32}}, .buffers = {{buffer, true, true}}};
+  const uapi::JobId first = device->prepare(job).value(), second = device->prepare(job).value();
+  const uapi::JobId both[] = {first, second};
+  EXPECT_TRUE(device->wait(device->submit(both).value(), milliseconds(100)).ok());
+  EXPECT_EQ(node.spy().calls[abi::kGemSubmit], 2);
+
+  struct Case {
+    std::vector<uapi::Commands> commands;
+    uapi::Handle buffer;
+    const char* message;
+  };
+  for (const Case& one :
+       {Case{{}, buffer, "0 lists of commands"}, Case{{{words, 0, 32}, {words, 32, 32}}, buffer, "2 lists of commands"},
+        Case{{{buffer, 0, 32}}, buffer, "no commands have handle 1"},
+        Case{{{words, 2, 4}}, buffer, "4 bytes at 2 of 64"}, Case{{{words, 0, 6}}, buffer, "6 bytes at 0 of 64"},
+        Case{{{words, 64, 4}}, buffer, "4 bytes at 64 of 64"}, Case{{{words, 0, 0}}, buffer, "0 bytes at 0 of 64"},
+        Case{{{words, 0, 32}}, 77, "no buffer has handle 77"}}) {
+    const auto refused = device->prepare({.name = "j", .commands = one.commands, .buffers = {{one.buffer, true}}});
+    ASSERT_FALSE(refused.ok()) << one.message;
+    EXPECT_NE(refused.error().message.find(one.message), std::string::npos) << refused.error().message;
+    EXPECT_TRUE(refused.error().message.starts_with("job 'j': "));
+  }
+  device->release(second);
+  EXPECT_EQ(device->submit(both).error().message, std::string(kNode) + ": no job has id 2");
+  ASSERT_TRUE(device->free(words).ok());
+  EXPECT_TRUE(device->submit({&first, 1}).ok()) << "a prepared job keeps its commands";
+  ASSERT_TRUE(device->free(buffer).ok());
+  EXPECT_NE(device->submit({&first, 1}).error().message.find("job 'j': "), std::string::npos);
 }
 
 TEST(Etnaviv, SurvivesSignals) {
@@ -131,8 +169,8 @@ TEST(Etnaviv, FreesWithoutWaiting) {
   std::vector<uapi::Handle> handles;
   for (int i = 0; i < 100; ++i) handles.push_back(device->alloc(1).value());
   const std::vector<uint32_t> stream(8, 0);
-  const uapi::SubmitBuffer use{handles[0], true, true};
-  ASSERT_TRUE(device->submit(stream, {&use, 1}).ok());
+  const uapi::JobBuffer use{handles[0], true, true};
+  ASSERT_TRUE(submit(*device, stream, {&use, 1}).ok());
   for (const uapi::Handle handle : handles) EXPECT_TRUE(device->free(handle).ok());
   EXPECT_EQ(node.spy().calls[abi::kWaitFence], 100);
   EXPECT_EQ(node.spy().live.size(), 1u);
@@ -172,8 +210,8 @@ TEST(Etnaviv, SharesBuffers) {
 
   // Imported again while its last job runs: the handle lives on.
   const std::vector<uint32_t> stream(8, 0);
-  const uapi::SubmitBuffer use{*imported, true, false};
-  ASSERT_TRUE(device->submit(stream, {&use, 1}).ok());
+  const uapi::JobBuffer use{*imported, true, false};
+  ASSERT_TRUE(submit(*device, stream, {&use, 1}).ok());
   ASSERT_TRUE(device->free(*imported).ok());
   EXPECT_EQ(device->import_dmabuf(foreign).value(), *imported);
   EXPECT_EQ(device->map(*imported).value()[5000], 'x');

@@ -29,14 +29,15 @@ Result<void> check(const bits::Descriptor& descriptor, std::span<const uint32_t>
 
 class Toy final : public Device {
  public:
-  Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) override {
+  Result<void> run(const Job& job, const Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, words_of(job));
     if (stream.size() != hw::Command::kWords)
       return error(ErrorCode::malformed, "{} words are no command", stream.size());
     SK_TRY(check(hw::Command::descriptor(), stream));
     const auto command = bits::read<hw::Command>(stream);
     switch (command.opcode) {
       case hw::Opcode::init: is_set_up_ = true; return {};
-      case hw::Opcode::run: return run(command.job_address.offset, memory);
+      case hw::Opcode::run: return take_maximum(command.job_address.offset, memory);
     }
     return error(ErrorCode::malformed, "command.opcode 0x{:x} is unknown", static_cast<unsigned>(command.opcode));
   }
@@ -44,7 +45,7 @@ class Toy final : public Device {
   void reset() override { is_set_up_ = false; }
 
  private:
-  Result<void> run(uint64_t address, const Memory& memory) const {
+  Result<void> take_maximum(uint64_t address, const Memory& memory) const {
     if (!is_set_up_) return error(ErrorCode::device, "the chip is not set up");
     bits::Words<hw::Descriptor> words;
     SK_TRY_ASSIGN(const auto bytes, memory.at(address, sizeof words, "descriptor"));

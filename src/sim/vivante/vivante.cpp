@@ -22,7 +22,8 @@ class Chip final : public Device {
   Chip(const Chip&) = delete;
   Chip& operator=(const Chip&) = delete;
 
-  Result<void> execute(std::span<const uint32_t> stream, const Memory& memory) override {
+  Result<void> run(const Job& job, const Memory& memory) override {
+    SK_TRY_ASSIGN(const auto stream, words_of(job));
     tp_.start_of_stream();
     visibility_.start_of_stream();
     const Units units{.run_nn = [&](uint64_t address) { return nn_.run(address, memory, visibility_); },

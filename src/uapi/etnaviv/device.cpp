@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
+// Commands are handed over with each call, so they stay with the process: handles that the kernel never gets to.
+constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
 // The moment `timeout` from now as the kernel wants it.
 Timespec deadline(std::chrono::nanoseconds timeout) {
@@ -52,7 +54,10 @@ class EtnavivDevice : public Device {
   Result<std::span<uint8_t>> map(Handle handle) override;
   Result<void> begin_cpu(Handle handle, bool write) override;
   Result<void> end_cpu(Handle handle) override;
-  Result<Fence> submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override;
+  Result<JobId> prepare(const Job& job) override;
+  void release(JobId id) override { prepared_.erase(id); }
+  Result<Fence> submit(std::span<const JobId> jobs) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
   bool loses_jobs() const override { return file_.calls().loses_jobs(); }
   Result<int> export_dmabuf(Handle handle) override;
@@ -68,9 +73,18 @@ class EtnavivDevice : public Device {
     Handle handle = 0;
     Buffer buffer;
   };
+  // What the call takes: it points into `commands` and `bos`.
+  struct Prepared {
+    std::string name;
+    std::shared_ptr<const Bytes> commands;
+    std::vector<SubmitBo> bos;
+    GemSubmit request{};
+  };
 
   Result<const Buffer*> find(Handle handle) const;
-  Result<std::vector<SubmitBo>> list(std::span<const SubmitBuffer> buffers) const;
+  bool is_commands(Handle handle) const { return commands_.contains(handle); }
+  Result<std::span<const uint8_t>> words_of(const Job& job) const;
+  Result<Fence> submit_one(const Prepared& job);
   Result<void> wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout);
   void unmap(Buffer& buffer);
   void close_handle(Handle handle);
@@ -83,6 +97,10 @@ class EtnavivDevice : public Device {
   Core core_;
   AddressSpace addresses_;
   std::map<Handle, Buffer> buffers_;
+  std::map<Handle, std::shared_ptr<Bytes>> commands_;
+  Handle next_commands_ = kFirstCommandsHandle;
+  std::map<JobId, Prepared> prepared_;
+  JobId last_job_ = 0;
   std::vector<Closing> closing_;  // freed, but a submission that lists them may still run
   std::deque<InFlight> in_flight_;
   Fence last_fence_ = 0;
@@ -122,6 +140,13 @@ Result<Handle> EtnavivDevice::alloc(uint64_t size_bytes) {
   return request.handle;
 }
 
+Result<Handle> EtnavivDevice::alloc_commands(uint64_t size_bytes) {
+  if (size_bytes == 0 || size_bytes > kAddressEnd)
+    return error(ErrorCode::invalid_argument, "{}: a buffer of {} bytes for commands", core_.info.node, size_bytes);
+  commands_[next_commands_] = std::make_shared<Bytes>(size_bytes);
+  return next_commands_++;
+}
+
 void EtnavivDevice::close_handle(Handle handle) {
   drm::GemClose request{.handle = handle, .pad = 0};
   if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
@@ -130,6 +155,7 @@ void EtnavivDevice::close_handle(Handle handle) {
 
 // The address may go to another buffer only after the last job that uses it: the kernel refuses overlapping mappings.
 Result<void> EtnavivDevice::free(Handle handle) {
+  if (commands_.erase(handle) != 0) return {};
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (--buffer.owners > 0) return {};
@@ -164,11 +190,13 @@ bool EtnavivDevice::revive(Handle handle) {
 }
 
 Result<uint64_t> EtnavivDevice::address(Handle handle) const {
+  if (is_commands(handle)) return uint64_t{0};
   SK_TRY_ASSIGN(const Buffer* buffer, find(handle));
   return buffer->address;
 }
 
 Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
+  if (is_commands(handle)) return std::span<uint8_t>(*commands_.at(handle));
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
@@ -183,6 +211,7 @@ Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
 
 // Waits for the jobs that use the buffer: all of them before a write, the writers before a read.
 Result<void> EtnavivDevice::begin_cpu(Handle handle, bool write) {
+  if (is_commands(handle)) return {};
   SK_TRY(find(handle));
   GemCpuPrep request{
       .handle = handle, .op = kPrepRead | (write ? kPrepWrite : 0U), .timeout = deadline(kCpuAccessTimeout)};
@@ -193,6 +222,7 @@ Result<void> EtnavivDevice::begin_cpu(Handle handle, bool write) {
 }
 
 Result<void> EtnavivDevice::end_cpu(Handle handle) {
+  if (is_commands(handle)) return {};
   SK_TRY(find(handle));
   GemCpuFini request{.handle = handle, .flags = 0};
   if (const int number = file_.try_call(kGemCpuFini, &request); number != 0)
@@ -200,34 +230,73 @@ Result<void> EtnavivDevice::end_cpu(Handle handle) {
   return {};
 }
 
-Result<std::vector<SubmitBo>> EtnavivDevice::list(std::span<const SubmitBuffer> buffers) const {
-  std::vector<SubmitBo> bos;
-  bos.reserve(buffers.size());
-  for (const SubmitBuffer& use : buffers) {
-    SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
-    const uint32_t flags = (use.read ? kSubmitBoRead : 0U) | (use.write ? kSubmitBoWrite : 0U);
-    bos.push_back({.flags = flags, .handle = use.handle, .presumed = buffer->address});
-  }
-  return bos;
+// One list of whole words, as the call takes it.
+Result<std::span<const uint8_t>> EtnavivDevice::words_of(const Job& job) const {
+  if (job.commands.size() != 1)
+    return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
+  const Commands& range = job.commands[0];
+  const auto found = commands_.find(range.buffer);
+  if (found == commands_.end())
+    return error(ErrorCode::invalid_argument, "{}: no commands have handle {}", core_.info.node, range.buffer);
+  const uint64_t there = found->second->size();
+  if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
+      range.offset_bytes % 4 != 0 || range.size_bytes % 4 != 0 || range.size_bytes > UINT32_MAX)
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are no words",
+                 core_.info.node, range.size_bytes, range.offset_bytes, there);
+  return std::span<const uint8_t>(*found->second).subspan(range.offset_bytes, range.size_bytes);
 }
 
-Result<Fence> EtnavivDevice::submit(std::span<const uint32_t> stream, std::span<const SubmitBuffer> buffers) {
-  if (stream.empty()) return error(ErrorCode::invalid_argument, "submission without commands");
-  SK_TRY_ASSIGN(const std::vector<SubmitBo> bos, list(buffers));
-  GemSubmit request{.pipe = core_.index,
-                    .nr_bos = static_cast<uint32_t>(bos.size()),
-                    .stream_size = static_cast<uint32_t>(stream.size_bytes()),
-                    .bos = reinterpret_cast<uintptr_t>(bos.data()),
-                    .stream = reinterpret_cast<uintptr_t>(stream.data()),
-                    .flags = kSubmitSoftpin,
-                    .fence_fd = -1};
+Result<JobId> EtnavivDevice::prepare(const Job& job) {
+  SK_TRY_ASSIGN(const auto words, words_of(job).with_context(fmt::format("job '{}'", job.name)));
+  Prepared prepared{.name = job.name, .commands = commands_.at(job.commands[0].buffer), .bos = {}};
+  prepared.bos.reserve(job.buffers.size());
+  for (const JobBuffer& use : job.buffers) {
+    SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle).with_context(fmt::format("job '{}'", job.name)));
+    const uint32_t flags = (use.read ? kSubmitBoRead : 0U) | (use.write ? kSubmitBoWrite : 0U);
+    prepared.bos.push_back({.flags = flags, .handle = use.handle, .presumed = buffer->address});
+  }
+  prepared.request = {.pipe = core_.index,
+                      .nr_bos = static_cast<uint32_t>(prepared.bos.size()),
+                      .stream_size = static_cast<uint32_t>(words.size()),
+                      .bos = reinterpret_cast<uintptr_t>(prepared.bos.data()),
+                      .stream = reinterpret_cast<uintptr_t>(words.data()),
+                      .flags = kSubmitSoftpin,
+                      .fence_fd = -1};
+  prepared_.emplace(++last_job_, std::move(prepared));
+  return last_job_;
+}
+
+// The kernel has a call for each job.
+Result<Fence> EtnavivDevice::submit(std::span<const JobId> jobs) {
+  if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
+  Fence last = 0;
+  for (const JobId id : jobs) {
+    const auto found = prepared_.find(id);
+    if (found == prepared_.end())
+      return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
+    auto fence = submit_one(found->second);
+    // The text is only made on failure: this runs at each inference.
+    if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", found->second.name));
+    last = *fence;
+  }
+  return last;
+}
+
+Result<Fence> EtnavivDevice::submit_one(const Prepared& job) {
+  for (const SubmitBo& use : job.bos) {
+    SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
+    if (buffer->address != use.presumed)
+      return error(ErrorCode::invalid_argument, "{}: buffer {} is another one now", core_.info.node, use.handle);
+  }
+  GemSubmit request = job.request;
   if (log::debug_flag("submit"))
     log::write(log::Level::info, fmt::format("{} core {}: submit {} words, {} buffers", core_.info.node, core_.index,
-                                             stream.size(), bos.size()));
+                                             request.stream_size / 4, request.nr_bos));
   if (const int number = file_.try_call(kGemSubmit, &request); number != 0)
-    return file_.failure(number, fmt::format("submitting {} command words with {} buffers", stream.size(), bos.size()));
+    return file_.failure(
+        number, fmt::format("submitting {} command words with {} buffers", request.stream_size / 4, request.nr_bos));
   in_flight_.push_back({++last_fence_, request.fence});
-  for (const SubmitBuffer& use : buffers) buffers_.at(use.handle).last_use = last_fence_;
+  for (const SubmitBo& use : job.bos) buffers_.at(use.handle).last_use = last_fence_;
   if (in_flight_.size() > kMaxFencesKept) poll_finished();
   return last_fence_;
 }

@@ -59,6 +59,21 @@ class RecordedFile final : public FileRecorder {
   bool has_failed_ = false;
 };
 
+// What a submission says beside commands and buffers, where it is not as in a plain one: core 0, pipe 3D, addresses
+// given by the program, nothing to relocate.
+std::vector<capture::Parameter> parameters_of(const GemSubmit& args) {
+  struct Row {
+    const char* name;
+    uint64_t value, plain;
+  };
+  std::vector<capture::Parameter> out;
+  for (const Row& row : {Row{"pipe", args.pipe, 0}, Row{"exec_state", args.exec_state, 0},
+                         Row{"flags", args.flags, kSubmitSoftpin}, Row{"nr_relocs", args.nr_relocs, 0}}) {
+    if (row.value != row.plain) out.push_back({row.name, row.value});
+  }
+  return out;
+}
+
 }  // namespace
 
 RecordedFile::~RecordedFile() {
@@ -143,8 +158,13 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const GemSubmit& args
       copy_array_from_user(listed, args.bos, args.nr_bos) != 0 ||
       copy_array_from_user(submission.stream, args.stream, args.stream_size / 4) != 0)
     return error(ErrorCode::invalid_argument, "bad submission");
+  submission.parameters = parameters_of(args);
   std::map<uint32_t, SubmitBo> uses;
-  for (const SubmitBo& one : listed) uses[one.handle] = one;
+  for (const SubmitBo& one : listed) {
+    uses[one.handle] = one;
+    if ((one.flags & ~uint32_t{kSubmitBoRead | kSubmitBoWrite}) != 0)
+      submission.parameters.push_back({fmt::format("flags of buffer {}", one.handle), one.flags});
+  }
   if (uses.size() != listed.size()) return error(ErrorCode::invalid_argument, "a buffer is listed twice");
   for (auto& [handle, buffer] : buffers_) {
     capture::BufferSnapshot one{.handle = handle, .address = buffer.address, .size_bytes = buffer.size_bytes};

@@ -84,9 +84,11 @@ struct Replay::State {
   uint32_t pipe = 0;
   const capture::Capture* capture = nullptr;
   Buffers buffers;
+  size_t placed = 0;
+  std::vector<SubmitBo> listed;  // by the submission that is placed
 
   Result<void> make_room(const capture::Submission& submission);
-  Result<void> submit(const capture::Submission& submission, const std::vector<SubmitBo>& listed);
+  Result<void> submit(const capture::Submission& submission);
 };
 
 // Addresses that other buffers had before are free now.
@@ -101,7 +103,7 @@ Result<void> Replay::State::make_room(const capture::Submission& submission) {
   return {};
 }
 
-Result<void> Replay::State::submit(const capture::Submission& submission, const std::vector<SubmitBo>& listed) {
+Result<void> Replay::State::submit(const capture::Submission& submission) {
   GemSubmit request{.pipe = pipe,
                     .nr_bos = static_cast<uint32_t>(listed.size()),
                     .stream_size = static_cast<uint32_t>(submission.stream.size() * 4),
@@ -133,28 +135,48 @@ size_t Replay::size() const { return state_->capture->submissions.size(); }
 Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture) {
   SK_TRY_ASSIGN(const auto sizes, sizes_of(capture));
   SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
-  auto state = std::make_unique<State>(State{std::move(file), core.index, &capture, {}});
+  auto state = std::make_unique<State>(State{std::move(file), core.index, &capture, {}, 0, {}});
   for (const auto& [handle, size_bytes] : sizes) {
     SK_TRY_ASSIGN(state->buffers[handle], allocate(state->file, size_bytes));
   }
   return Replay(std::move(state));
 }
 
-Result<void> Replay::run(size_t index) {
+Result<void> Replay::place(size_t index) {
   if (index >= size()) return error(ErrorCode::invalid_argument, "no submission {}; the capture has {}", index, size());
   const capture::Submission& submission = state_->capture->submissions[index];
   if (submission.stream.empty()) return error(ErrorCode::unsupported, "submission {} has no command stream", index);
   SK_TRY(state_->make_room(submission));
-  std::vector<SubmitBo> listed;
+  state_->placed = index;
+  state_->listed.clear();
   for (const capture::BufferSnapshot& one : submission.buffers) {
     if (!one.listed) continue;
     Buffer& buffer = state_->buffers.at(one.handle);
     restore(one, buffer.bytes);
     const uint32_t flags = (one.read ? kSubmitBoRead : 0U) | (one.write ? kSubmitBoWrite : 0U);
-    listed.push_back({.flags = flags, .handle = buffer.handle, .presumed = one.address});
+    state_->listed.push_back({.flags = flags, .handle = buffer.handle, .presumed = one.address});
     buffer.address = one.address;
   }
-  return state_->submit(submission, listed).with_context(fmt::format("submission {}", index));
+  return {};
+}
+
+Result<void> Replay::run_placed() {
+  return state_->submit(state_->capture->submissions[state_->placed])
+      .with_context(fmt::format("submission {}", state_->placed));
+}
+
+Result<void> Replay::run(size_t index) {
+  SK_TRY(place(index));
+  return run_placed();
+}
+
+Result<std::span<uint8_t>> Replay::at(uint64_t address, uint64_t size_bytes) {
+  for (const auto& [handle, buffer] : state_->buffers) {
+    if (buffer.address == 0 || address < buffer.address || address - buffer.address > buffer.size_bytes) continue;
+    const uint64_t offset = address - buffer.address;
+    if (size_bytes <= buffer.size_bytes - offset) return buffer.bytes.subspan(offset, size_bytes);
+  }
+  return error(ErrorCode::out_of_range, "no buffer holds {} bytes at {:#x}", size_bytes, address);
 }
 
 Result<std::span<uint8_t>> Replay::buffer(uint32_t handle) {

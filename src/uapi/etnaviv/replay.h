@@ -21,11 +21,17 @@ class Replay {
   ~Replay();
 
   size_t size() const;
-  // Puts the recorded contents into the buffers, and runs submission `index` to its end. Buffers whose contents were
-  // not recorded keep what they hold: zeros, what set() gave them, or what an earlier submission wrote.
+  // Puts the recorded contents into the buffers of submission `index`. Buffers whose contents were not recorded keep
+  // what they hold: zeros, what set() gave them, or what an earlier submission wrote.
+  Result<void> place(size_t index);
+  // Runs the submission that was placed last to its end.
+  Result<void> run_placed();
+  // Both.
   Result<void> run(size_t index);
-  // Bytes of a buffer by its recorded handle, until the next run(). Error when no submission lists it.
+  // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission lists it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
+  // Bytes at a device address, as the submissions placed so far have put the buffers.
+  Result<std::span<uint8_t>> at(uint64_t address, uint64_t size_bytes);
   // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
   Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
 

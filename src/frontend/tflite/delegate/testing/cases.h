@@ -12,6 +12,7 @@
 #include "frontend/tflite/delegate/testing/fake_host.h"
 #include "frontend/tflite/import.h"
 #include "standin/simulated.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::delegate {
 
@@ -61,31 +62,22 @@ inline ir::Graph convolution() {
   graph.add_op({.kind = ir::OpKind::conv_2d, .attrs = ir::ConvAttrs{}, .inputs = {in, filter, bias}, .outputs = {out}});
   return graph;
 }
+
 // Forwards to a simulated chip until it is told to fail, or to do nothing.
-class WrappedDevice : public uapi::Device {
+class WrappedDevice : public uapi::ForwardingDevice {
  public:
-  WrappedDevice() : inner_(std::move(standin::open_simulated("a311d")).value()) {}
-  const capture::DeviceInfo& info() const override { return inner_->info(); }
-  Result<uapi::Handle> alloc(uint64_t size_bytes) override { return inner_->alloc(size_bytes); }
-  Result<void> free(uapi::Handle handle) override { return inner_->free(handle); }
-  Result<uint64_t> address(uapi::Handle handle) const override { return inner_->address(handle); }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override { return inner_->map(handle); }
-  Result<void> begin_cpu(uapi::Handle handle, bool write) override { return inner_->begin_cpu(handle, write); }
-  Result<void> end_cpu(uapi::Handle handle) override { return inner_->end_cpu(handle); }
-  Result<uapi::Fence> submit(std::span<const uint32_t> stream, std::span<const uapi::SubmitBuffer> buffers) override {
+  WrappedDevice() : ForwardingDevice(std::move(standin::open_simulated("a311d")).value()) {}
+  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
     ++submits;
     if (fail) return error(ErrorCode::device, "the chip is on fire");
-    return idle ? Result<uapi::Fence>(1) : inner_->submit(stream, buffers);
+    return idle ? Result<uapi::Fence>(1) : ForwardingDevice::submit(jobs);
   }
   Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
-    return idle ? Result<void>() : inner_->wait(fence, timeout);
+    return idle ? Result<void>() : ForwardingDevice::wait(fence, timeout);
   }
   bool loses_jobs() const override { return false; }
   bool fail = false, idle = false;
   int submits = 0;
-
- private:
-  std::unique_ptr<uapi::Device> inner_;
 };
 
 struct Wrapped {
