@@ -1,6 +1,7 @@
 #include "capture/file_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,39 @@
 #include "capture/frames.h"
 
 namespace skillet::capture {
+
+namespace {
+
+using Create = Result<FileWriter> (*)(const std::string& path, const DeviceInfo& device);
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+Result<FileWriter> create_next(const std::string& path, const DeviceInfo& device) {
+  constexpr int kNamesTried = 1000;
+  for (int i = 1;; ++i) {
+    const std::string name = i == 1 ? path : fmt::format("{}.{}", path, i);
+    if (exists(name) && i < kNamesTried) continue;
+    auto writer = FileWriter::create(name, device);
+    if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else somebody else was faster
+  }
+}
+
+Sink into_created(std::string path, Create create) {
+  const auto writer = std::make_shared<std::optional<FileWriter>>();
+  return {.append = [writer, path = std::move(path), create](const DeviceInfo& info, Submission one) -> Result<void> {
+            if (!*writer) {
+              SK_TRY_ASSIGN(FileWriter created, create(path, info));
+              writer->emplace(std::move(created));
+            }
+            return (*writer)->append(one);
+          },
+          .drop_last = [writer] { return (*writer)->drop_last(); }};
+}
+
+}  // namespace
 
 struct FileWriter::State {
   int fd = -1;
@@ -97,17 +131,8 @@ Sink into(Capture& capture) {
           }};
 }
 
-Sink into_file(std::function<Result<FileWriter>(const DeviceInfo&)> create) {
-  const auto writer = std::make_shared<std::optional<FileWriter>>();
-  return {
-      .append = [writer, create = std::move(create)](const DeviceInfo& info, Submission submission) -> Result<void> {
-        if (!*writer) {
-          SK_TRY_ASSIGN(FileWriter created, create(info));
-          writer->emplace(std::move(created));
-        }
-        return (*writer)->append(submission);
-      },
-      .drop_last = [writer] { return (*writer)->drop_last(); }};
-}
+Sink into_file(std::string path) { return into_created(std::move(path), FileWriter::create); }
+
+Sink into_next_file(std::string path) { return into_created(std::move(path), create_next); }
 
 }  // namespace skillet::capture

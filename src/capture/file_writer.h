@@ -35,7 +35,9 @@ struct Sink {
   std::function<Result<void>()> drop_last;  // takes back what append() got, once
 };
 Sink into(Capture& capture);  // borrowed
-// A file that `create` makes for the first submission.
-Sink into_file(std::function<Result<FileWriter>(const DeviceInfo&)> create);
+// A file that is made for the first submission. An error when there is one already; into_next_file() takes the next
+// free name of PATH, PATH.2, PATH.3, ...
+Sink into_file(std::string path);
+Sink into_next_file(std::string path);
 
 }  // namespace skillet::capture

@@ -31,15 +31,15 @@ class JsonPrinter {
   JsonPrinter(const driver::Chip& chip, const capture::Reader& reader) {
     nlohmann::json head = {{"chip", chip.name}, {"kernel_driver", reader.device().kernel_driver}};
     if (!reader.cut_off().empty()) head["cut_off"] = reader.cut_off();
-    std::string text = head.dump(2);
-    text.resize(text.rfind('\n'));
-    fmt::print("{},\n  \"submissions\": [", text);
+    std::string text = json_text(head);
+    text.resize(text.rfind("\n}"));
+    out("{},\n  \"submissions\": [", text);
   }
   void add(const driver::Annotated& submission, size_t index) {
-    fmt::print("{}\n{}", is_first_ ? "" : ",", to_json(submission, index).dump(2));
+    out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(submission, index)));
     is_first_ = false;
   }
-  void finish() const { fmt::print("\n  ]\n}}\n"); }
+  void finish() const { out("  ]\n}\n"); }
 
  private:
   bool is_first_ = true;
@@ -63,7 +63,7 @@ Result<void> decode(const Options& options) {
   if (options.json)
     json.emplace(chip, reader);
   else
-    fmt::print("{} ({}), {} submissions\n", chip.name, chip.title, reader.count());
+    out("{} ({}), {} submissions\n", chip.name, chip.title, reader.count());
   while (true) {
     SK_TRY_ASSIGN(const std::optional<capture::Submission> one, reader.next().with_context(options.path));
     if (!one) break;
@@ -74,7 +74,7 @@ Result<void> decode(const Options& options) {
     if (json)
       json->add(*decoded, reader.index());
     else
-      fmt::print("\nsubmission {}\n{}", reader.index(), decoded->text);
+      out("\nsubmission {}\n{}", reader.index(), decoded->text);
   }
   if (json) json->finish();
   return {};

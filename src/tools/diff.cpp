@@ -27,22 +27,22 @@ constexpr driver::DifferenceKind kKinds[] = {driver::DifferenceKind::job, driver
 
 void print_kind(const driver::CaptureComparison& comparison, driver::DifferenceKind kind) {
   if (comparison.count(kind) == 0) return;
-  fmt::print("\n{}\n", kind_name(kind));
+  out("\n{}\n", kind_name(kind));
   for (const driver::Difference& d : comparison.differences) {
     if (d.kind == kind)
-      fmt::print("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
-                 d.b.empty() ? "(none)" : d.b);
+      out("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
+          d.b.empty() ? "(none)" : d.b);
   }
 }
 
 void print_text(const Options& options, const driver::CaptureComparison& comparison) {
   if (comparison.same()) {
-    fmt::print("no field differs\n");
+    out("no field differs\n");
     return;
   }
-  fmt::print("a: {}\nb: {}\n\n", options.path_a, options.path_b);
-  for (const auto kind : kKinds) fmt::print("{} {} differ\n", comparison.count(kind), kind_name(kind));
-  for (const std::string& line : comparison.jobs) fmt::print("{}\n", line);
+  out("a: {}\nb: {}\n\n", options.path_a, options.path_b);
+  for (const auto kind : kKinds) out("{} {} differ\n", comparison.count(kind), kind_name(kind));
+  for (const std::string& line : comparison.jobs) out("{}\n", line);
   for (const auto kind : kKinds) print_kind(comparison, kind);
 }
 
@@ -52,12 +52,11 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
   for (const driver::Difference& d : comparison.differences)
     rows.push_back(
         {{"kind", kind_name(d.kind)}, {"submission", d.submission}, {"path", d.path}, {"a", d.a}, {"b", d.b}});
-  fmt::print("{}\n", nlohmann::json{{"a", options.path_a},
-                                    {"b", options.path_b},
-                                    {"same", comparison.same()},
-                                    {"counts", counts},
-                                    {"differences", rows}}
-                         .dump(2));
+  out_json({{"a", options.path_a},
+            {"b", options.path_b},
+            {"same", comparison.same()},
+            {"counts", counts},
+            {"differences", rows}});
 }
 
 Result<driver::CaptureComparison> compare_paths(const Options& options) {

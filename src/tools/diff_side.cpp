@@ -48,14 +48,16 @@ Result<DiffSide> from_capture(const std::string& path) {
   if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
   std::optional<driver::Chip> known;
   if (auto chip = chip_of(reader.device(), ""); chip.ok()) known = *chip;
-  return DiffSide{"capture", std::move(reader), known, !std::filesystem::is_directory(path)};
+  std::error_code ignored;
+  return DiffSide{"capture", std::move(reader), known, !std::filesystem::is_directory(path, ignored)};
 }
 
 }  // namespace
 
 Result<DiffSide> load_side(const std::string& path, const std::optional<driver::Chip>& chip,
                            const driver::CompileOptions& options) {
-  if (std::filesystem::is_directory(path)) return from_capture(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return from_capture(path);
   if (path.ends_with(".tflite")) return from_model(path, chip, options).with_context(path);
   auto capture = from_capture(path);
   if (capture.ok() || capture.error().code != ErrorCode::malformed) return capture;
