@@ -199,7 +199,7 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
   visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
-                   d.nn_layer_flush);
+                   d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back));
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
   if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);
