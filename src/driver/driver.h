@@ -3,7 +3,9 @@
 // Must not know: a vendor's anything.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +20,20 @@
 
 namespace skillet::driver {
 
-// proven: only what a driver known to work on silicon emits. tuned: our own choices, named switches.
-enum class Tuning : uint8_t { proven, tuned };
+// recorded: what a driver whose jobs were recorded emits, for comparison with those jobs. proven: only what is known to
+// work on silicon. tuned: our own choices too. Each adds named switches to the one before.
+enum class Tuning : uint8_t { recorded, proven, tuned };
+constexpr std::array<std::string_view, 3> kTuningNames = {"recorded", "proven", "tuned"};
+constexpr std::string_view tuning_name(Tuning tuning) { return kTuningNames[static_cast<size_t>(tuning)]; }
+std::optional<Tuning> tuning_from_name(std::string_view name);
+
+// A choice of a driver's compiler that can be turned on by its name.
+struct TuningSwitch {
+  std::string_view name;
+  std::optional<Tuning> since;   // the first tuning that has it on; none: no tuning has, it is not known to work
+  bool changes_results = false;  // without it a job may compute something else
+  std::string_view reason;       // what it does, and what happens without it
+};
 
 struct CompileOptions {
   Tuning tuning = Tuning::proven;
@@ -78,6 +92,8 @@ class Driver {
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
+  // All that tells this driver's tunings apart.
+  virtual std::span<const TuningSwitch> switches() const { return {}; }
   // For people: the weights of each operation that compile() makes.
   virtual Result<std::vector<Compression>> compression(const Chip&, const ir::Graph&, const CompileOptions&) const {
     return std::vector<Compression>{};

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/vendors.h"
 #include "driver/driver.h"
 
@@ -19,6 +21,12 @@ const std::vector<const Driver*>& registry() {
 }
 
 }  // namespace
+
+std::optional<Tuning> tuning_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kTuningNames, name);
+  if (found == kTuningNames.end()) return std::nullopt;
+  return static_cast<Tuning>(found - kTuningNames.begin());
+}
 
 std::span<const Driver* const> drivers() { return registry(); }
 

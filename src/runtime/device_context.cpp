@@ -1,6 +1,8 @@
 #include "runtime/device_context.h"
 
 #include "base/log.h"
+#include "base/text.h"
+#include "base/vendors.h"
 #include "standin/simulated.h"
 #include "uapi/kernels.h"
 
@@ -20,14 +22,45 @@ Result<Target> target_of(std::string name, driver::Chip chip, const driver::Driv
   return target;
 }
 
+// Those that there is a driver and a simulator of.
+std::vector<std::string> simulated_chips() {
+  std::vector<std::string> names;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      if (standin::simulated_core(chip.name).ok()) names.push_back(chip.name);
+    }
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  return text.empty() ? "none" : text;
+}
+
+// "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
+std::string meant_device(const std::string& name) {
+  std::vector<std::string> names = {"auto", "npu", "cpu"};
+  for (const std::string& chip : simulated_chips()) names.push_back(std::string(kSimPrefix) + chip);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string meant = did_you_mean(name, known);
+  return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
+}
+
 using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 
 Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
                          capture::Capture* capture) {
   const std::string chip_name = name.substr(prefix.size());
-  SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
+  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()) + meant_device(name); };
+  auto known = driver::find_chip(chip_name);
+  if (!known.ok()) return no_chip(chip_name, "driver", others());
+  driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(const standin::SimulatedCore core, simulate(chip_name));
+  auto simulated = simulate(chip_name);
+  if (!simulated.ok()) return error(simulated.error().code, "{} ({})", simulated.error().message, others());
+  const standin::SimulatedCore core = std::move(simulated).value();
   SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, capture));
   target.simulated = true;
   return target;
@@ -128,7 +161,9 @@ Result<Target> open_target(const std::string& name, capture::Capture* capture) {
   if (name == "auto") return open_npu_or_cpu(capture);
   if (name.starts_with("/")) return open_node(name, capture);
   if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, capture);
-  return error(ErrorCode::invalid_argument, "device '{}' is none of auto, npu, cpu, sim:CHIP, /dev/...", name);
+  return error(ErrorCode::invalid_argument,
+               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
+               meant_device(name));
 }
 
 }  // namespace skillet::runtime

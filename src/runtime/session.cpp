@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "runtime/bug_report.h"
 #include "runtime/session_part.h"
 
 namespace skillet::runtime {
@@ -145,6 +146,7 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   }
   log::warning("{} runs on the CPU: {}", where, cause.message);
   report_.parts[index].fallback = cause.message;
+  report_fallback(target_, options_, part.partition.graph, cause);
   part.kernels = std::move(kernels).value();
   part.loaded.reset();
   return {};

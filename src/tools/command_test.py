@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -25,18 +26,33 @@ CASES = [
     (["fry"], 2, "there is no verb 'fry' (see skillet --help)"),
     (["run"], 2, "MODEL is required (see skillet run --help)"),
     (["run", MODEL, "--compare=everything"], 2, "--compare"),
+    (["rnu", MODEL], 2, "there is no verb 'rnu'; did you mean 'run'? (see skillet --help)"),
+    (["--devices"], 2, "there is no option '--devices'"),
+    (["run", MODEL, "--imgae", "x"], 2, "there is no option '--imgae'; did you mean '--image'? (see skillet run --help)"),
+    (["run", MODEL, MODEL], 2, "'models/digits.tflite' is one argument too many"),
+    (["run", MODEL, "--top", "0"], 2, "--top: must be a whole number from 1 to 1000000, not '0'"),
+    (["run", MODEL, "--repeat", "abc"], 2, "--repeat: must be a whole number from 1 to 1000000, not 'abc'"),
+    (["run", MODEL, "--random", "-1"], 2, "--random: must be a whole number from 0 to"),
+    (["run", MODEL, "--random", "99999999999999999999"], 2, "--random: must be a whole number from 0 to"),
+    (["run", MODEL, "--random", "18446744073709551615", "--device", "cpu"], 0, "random values"),
+    (["run", MODEL, "--device", "a311d"], 2, "device 'a311d' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP; did you mean 'sim:a311d'?"),
+    (["run", MODEL, "--device", "SIM:A311D"], 2, "did you mean 'sim:a311d'?"),
+    (["run", MODEL, "--device", "0"], 2, "device '0' is none of"),
+    (["run", MODEL, "--device", "sim:rk3588"], 2, "sim:rk3588: chip 'rk3588' is known, but rockchip has no driver of it yet (to be simulated: a311d, imx8mp"),
+    (["run", MODEL, "--device", "sim:s905d3"], 2, "(to be simulated: a311d, imx8mp"),
+    (["virtual", "--chip", "rk3588", "--", "true"], 2, "(to be simulated: a311d, imx8mp"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
-    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
-    (["run", MODEL, "--image", "README.md"], 1, "README.md: not a BMP, PNG or JPEG picture"),
+    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (to be simulated: "),
+    (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
     (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
-    (["run", "README.md"], 1, "README.md: not a TensorFlow Lite model"),
-    (["run", "no_such_file.tflite"], 1, "no_such_file.tflite"),
+    (["run", "README.md"], 2, "README.md: not a TensorFlow Lite model"),
+    (["run", "no_such_file.tflite"], 2, "no_such_file.tflite"),
     (["compile", MODEL, "--device", "cpu"], 2, "the CPU needs no compiling"),
     (["check", MODEL, "--device", "sim:a311d"], 0, "on the NPU in"),
     (["compile", MODEL, "--device", "sim:a311d"], 0, "device operation"),
     (["decode", CAPTURE], 0, "submission 1"),
     (["decode", CAPTURE, "--submission", "99"], 2, "no 99"),
-    (["decode", "README.md"], 1, "README.md"),
+    (["decode", "README.md"], 2, "README.md"),
     (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
     (["diff", CAPTURE, CAPTURE + "/model.tflite"], 0, "no field differs"),
     (["diff", MODEL, MODEL], 2, f"skillet: {MODEL}: for which chip? use --chip"),
@@ -98,6 +114,64 @@ class Command(unittest.TestCase):
         checked = report("check", MODEL, "--device", "sim:a311d")
         ran = report("run", MODEL, "--device", "sim:a311d")
         self.assertEqual(places(checked), places(ran))
+
+    def test_a_report_holds_what_somebody_else_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "bug.tar")
+            done = skillet("bug", MODEL, "--device", "sim:a311d", "--note", "it is wrong", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with tarfile.open(path) as archive:
+                files = {name: archive.extractfile(name).read() for name in archive.getnames()}
+            self.assertEqual(files["model.tflite"], Path(MODEL).read_bytes())
+            for name, words in (("report.txt", ["it is wrong", "chip      a311d", "libc", "ops on the NPU", "skillet doctor"]),
+                                ("graph.txt", ["conv_2d"]), ("part0.graph.txt", ["conv_2d"]), ("part0.program.txt", ["job"])):
+                for word in words:
+                    self.assertIn(word.lower(), files[name].decode().lower(), name)
+            self.assertEqual(skillet("diff", "--chip", "a311d", MODEL, MODEL).returncode, 0)
+            done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
+            with tarfile.open(path) as archive:
+                self.assertEqual(archive.getnames(), ["report.txt"])
+                self.assertIn(b"error: README.md: not a TensorFlow Lite model", archive.extractfile("report.txt").read())
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_a_part_that_falls_back_leaves_a_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:3:EIO", "--", SKILLET, "run", MODEL,
+                                   "--device", "npu"], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "SKILLET_BUG_DIR": folder})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (path,) = Path(folder).iterdir()
+            self.assertIn(f"a report of it is in {path}", done.stderr)
+            with tarfile.open(path) as archive:
+                self.assertEqual(archive.getnames(), ["report.txt", "part.graph.txt", "part.program.txt"])
+                self.assertIn(b"EIO", archive.extractfile("report.txt").read())
+
+    def test_what_the_environment_says_wrongly_is_said(self):
+        rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),
+                ({"SKILLET_LOG": "warnign"}, "did you mean 'warning'?"),
+                ({"SKILLET_DEBUG": "bogus,ir=1"}, "SKILLET_DEBUG: there is no 'bogus' (SKILLET_DEBUG=help lists all)"),
+                ({"SKILLET_DEBUG": "passess"}, "there is no 'passess'; did you mean 'passes'?"),
+                ({"SKILLET_ALLOW_UNPROVEN": "maybe"}, "skillet: SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0"),
+                ({"SKILLET_LOG": "error", "SKILLET_DEBUG": "sim,submit"}, "")]
+        for variables, words in rows:
+            with self.subTest(variables=variables):
+                done = subprocess.run([SKILLET, "check", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
+                                      env={**os.environ, **variables}, timeout=60)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr == "", words == "", done.stderr)
+
+    def test_labels_that_do_not_fit_are_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            labels = Path(folder) / "labels.txt"
+            for text, words in (("a\nb\n", "2 labels for the 10 classes"), ("", "0 labels for the 10 classes"),
+                                ("\n".join("0123456789"), ""), ("\x1b[31mx\n" * 10, "")):
+                labels.write_text(text)
+                done = skillet("run", MODEL, "--device", "cpu", "--labels", str(labels))
+                self.assertEqual(done.returncode, 0)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr == "", words == "", done.stderr)
+                self.assertNotIn("\x1b", done.stdout)
 
     def test_every_operation_on_the_cpu_has_a_reason(self):
         # Of a part whose job is lost again and again too; and where no NPU was asked for.

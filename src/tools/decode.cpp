@@ -33,13 +33,13 @@ Result<void> decode(const Options& options) {
     return error(ErrorCode::invalid_argument, "{} has {} submissions (counted from 0), no {}", options.path,
                  capture.submissions.size(), options.submission);
   if (options.json) {
-    fmt::print("{}\n", to_json(capture, options.submission).dump(2));
+    out_json(to_json(capture, options.submission));
     return {};
   }
-  fmt::print("{} ({}), {} submissions\n", capture.chip.name, capture.chip.title, capture.submissions.size());
+  out("{} ({}), {} submissions\n", capture.chip.name, capture.chip.title, capture.submissions.size());
   for (size_t i = 0; i < capture.submissions.size(); ++i) {
     if (options.submission >= 0 && static_cast<size_t>(options.submission) != i) continue;
-    fmt::print("\nsubmission {}\n{}", i, capture.submissions[i].text);
+    out("\nsubmission {}\n{}", i, capture.submissions[i].text);
   }
   return {};
 }

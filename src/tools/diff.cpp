@@ -12,7 +12,7 @@ namespace {
 constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
 
 struct Options {
-  std::string path_a, path_b, chip, tuning = "proven";
+  std::string path_a, path_b, chip, tuning = "recorded";
   bool json = false;
 };
 
@@ -25,22 +25,22 @@ constexpr driver::DifferenceKind kKinds[] = {driver::DifferenceKind::job, driver
 
 void print_kind(const driver::CaptureComparison& comparison, driver::DifferenceKind kind) {
   if (comparison.count(kind) == 0) return;
-  fmt::print("\n{}\n", kind_name(kind));
+  out("\n{}\n", kind_name(kind));
   for (const driver::Difference& d : comparison.differences) {
     if (d.kind == kind)
-      fmt::print("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
-                 d.b.empty() ? "(none)" : d.b);
+      out("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
+          d.b.empty() ? "(none)" : d.b);
   }
 }
 
 void print_text(const Options& options, const driver::CaptureComparison& comparison) {
   if (comparison.same()) {
-    fmt::print("no field differs\n");
+    out("no field differs\n");
     return;
   }
-  fmt::print("a: {}\nb: {}\n\n", options.path_a, options.path_b);
-  for (const auto kind : kKinds) fmt::print("{} {} differ\n", comparison.count(kind), kind_name(kind));
-  for (const std::string& line : comparison.jobs) fmt::print("{}\n", line);
+  out("a: {}\nb: {}\n\n", options.path_a, options.path_b);
+  for (const auto kind : kKinds) out("{} {} differ\n", comparison.count(kind), kind_name(kind));
+  for (const std::string& line : comparison.jobs) out("{}\n", line);
   for (const auto kind : kKinds) print_kind(comparison, kind);
 }
 
@@ -50,17 +50,15 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
   for (const driver::Difference& d : comparison.differences)
     rows.push_back(
         {{"kind", kind_name(d.kind)}, {"submission", d.submission}, {"path", d.path}, {"a", d.a}, {"b", d.b}});
-  fmt::print("{}\n", nlohmann::json{{"a", options.path_a},
-                                    {"b", options.path_b},
-                                    {"same", comparison.same()},
-                                    {"counts", counts},
-                                    {"differences", rows}}
-                         .dump(2));
+  out_json({{"a", options.path_a},
+            {"b", options.path_b},
+            {"same", comparison.same()},
+            {"counts", counts},
+            {"differences", rows}});
 }
 
 Result<driver::CaptureComparison> compare_paths(const Options& options) {
-  const driver::CompileOptions compile{.tuning =
-                                           options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven};
+  const driver::CompileOptions compile{.tuning = *driver::tuning_from_name(options.tuning)};
   std::optional<driver::Chip> chip;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
@@ -99,8 +97,9 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
   verb->add_option("B", options->path_b, "the other one")->required();
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
-  verb->add_option("--tuning", options->tuning, "of a model: proven or tuned")
-      ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_option("--tuning", options->tuning, "of a model: recorded, proven or tuned")
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);

@@ -43,7 +43,8 @@ Result<DiffSide> from_capture(const std::string& path) {
   DiffSide side{.kind = "capture"};
   SK_TRY_ASSIGN(side.capture, capture::read(path));
   if (auto chip = chip_of(side.capture, ""); chip.ok()) side.chip = *chip;
-  side.exact_sizes = !std::filesystem::is_directory(path);
+  std::error_code ignored;
+  side.exact_sizes = !std::filesystem::is_directory(path, ignored);
   return side;
 }
 
@@ -51,7 +52,8 @@ Result<DiffSide> from_capture(const std::string& path) {
 
 Result<DiffSide> load_side(const std::string& path, const std::optional<driver::Chip>& chip,
                            const driver::CompileOptions& options) {
-  if (std::filesystem::is_directory(path)) return from_capture(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return from_capture(path);
   if (path.ends_with(".tflite")) return from_model(path, chip, options).with_context(path);
   SK_TRY_ASSIGN(Bytes file, read_file(path));
   auto program = driver::deserialise(std::move(file));

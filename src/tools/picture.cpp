@@ -7,6 +7,8 @@
 #define STBI_NO_STDIO
 #include <stb/stb_image.h>
 
+#include "tools/exif.h"
+
 namespace skillet::tools {
 namespace {
 
@@ -46,7 +48,7 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   out.channels = channels;
   const size_t size = static_cast<size_t>(out.width_px) * out.height_px * channels;
   out.pixels.assign(pixels.get(), pixels.get() + size);
-  return out;
+  return upright(out, exif_orientation(file));
 }
 
 Picture resize(const Picture& picture, int width_px, int height_px) {

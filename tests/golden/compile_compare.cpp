@@ -133,9 +133,9 @@ void forget_outputs_read_by_jobs(ComparedCase& out) {
   std::erase_if(out.our_tensors, is_output);
 }
 
-Result<void> compile_ours(const std::string& path, const driver::Chip& chip, const std::vector<Bytes>& inputs,
-                          ComparedCase& out) {
-  SK_TRY_ASSIGN(CompiledModel model, compile_model(path, chip, {.tuning = recorded_tuning()}));
+Result<void> compile_ours(const std::string& path, const driver::Chip& chip, const driver::CompileOptions& options,
+                          const std::vector<Bytes>& inputs, ComparedCase& out) {
+  SK_TRY_ASSIGN(CompiledModel model, compile_model(path, chip, options));
   out.refusals = std::move(model.refusals);
   std::vector<runtime::ProgramToRecord> programs;
   std::vector<const CompiledPart*> parts;
@@ -156,19 +156,20 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
 }
 
 Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                                const std::string& judge) {
+                                const std::string& judge, const driver::CompileOptions& options) {
   ComparedCase out;
   if (judge != name) out.judged_by = judge;
   SK_TRY_ASSIGN(out.recorded, capture::read(fmt::format("{}/{}/{}", dir, chip.name, judge)));
   out.has_recorded_job = std::ranges::any_of(out.recorded.submissions, has_job);
   const std::vector<Bytes> inputs = device_inputs(dir, judge);
   out.recorded_tensors = recorded_tensors(out.recorded, inputs);
-  SK_TRY(compile_ours(model_path(dir, name), chip, inputs, out));
+  SK_TRY(compile_ours(model_path(dir, name), chip, options, inputs, out));
   return out;
 }
 
-Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const std::string& judge, Outcome& out) {
-  SK_TRY_ASSIGN(const ComparedCase c, prepare_by(dir, chip, out.name, judge));
+Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const std::string& judge,
+                      const driver::CompileOptions& options, Outcome& out) {
+  SK_TRY_ASSIGN(const ComparedCase c, prepare_by(dir, chip, out.name, judge, options));
   if (!c.has_recorded_job) {
     out.outcome = "no_job";
     out.details = {"the recorded driver sent no job"};
@@ -188,11 +189,12 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
 
 // By its own recording; where that is another, by the twin's, which is right on chips that the recorded driver gives
 // signed jobs that are not.
-Result<void> judge(const std::string& dir, const driver::Chip& chip, Outcome& out) {
-  SK_TRY(judge_by(dir, chip, out.name, out));
+Result<void> judge(const std::string& dir, const driver::Chip& chip, const driver::CompileOptions& options,
+                   Outcome& out) {
+  SK_TRY(judge_by(dir, chip, out.name, options, out));
   if (out.outcome != "differs") return {};
   SK_TRY_ASSIGN(const std::string twin, judge_of(dir, chip.name, out.name));
-  return twin == out.name ? Result<void>() : judge_by(dir, chip, twin, out);
+  return twin == out.name ? Result<void>() : judge_by(dir, chip, twin, options, out);
 }
 
 }  // namespace
@@ -209,14 +211,29 @@ std::vector<std::string> detail_lines(const driver::CaptureComparison& compariso
   return lines;
 }
 
-Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                                  const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(const std::string judge, judge_of(dir, chip.name, name));
-  return prepare_by(dir, chip, name, judge);
+  return prepare_by(dir, chip, name, judge, options);
 }
 
-Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name) {
+Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                                 std::string_view tuning_switch) {
+  driver::CompileOptions options{.tuning = driver::Tuning::recorded, .allow_unproven = true};
+  SK_TRY_ASSIGN(const ComparedCase off, prepare_by(dir, chip, name, name, options));
+  options.switches = {std::string(tuning_switch)};
+  SK_TRY_ASSIGN(const ComparedCase on, prepare_by(dir, chip, name, name, options));
+  if (off.has_our_job != on.has_our_job) return true;
+  if (!off.has_our_job) return false;
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, off.our_side(), on.our_side()));
+  return !comparison.same();
+}
+
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                     const driver::CompileOptions& options) {
   Outcome out{.name = name};
-  if (auto done = judge(dir, chip, out); !done.ok()) {
+  if (auto done = judge(dir, chip, options, out); !done.ok()) {
     out.outcome = "failed";
     out.details.push_back(done.error().message);
   }

@@ -23,7 +23,8 @@ struct ComparedCase {
   driver::ComparedSide our_side() const { return {&ours, our_tensors, true}; }
 };
 // DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.
-Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name);
+Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                                  const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
 
 // Outcomes:
 //   identical   the same to the device in everything but addresses and the number of buffers
@@ -31,7 +32,11 @@ Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& ch
 //   refused     our driver does not take the ops; the details have the reasons
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
-Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name);
+Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                     const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
+// Whether a switch alone changes what the device is told to do, against no switch.
+Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
+                                 std::string_view tuning_switch);
 
 // The differences as text, those of whole jobs first.
 std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison);

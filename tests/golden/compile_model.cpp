@@ -8,15 +8,6 @@
 namespace skillet::golden {
 namespace {
 
-// Without a default, so that the compiler names a value that is missing here.
-std::string_view tuning_name(driver::Tuning tuning) {
-  switch (tuning) {
-    case driver::Tuning::proven: return "proven";
-    case driver::Tuning::tuned: return "tuned";
-  }
-  return "";
-}
-
 CompiledPart from_part(const ir::Graph& model, compile::Part& part) {
   passes::Partition& partition = part.partition;
   CompiledPart out;
@@ -31,19 +22,6 @@ CompiledPart from_part(const ir::Graph& model, compile::Part& part) {
 }
 
 }  // namespace
-
-std::vector<NamedTuning> tunings() {
-  std::vector<NamedTuning> all;
-  for (uint8_t i = 0; !tuning_name(static_cast<driver::Tuning>(i)).empty(); ++i)
-    all.push_back({tuning_name(static_cast<driver::Tuning>(i)), static_cast<driver::Tuning>(i)});
-  return all;
-}
-
-driver::Tuning recorded_tuning() {
-  const auto all = tunings();
-  const auto recorded = std::ranges::find(all, "recorded", &NamedTuning::name);
-  return recorded == all.end() ? driver::Tuning::proven : recorded->tuning;
-}
 
 Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
                                     const driver::CompileOptions& options) {

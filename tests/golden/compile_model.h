@@ -27,12 +27,4 @@ struct CompiledModel {
 Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
                                     const driver::CompileOptions& options);
 
-struct NamedTuning {
-  std::string_view name;
-  driver::Tuning tuning;
-};
-std::vector<NamedTuning> tunings();
-// The one that recorded jobs are compared with: "recorded" where there is one, else "proven".
-driver::Tuning recorded_tuning();
-
 }  // namespace skillet::golden

@@ -26,7 +26,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   const auto c = prepare_case(dir, chip, name);
   ASSERT_TRUE(c.ok()) << c.error().message;
   const driver::Driver* driver = *driver::driver_of(chip);
-  const driver::CompileOptions options{.tuning = recorded_tuning()};
+  const driver::CompileOptions options{.tuning = driver::Tuning::recorded};
   const auto folder = tools::load_side(
       fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by), chip, options);
   const auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);

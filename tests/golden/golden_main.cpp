@@ -17,13 +17,15 @@ namespace skillet::golden {
 namespace {
 
 struct Options {
-  std::string chip, dir = SKILLET_SOURCE_DIR "/../shared/golden", expect;
+  std::string chip, dir = SKILLET_SOURCE_DIR "/../shared/golden", expect, tuning = "recorded";
   std::vector<std::string> cases;
-  bool simulate = false, update = false, json = false, optional = false;
+  bool simulate = false, update = false, json = false, optional = false, switches = false;
 
   std::string usual() const { return simulate ? "exact" : "identical"; }
+  bool has_expectations() const { return tuning == "recorded" || !expect.empty(); }
   std::string expectations() const {
     if (!expect.empty()) return expect;
+    if (tuning != "recorded") return "";
     return fmt::format("{}/tests/expectations/{}-{}.txt", SKILLET_SOURCE_DIR, simulate ? "simulate" : "golden", chip);
   }
 };
@@ -47,7 +49,8 @@ Row row_of(const ReplayRow& replay) {
 }
 
 std::vector<Row> run_case(const Options& options, const driver::Chip& chip, const std::string& name) {
-  if (!options.simulate) return {{.outcome = compare_case(options.dir, chip, name)}};
+  if (!options.simulate)
+    return {{.outcome = compare_case(options.dir, chip, name, {.tuning = *driver::tuning_from_name(options.tuning)})}};
   std::vector<Row> rows;
   for (const ReplayRow& replay : simulate_case(options.dir, chip.name, name)) rows.push_back(row_of(replay));
   return rows;
@@ -76,7 +79,7 @@ void print_text(const Options& options, const std::vector<Row>& rows, const Expe
   constexpr size_t kDetails = 12;
   for (const Row& row : rows) {
     const Outcome& o = row.outcome;
-    const bool surprising = o.outcome != expectations.expected(o.name);
+    const bool surprising = options.has_expectations() && o.outcome != expectations.expected(o.name);
     if (!surprising && options.cases.empty()) continue;
     fmt::print("{}: {}{}\n", o.name, o.outcome, surprising ? ", expected " + expectations.expected(o.name) : "");
     for (size_t i = 0; i < std::min(kDetails, o.details.size()); ++i) fmt::print("    {}\n", o.details[i]);
@@ -98,7 +101,8 @@ void print_text(const Options& options, const std::vector<Row>& rows, const Expe
 }
 
 nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
-  nlohmann::json json{{"chip", options.chip}, {"dir", options.dir}, {"cases", nlohmann::json::array()}};
+  nlohmann::json json{
+      {"chip", options.chip}, {"dir", options.dir}, {"tuning", options.tuning}, {"cases", nlohmann::json::array()}};
   for (const auto& [set, summary] : summarise(rows)) {
     nlohmann::json& place = set == "~all" ? json["all"] : json["sets"][set];
     place["counts"] = summary.counts;
@@ -118,6 +122,7 @@ Result<int> judge(const Options& options, const std::vector<Row>& rows) {
     fmt::print("{}\n", to_json(options, rows, expectations).dump(1));
   else
     print_text(options, rows, expectations);
+  if (!options.has_expectations()) return 0;
   std::vector<Outcome> outcomes;
   for (const Row& row : rows) outcomes.push_back(row.outcome);
   const auto wrong = expectations.check(outcomes);
@@ -132,6 +137,31 @@ Result<int> judge(const Options& options, const std::vector<Row>& rows) {
   return 0;
 }
 
+// What tells the tunings apart: each switch, the first tuning that has it, and how many cases' jobs it alone changes.
+Result<int> print_switches(const Options& options, const driver::Chip& chip, const std::vector<std::string>& names) {
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  nlohmann::json rows = nlohmann::json::array();
+  for (const driver::TuningSwitch& row : driver->switches()) {
+    int changed = 0;
+    for (const std::string& name : names) {
+      SK_TRY_ASSIGN(const bool changes, switch_changes_jobs(options.dir, chip, name, row.name));
+      changed += changes;
+    }
+    const std::string_view since = row.since ? tuning_name(*row.since) : "none";
+    rows.push_back({{"name", row.name},
+                    {"since", since},
+                    {"changes_results", row.changes_results},
+                    {"reason", row.reason},
+                    {"cases", changed}});
+    if (!options.json)
+      fmt::print("{:20} {:7} {:4} of {} cases{}\n    {}\n", row.name, since, changed, names.size(),
+                 row.changes_results ? ", may change results" : "", row.reason);
+  }
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"chip", options.chip}, {"cases", names.size()}, {"switches", rows}}.dump(1));
+  return 0;
+}
+
 Result<int> run(const Options& options) {
   SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(options.chip));
   if (options.optional && !std::filesystem::exists(options.dir + "/" + options.chip)) {
@@ -139,6 +169,7 @@ Result<int> run(const Options& options) {
     return 0;
   }
   SK_TRY_ASSIGN(const std::vector<std::string> names, list_captures(options.dir, options.chip));
+  if (options.switches) return print_switches(options, chip, options.cases.empty() ? names : options.cases);
   std::vector<Row> rows;
   for (const std::string& name : options.cases.empty() ? names : options.cases) {
     if (!std::binary_search(names.begin(), names.end(), name))
@@ -160,6 +191,9 @@ int main(int argc, char** argv) {
   app.add_option("--expect", options.expect,
                  "expected outcomes (default: tests/expectations/{golden,simulate}-CHIP.txt)");
   app.add_flag("--simulate", options.simulate, "run the recorded jobs on the simulator");
+  app.add_option("--tuning", options.tuning, "compile with this one (default: recorded; others have no expectations)")
+      ->check(CLI::IsMember(skillet::driver::kTuningNames));
+  app.add_flag("--switches", options.switches, "print what tells the tunings apart, and how many cases each changes");
   app.add_flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
   app.add_flag("--json", options.json, "machine-readable output");
   app.add_flag("--optional", options.optional, "a missing folder is one line, not a failure");

@@ -14,9 +14,9 @@ namespace {
 
 void print(nlohmann::json row) { fmt::print("{}\n", row.dump()); }
 
-void dump(const std::string& name, const std::string& path, const driver::Chip& chip, const NamedTuning& tuning) {
-  nlohmann::json row{{"model", name}, {"chip", chip.name}, {"tuning", tuning.name}};
-  const auto model = compile_model(path, chip, {.tuning = tuning.tuning});
+void dump(const std::string& name, const std::string& path, const driver::Chip& chip, driver::Tuning tuning) {
+  nlohmann::json row{{"model", name}, {"chip", chip.name}, {"tuning", driver::tuning_name(tuning)}};
+  const auto model = compile_model(path, chip, {.tuning = tuning});
   if (!model.ok()) {
     row["error"] = model.error().message;
     return print(row);
@@ -43,8 +43,9 @@ int main() {
     }
     for (const skillet::driver::Driver* driver : skillet::driver::drivers()) {
       for (const skillet::driver::Chip& chip : driver->chips()) {
-        for (const skillet::golden::NamedTuning& tuning : skillet::golden::tunings())
-          skillet::golden::dump(line.substr(0, tab), line.substr(tab + 1), chip, tuning);
+        for (const std::string_view tuning : skillet::driver::kTuningNames)
+          skillet::golden::dump(line.substr(0, tab), line.substr(tab + 1), chip,
+                                *skillet::driver::tuning_from_name(tuning));
       }
     }
   }

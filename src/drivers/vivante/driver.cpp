@@ -6,6 +6,7 @@
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tile.h"
+#include "drivers/vivante/tuning.h"
 #include "drivers/vivante/vivante_driver.h"
 #include "drivers/vivante/weights.h"
 
@@ -48,6 +49,8 @@ class VivanteDriver final : public driver::Driver {
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }
+
+  std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 
   Result<std::vector<driver::Compression>> compression(const driver::Chip& chip, const ir::Graph& graph,
                                                        const driver::CompileOptions& options) const override {

@@ -96,10 +96,10 @@ void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_
     const int64_t bias = biases.empty() ? 0 : biases[static_cast<size_t>(oc)];
     k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias + deviation * center_offset)));
   }
-  // Kernels that only fill up the count have weight bytes 0; the recorded 1x1 orders give them no bias.
+  // Kernels that only fill up the count: as recorded, weight bytes 0, and the bias that belongs to them and a bias of
+  // 0.
   const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
-  k.phantom_bias =
-      k.patch_elems() == 1 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
+  k.filler_bias = static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class Lowerer {
       const driver::Support support = supports(chip_, graph_, op_);
       if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", describe_op(graph_, op_), support.reason);
       SK_TRY(lower_op(graph_.op(op_)).with_context(describe_op(graph_, op_)));
+      SK_TRY(lower_outputs_of(graph_.op(op_)));
     }
     for (const TensorId output : graph_.outputs) SK_TRY(lower_output(output));
     note_intermediates();
@@ -141,7 +142,7 @@ class Lowerer {
   // A planar copy of a stride-2 convolution's input, four planes per channel, padding included.
   SlotId reshuffled(TensorId input, SlotId planar, const ConvShape& s, Image& in) {
     Reshuffle r{.in = s.in, .pad_x = s.pad_x, .pad_y = s.pad_y};
-    in = reshuffled_image(s);
+    in = tuning_.tight_reshuffle ? reshuffled_image(s) : recorded_reshuffled_image(s);
     r.out_width = in.width;
     r.out_height = in.height;
     const SlotId slot = add_slot(graph_.tensor(input).name + " (reshuffled)", static_cast<uint64_t>(in.bytes()));
@@ -154,7 +155,8 @@ class Lowerer {
 
   Result<void> lower_conv(const ir::Op& op) {
     const TensorId input = op.input(0), output = op.outputs[0];
-    const ConvShape s = conv_shape(chip_, graph_, op_);
+    ConvShape s = conv_shape(chip_, graph_, op_);
+    s.pointwise &= tuning_.pointwise_always || fused_activation(op) != ir::Activation::relu6;
     const StrideMethod method = stride_method(chip_, s);
     NnOperation nn{.in = s.in, .out = s.out, .offset_x = -s.pad_x, .offset_y = -s.pad_y, .stride = s.stride};
     nn.depthwise = is_native_depthwise(chip_, s);
@@ -166,14 +168,18 @@ class Lowerer {
       nn.input = reshuffled(input, nn.input, s, nn.in);
       nn.offset_x = nn.offset_y = 0;
       transform = FilterTransform::space_to_depth;
-    } else if (s.kernel_height == 1 && s.kernel_width == 1 && s.in.channels == 1) {
+    } else if (s.pointwise && s.in.channels == 1) {
       transform = FilterTransform::widen_to_2x2;
     }
     nn.first_pixel = method == StrideMethod::first_pixel;
+    if (!tuning_.image_tiles) {
+      nn.tile_basis_width = s.out.height * (nn.first_pixel ? 2 : 1);
+      nn.tile_basis_height = s.out.width * (nn.first_pixel ? 2 : 1);
+    }
     nn.kernels = make_kernels(chip_, graph_, op_, s, transform);
     nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
-    nn.six_channel_order = nn.kernels.patch_elems() == 1 && !nn.relu;
-    nn.search_zero_runs = !nn.six_channel_order;
+    nn.six_channel_order = nn.kernels.patch_elems() == 1 && (tuning_.six_channels ? !nn.relu : s.pointwise);
+    nn.search_zero_runs = !nn.six_channel_order || tuning_.zero_runs;
     nn.input_zero_point = zero_point(input);
     nn.output_zero_point = zero_point(output);
     nn.scale = conv_scale(graph_, op_);
@@ -199,8 +205,8 @@ class Lowerer {
   bool relu_is_idle(const ir::Op& op, const Kernels& kernels) const {
     if (zero_point(op.outputs[0]) != 0) return false;
     const hw::Generation& generation = hw::generation_of(chip_);
-    if (generation.channel_groups) return tuning_.six_channel_relu && kernels.patch_elems() == 1;
-    return op.kind == OpKind::fully_connected;  // as recorded
+    const bool recorded = op.kind == OpKind::fully_connected;
+    return recorded || (tuning_.six_channels && generation.channel_groups && kernels.patch_elems() == 1);
   }
 
   static ir::Activation fused_activation(const ir::Op& op) {
@@ -290,7 +296,8 @@ class Lowerer {
                            zero_point(input),
                            zero_point(output),
                            graph_.tensor(input).quant.scale(),
-                           graph_.tensor(output).quant.scale()};
+                           graph_.tensor(output).quant.scale(),
+                           tuning_.carry_in_tables};
     const bool single = function != TableFunction::abs && i.height < 6;
     SK_TRY_ASSIGN(const SlotId from, any_slot(input));
     const SlotId to = define_new(output, layout);
@@ -299,6 +306,14 @@ class Lowerer {
     return {};
   }
 
+  // The caller's copy comes right after the operation, as recorded.
+  Result<void> lower_outputs_of(const ir::Op& op) {
+    for (const TensorId output : op.outputs) {
+      const bool is_output = std::ranges::find(graph_.outputs, output) != graph_.outputs.end();
+      if (is_output) SK_TRY(in_layout(output, Layout::nhwc));
+    }
+    return {};
+  }
   Result<void> lower_output(TensorId output) {
     SK_TRY_ASSIGN(const SlotId slot, in_layout(output, Layout::nhwc));
     if (out_.slots[slot].role == BufferRole::scratch) out_.slots[slot].role = BufferRole::output;

@@ -57,7 +57,7 @@ struct Kernels {
   std::span<const uint8_t> weights;
   std::shared_ptr<const Bytes> lowered;
   std::vector<int32_t> biases;  // per oc, as the chip adds them: what it subtracts from pixels is folded in
-  int32_t phantom_bias = 0;     // of kernels beyond output_channels (weights_v7.cpp)
+  int32_t filler_bias = 0;      // of kernels beyond output_channels (weights_v7.cpp)
 
   int32_t patch_elems() const { return height * width; }
   int32_t first_channel(int32_t oc) const { return kernels_per_band == 0 ? 0 : oc / kernels_per_band * band; }
@@ -80,7 +80,7 @@ struct NnOperation {
   bool relu = false;
   bool depthwise = false;          // native: one input channel per kernel
   bool sram_caches = true;         // keep kernels and image tiles in on-chip memory
-  bool six_channel_order = false;  // 1x1 filters without relu: weights in groups of six channels
+  bool six_channel_order = false;  // V7, 1x1 filters: weights in groups of six channels
   bool search_zero_runs = true;    // false: plain weight bytes, no zero-run prefix
   SymbolMapChoice symbol_map = SymbolMapChoice::recorded;
   uint8_t input_zero_point = 0, output_zero_point = 0;

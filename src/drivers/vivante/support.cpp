@@ -137,6 +137,14 @@ Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   return Support::yes();
 }
 
+// The relu bit with a 1x1 filter: which order of weights the chip then reads is not known (section 6.2.3). Where no
+// core has more than one kernel all orders are the same.
+bool needs_unproven_relu(const hw::ChipRow& chip, const ConvShape& s) {
+  const bool reshuffled = stride_method(chip, s) == StrideMethod::reshuffle;
+  const bool is_1x1 = std::max(s.kernel_height, s.kernel_width) <= (reshuffled ? 2 : 1);
+  return hw::generation_of(chip).channel_groups && is_1x1 && s.out.channels > chip.nn_cores;
+}
+
 Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const auto& attrs = op.as<ir::ConvAttrs>();
@@ -152,6 +160,10 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   const Support size = check_conv_size(chip, shape);
   RETURN_IF_NO(size);
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
+  if (!size.unproven && attrs.activation != ir::Activation::none && needs_unproven_relu(chip, shape) &&
+      unsigned_zero_point(graph.tensor(op.outputs[0])) != 0)
+    return Support::yes_unproven(
+        "a fused activation, a 1x1 filter and an output zero point other than 0 were never seen right on silicon");
   return size;
 }
 
@@ -414,6 +426,7 @@ ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   s.kernel_width = filter.back(1);
   s.stride = attrs.stride_h;
   s.depthwise = op.kind == OpKind::depthwise_conv_2d;
+  s.pointwise = s.kernel_height == 1 && s.kernel_width == 1;
   if (s.depthwise) s.multiplier = std::max(s.out.channels / std::max(s.in.channels, 1), 1);
   s.pad_x = pad_before(s.in.width, s.out.width, s.kernel_width, s.stride);
   s.pad_y = pad_before(s.in.height, s.out.height, s.kernel_height, s.stride);
@@ -425,6 +438,14 @@ Image reshuffled_image(const ConvShape& s) {
           4 * s.in.channels};
 }
 
+Image recorded_reshuffled_image(const ConvShape& s) {
+  const auto is_padded = [&s](int32_t in, int32_t out, int32_t kernel) { return (out - 1) * s.stride + kernel > in; };
+  const bool padded =
+      is_padded(s.in.width, s.out.width, s.kernel_width) || is_padded(s.in.height, s.out.height, s.kernel_height);
+  const auto size = [&](int32_t in, int32_t kernel) { return ceil_div(in, 2) + (padded ? kernel / 2 : 0); };
+  return {size(s.in.width, s.kernel_width), size(s.in.height, s.kernel_height), 4 * s.in.channels};
+}
+
 bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
   return s.depthwise && s.multiplier == 1 && chip.has(hw::kDepthwise);
 }
@@ -432,7 +453,7 @@ bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
 StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& s) {
   if (s.stride == 1) return StrideMethod::none;
   if (is_native_depthwise(chip, s)) return StrideMethod::first_pixel;
-  if (s.kernel_height == 1 && s.kernel_width == 1 && !s.depthwise) {
+  if (s.pointwise && !s.depthwise) {
     const hw::Generation& g = hw::generation_of(chip);
     const bool small = s.in.height <= g.reshuffled_rows_max || s.in.channels <= g.reshuffled_channels_max;
     return small ? StrideMethod::reshuffle : StrideMethod::first_pixel;

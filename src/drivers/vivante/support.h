@@ -30,6 +30,7 @@ struct ConvShape {
   int32_t stride = 1;
   int32_t pad_x = 0, pad_y = 0;  // before
   bool depthwise = false;
+  bool pointwise = false;  // a 1x1 filter, and treated as one
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
 ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
@@ -39,8 +40,10 @@ bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& shape);
 // How a convolution with stride 2 is done (section 8.1).
 enum class StrideMethod : uint8_t { none, first_pixel, reshuffle };
 StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& shape);
-// What a convolution by StrideMethod::reshuffle reads: four planes per channel, padding included.
+// What a convolution by StrideMethod::reshuffle reads: four planes per channel, padding included. Recorded jobs have
+// larger ones for even filters.
 Image reshuffled_image(const ConvShape& shape);
+Image recorded_reshuffled_image(const ConvShape& shape);
 
 // Rows (before, after) of a PAD op's x, y, z for an image, from its constant; rank-adjusted.
 struct PadAmounts {

@@ -303,6 +303,10 @@ constexpr Row kUnprovenRows[] = {
      "8x10x10x4;1x4x4x8;out=[3] stride_h=2 stride_w=2", "filters beyond 5x5"},
     {kConv, "8x3x3x4", "8x3x2x4", "8x2x2x4", "filters that are not square"},
     {kConv, "1x8x8x4;1x8x8x8", "1x8x9x4;1x8x9x8", "1x9x9x4;1x9x9x8", "images that are not square"},
+    {kPointwise, "8x1x1x4;1x1x1x8;out=[2]", "9x1x1x4;1x1x1x9;out=[2] activation=relu",
+     "8x1x1x4;1x1x1x8;out=[2] activation=relu", "other than 0"},
+    {kPointwise, "8x1x1x4;1x1x1x8 scale=8 zero=7;out=[2]", "9x1x1x4;1x1x1x9 scale=8 zero=1;out=[2] activation=relu",
+     "9x1x1x4;1x1x1x9 scale=8 zero=0;out=[2] activation=relu", "other than 0"},
     {kReshape, "1x4x4x8;const=[1 128];int32 2;1x128;shape=[1 128]",
      "1x1x1x32769;const=[1 3 1 10923];int32 4;1x3x1x10923;shape=[1 3 1 10923]",
      "1x1x1x32768;const=[1 2 1 16384];int32 4;1x2x1x16384;shape=[1 2 1 16384]", "never recorded"},
@@ -376,6 +380,12 @@ op 1 CONV_2D in=[2 3 -] out=[4]
   }
 }
 
+ConvShape conv_of(const Image& in, int32_t kernel, int32_t stride, bool depthwise) {
+  ConvShape s{.in = in, .kernel_height = kernel, .kernel_width = kernel, .stride = stride, .depthwise = depthwise};
+  s.pointwise = kernel == 1;
+  return s;
+}
+
 TEST(Support, GeometryFollowsTheRecordedRules) {
   struct StrideCase {
     int32_t height, width, kernel, stride;
@@ -390,11 +400,7 @@ TEST(Support, GeometryFollowsTheRecordedRules) {
       {3, 8, 3, 2, true, StrideMethod::reshuffle},    {2, 2, 3, 2, true, StrideMethod::first_pixel},
       {8, 2, 3, 2, true, StrideMethod::first_pixel},  {3, 3, 1, 2, true, StrideMethod::reshuffle}};
   for (const StrideCase& c : strides) {
-    const ConvShape s{.in = {c.width, c.height, 4},
-                      .kernel_height = c.kernel,
-                      .kernel_width = c.kernel,
-                      .stride = c.stride,
-                      .depthwise = c.depthwise};
+    const ConvShape s = conv_of({c.width, c.height, 4}, c.kernel, c.stride, c.depthwise);
     EXPECT_EQ(stride_method(a311d(), s), c.method) << c.height << "x" << c.width << ", filter " << c.kernel;
   }
   ConvShape tall{.in = {8, 8, 4}, .kernel_height = 3, .kernel_width = 1, .stride = 2};
@@ -430,8 +436,7 @@ TEST(Support, GeometryOfV8FollowsTheRecordedRules) {
       {{8, 8, 4}, 3, false, StrideMethod::reshuffle},   {{4, 4, 4}, 3, true, StrideMethod::first_pixel},
       {{7, 7, 4}, 5, true, StrideMethod::first_pixel}};
   for (const StrideCase& c : strides) {
-    const ConvShape s{
-        .in = c.in, .kernel_height = c.kernel, .kernel_width = c.kernel, .stride = 2, .depthwise = c.depthwise};
+    const ConvShape s = conv_of(c.in, c.kernel, 2, c.depthwise);
     EXPECT_EQ(stride_method(v8, s), c.method) << c.in.width << "x" << c.in.height << "x" << c.in.channels;
   }
 

@@ -346,15 +346,16 @@ TpScale tp_scale(float scale) {
 uint32_t round_half_even(double value) { return static_cast<uint32_t>(std::nearbyint(value)); }
 
 // FP21 pattern of a number that is not negative.
-uint32_t fp21(float f) {
+uint32_t fp21(float f, bool carry = true) {
   if (f == 0 || !std::isnormal(f)) return 0;
   if (f < 0x1p-14F) return round_half_even(double{f} * 0x1p24);
   const auto b = std::bit_cast<uint32_t>(f);
   const int exponent = static_cast<int>(b >> 23) - 127;
   if (exponent > 15) return (30U << 15) | 0x7fff;
   const uint32_t mantissa = round_half_even((b & 0x7fffff) / 256.0);
-  // A mantissa that rounds up to 0x8000 carries into the exponent.
-  return (static_cast<uint32_t>(exponent + 15) << 15) + mantissa;
+  // A mantissa that rounds up to 0x8000 carries into the exponent; the recorded driver only sets a bit there.
+  const uint32_t high = static_cast<uint32_t>(exponent + 15) << 15;
+  return carry ? high + mantissa : high | mantissa;
 }
 
 float fp21_value(uint32_t t) { return std::bit_cast<float>(((t & 0xfffff) << 8 | (t & 0x100000) << 11) + 0x38000000); }
@@ -373,23 +374,23 @@ uint32_t abs_entry(uint32_t i) {
   if (i >= 1008) return kFp21Largest;
   return i < 528 ? kFp21MinusZero : (i - 512) * kStep;
 }
-uint32_t logistic_entry(uint32_t i, float in_scale) {
+uint32_t logistic_entry(uint32_t i, float in_scale, bool carry) {
   if (i < 16 || (i >= 512 && i <= 528)) return fp21(0.5F);
   if (i >= 496 && i < 512) return fp21(1.0F);
   if (i >= 1008) return 0;
   const float a = fp21_value(i * kStep) * in_scale;
-  return fp21(1.0F / (std::exp(-a) + 1.0F));
+  return fp21(1.0F / (std::exp(-a) + 1.0F), carry);
 }
 
 }  // namespace
 
-std::vector<uint32_t> function_table(TableFunction function, float in_scale) {
+std::vector<uint32_t> function_table(TableFunction function, float in_scale, bool carry) {
   std::vector<uint32_t> table(hw::kPwlEntries);
   for (uint32_t i = 0; i < hw::kPwlEntries; ++i) {
     switch (function) {
       case TableFunction::relu: table[i] = relu_entry(i); break;
       case TableFunction::abs: table[i] = abs_entry(i); break;
-      case TableFunction::logistic: table[i] = logistic_entry(i, in_scale); break;
+      case TableFunction::logistic: table[i] = logistic_entry(i, in_scale, carry); break;
     }
   }
   return table;
@@ -425,8 +426,10 @@ TpOperation table_job(TableFunction function, const TableShape& s, SlotId input,
   cores = std::min(cores, s.z);
   const bool logistic = function == TableFunction::logistic;
   const TpScale scale = tp_scale(logistic ? 1.0F / s.out_scale : s.in_scale / s.out_scale);
-  TpOperation op{
-      .input = input, .output = output, .table = function_table(function, s.in_scale), .tp_no_flush_state = !logistic};
+  TpOperation op{.input = input,
+                 .output = output,
+                 .table = function_table(function, s.in_scale, s.carry),
+                 .tp_no_flush_state = !logistic};
   const hw::TpInstruction base = base_instruction(input, output, s.in_zero_point, s.out_zero_point);
   int32_t done = 0;
   for (int i = 0; i < cores; ++i) {

@@ -42,10 +42,11 @@ struct TableShape {
   int32_t x = 1, y = 1, z = 1;
   uint8_t in_zero_point = 0, out_zero_point = 0;
   float in_scale = 1, out_scale = 1;
+  bool carry = true;  // of mantissas that round up; false: as recorded
 };
 std::vector<TpOperation> table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output,
                                         int cores);
 // The 1024 entries (FP21: sign, 5 exponent bits, 15 mantissa bits) of section 5.8.
-std::vector<uint32_t> function_table(TableFunction function, float in_scale);
+std::vector<uint32_t> function_table(TableFunction function, float in_scale, bool carry = true);
 
 }  // namespace skillet::drivers::vivante

@@ -7,15 +7,19 @@
 
 namespace skillet::drivers::vivante {
 
+// All off: as recorded.
 struct Tuning {
-#define SWITCH(name, doc) bool name = false;
-#define TRIAL(name, doc) bool name = false;
+#define PROVEN(name, results, reason) bool name = false;
+#define SWITCH(name, reason) bool name = false;
+#define TRIAL(name, reason) bool name = false;
 #include "drivers/vivante/tuning.def"
+#undef PROVEN
 #undef SWITCH
 #undef TRIAL
 };
-// From the options: none, all, or those that CompileOptions::switches lists. Error names an unknown switch and the
-// known ones.
+std::span<const driver::TuningSwitch> tuning_switches();
+// From the options: those of the tuning, and those that CompileOptions::switches lists. Error names an unknown switch
+// and the known ones.
 Result<Tuning> tuning_of(const driver::CompileOptions& options);
 
 }  // namespace skillet::drivers::vivante

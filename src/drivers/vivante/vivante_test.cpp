@@ -136,7 +136,7 @@ Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band,
   k.weights = *bytes;
   k.lowered = bytes;
   for (int32_t i = 0; i < oc; ++i) k.biases.push_back(static_cast<int32_t>(random.next()));
-  k.phantom_bias = 77;
+  k.filler_bias = 77;
   return k;
 }
 
@@ -163,7 +163,7 @@ void expect_decodes(const Kernels& k, const CoefficientLayout& layout, const Coe
             if (z == 0 && p == 0) {
               ASSERT_TRUE(reader.idle());
               ASSERT_EQ(reader.get(32),
-                        static_cast<uint32_t>(real ? k.biases[static_cast<size_t>(oc)] : k.phantom_bias));
+                        static_cast<uint32_t>(real ? k.biases[static_cast<size_t>(oc)] : k.filler_bias));
             }
           }
           if (z == k.input_channels - 1) {
@@ -393,15 +393,27 @@ TEST(VivanteEncode, ScalesAreNotMasked) {
 }
 
 TEST(VivanteTuning, SwitchesAreKnownByName) {
-  EXPECT_FALSE(tuning_of({})->share_transposes);
-  EXPECT_TRUE(tuning_of({.tuning = driver::Tuning::tuned})->share_transposes);
-  EXPECT_TRUE(tuning_of({.switches = {"six_channel_relu"}})->six_channel_relu);
+  EXPECT_TRUE(tuning_of({.switches = {"zero_runs"}})->zero_runs);
   EXPECT_FALSE(tuning_of({.tuning = driver::Tuning::tuned})->sram_caches) << "not known to work";
   EXPECT_FALSE(tuning_of({.switches = {"sram_caches"}}).ok());
   EXPECT_TRUE(tuning_of({.switches = {"sram_caches"}, .allow_unproven = true})->sram_caches);
   const auto unknown = tuning_of({.switches = {"faster"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;
+}
+
+// Each tuning has the switches of the ones before it and its own; none has those that are not known to work.
+TEST(VivanteTuning, EachTuningAddsToTheOneBefore) {
+  EXPECT_EQ(tuning_switches().data(), driver().switches().data());
+  for (const driver::TuningSwitch& row : tuning_switches()) {
+    EXPECT_FALSE(row.reason.empty()) << row.name;
+    EXPECT_NE(row.since, driver::Tuning::recorded) << row.name << ": what is recorded needs no name";
+  }
+  const auto recorded = tuning_of({.tuning = driver::Tuning::recorded});
+  const auto proven = tuning_of({}), tuned = tuning_of({.tuning = driver::Tuning::tuned});
+  EXPECT_FALSE(recorded->six_channels || recorded->carry_in_tables || recorded->share_transposes);
+  EXPECT_TRUE(proven->six_channels && proven->carry_in_tables && !proven->share_transposes);
+  EXPECT_TRUE(tuned->six_channels && tuned->carry_in_tables && tuned->share_transposes);
 }
 
 // Two readers of one NHWC input: one transpose each as recorded, one in all when tuned.

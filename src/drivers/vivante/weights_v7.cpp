@@ -227,7 +227,7 @@ class Walker {
 
   void bias(int32_t oc) {
     sink_.flush();
-    sink_.raw(static_cast<uint32_t>(exists(oc) ? k_.biases[static_cast<size_t>(oc)] : k_.phantom_bias));
+    sink_.raw(static_cast<uint32_t>(exists(oc) ? k_.biases[static_cast<size_t>(oc)] : k_.filler_bias));
   }
   void offset(int32_t oc) {
     sink_.flush();

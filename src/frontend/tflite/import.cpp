@@ -35,6 +35,15 @@ size_t count(const flatbuffers::Vector<T>* vector) {
 
 std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
 
+constexpr size_t kMarkEnd = 8;
+
+Result<void> check_mark(std::span<const uint8_t> file) {
+  if (file.empty()) return error(ErrorCode::malformed, "is empty");
+  if (file.size() < kMarkEnd || !schema::ModelBufferHasIdentifier(file.data()))
+    return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
+  return {};
+}
+
 class Importer {
  public:
   Importer(std::shared_ptr<const Bytes> file, std::string name) : file_(std::move(file)), budget_(*file_) {
@@ -87,9 +96,7 @@ class Importer {
   Result<void> open() {
     // Newer files may have buffers behind the FlatBuffers part, which itself has 31-bit offsets.
     const size_t checked_bytes = std::min<size_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-    if (file_->size() < 8 || !schema::ModelBufferHasIdentifier(file_->data())) {
-      return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
-    }
+    SK_TRY(check_mark(*file_));
     flatbuffers::Verifier verifier(file_->data(), checked_bytes);
     if (!schema::VerifyModelBuffer(verifier)) {
       return error(ErrorCode::malformed, "the model file is damaged or truncated ({} bytes)", file_->size());
@@ -264,6 +271,9 @@ Result<ir::Graph> import(std::span<const uint8_t> file, std::string name) {
 }
 
 Result<ir::Graph> import_file(const std::string& path) {
+  // A large file that is something else is not read.
+  SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kMarkEnd));
+  SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));
   std::string name = std::filesystem::path(path).stem().string();
   return import_shared(std::make_shared<const Bytes>(std::move(bytes)), std::move(name)).with_context(path);

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/int_math.h"
+#include "base/log.h"
 #include "sim/vivante/field_check.h"
 #include "sim/vivante/nn_checks.h"
 
@@ -38,6 +39,52 @@ StreamOrder stream_order(WeightOrder order) {
     case WeightOrder::linear: return StreamOrder::kernel_major;
   }
   return StreamOrder::dense;
+}
+
+CoefficientShape coefficient_shape(const hw::NnInstruction& d) {
+  return {.kernel_width = static_cast<int>(d.kernel_x_size),
+          .kernel_height = static_cast<int>(d.kernel_y_size),
+          .planes = d.kernel_z_size,
+          .kernels_per_core = d.kernels_per_core,
+          .zero_point = static_cast<uint8_t>(d.coef_zero_point),
+          .depthwise = d.depthwise,
+          .output_planes = d.out_z_size,
+          .plane_bytes = int64_t{d.out_x_stride} * d.out_y_stride};
+}
+
+// One kernel for each plane from the first on, those that only fill up the cores included.
+bool has_a_kernel_per_plane(const Coefficients& coefficients, int64_t plane_bytes) {
+  std::vector<bool> found(coefficients.kernels.size());
+  for (const Kernel& kernel : coefficients.kernels) {
+    const auto plane = static_cast<size_t>(kernel.output_offset / plane_bytes);
+    if (kernel.output_offset % plane_bytes != 0 || plane >= found.size() || found[plane]) return false;
+    found[plane] = true;
+  }
+  return true;
+}
+
+// Decodes by the first order that is well-formed; by the first of all where none is.
+Result<Coefficients> decode_by_any(std::span<const uint8_t> buffer, const hw::ChipRow& chip, CoefficientShape shape,
+                                   std::span<const StreamOrder> orders) {
+  const CoefficientFormat& format = coefficient_format(chip);
+  for (const StreamOrder order : orders) {
+    shape.order = order;
+    auto decoded = format.decode(buffer, chip, shape);
+    if (orders.size() == 1) return decoded;
+    if (decoded.ok() && has_a_kernel_per_plane(*decoded, shape.plane_bytes)) return decoded;
+  }
+  shape.order = orders[0];
+  return format.decode(buffer, chip, shape);
+}
+
+std::string_view order_name(StreamOrder order) {
+  switch (order) {
+    case StreamOrder::dense: return "dense";
+    case StreamOrder::dense_rows: return "row after row";
+    case StreamOrder::six_planes: return "six channels";
+    case StreamOrder::kernel_major: return "kernel after kernel";
+  }
+  return "";
 }
 
 uint64_t decoded_bytes(const Coefficients& coefficients) {
@@ -91,44 +138,42 @@ Result<void> check_work(const NnJob& job, std::span<const KernelTask> tasks, uin
 
 }  // namespace
 
-CoefficientShape NnUnit::coefficient_shape(const Instruction& d) const {
-  CoefficientShape shape{.kernel_width = static_cast<int>(d.kernel_x_size),
-                         .kernel_height = static_cast<int>(d.kernel_y_size),
-                         .planes = d.kernel_z_size,
-                         .kernels_per_core = d.kernels_per_core,
-                         .zero_point = static_cast<uint8_t>(d.coef_zero_point),
-                         .depthwise = d.depthwise,
-                         .output_planes = d.out_z_size,
-                         .plane_bytes = int64_t{d.out_x_stride} * d.out_y_stride};
-  if (chip_.generation != kCoefficientFormatV7.generation) return shape;  // one order for all filters
+// The orders that the weights may have, likeliest first.
+std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
+  if (chip_.generation != kCoefficientFormatV7.generation) return {StreamOrder::dense};  // one order for all filters
   const bool five =
       d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
-  if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch) {
-    shape.order = stream_order(options_.order_fully_connected);
-  } else if (five) {
-    shape.order = stream_order(options_.order_5x5_ic1);
-  } else if (shape.taps() == 1 && !d.relu) {
-    shape.order = StreamOrder::six_planes;
+  if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch)
+    return {stream_order(options_.order_fully_connected)};
+  if (five) return {stream_order(options_.order_5x5_ic1)};
+  if (shape.taps() != 1) return {StreamOrder::dense};
+  const StreamOrder by_bit = d.relu ? StreamOrder::dense : StreamOrder::six_planes;
+  switch (options_.order_1x1) {
+    case PointwiseOrder::by_relu_bit: return {by_bit};
+    case PointwiseOrder::six: return {StreamOrder::six_planes};
+    case PointwiseOrder::dense: return {StreamOrder::dense};
+    case PointwiseOrder::well_formed: break;
   }
-  return shape;
+  return {by_bit, d.relu ? StreamOrder::six_planes : StreamOrder::dense};
 }
 
 Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   const char* const what = "nn_instruction.kernel_address";
   const CoefficientFormat& format = coefficient_format(chip_);
   const CoefficientShape shape = coefficient_shape(d);
+  const std::vector<StreamOrder> orders = stream_orders(d, shape);
   const auto header_size = static_cast<uint64_t>(format.header_bytes(chip_));
   SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
   SK_TRY_ASSIGN(const int64_t size, format.buffer_bytes(header, chip_, shape));
   SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
   const int64_t shape_words[] = {shape.kernel_width,       shape.kernel_height,       shape.planes,
-                                 shape.kernels_per_core,   int64_t{shape.zero_point}, static_cast<int64_t>(shape.order),
+                                 shape.kernels_per_core,   int64_t{shape.zero_point}, static_cast<int64_t>(orders[0]),
                                  int64_t{shape.depthwise}, shape.output_planes,       shape.plane_bytes};
   const XXH128_hash_t hash =
       XXH3_128bits_withSeed(buffer.data(), buffer.size(), XXH3_64bits(shape_words, sizeof shape_words));
   const CacheKey key{hash.high64, hash.low64};
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-  SK_TRY_ASSIGN(Coefficients decoded, format.decode(buffer, chip_, shape));
+  SK_TRY_ASSIGN(Coefficients decoded, decode_by_any(buffer, chip_, shape, orders));
   auto shared = std::make_shared<const Coefficients>(std::move(decoded));
   if (cached_bytes_ > kCacheLimitBytes) {
     cache_.clear();
@@ -144,6 +189,8 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   SK_TRY(check_geometry(d, chip_));
   const NnJob job = make_job(d, chip_, options_.tie_rule);
   SK_TRY_ASSIGN(const auto kernels, coefficients(d, memory));
+  if (log::debug_flag("sim"))
+    log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels->order)));
   SK_TRY(check_sram(d, chip_, *kernels));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
@@ -152,7 +199,7 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
   visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
-                   d.nn_layer_flush);
+                   d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back));
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
   if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);

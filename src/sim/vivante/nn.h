@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "drivers/vivante/hw/vivante.h"
@@ -27,7 +28,7 @@ class NnUnit {
   using Instruction = ::skillet::vivante::hw::NnInstruction;
 
   Result<std::shared_ptr<const Coefficients>> coefficients(const Instruction& d, const Memory& memory);
-  CoefficientShape coefficient_shape(const Instruction& d) const;
+  std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;

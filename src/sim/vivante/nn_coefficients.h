@@ -48,10 +48,11 @@ struct Kernel {
 };
 
 struct Coefficients {
-  std::vector<Kernel> kernels;   // core after core, each in stream order
-  int64_t cores = 0;             // with a stream
-  int64_t kernels_per_core = 0;  // of the core with most, all superblocks together
-  int64_t cache_bytes = 0;       // what the on-chip cache has to hold
+  std::vector<Kernel> kernels;             // core after core, each in stream order
+  int64_t cores = 0;                       // with a stream
+  int64_t kernels_per_core = 0;            // of the core with most, all superblocks together
+  int64_t cache_bytes = 0;                 // what the on-chip cache has to hold
+  StreamOrder order = StreamOrder::dense;  // in which they were read
 };
 
 // The format of one generation. `header` and `buffer` have exactly the bytes that the functions before say; errors name

@@ -169,7 +169,7 @@ Result<int64_t> buffer_bytes(std::span<const uint8_t> header, const ChipRow& chi
 }
 
 Result<Coefficients> decode(std::span<const uint8_t> buffer, const ChipRow& chip, const CoefficientShape& shape) {
-  Coefficients all;
+  Coefficients all{.order = shape.order};
   int64_t longest_stream_bytes = 0;
   auto at = static_cast<size_t>(header_bytes(chip));
   for (int core = 0; core < chip.nn_cores; ++core) {

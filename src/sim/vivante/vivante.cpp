@@ -1,5 +1,9 @@
 #include "sim/vivante/vivante.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -53,17 +57,32 @@ std::string chip_names() {
   return names;
 }
 
+// Empty: not set.
+std::string_view from_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+constexpr std::array<std::string_view, 4> kPointwiseOrders = {"well_formed", "by_relu_bit", "six", "dense"};
+
 }  // namespace
 
 Result<Options> options_from_environment() {
   Options options;
-  const char* const name = std::getenv("SKILLET_SIM_TIE_RULE");
-  if (name == nullptr || *name == '\0') return options;
-  const std::optional<TieRule> rule = tie_rule_from_name(name);
-  if (!rule)
-    return error(ErrorCode::invalid_argument,
-                 "SKILLET_SIM_TIE_RULE={}: must be half_up, half_even, half_away or half_down", name);
-  options.tie_rule = *rule;
+  if (const std::string_view name = from_environment("SKILLET_SIM_TIE_RULE"); !name.empty()) {
+    const std::optional<TieRule> rule = tie_rule_from_name(name);
+    if (!rule)
+      return error(ErrorCode::invalid_argument,
+                   "SKILLET_SIM_TIE_RULE={}: must be half_up, half_even, half_away or half_down", name);
+    options.tie_rule = *rule;
+  }
+  if (const std::string_view name = from_environment("SKILLET_SIM_1X1_ORDER"); !name.empty()) {
+    const auto* const order = std::ranges::find(kPointwiseOrders, name);
+    if (order == kPointwiseOrders.end())
+      return error(ErrorCode::invalid_argument, "SKILLET_SIM_1X1_ORDER={}: must be {}", name,
+                   fmt::join(kPointwiseOrders, ", "));
+    options.order_1x1 = static_cast<PointwiseOrder>(order - kPointwiseOrders.begin());
+  }
   return options;
 }
 

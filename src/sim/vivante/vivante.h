@@ -20,8 +20,18 @@ enum class WeightOrder : uint8_t {
   linear,    // kernel after kernel, each [z][y][x]
 };
 
+// Order of the weights of 1x1 filters, which no field of descriptor or stream tells either.
+enum class PointwiseOrder : uint8_t {
+  well_formed,  // six or dense: the one in which all output offsets are right and all streams end at their sizes; where
+                // both are, by_relu_bit
+  by_relu_bit,  // dense with the relu bit, else six
+  six,          // groups of six channels, kernel, channel
+  dense,        // channel, kernel
+};
+
 struct Options {
   TieRule tie_rule = TieRule::half_up;
+  PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints what it comes to, job by job
   // Only for replaying jobs recorded from a driver that emits these orders.
   WeightOrder order_5x5_ic1 = WeightOrder::patch;          // 5x5, one input channel, at most 64 px wide
   WeightOrder order_fully_connected = WeightOrder::patch;  // filter as large as the image, one output pixel
@@ -31,7 +41,8 @@ struct Options {
   uint64_t max_elements_per_job = uint64_t{1} << 30;
 };
 
-// Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) when that is set.
+// Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) and the order of 1x1
+// filters from SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense) when those are set.
 Result<Options> options_from_environment();
 
 // The error lists the chips there are. The first form takes options_from_environment().

@@ -296,6 +296,35 @@ TEST(NnUnit, ExampleOfTheSpecification) {
   }
 }
 
+// A TP job reads what an NN job wrote: right after a job that flushes.
+TEST(NnUnit, WhatIsNotFlushedIsNotRead) {
+  struct Row {
+    uint32_t word_0, word_3;
+    bool flushes;
+  };
+  for (const Row& row :
+       {Row{0xA010010C, 0x00400200, true}, Row{0x2010010C, 0x00400200, false}, Row{0xA010010C, 0x00400208, false}}) {
+    const NnExample example(5);
+    Words nn = nn_example(), tp = tp_example();
+    nn[0] = row.word_0;
+    nn[3] = row.word_3;
+    tp[10] = 0x00503000;
+    tp[13] = 0x00504000;
+    TestMemory memory;
+    memory.add(0x00501000, example.in, "input");
+    memory.add(0x00502000, example.coefficients, "coefficients");
+    memory.add(0x00503000, Bytes(512), "between");
+    memory.add(0x00504000, Bytes(256), "output");
+    memory.add_words(kDescriptorAddress, nn, "first");
+    memory.add_words(kDescriptorAddress + 0x1000, tp, "second");
+    Words stream = kStartNn;
+    stream.insert(stream.begin() + 2, {0x0801042E, kDescriptorAddress + 0x1000});
+    const auto done = execute(stream, memory);
+    EXPECT_EQ(done.ok(), row.flushes) << row.word_0 << " " << row.word_3;
+    if (!row.flushes) expect_fault(done, "written by a NN job that has not been flushed");
+  }
+}
+
 TEST(NnUnit, FaultsNameTheField) {
   const NnExample example(5);
   for (const BadWord& bad : {
@@ -307,7 +336,6 @@ TEST(NnUnit, FaultsNameTheField) {
            BadWord{1, 0x00400000, "nn_instruction.in_x_size = 0"},
            BadWord{1, 0x00400201, "nn_instruction.kernel_data_type = 1"},
            BadWord{2, 0xB800007F, "word 2 has bits 0x00000040"},
-           BadWord{3, 0x00400208, "nn_instruction.no_flush = true"},
            BadWord{4, 0x10238008, "nn_instruction.rounding_mode = 2"},
            BadWord{4, 0x10034008, "nn_instruction.out_tile_x_size = 0"},
            BadWord{4, 0x11074008, "nn_instruction.out_tile_x_size = 65"},
@@ -404,13 +432,19 @@ TEST(Vivante, ChipsByName) {
   EXPECT_TRUE(sim::create("a311d").ok());
 }
 
-TEST(Vivante, TieRuleFromTheEnvironment) {
-  ASSERT_EQ(setenv("SKILLET_SIM_TIE_RULE", "half_even", 1), 0);
-  EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_even);
-  ASSERT_EQ(setenv("SKILLET_SIM_TIE_RULE", "upwards", 1), 0);
-  expect_fault(options_from_environment(), "SKILLET_SIM_TIE_RULE=upwards");
-  ASSERT_EQ(unsetenv("SKILLET_SIM_TIE_RULE"), 0);
+TEST(Vivante, OptionsFromTheEnvironment) {
+  const auto with = [](const char* name, const char* value) {
+    EXPECT_EQ(setenv(name, value, 1), 0);
+    auto options = options_from_environment();
+    EXPECT_EQ(unsetenv(name), 0);
+    return options;
+  };
+  EXPECT_EQ(with("SKILLET_SIM_TIE_RULE", "half_even")->tie_rule, TieRule::half_even);
+  expect_fault(with("SKILLET_SIM_TIE_RULE", "upwards"), "SKILLET_SIM_TIE_RULE=upwards");
+  EXPECT_EQ(with("SKILLET_SIM_1X1_ORDER", "dense")->order_1x1, PointwiseOrder::dense);
+  expect_fault(with("SKILLET_SIM_1X1_ORDER", "seven"), "well_formed, by_relu_bit, six, dense");
   EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_up);
+  EXPECT_EQ(options_from_environment()->order_1x1, PointwiseOrder::well_formed);
 }
 
 // The same device runs one job after the other, also with decoded coefficients from before.

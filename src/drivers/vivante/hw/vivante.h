@@ -124,6 +124,7 @@ struct Generation {
   int reshuffled_rows_max;  // of images whose 1x1 filters with stride 2 are done by space-to-depth: up to so many rows
   int reshuffled_channels_max;  // or up to so many channels; else by first-pixel pooling
   bool no_flush;                // value of the NN instruction's bit
+  bool no_flush_holds_back;     // with that bit set, what the job writes is not seen by the jobs after it
   bool channel_groups;          // 1x1 filters are read in groups of six channels
   bool linear_filters;          // filters are read as lists, so that a fully connected one may cover an image
   bool chunked_additions;       // operands are cut into chunks, and may be subtracted; else they are two channels

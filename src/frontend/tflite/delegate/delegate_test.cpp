@@ -327,6 +327,69 @@ TEST(Delegate, GoesOnWithoutItsDevice) {
   EXPECT_EQ(chip.submits, submits) << "a device that failed is left alone";
 }
 
+// What the host, and stderr, hear when a delegate is made.
+struct Loaded {
+  bool made;
+  std::string host, said;
+};
+
+std::string g_host_heard;
+
+Loaded load(const std::vector<KeyValue>& options) {
+  std::vector<const char*> keys, values;
+  for (const auto& [key, value] : options) keys.push_back(key.c_str()), values.push_back(value.c_str());
+  g_host_heard.clear();
+  ::testing::internal::CaptureStderr();
+  TfLiteDelegate* const delegate =
+      create(keys.data(), values.data(), keys.size(), [](const char* text) { g_host_heard += text; });
+  const bool made = delegate != nullptr;
+  destroy(delegate);
+  return {made, g_host_heard, ::testing::internal::GetCapturedStderr()};
+}
+
+// There is no NPU where tests run.
+TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
+  const struct {
+    std::vector<KeyValue> options;
+    bool made;
+    const char *host, *said;
+  } kRows[] = {
+      {{}, true, "", "no operation goes to an NPU"},
+      {{{"device", "npu"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "1"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "1"}, {"device", "cpu"}}, false, "require_npu=1, but device=cpu", "require_npu=1"},
+      {{{"require_npu", "1"}, {"device", "sim:toaster"}}, false, "no chip 'toaster'", "no chip 'toaster'"},
+      {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
+      {{{"device", "a311d"}}, true, "did you mean 'sim:a311d'?", "did you mean 'sim:a311d'?"},
+      {{{"devise", "cpu"}}, true, "", "unknown option 'devise'; did you mean 'device'?"},
+      {{{"device", "sim:a311d"}, {"switches", "bogus"}}, true, "", "option switches: no tuning switch 'bogus'"},
+      {{{"device", "sim:a311d"}, {"switches", "bogus"}, {"strict", "1"}}, false, "no tuning switch 'bogus'", "bogus"},
+      {{{"device", "sim:a311d"}, {"switches", "share_transposes"}, {"strict", "1"}}, true, "", "device sim:a311d"},
+  };
+  for (const auto& row : kRows) {
+    const Loaded loaded = load(row.options);
+    EXPECT_EQ(loaded.made, row.made) << row.said;
+    EXPECT_NE(loaded.host.find(row.host), std::string::npos) << loaded.host;
+    EXPECT_NE(loaded.said.find(row.said), std::string::npos) << loaded.said;
+  }
+}
+
+TEST(Delegate, EachHasItsOwnLog) {
+  const auto said = [](const TfLiteDelegate* delegate) {
+    FakeHost host(convolution());
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(host.apply(const_cast<TfLiteDelegate*>(delegate)), kTfLiteOk);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const Plugin quiet(on_sim({{"log", "error"}})), plain(on_sim({})), loud(on_sim({{"log", "info"}}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(said(quiet.delegate), "");
+    EXPECT_NE(said(plain.delegate).find("ops claimed"), std::string::npos);
+    EXPECT_EQ(said(plain.delegate).find("partition of"), std::string::npos);
+    EXPECT_NE(said(loud.delegate).find("partition of"), std::string::npos);
+  }
+}
+
 TEST(Options, ParseAsHostsWriteThem) {
   const auto none = [](const char*) -> const char* { return nullptr; };
   Options options = parse_options({{"device", "sim-a311d"},

@@ -1,0 +1,74 @@
+// Tunings differ in jobs, not in results: random graphs, compiled by each tuning for a simulated chip, give the same
+// bits. Only the switches that say so may change results; with those turned on, `recorded` is no exception.
+// SKILLET_RANDOM_GRAPHS sets how many graphs (default 150 per chip), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "random_graph.h"
+#include "runtime/session.h"
+
+namespace skillet {
+namespace {
+
+using Outputs = std::vector<Bytes>;
+
+Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const driver::CompileOptions& options,
+                    const std::vector<Bytes>& inputs) {
+  runtime::SessionOptions session_options{.compile = options, .allow_fallback = false};
+  SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
+  const std::vector<std::span<const uint8_t>> spans(inputs.begin(), inputs.end());
+  return session->run(spans);
+}
+
+// `recorded`, with the switches that change results.
+driver::CompileOptions recorded_results_of_proven(const driver::Driver& driver) {
+  driver::CompileOptions options{.tuning = driver::Tuning::recorded};
+  for (const driver::TuningSwitch& row : driver.switches()) {
+    if (row.changes_results) options.switches.emplace_back(row.name);
+  }
+  return options;
+}
+
+class Tunings : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    log::set_level(log::Level::error);
+    auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    target_ = *target;
+  }
+  // Every outcome of a run, errors too, as something that compares.
+  Outputs outputs(uint32_t seed, const driver::CompileOptions& options) {
+    const ir::Graph graph = GraphMaker(seed).make();
+    auto done = run(graph, target_, options, random_inputs(graph, seed));
+    if (done.ok()) return std::move(done).value();
+    ADD_FAILURE() << GetParam() << ", seed " << seed << ", " << tuning_name(options.tuning) << ": "
+                  << done.error().message << "\n"
+                  << ir::print(graph).substr(0, 5'000);
+    return {};
+  }
+
+  runtime::Target target_;
+};
+
+TEST_P(Tunings, GiveTheSameBits) {
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 150);
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const driver::CompileOptions same = recorded_results_of_proven(*target_.driver);
+  uint32_t others = 0;
+  for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+    const Outputs proven = outputs(seed, {});
+    const std::string at = fmt::format(", seed {}:\n{}", seed, ir::print(GraphMaker(seed).make()).substr(0, 5000));
+    EXPECT_TRUE(outputs(seed, {.tuning = driver::Tuning::tuned}) == proven) << "tuned" << at;
+    EXPECT_TRUE(outputs(seed, same) == proven) << "recorded with the switches that change results" << at;
+    others += outputs(seed, {.tuning = driver::Tuning::recorded}) != proven;
+  }
+  std::printf("%u graphs: recorded gives other bits in %u of them\n", count, others);
+  EXPECT_LE(others, count / 4) << "rows of other results are exceptions";
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, Tunings, testing::Values("a311d", "imx8mp"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace skillet

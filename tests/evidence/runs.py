@@ -1,0 +1,70 @@
+"""The runs behind docs/evidence.md: a row each, what to execute and what its output is."""
+import dataclasses
+
+GOLDEN = "build/release/tests/golden/skillet_golden"
+REPLAY = "build/release/tests/rockchip/skillet_rockchip_replay"
+CONFORMANCE = "build/release/tests/conformance/"
+MODELS = "../shared/models"
+PEER_SETS = ("teflon", "gen", "ops", "edge", "rand", "coral")
+
+
+@dataclasses.dataclass
+class Run:
+    command: list
+    kind: str = "json"  # or "lines": those with a number that the page shows
+    shown: str = ""  # how a person types it; empty: as executed
+    environment: dict = dataclasses.field(default_factory=dict)
+    fails: bool = False  # whether exit code 1 is an outcome like others
+
+    def text(self):
+        if self.shown:
+            return self.shown
+        return " ".join([f"{name}={value}" for name, value in self.environment.items()] + self.command)
+
+
+def golden(chip, *options):
+    return Run([GOLDEN, chip, *options, "--json"], shown=" ".join(["./x golden", chip, *options]))
+
+
+def network(model, picture, labels, chip):
+    options = [f"{MODELS}/{model}.tflite", "--image", f"{MODELS}/{picture}"]
+    options += ["--labels", f"{MODELS}/{labels}"] if labels else []
+    options += ["--device", f"sim:{chip}", "--compare=layers"]
+    return Run(["build/release/src/tools/skillet", "run", *options, "--json"], shown=" ".join(["skillet run", *options]))
+
+
+def graphs(test, count):
+    return Run([f"{CONFORMANCE}{test}"], "lines", environment={"SKILLET_RANDOM_GRAPHS": str(count)})
+
+
+def peer(chip):
+    sets = [word for name in PEER_SETS for word in ("--set", name)]
+    return Run(["./x", "peer", chip, *sets, "--json"], shown=" ".join(["./x peer", chip, *sets]), fails=True)
+
+
+CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus"}
+NETWORKS = [
+    ("mobilenet_v1_0.25_128_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
+    ("mobilenet_v1_0.5_160_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
+    ("mobilenet_v1_1.0_224_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
+    ("mobilenet_v2_1.0_224_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
+    ("tf2_mobilenet_v2_1.0_224_ptq", "grace_hopper.bmp", "imagenet_labels.txt"),
+    ("deeplabv3_mnv2_dm05_pascal_quant", "bird.bmp", ""),
+    ("movenet_single_pose_lightning_ptq", "squat.bmp", ""),
+]
+
+RUNS = {
+    "random-graphs": graphs("random_graphs_test", 2000),
+    "tunings": graphs("tunings_test", 2000),
+    "tamper": Run(["build/release/tests/golden/golden_tamper_test", "--gtest_also_run_disabled_tests",
+                   "--gtest_filter=*EveryBitIsSeen"], "lines", shown="ctest -R golden_tamper_every_bit"),
+    "rk3588": Run([REPLAY, "--expect", "tests/expectations/rockchip-rk3588.txt"], "lines"),
+    "peer-a311d": peer("a311d"),
+}
+for one in CHIPS:
+    RUNS[f"golden-{one}"] = golden(one)
+    RUNS[f"proven-{one}"] = golden(one, "--tuning", "proven")
+    RUNS[f"switches-{one}"] = golden(one, "--switches")
+    RUNS[f"simulate-{one}"] = golden(one, "--simulate")
+    for row in NETWORKS:
+        RUNS[f"network-{row[0]}-{one}"] = network(*row, one)

@@ -1,0 +1,114 @@
+"""Tables of docs/evidence.md, made from the outputs of the runs: a function for each directive of the template."""
+import re
+
+import runs as table_of_runs
+
+SET_TITLES = {
+    "coral": "whole networks", "gen": "generated layers", "ops": "single ops", "teflon": "MobileNet and MobileDet layers",
+    "edge": "edges of what the chip does", "rand": "random layers and short chains",
+}
+
+
+def markdown(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def words(text):
+    return text.replace("_", " ")
+
+
+def chip_title(run):
+    return table_of_runs.CHIPS[run.rsplit("-", 1)[1]]
+
+
+def counts(outputs, *names):
+    """Outcomes as rows, runs as columns."""
+    all_counts = [outputs[name]["all"]["counts"] for name in names]
+    outcomes = sorted({outcome for one in all_counts for outcome in one},
+                      key=lambda outcome: -all_counts[0].get(outcome, 0))
+    rows = [[words(outcome)] + [one.get(outcome, 0) for one in all_counts] for outcome in outcomes]
+    return markdown(["outcome"] + [chip_title(name) for name in names],
+                    rows + [["cases"] + [sum(one.values()) for one in all_counts]])
+
+
+def sets(outputs, name):
+    """Sets of cases as rows, outcomes as columns."""
+    found = outputs[name]["sets"]
+    outcomes = list(outputs[name]["all"]["counts"])
+    rows = [[f"{SET_TITLES.get(key, key)} (`{key}`)"] + [found[key]["counts"].get(one, 0) for one in outcomes]
+            for key in sorted(found)]
+    return markdown([chip_title(name)] + [words(one) for one in outcomes], rows)
+
+
+def faults(outputs, name):
+    """How many differing cases name each row of the list of known faults first."""
+    chip = name.rsplit("-", 1)[1]
+    names = {one["name"] for one in outputs[name]["cases"] if one["outcome"] == "differs"}
+    found = {}
+    with open(f"tests/expectations/golden-{chip}.txt", encoding="utf-8") as file:
+        for line in file:
+            parts = line.split(None, 2)
+            if len(parts) == 3 and parts[0] in names:
+                reason = parts[2].strip().split(";")[0]
+                found[reason] = found.get(reason, 0) + 1
+    rows = sorted(found.items(), key=lambda item: -item[1])
+    return markdown([f"{chip_title(name)}: row of the list, and what", "cases"], rows + [("all", sum(found.values()))])
+
+
+def switches(outputs, *names):
+    first = outputs[names[0]]["switches"]
+    rows = []
+    for index, one in enumerate(first):
+        changed = [outputs[name]["switches"][index]["cases"] for name in names]
+        rows.append([f"`{one['name']}`", one["since"], *changed, one["reason"].replace("|", "\\|")])
+    return markdown(["switch", "since"] + [f"{chip_title(name)}, of {outputs[name]['cases']}" for name in names] + ["what and why"],
+                    rows)
+
+
+def best(output):
+    top = output.get("top")
+    return f"{top[0].get('label') or top[0]['class']}, {top[0]['stored']}" if top else ""
+
+
+def networks(outputs, chip):
+    rows = []
+    for model, picture, _ in table_of_runs.NETWORKS:
+        one = outputs[f"network-{model}-{chip}"]
+        run = one["runs"][0]
+        layers = [layer for layer in run["layers"] if layer["compared"]]
+        largest = max((layer["max_difference"] for layer in layers), default=0)
+        rows.append([model, picture, f"{one['npu_ops']} of {one['npu_ops'] + one['cpu_ops']}", len(layers),
+                     f"{largest:g}", best(run["outputs"][0])])
+    return markdown([table_of_runs.CHIPS[chip], "picture", "ops on the NPU", "layers compared", "largest difference of one",
+                     "best class"], rows)
+
+
+def peer(outputs, name):
+    results = [one for one in outputs[name]["results"] if "/" in one["name"]]
+    verdicts = sorted({one["verdict"] for one in results}, key=lambda v: -sum(one["verdict"] == v for one in results))
+    names = sorted({one["name"].split("/")[0] for one in results})
+    rows = [[f"`{key}`"] + [sum(one["verdict"] == v and one["name"].startswith(key + "/") for one in results)
+                            for v in verdicts] for key in names]
+    rows.append(["all"] + [sum(one["verdict"] == v for one in results) for v in verdicts])
+    text = markdown(["set"] + verdicts, rows)
+    for one in outputs[name]["results"]:
+        if "/" not in one["name"]:
+            text += f"\n\n{one['name']} on a picture: {one['verdict']}; {one['detail']}."
+    versions = outputs[name]["versions"]
+    text += f"\n\nMesa {versions['mesa-teflon-delegate']}, arm64, of Debian."
+    return text
+
+
+def lines(outputs, name, pattern):
+    found = [line.rstrip() for line in outputs[name].splitlines() if re.search(pattern, line)]
+    if not found:
+        raise ValueError(f"{name}: no line with '{pattern}'")
+    return "\n".join(["```"] + found + ["```"])
+
+
+def command(_, name):
+    return f"`{table_of_runs.RUNS[name].text()}`"
+
+
+DIRECTIVES = {one.__name__: one for one in (counts, sets, faults, switches, networks, peer, lines, command)}
