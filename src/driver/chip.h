@@ -13,6 +13,8 @@ struct Chip {
   std::string family;  // "vivante": which driver
   std::string title;   // "Amlogic A311D (VIPNano-QI)"
   int32_t row = 0;     // index into the family's chip table
+  // Why nothing on this chip is proven: what is assumed about it, on what evidence. Empty: it is like any other.
+  std::string unproven = "";
 };
 
 }  // namespace skillet::driver

@@ -53,7 +53,7 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
   text += describe_device(target);
   text += fmt::format(
       "options   tuning={} switches={} allow_unproven={} fallback={} timeout_ms={} min_macs_per_byte={} cache={}\n",
-      options.compile.tuning == driver::Tuning::tuned ? "tuned" : "proven", fmt::join(options.compile.switches, "+"),
+      driver::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
       options.compile.allow_unproven, options.allow_fallback, options.timeout.count(), options.min_macs_per_byte,
       options.cache_dir.empty() ? "no" : "yes");
   return text;

@@ -1,3 +1,4 @@
+#include "base/log.h"
 #include "base/text.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
@@ -12,6 +13,9 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
       .driver = options.compile, .min_macs_per_byte = options.min_macs_per_byte, .leave_out = options.allow_fallback};
   out.driver.keep_intermediates |= options.keep_intermediates;
   out.driver.allow_unproven |= target.simulated;
+  if (!target.chip.unproven.empty() && !out.driver.allow_unproven)
+    log::warning("{} is refused without allow_unproven=1, everything runs on the CPU: {}", target.name,
+                 target.chip.unproven);
   std::optional<CachingDriver> cache;
   if (target.driver != nullptr && !options.cache_dir.empty())
     out.cache = &cache.emplace(*target.driver, expand_home(options.cache_dir));

@@ -18,7 +18,7 @@ struct Options {
 
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
-  out.compile.tuning = options.tuning == "tuned" ? driver::Tuning::tuned : driver::Tuning::proven;
+  out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
   return out;
 }
@@ -80,9 +80,9 @@ void add_bug(CLI::App& app, Outcome& outcome) {
   verb->add_option("-o,--output", options->output, "file to write, a tar archive")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
   verb->add_option("--note", options->note, "what went wrong, in your words");
-  verb->add_option("--tuning", options->tuning, "proven or tuned, as in run")
+  verb->add_option("--tuning", options->tuning, "as in run")
       ->capture_default_str()
-      ->check(CLI::IsMember({"proven", "tuned"}));
+      ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   verb->add_flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
   verb->callback([options, &outcome] { outcome.finish(bug(*options, outcome)); });

@@ -1,6 +1,7 @@
 // Tunings differ in jobs, not in results: random graphs, compiled by each tuning for a simulated chip, give the same
 // bits. Only the switches that say so may change results; with those turned on, `recorded` is no exception.
 // SKILLET_RANDOM_GRAPHS sets how many graphs (default 150 per chip), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "base/log.h"
@@ -30,9 +31,10 @@ driver::CompileOptions recorded_results_of_proven(const driver::Driver& driver) 
 }
 
 class Tunings : public testing::TestWithParam<const char*> {
+  log::ScopedLevel level_{log::Level::error};
+
  protected:
   void SetUp() override {
-    log::set_level(log::Level::error);
     auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
     ASSERT_TRUE(target.ok()) << target.error().message;
     target_ = *target;
@@ -67,7 +69,34 @@ TEST_P(Tunings, GiveTheSameBits) {
   EXPECT_LE(others, count / 4) << "rows of other results are exceptions";
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, Tunings, testing::Values("a311d", "imx8mp"),
+// Switches that no tuning has on are open questions: in all combinations, programs compile, and run under the same
+// assumptions. What they do not concern they leave alone.
+TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
+  std::vector<std::string> open;
+  for (const driver::TuningSwitch& row : target_.driver->switches()) {
+    if (!row.since) open.emplace_back(row.name);
+  }
+  ASSERT_FALSE(open.empty());
+  for (uint32_t chosen = 0; chosen < 1U << open.size(); ++chosen) {
+    driver::CompileOptions options{.allow_unproven = true};
+    for (size_t i = 0; i < open.size(); ++i) {
+      if (chosen >> i & 1) options.switches.push_back(open[i]);
+    }
+    const bool v8 = std::ranges::find(options.switches, "v8_coefficients") != options.switches.end();
+    ASSERT_EQ(setenv("SKILLET_SIM_COEFFICIENTS", v8 ? "v8" : "v7", 1), 0);
+    const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
+    ASSERT_EQ(unsetenv("SKILLET_SIM_COEFFICIENTS"), 0);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    for (uint32_t seed = 1; seed <= 40 && !HasFailure(); ++seed) {
+      const ir::Graph graph = GraphMaker(seed).make();
+      const auto done = run(graph, *target, options, random_inputs(graph, seed));
+      ASSERT_TRUE(done.ok()) << fmt::format("{}: {}", fmt::join(options.switches, ", "), done.error().message);
+      EXPECT_TRUE(*done == outputs(seed, {})) << fmt::format("{}, seed {}", fmt::join(options.switches, ", "), seed);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, Tunings, testing::Values("a311d", "s905d3", "imx8mp"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

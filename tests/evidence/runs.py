@@ -42,7 +42,7 @@ def peer(chip):
     return Run(["./x", "peer", chip, *sets, "--json"], shown=" ".join(["./x peer", chip, *sets]), fails=True)
 
 
-CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus"}
+CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus", "s905d3": "S905D3"}
 NETWORKS = [
     ("mobilenet_v1_0.25_128_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
     ("mobilenet_v1_0.5_160_quant", "grace_hopper.bmp", "imagenet_labels.txt"),

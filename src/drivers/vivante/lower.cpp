@@ -161,7 +161,7 @@ class Lowerer {
     NnOperation nn{.in = s.in, .out = s.out, .offset_x = -s.pad_x, .offset_y = -s.pad_y, .stride = s.stride};
     nn.depthwise = is_native_depthwise(chip_, s);
     nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
-    if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
+    choose_coefficients(nn);
     SK_TRY_ASSIGN(nn.input, in_layout(input, conv_layout(op)));
     FilterTransform transform = op.kind == OpKind::fully_connected ? FilterTransform::linear : FilterTransform::none;
     if (method == StrideMethod::reshuffle) {
@@ -178,8 +178,7 @@ class Lowerer {
     }
     nn.kernels = make_kernels(chip_, graph_, op_, s, transform);
     nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
-    nn.six_channel_order = nn.kernels.patch_elems() == 1 && (tuning_.six_channels ? !nn.relu : s.pointwise);
-    nn.search_zero_runs = !nn.six_channel_order || tuning_.zero_runs;
+    order_weights(s, nn);
     nn.input_zero_point = zero_point(input);
     nn.output_zero_point = zero_point(output);
     nn.scale = conv_scale(graph_, op_);
@@ -191,6 +190,22 @@ class Lowerer {
                      s.kernel_height, s.kernel_width),
          std::move(nn));
     return {};
+  }
+
+  void choose_coefficients(NnOperation& nn) const {
+    if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
+    nn.v8_coefficients = tuning_.v8_coefficients && chip_.has(hw::kCoefficientEnhancement);
+  }
+
+  // V7: order of the weights of what is 1x1 after lowering. Recorded: of filters that are treated as 1x1, beyond 8
+  // output channels whatever the number of cores, and all those without zero runs.
+  void order_weights(const ConvShape& s, NnOperation& nn) const {
+    constexpr int32_t kRecordedDenseChannels = 8;
+    const bool is_1x1 = nn.kernels.patch_elems() == 1;
+    const bool recorded = s.pointwise && s.out.channels > kRecordedDenseChannels;
+    nn.six_channel_order = is_1x1 && (tuning_.six_channels ? !nn.relu : recorded);
+    const bool plain = is_1x1 && (tuning_.six_channels ? !nn.relu : s.pointwise);
+    nn.search_zero_runs = !plain || tuning_.zero_runs;
   }
 
   // A fully connected layer reads its input as a vector, which counts in NHWC order. Where it is recorded, so is an
@@ -228,7 +243,7 @@ class Lowerer {
     nn.input = both;
     nn.input_zero_point = zero_point(a);
     nn.output_zero_point = zero_point(output);
-    if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
+    choose_coefficients(nn);
     nn.output = define_new(output, layout);
     emit(op.kind == OpKind::sub ? "NN subtract" : "NN add", std::move(nn));
     return {};

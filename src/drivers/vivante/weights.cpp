@@ -18,9 +18,10 @@ struct FormatRow {
 constexpr FormatRow kFormats[] = {{7, write_coefficients_v7, coefficient_sizes_v7},
                                   {8, write_coefficients_v8, coefficient_sizes_v8}};
 
-const FormatRow& format_of(const hw::ChipRow& chip) {
+const FormatRow& format_of(const hw::ChipRow& chip, const NnOperation& op) {
+  const int generation = op.v8_coefficients ? 8 : chip.generation;
   const auto* const row = std::find_if(std::begin(kFormats), std::end(kFormats),
-                                       [&](const FormatRow& r) { return r.generation == chip.generation; });
+                                       [&](const FormatRow& r) { return r.generation == generation; });
   SK_CHECK(row != std::end(kFormats));
   return *row;
 }
@@ -38,11 +39,11 @@ KernelSplit split_kernels(int32_t output_channels, int32_t nn_cores, int32_t sup
 }
 
 Coefficients write_coefficients(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
-  return format_of(chip).write(chip, op, split);
+  return format_of(chip, op).write(chip, op, split);
 }
 
 CoefficientSizes coefficient_sizes(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split) {
-  return format_of(chip).sizes(chip, op, split);
+  return format_of(chip, op).sizes(chip, op, split);
 }
 
 Kernels without_bands(const Kernels& kernels) {

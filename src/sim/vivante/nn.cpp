@@ -41,6 +41,13 @@ StreamOrder stream_order(WeightOrder order) {
   return StreamOrder::dense;
 }
 
+const CoefficientFormat& coefficient_format(const hw::ChipRow& chip, const Options& options) {
+  const bool assumed_v8 =
+      chip.has(hw::kCoefficientEnhancement) && options.enhanced_coefficients == CoefficientAssumption::v8;
+  const bool v8 = chip.generation >= kCoefficientFormatV8.generation || assumed_v8;
+  return v8 ? kCoefficientFormatV8 : kCoefficientFormatV7;
+}
+
 CoefficientShape coefficient_shape(const hw::NnInstruction& d) {
   return {.kernel_width = static_cast<int>(d.kernel_x_size),
           .kernel_height = static_cast<int>(d.kernel_y_size),
@@ -64,9 +71,9 @@ bool has_a_kernel_per_plane(const Coefficients& coefficients, int64_t plane_byte
 }
 
 // Decodes by the first order that is well-formed; by the first of all where none is.
-Result<Coefficients> decode_by_any(std::span<const uint8_t> buffer, const hw::ChipRow& chip, CoefficientShape shape,
+Result<Coefficients> decode_by_any(const CoefficientFormat& format, std::span<const uint8_t> buffer,
+                                   const hw::ChipRow& chip, CoefficientShape shape,
                                    std::span<const StreamOrder> orders) {
-  const CoefficientFormat& format = coefficient_format(chip);
   for (const StreamOrder order : orders) {
     shape.order = order;
     auto decoded = format.decode(buffer, chip, shape);
@@ -138,9 +145,12 @@ Result<void> check_work(const NnJob& job, std::span<const KernelTask> tasks, uin
 
 }  // namespace
 
+NnUnit::NnUnit(const hw::ChipRow& chip, const Options& options)
+    : chip_(chip), options_(options), format_(coefficient_format(chip, options)) {}
+
 // The orders that the weights may have, likeliest first.
 std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
-  if (chip_.generation != kCoefficientFormatV7.generation) return {StreamOrder::dense};  // one order for all filters
+  if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
   const bool five =
       d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
   if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch)
@@ -159,12 +169,11 @@ std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const Coeff
 
 Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   const char* const what = "nn_instruction.kernel_address";
-  const CoefficientFormat& format = coefficient_format(chip_);
   const CoefficientShape shape = coefficient_shape(d);
   const std::vector<StreamOrder> orders = stream_orders(d, shape);
-  const auto header_size = static_cast<uint64_t>(format.header_bytes(chip_));
+  const auto header_size = static_cast<uint64_t>(format_.header_bytes(chip_));
   SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
-  SK_TRY_ASSIGN(const int64_t size, format.buffer_bytes(header, chip_, shape));
+  SK_TRY_ASSIGN(const int64_t size, format_.buffer_bytes(header, chip_, shape));
   SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
   const int64_t shape_words[] = {shape.kernel_width,       shape.kernel_height,       shape.planes,
                                  shape.kernels_per_core,   int64_t{shape.zero_point}, static_cast<int64_t>(orders[0]),
@@ -173,7 +182,7 @@ Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instructi
       XXH3_128bits_withSeed(buffer.data(), buffer.size(), XXH3_64bits(shape_words, sizeof shape_words));
   const CacheKey key{hash.high64, hash.low64};
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-  SK_TRY_ASSIGN(Coefficients decoded, decode_by_any(buffer, chip_, shape, orders));
+  SK_TRY_ASSIGN(Coefficients decoded, decode_by_any(format_, buffer, chip_, shape, orders));
   auto shared = std::make_shared<const Coefficients>(std::move(decoded));
   if (cached_bytes_ > kCacheLimitBytes) {
     cache_.clear();

@@ -20,7 +20,7 @@ namespace skillet::sim::vivante {
 class NnUnit {
  public:
   // `chip` is borrowed for the unit's life (the table of chips).
-  NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options) : chip_(chip), options_(options) {}
+  NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options);
 
   Result<void> run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility);
 
@@ -32,6 +32,7 @@ class NnUnit {
 
   const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;
+  const CoefficientFormat& format_;
 
   // Decoded coefficient buffers by content: weights do not change between inferences.
   using CacheKey = std::pair<uint64_t, uint64_t>;

@@ -12,8 +12,4 @@ void Kernel::add_plane(int64_t plane, std::span<const int16_t> plane_weights) {
   for (const int16_t weight : plane_weights) magnitude += std::abs(weight);
 }
 
-const CoefficientFormat& coefficient_format(const ::skillet::vivante::hw::ChipRow& chip) {
-  return chip.generation >= kCoefficientFormatV8.generation ? kCoefficientFormatV8 : kCoefficientFormatV7;
-}
-
 }  // namespace skillet::sim::vivante

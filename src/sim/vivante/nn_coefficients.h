@@ -67,6 +67,5 @@ struct CoefficientFormat {
 };
 extern const CoefficientFormat kCoefficientFormatV7;  // hardware specification 6.2
 extern const CoefficientFormat kCoefficientFormatV8;  // 6.3
-const CoefficientFormat& coefficient_format(const ::skillet::vivante::hw::ChipRow& chip);
 
 }  // namespace skillet::sim::vivante

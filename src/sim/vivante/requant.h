@@ -6,22 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace skillet::sim::vivante {
 
 // What happens to a value exactly between two integers. The hardware's rule is not known; recorded jobs cannot tell
 // (specification 7.3), so it is an option.
 enum class TieRule : uint8_t { half_up, half_even, half_away, half_down };
-
-constexpr std::optional<TieRule> tie_rule_from_name(std::string_view name) {
-  if (name == "half_up") return TieRule::half_up;
-  if (name == "half_even") return TieRule::half_even;
-  if (name == "half_away") return TieRule::half_away;
-  if (name == "half_down") return TieRule::half_down;
-  return std::nullopt;
-}
 
 // Of a tie between `below` and below + 1: whether to go up. `negative`: the value is < 0.
 constexpr bool tie_goes_up(int64_t below, bool negative, TieRule rule) {

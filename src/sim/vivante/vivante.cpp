@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/log.h"
 #include "sim/vivante/front_end.h"
 #include "sim/vivante/nn.h"
 #include "sim/vivante/tp.h"
@@ -34,7 +35,7 @@ class Chip final : public Device {
     SK_TRY(tp_.end_of_stream());
     return visibility_.end_of_stream();
   }
-  void reset() override { kept_.reset(); }
+  void reset(uint32_t /*core*/) override { kept_.reset(); }
 
  private:
   NnUnit nn_;
@@ -43,46 +44,37 @@ class Chip final : public Device {
   KeptStates kept_;
 };
 
-// Why a chip of the family cannot be simulated; empty: it can.
-std::string_view missing(const hw::ChipRow& row) {
-  if (row.generation == 7 && row.has(hw::kCoefficientEnhancement)) return "its coefficient format is not known";
-  return {};
-}
-
 std::string chip_names() {
   std::string names;
   for (const hw::ChipRow& row : hw::chips()) {
-    if (missing(row).empty()) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   }
   return names;
 }
 
-// Empty: not set.
-std::string_view from_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
+constexpr std::array<std::string_view, 4> kTieRules = {"half_up", "half_even", "half_away", "half_down"};
 constexpr std::array<std::string_view, 4> kPointwiseOrders = {"well_formed", "by_relu_bit", "six", "dense"};
+constexpr std::array<std::string_view, 2> kCoefficients = {"v7", "v8"};
+
+// An enumerator by its name in the environment, where that is set.
+template <typename T, size_t N>
+Result<void> choose(const char* variable, const std::array<std::string_view, N>& names, T& value) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return {};
+  const auto* const found = std::ranges::find(names, text);
+  if (found == names.end())
+    return error(ErrorCode::invalid_argument, "{}={}: must be one of {}", variable, text, fmt::join(names, ", "));
+  value = static_cast<T>(found - names.begin());
+  return {};
+}
 
 }  // namespace
 
 Result<Options> options_from_environment() {
   Options options;
-  if (const std::string_view name = from_environment("SKILLET_SIM_TIE_RULE"); !name.empty()) {
-    const std::optional<TieRule> rule = tie_rule_from_name(name);
-    if (!rule)
-      return error(ErrorCode::invalid_argument,
-                   "SKILLET_SIM_TIE_RULE={}: must be half_up, half_even, half_away or half_down", name);
-    options.tie_rule = *rule;
-  }
-  if (const std::string_view name = from_environment("SKILLET_SIM_1X1_ORDER"); !name.empty()) {
-    const auto* const order = std::ranges::find(kPointwiseOrders, name);
-    if (order == kPointwiseOrders.end())
-      return error(ErrorCode::invalid_argument, "SKILLET_SIM_1X1_ORDER={}: must be {}", name,
-                   fmt::join(kPointwiseOrders, ", "));
-    options.order_1x1 = static_cast<PointwiseOrder>(order - kPointwiseOrders.begin());
-  }
+  SK_TRY(choose("SKILLET_SIM_TIE_RULE", kTieRules, options.tie_rule));
+  SK_TRY(choose("SKILLET_SIM_1X1_ORDER", kPointwiseOrders, options.order_1x1));
+  SK_TRY(choose("SKILLET_SIM_COEFFICIENTS", kCoefficients, options.enhanced_coefficients));
   return options;
 }
 
@@ -90,8 +82,9 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr)
     return error(ErrorCode::invalid_argument, "no Vivante chip '{}': there are {}", chip, chip_names());
-  if (const std::string_view reason = missing(*row); !reason.empty())
-    return error(ErrorCode::unsupported, "chip {} ({}) cannot be simulated: {}", chip, row->title, reason);
+  if (const std::string_view assumption = hw::assumption_of(*row); !assumption.empty())
+    log::info("simulated {}: {}; read as {}", chip, assumption,
+              kCoefficients[static_cast<size_t>(options.enhanced_coefficients)]);
   return std::unique_ptr<Device>(std::make_unique<Chip>(*row, options));
 }
 

@@ -29,9 +29,13 @@ enum class PointwiseOrder : uint8_t {
   dense,        // channel, kernel
 };
 
+// Format of the coefficients of V7 chips with enhanced coefficients (S905D3): not known.
+enum class CoefficientAssumption : uint8_t { v7, v8 };
+
 struct Options {
   TieRule tie_rule = TieRule::half_up;
   PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints what it comes to, job by job
+  CoefficientAssumption enhanced_coefficients = CoefficientAssumption::v7;
   // Only for replaying jobs recorded from a driver that emits these orders.
   WeightOrder order_5x5_ic1 = WeightOrder::patch;          // 5x5, one input channel, at most 64 px wide
   WeightOrder order_fully_connected = WeightOrder::patch;  // filter as large as the image, one output pixel
@@ -42,7 +46,8 @@ struct Options {
 };
 
 // Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) and the order of 1x1
-// filters from SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense) when those are set.
+// filters from SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), the format of enhanced V7 coefficients
+// from SKILLET_SIM_COEFFICIENTS (v7, v8).
 Result<Options> options_from_environment();
 
 // The error lists the chips there are. The first form takes options_from_environment().

@@ -91,6 +91,13 @@ std::string_view state_name(uint32_t address) {
 
 std::span<const ChipRow> chips() { return kChips; }
 
+std::string_view assumption_of(const ChipRow& chip) {
+  if (!chip.has(kAssumed)) return {};
+  return "coefficients are assumed to have the V7 format (evidence: recorded jobs of a driver that is not known to "
+         "work "
+         "on this chip; buffers of its vendor's driver begin with V8's header: switch v8_coefficients)";
+}
+
 const ChipRow* find_chip(std::string_view name) {
   for (const ChipRow& row : kChips) {
     if (row.name == name) return &row;

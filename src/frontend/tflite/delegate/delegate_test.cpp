@@ -2,8 +2,11 @@
 #include "frontend/tflite/delegate/delegate.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "frontend/tflite/delegate/builtin_params.h"
@@ -325,6 +328,28 @@ TEST(Delegate, GoesOnWithoutItsDevice) {
   EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "said once";
   EXPECT_EQ(chip.submits, submits) << "a device that failed is left alone";
+}
+
+TEST(Delegate, LeavesAReportOfAPartThatFellBack) {
+  const std::filesystem::path folder = ::testing::TempDir() + fmt::format("skillet_bugs_{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(::setenv("SKILLET_BUG_DIR", folder.c_str(), 1), 0);
+  const Wrapped wrapped;
+  FakeHost host(digits());
+  ASSERT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  wrapped.chip->fail = true;
+  for (int run = 0; run < 2; ++run) ASSERT_EQ(host.invoke(), kTfLiteOk);
+  ::unsetenv("SKILLET_BUG_DIR");
+  size_t reports = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    ++reports;
+    const Bytes file = read_file(entry.path().string()).value();
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    for (const char* words : {"the chip is on fire", "chip      a311d", "part.graph.txt", "part.program.txt"})
+      EXPECT_NE(text.find(words), std::string_view::npos) << words;
+  }
+  EXPECT_EQ(reports, host.partitions()) << "one a part, however often it runs";
+  std::filesystem::remove_all(folder);
 }
 
 // What the host, and stderr, hear when a delegate is made.
