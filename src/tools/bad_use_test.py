@@ -58,7 +58,7 @@ USES = [
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
     # More than there is memory for.
     ("ulimit -v 500000; $sk run $m --input $T/zeros", CANNOT_BEGIN, "not enough memory"),
-    ("ulimit -v 500000; $sk decode $T/zeros", CANNOT_BEGIN, "not enough memory"),
+    ("ulimit -v 500000; $sk decode $T/zeros", CANNOT_BEGIN, "zeros: not a skillet capture file"),
     ("ulimit -v 500000; $sk diff $T/zeros $c", CANNOT_BEGIN, "not enough memory"),
     ("$as_user $sk run $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
     ("$as_user $sk decode $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
@@ -69,7 +69,7 @@ USES = [
     ("$sk run $m --device cpu --record $T/x", CANNOT_BEGIN, "--record: the CPU sends nothing to a device"),
     ("$sk compile $m --device sim:a311d -o $T/nowhere/x", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
     ("$sk compile $c/model.tflite --device sim:a311d -o /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
-    ("$sk run $m --device sim:a311d --record /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
+    ("$sk run $m --device sim:a311d --record /dev/full > /dev/null", CANNOT_BEGIN, "/dev/full exists and is no capture file"),
     ("$sk run $m --device sim:a311d --cache-dir $T/empty", CANNOT_BEGIN, "empty: Not a directory"),
     ("$as_user $sk run $m --device sim:a311d --record $T/locked/x", CANNOT_BEGIN, "locked/x: Permission denied"),
     ("$sk capture -o $T/nowhere/x -- true", CANNOT_BEGIN, "nowhere/x: No such file or directory"),

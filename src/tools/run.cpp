@@ -214,8 +214,8 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
-  SK_TRY(remove_capture(options.record));
   SK_TRY(check_place(options.record));
+  SK_TRY(remove_capture(options.record));
   capture::Sink sink = capture::into_file(options.record);
   sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
     Result<void> done = append(device, std::move(one));

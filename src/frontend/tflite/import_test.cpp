@@ -230,7 +230,7 @@ TEST(Import, EmptyIndexListsAreConstant) {
 }
 
 TEST(Import, FilesThatAreNoModels) {
-  EXPECT_NE(import({}, "m").error().message.find("not a TensorFlow Lite model"), std::string::npos);
+  EXPECT_NE(import({}, "m").error().message.find("is empty"), std::string::npos);
   EXPECT_NE(import(Bytes(100, 'x'), "m").error().message.find("not a TensorFlow Lite model"), std::string::npos);
   EXPECT_NE(import_file("/no/such/file.tflite").error().message.find("/no/such/file.tflite"), std::string::npos);
   EXPECT_NE(import(to_file("{version: 3}"), "m").error().message.find("no subgraph"), std::string::npos);
