@@ -10,6 +10,8 @@
 namespace skillet::runtime {
 namespace {
 
+constexpr std::chrono::hours kLongestWait{24 * 365};  // nanoseconds count no further than 292 years
+
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
 
 size_t at(int32_t id) { return static_cast<size_t>(id); }
@@ -116,8 +118,8 @@ Result<void> Session::prepare_part(size_t index, std::optional<driver::Program> 
 
 Result<void> Session::load(Part& part, driver::Program program) {
   if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
-  SK_TRY_ASSIGN(part.loaded,
-                LoadedProgram::load(target_.context, std::move(program), part.partition.graph, options_.timeout));
+  SK_TRY_ASSIGN(part.loaded, LoadedProgram::load(target_.context, std::move(program), part.partition.graph,
+                                                 std::min<std::chrono::milliseconds>(options_.timeout, kLongestWait)));
   return {};
 }
 

@@ -1,11 +1,11 @@
 // `skillet capture`: runs any program and records what it sends to the NPU.
-#include "capture/capture.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
+#include "capture/reader.h"
 #include "interpose/environment.h"
+#include "tools/decoded.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 
@@ -29,15 +29,9 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Removes what an earlier recording left. Never anything that is no capture.
+// Removes what an earlier recording left.
 Result<void> remove_old(const std::string& path) {
-  for (int number = 1; exists(numbered(path, number)); ++number) {
-    const std::string one = numbered(path, number);
-    std::error_code failure;
-    if (const auto old = capture::read(one); !old.ok() || fs::is_directory(one, failure))
-      return error(ErrorCode::invalid_argument, "{} exists and is no capture file", one);
-    if (!fs::remove(one, failure)) return error(ErrorCode::io, "{}: {}", one, failure.message());
-  }
+  for (int number = 1; exists(numbered(path, number)); ++number) SK_TRY(remove_capture(numbered(path, number)));
   return check_place(path);
 }
 
@@ -45,9 +39,9 @@ Result<void> remove_old(const std::string& path) {
 Result<int> report(const std::string& path) {
   int number = 1;
   for (; exists(numbered(path, number)); ++number) {
-    SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(numbered(path, number)));
-    complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.submissions.size(),
-                         recorded.device.node));
+    SK_TRY_ASSIGN(const capture::Reader recorded, capture::Reader::open(numbered(path, number)));
+    if (!recorded.cut_off().empty()) complain(recorded.cut_off());
+    complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
   if (number == 1) complain("nothing was recorded: the program sent no job to an etnaviv device");
   return number - 1;

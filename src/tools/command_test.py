@@ -5,6 +5,7 @@ usage: command_test.py SKILLET      run at the top of the source tree
 """
 import json
 import os
+import resource
 import subprocess
 import sys
 import tarfile
@@ -240,9 +241,63 @@ class Command(unittest.TestCase):
             self.assertEqual(decoded["chip"], "a311d")
             self.assertFalse([f for s in decoded["submissions"] for f in s["fields"] if f["unknown"]])
             self.assertEqual(skillet("diff", recorded, recorded).returncode, 0)
+            self.assertEqual(len(report("decode", recorded, "--last", "1")["submissions"]), 1)
         done = skillet("diff", CAPTURE, OTHER_CAPTURE, "--json")
         self.assertEqual(done.returncode, 1)
         self.assertGreater(len(json.loads(done.stdout)["differences"]), 0)
+
+    def test_a_capture_is_readable_up_to_where_it_was_cut_off(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            report("run", MODEL, "--device", "null:a311d", "--repeat", "3", "--record", str(recorded))
+            whole = report("decode", str(recorded))["submissions"]
+            recorded.write_bytes(recorded.read_bytes()[:-10])
+            done = skillet("decode", str(recorded), "--json")
+            self.assertEqual(json.loads(done.stdout)["submissions"], whole[:-1])
+            self.assertRegex(done.stderr, r"^.*run.capture: cut off after submission \d+: its last \d+ bytes are .*\n$")
+            recorded.write_bytes(b"SKILCAP\n\2\0\0\0" + bytes(30))
+            done = skillet("decode", str(recorded))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("capture file of version 2; this build reads version 3: record it again", done.stderr)
+            report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # gives way
+            other = Path(folder) / "precious"
+            other.write_text("no capture")
+            self.assertIn("is no capture", skillet("run", MODEL, "--device", "null:a311d", "--record", str(other)).stderr)
+            self.assertEqual(other.read_text(), "no capture")
+
+    def test_a_full_disk_ends_a_recording_with_what_fits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            command = ["run", MODEL, "--device", "null:a311d", "--repeat", "4", "--record", str(recorded)]
+            report(*command)
+            room = recorded.stat().st_size - 1
+            recorded.unlink()
+            # Python ignores SIGXFSZ, and its children do without restore_signals.
+            done = subprocess.run([SKILLET, *command], capture_output=True, text=True, restore_signals=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("File too large", done.stderr)
+            decoded = skillet("decode", str(recorded), "--json")
+            self.assertEqual(decoded.stderr, "")
+            self.assertGreater(len(json.loads(decoded.stdout)["submissions"]), 3)
+
+    def test_a_long_capture_needs_no_more_memory(self):
+        def peak_kib(*command):
+            with subprocess.Popen([SKILLET, *command], stdout=subprocess.DEVNULL) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss
+
+        with tempfile.TemporaryDirectory() as folder:
+            peaks = []
+            for repeat in ("3", "300"):
+                recorded = str(Path(folder) / repeat)
+                peaks.append([peak_kib("run", MODEL, "--device", "null:a311d", "--repeat", repeat, "--record", recorded),
+                              peak_kib("decode", recorded), peak_kib("decode", recorded, "--json"),
+                              peak_kib("diff", recorded, recorded)])
+            for short, long in zip(*peaks):
+                self.assertLess(long, short + 8 * 1024, peaks)
 
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:

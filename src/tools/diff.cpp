@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/decoded.h"
 #include "tools/diff_side.h"
 #include "tools/verbs.h"
 
@@ -13,6 +14,7 @@ constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
 
 struct Options {
   std::string path_a, path_b, chip, tuning = "recorded";
+  int last = 0;
   bool json = false;
 };
 
@@ -71,8 +73,11 @@ Result<driver::CaptureComparison> compare_paths(const Options& options) {
   if (!chip) chip = second.chip;
   if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
-  const DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
-  return driver::compare(*driver, *chip, a.side(), b.side());
+  DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
+  for (DiffSide* side : {&a, &b}) {
+    if (options.last > 0) side->reader.only_last(static_cast<size_t>(options.last));
+  }
+  return driver::compare(*driver, *chip, std::move(a).side(), std::move(b).side());
 }
 
 Result<void> diff(const Options& options, Outcome& outcome) {
@@ -100,6 +105,7 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--tuning", options->tuning, "of a model: recorded, proven or tuned")
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
+  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);

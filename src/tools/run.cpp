@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/text.h"
+#include "capture/file_writer.h"
 #include "compile/advice.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/decoded.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
@@ -206,12 +209,22 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-// The capture file needs jobs to record, and a place.
-Result<void> check_record(const Options& options, const runtime::Target& target) {
-  if (options.record.empty()) return {};
-  if (target.driver == nullptr)
+// With --record, each submission is in the file before it runs. `failure`: why recording stopped.
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
+  if (options.record.empty()) return runtime::open_target(options.device);
+  if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
-  return check_place(options.record);
+  SK_TRY(remove_capture(options.record));
+  SK_TRY(check_place(options.record));
+  capture::Sink sink = capture::into_file(options.record);
+  sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
+    Result<void> done = append(device, std::move(one));
+    if (!done.ok()) failure = done.error();
+    return done;
+  };
+  SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
+  if (target.driver != nullptr) return target;
+  return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
 }
 
 Result<void> run(const Options& options, Outcome& outcome) {
@@ -221,10 +234,8 @@ Result<void> run(const Options& options, Outcome& outcome) {
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(std::vector<InputSet> inputs, make_inputs(options, graph));
   result.input_note = input_note(options, graph);
-  capture::Capture recorded;
-  SK_TRY_ASSIGN(const runtime::Target target,
-                runtime::open_target(options.device, options.record.empty() ? nullptr : &recorded));
-  SK_TRY(check_record(options, target));
+  std::optional<Error> recording_failure;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (!options.cache_dir.empty()) SK_TRY(check_folder(expand_home(options.cache_dir)));
   SK_TRY_ASSIGN(const std::vector<std::string> labels, labels_of(options));
   check_labels(options, graph, labels);
@@ -242,7 +253,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   result.create_ms = create_clock.ms();
   SK_TRY(infer_all(*session, inputs, options, labels, result));
   out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
-  if (!options.record.empty()) SK_TRY(capture::write(recorded, options.record));
+  if (recording_failure) return *recording_failure;
   return {};
 }
 

@@ -23,6 +23,24 @@ Bytes npy(std::string_view header, Bytes data) {
   return out;
 }
 
+// Refused by its first bytes.
+TEST(Picture, HasAtMostSoManyPixels) {
+  Bytes file(54);
+  store_le<uint16_t>(file.data(), 0x4D42);
+  store_le<uint32_t>(file.data() + 10, 54);
+  store_le<uint32_t>(file.data() + 14, 40);
+  store_le<uint32_t>(file.data() + 18, 20'000);
+  store_le<uint32_t>(file.data() + 22, 10'000);
+  store_le<uint16_t>(file.data() + 26, 1);
+  store_le<uint16_t>(file.data() + 28, 24);
+  const std::string path = ::testing::TempDir() + "/skillet_large.bmp";
+  ASSERT_TRUE(write_file(path, file).ok());
+  const auto picture = load_picture(path, 3);
+  ASSERT_FALSE(picture.ok());
+  EXPECT_NE(picture.error().message.find("a picture of 20000 x 10000"), std::string::npos) << picture.error().message;
+  std::remove(path.c_str());
+}
+
 TEST(Picture, ShrinksByInterpolatingAtPixelCentres) {
   const Picture wide{.width_px = 4, .height_px = 2, .channels = 1, .pixels = {0, 100, 200, 40, 0, 100, 200, 40}};
   EXPECT_EQ(resize(wide, 2, 1).pixels, (Bytes{50, 120}));

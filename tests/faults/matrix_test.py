@@ -2,7 +2,8 @@
 """Each call to the kernel failing in each way, three inferences with different inputs: the results are right, or there
 is an error. Prints how many of each, and names what is wrong.
 
-usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--resets]     --resets: only each submission with each kind of reset
+usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets]     (a311d)
+       --resets: only each submission with each kind of reset
 """
 import json
 import re
@@ -17,6 +18,7 @@ import models
 
 SKILLET, HOST, FLATC = sys.argv[1:4]
 RESETS_ONLY = "--resets" in sys.argv
+CHIP = sys.argv[sys.argv.index("--chip") + 1] if "--chip" in sys.argv else "a311d"
 PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 0)]
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
 MOBILENET_PICTURES = [str(MOBILENET.parent / f"{name}.bmp") for name in ("cat", "bird", "grace_hopper")]
@@ -33,7 +35,7 @@ SECONDS_PER_CELL = 120
 
 def on_virtual_node(fail, *command):
     faults = ["--fail", fail] if fail else []
-    return subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--trace", *faults, "--", *command],
+    return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--trace", *faults, "--", *command],
                           capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False)
 
 
@@ -107,7 +109,7 @@ def cells(models_by_name):
             allowed, count = healthy(front_end, model)
             print(f"{front_end.__name__:8} {name:14} {count} submissions", flush=True)
             if name == "two_jobs":
-                assert count == 1 + 2 * 3, "the model no longer takes two jobs"
+                assert count >= 1 + 2 * 3, "the model no longer takes two jobs"
             for fail in reset_rows(count) + ([] if RESETS_ONLY else error_rows(model)):
                 yield front_end, name, model, fail, allowed
 

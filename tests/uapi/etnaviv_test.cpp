@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ir/graph.h"
+#include "runtime/session.h"
 #include "uapi/kernel_node.h"
 #include "uapi/testing/forwarding_device.h"
 
@@ -23,7 +25,7 @@ std::unique_ptr<uapi::Device> open(const KernelNode& node) {
 runtime::NpuSearch search(const KernelNode& node) { return runtime::identify(uapi::find_devices("", node.calls())); }
 
 TEST(EtnavivFind, TellsTheNpuFromTheGpuOfOneNode) {
-  const KernelNode node("", true);
+  const KernelNode node("", {"gpu", "a311d"});
   const auto nodes = uapi::find_devices("", node.calls());
   ASSERT_EQ(nodes.size(), 1u);
   EXPECT_EQ(nodes[0].node, kNode);
@@ -38,6 +40,38 @@ TEST(EtnavivFind, TellsTheNpuFromTheGpuOfOneNode) {
   EXPECT_NE(found.rejected.find("core 0: "), std::string::npos) << found.rejected;
   EXPECT_NE(found.rejected.find("no known NPU has model 0x7000, revision 0x6214"), std::string::npos);
   EXPECT_FALSE(found.blocked);
+}
+
+// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: whatever the NPU's place, jobs and waits go there.
+TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
+  const auto graph = ir::parse(R"(graph ""
+tensor 0 "in" uint8 1x4x4x8 scale=0.5 zero=128
+tensor 1 "out" uint8 1x4x4x8 scale=0.5 zero=128
+inputs 0
+outputs 1
+op 0 RELU in=[0] out=[1]
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  for (uint32_t place = 0; place < 3; ++place) {
+    std::vector<std::string> cores(3, "gpu");
+    cores[place] = "imx8mp";
+    KernelNode node("", cores);
+    static std::set<uint32_t> pipes;  // what a plain function can reach
+    pipes.clear();
+    node.spy().edits[abi::kGemSubmit] = [](void* args) { pipes.insert(static_cast<abi::GemSubmit*>(args)->pipe); };
+    node.spy().edits[abi::kWaitFence] = [](void* args) { pipes.insert(static_cast<abi::WaitFence*>(args)->pipe); };
+    const auto target = node.target();
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    EXPECT_EQ(target->chip.name, "imx8mp");
+    const auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false});
+    ASSERT_TRUE(session.ok()) << session.error().message;
+    const Bytes input(128, 120);  // below zero
+    const std::span<const uint8_t> inputs[] = {input};
+    const auto outputs = (*session)->run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    EXPECT_EQ((*outputs)[0], Bytes(128, 128));
+    EXPECT_EQ(pipes, std::set<uint32_t>{place});
+  }
 }
 
 TEST(EtnavivFind, SaysWhyANodeIsNone) {

@@ -61,13 +61,18 @@ inline constexpr const char* kNode = "/dev/dri/renderD130";
 
 class KernelNode {
  public:
-  // The NPU behind a GPU, or alone; `faults` as for standin::FaultPlan. Jobs that fault are reset, as on hardware.
-  explicit KernelNode(const std::string& faults = "", bool has_gpu = false) {
+  // Its cores in order: NPUs by their names, "gpu" for one that takes no job; `faults` as for standin::FaultPlan. Jobs
+  // that fault are reset, as on hardware.
+  explicit KernelNode(const std::string& faults = "", const std::vector<std::string>& chips = {"a311d"}) {
     auto plan = standin::FaultPlan::parse(faults);
     standin::Options options{.faults = std::move(plan).value(), .is_own_process = true};
     std::vector<standin::etnaviv::Core> cores;
-    if (has_gpu) cores.push_back({"gpu", {.ids = {0x7000, 0x6214}}, nullptr});
-    cores.push_back({"a311d", standin::etnaviv::identity_of("a311d"), sim::create("a311d").value()});
+    for (const std::string& chip : chips) {
+      if (chip == "gpu")
+        cores.push_back({chip, {.ids = {0x7000, 0x6214}}, nullptr});
+      else
+        cores.push_back({chip, standin::etnaviv::identity_of(chip), sim::create(chip).value()});
+    }
     auto kernel = std::make_unique<standin::etnaviv::Kernel>(std::move(cores), std::move(options));
     in_process_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
     calls_ = std::make_shared<SpiedCalls>(in_process_);

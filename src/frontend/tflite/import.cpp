@@ -65,10 +65,22 @@ class Importer {
     add_empty_constants();
     SK_TRY(ir::infer_shapes(graph_));
     SK_TRY(ir::verify(graph_));
+    SK_TRY(check_size());
     return std::move(graph_);
   }
 
  private:
+  // A few bytes must not ask for all of the machine's memory.
+  Result<void> check_size() const {
+    constexpr uint64_t kAlways = 1ULL << 30, kPerByte = 1024;
+    const uint64_t limit = kAlways + kPerByte * file_->size();
+    uint64_t total = 0;
+    for (const ir::Tensor& tensor : graph_.tensors) total += static_cast<uint64_t>(tensor.bytes());
+    if (total <= limit) return {};
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+                 file_->size(), limit);
+  }
+
   // Lists may be shared within a file, so that a small file could make us copy without end.
   class Budget {
    public:

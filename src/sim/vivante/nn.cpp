@@ -34,7 +34,8 @@ bool covers_image(const hw::NnInstruction& d) {
 
 StreamOrder stream_order(WeightOrder order) {
   switch (order) {
-    case WeightOrder::patch: return StreamOrder::dense;
+    case WeightOrder::patch:
+    case WeightOrder::well_formed: return StreamOrder::dense;
     case WeightOrder::row_wise: return StreamOrder::dense_rows;
     case WeightOrder::linear: return StreamOrder::kernel_major;
   }
@@ -46,6 +47,17 @@ const CoefficientFormat& coefficient_format(const hw::ChipRow& chip, const Optio
       chip.has(hw::kCoefficientEnhancement) && options.enhanced_coefficients == CoefficientAssumption::v8;
   const bool v8 = chip.generation >= kCoefficientFormatV8.generation || assumed_v8;
   return v8 ? kCoefficientFormatV8 : kCoefficientFormatV7;
+}
+
+std::vector<StreamOrder> pointwise_orders(bool relu, PointwiseOrder order) {
+  const StreamOrder by_bit = relu ? StreamOrder::dense : StreamOrder::six_planes;
+  switch (order) {
+    case PointwiseOrder::by_relu_bit: return {by_bit};
+    case PointwiseOrder::six: return {StreamOrder::six_planes};
+    case PointwiseOrder::dense: return {StreamOrder::dense};
+    case PointwiseOrder::well_formed: break;
+  }
+  return {by_bit, relu ? StreamOrder::six_planes : StreamOrder::dense};
 }
 
 CoefficientShape coefficient_shape(const hw::NnInstruction& d) {
@@ -153,18 +165,13 @@ std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const Coeff
   if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
   const bool five =
       d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
-  if (covers_image(d) && options_.order_fully_connected != WeightOrder::patch)
-    return {stream_order(options_.order_fully_connected)};
-  if (five) return {stream_order(options_.order_5x5_ic1)};
-  if (shape.taps() != 1) return {StreamOrder::dense};
-  const StreamOrder by_bit = d.relu ? StreamOrder::dense : StreamOrder::six_planes;
-  switch (options_.order_1x1) {
-    case PointwiseOrder::by_relu_bit: return {by_bit};
-    case PointwiseOrder::six: return {StreamOrder::six_planes};
-    case PointwiseOrder::dense: return {StreamOrder::dense};
-    case PointwiseOrder::well_formed: break;
-  }
-  return {by_bit, d.relu ? StreamOrder::six_planes : StreamOrder::dense};
+  const WeightOrder connected = covers_image(d) ? options_.order_fully_connected : WeightOrder::patch;
+  if (connected == WeightOrder::linear || connected == WeightOrder::row_wise) return {stream_order(connected)};
+  std::vector<StreamOrder> orders = shape.taps() == 1 ? pointwise_orders(d.relu, options_.order_1x1)
+                                    : five            ? std::vector{stream_order(options_.order_5x5_ic1)}
+                                                      : std::vector{StreamOrder::dense};
+  if (connected == WeightOrder::well_formed) orders.push_back(StreamOrder::kernel_major);
+  return orders;
 }
 
 Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {

@@ -15,9 +15,10 @@ namespace skillet::sim::vivante {
 
 // Order of the weights of two filter shapes that no descriptor field tells apart (specification 6.2.3).
 enum class WeightOrder : uint8_t {
-  patch,     // 3x2 patches, as for every other filter
-  row_wise,  // row after row within a plane
-  linear,    // kernel after kernel, each [z][y][x]
+  patch,       // 3x2 patches, as for every other filter
+  row_wise,    // row after row within a plane
+  linear,      // kernel after kernel, each [z][y][x]
+  well_formed  // patch, or else linear: the one that all output offsets and stream sizes agree with
 };
 
 // Order of the weights of 1x1 filters, which no field of descriptor or stream tells either.
@@ -37,9 +38,10 @@ struct Options {
   PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints what it comes to, job by job
   CoefficientAssumption enhanced_coefficients = CoefficientAssumption::v7;
   // Only for replaying jobs recorded from a driver that emits these orders.
-  WeightOrder order_5x5_ic1 = WeightOrder::patch;          // 5x5, one input channel, at most 64 px wide
-  WeightOrder order_fully_connected = WeightOrder::patch;  // filter as large as the image, one output pixel
-  bool reference_only = false;                             // plain loops only; for tests
+  WeightOrder order_5x5_ic1 = WeightOrder::patch;  // 5x5, one input channel, at most 64 px wide
+  // Filter as large as the image, one output pixel. Where each core has one kernel, nothing tells the orders apart.
+  WeightOrder order_fully_connected = WeightOrder::well_formed;
+  bool reference_only = false;  // plain loops only; for tests
   // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
   uint64_t max_macs_per_job = uint64_t{1} << 42;
   uint64_t max_elements_per_job = uint64_t{1} << 30;
