@@ -226,6 +226,13 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
+    def test_the_home_folder_may_be_written_short(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d", "--cache-dir=~/programs"], timeout=60,
+                                  capture_output=True, text=True, env={**os.environ, "HOME": home})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertGreater(len(list((Path(home) / "programs").glob("*.skp"))), 0)
+
     def test_a_recorded_run_decodes_and_differs_from_another(self):
         with tempfile.TemporaryDirectory() as folder:
             recorded = str(Path(folder) / "run.capture")
