@@ -226,6 +226,13 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
+    def test_the_home_folder_may_be_written_short(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d", "--cache-dir=~/programs"], timeout=60,
+                                  capture_output=True, text=True, env={**os.environ, "HOME": home})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertGreater(len(list((Path(home) / "programs").glob("*.skp"))), 0)
+
     def test_a_recorded_run_decodes_and_differs_from_another(self):
         with tempfile.TemporaryDirectory() as folder:
             recorded = str(Path(folder) / "run.capture")
@@ -294,10 +301,11 @@ class Command(unittest.TestCase):
 
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = str(Path(folder) / "program")
+            program, recorded = str(Path(folder) / "program"), str(Path(folder) / "recorded")
             model = CAPTURE + "/model.tflite"
-            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", program)
-            for a, b in ((program, model), (model, program), (program, CAPTURE), (CAPTURE, program)):
+            report("compile", model, "--device", "sim:a311d", "-o", program)
+            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", recorded)
+            for a, b in ((program, model), (model, program), (recorded, CAPTURE), (CAPTURE, model)):
                 done = skillet("diff", a, b)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)
