@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/model.h"
@@ -65,7 +66,7 @@ Result<Times> time_once(const std::string& path, const runtime::Target& target) 
     out.compile += part.compile_ms;
     out.load += part.load_ms;
     out.npu_ops += part.ops.size();
-    for (const ir::OpId op : part.ops) out.npu_macs += op_macs(session->graph(), op);
+    for (const ir::OpId op : part.ops) out.npu_macs += ir::op_macs(session->graph(), op);
   }
   SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(session->graph()));
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -5,6 +5,9 @@ include(CMakePackageConfigHelpers)
 # Plugins and libraries for LD_PRELOAD; nobody links against these.
 set(plugin_dir ${CMAKE_INSTALL_LIBDIR}/skillet)
 
+# As with `cmake --install --strip`: debug information is 20 times the code.
+install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)" ALL_COMPONENTS)
+
 install(TARGETS skillet_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS skillet_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(preload IN ITEMS skillet_virtual_preload skillet_capture_preload)
@@ -18,7 +21,12 @@ install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir})
 set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Laid out as in the source tree, so that links between pages, and the commands on them, hold.
+install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "digits.tflite" PATTERN "digits_labels.txt" PATTERN "*.png")
+install(FILES packaging/example/classify.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/example)
 install(FILES packaging/70-skillet.rules DESTINATION lib/udev/rules.d)
 
 # pkg-config finds the prefix from where the file lies, so that an installation may be moved.
@@ -34,11 +42,23 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/skilletConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/skilletConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/skilletConfigVersion.cmake
   DESTINATION ${config_dir})
 
-# Programs that load /usr/lib/teflon/libteflon.so, without options, load ours through this link.
+# Programs that load /usr/lib/teflon/libteflon.so, without options, load ours through this link. Another package's file
+# there stays: it is that package's, or the administrator's, to move away.
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/teflon_link.cmake CONTENT "
 set(folder \$ENV{DESTDIR}/usr/lib/teflon)
+set(link \${folder}/libteflon.so)
+set(target \${CMAKE_INSTALL_PREFIX}/${delegate_file})
+set(there)
+if(IS_SYMLINK \${link})
+  file(READ_SYMLINK \${link} there)
+endif()
+if((EXISTS \${link} OR IS_SYMLINK \${link}) AND NOT there STREQUAL target)
+  message(FATAL_ERROR \"\${link} is there already and is not ours. If another package put it there (dpkg -S /usr/lib/teflon/libteflon.so), \"
+    \"remove that package, or move its file aside: \"
+    \"dpkg-divert --add --rename --divert /usr/lib/teflon/libteflon.so.other /usr/lib/teflon/libteflon.so\")
+endif()
 file(MAKE_DIRECTORY \${folder})
-message(STATUS \"Linking: \${folder}/libteflon.so -> \${CMAKE_INSTALL_PREFIX}/${delegate_file}\")
-file(CREATE_LINK \${CMAKE_INSTALL_PREFIX}/${delegate_file} \${folder}/libteflon.so SYMBOLIC)
+message(STATUS \"Linking: \${link} -> \${target}\")
+file(CREATE_LINK \${target} \${link} SYMBOLIC)
 ")
 install(SCRIPT ${CMAKE_CURRENT_BINARY_DIR}/teflon_link.cmake COMPONENT teflon-link EXCLUDE_FROM_ALL)

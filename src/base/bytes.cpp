@@ -1,38 +1,136 @@
 #include "base/bytes.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <memory>
 
 namespace skillet {
 
 static_assert(std::endian::native == std::endian::little, "load_le/store_le assume a little-endian host");
 
 namespace {
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+constexpr size_t kMaxFileBytes = size_t{1} << 31;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+Error os_error(const std::string& path) { return error(ErrorCode::io, "{}: {}", path, std::strerror(errno)); }
+
+// Empty for a file, which has an end.
+std::string_view other_kind(mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  if (S_ISDIR(mode)) return "a folder";
+  return S_ISFIFO(mode) || S_ISSOCK(mode) ? "a pipe" : "a device";
 }
 
+Result<size_t> size_of(int fd, const std::string& path) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return os_error(path);
+  if (const auto kind = other_kind(status.st_mode); !kind.empty())
+    return error(ErrorCode::io, "{}: is {}, not a file", path, kind);
+  return static_cast<size_t>(status.st_size);
+}
+
+// To the end of the file, or until `bytes` is full; true: there is no more.
+Result<bool> fill(int fd, const std::string& path, Bytes& bytes) {
+  for (size_t got = 0; got < bytes.size();) {
+    const ssize_t now = ::read(fd, bytes.data() + got, bytes.size() - got);
+    if (now < 0 && errno == EINTR) continue;
+    if (now < 0) return os_error(path);
+    if (now == 0) {
+      bytes.resize(got);
+      return true;
+    }
+    got += static_cast<size_t>(now);
+  }
+  return false;
+}
+
+bool write_all(int fd, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t now = ::write(fd, bytes.data(), bytes.size());
+    if (now < 0 && errno == EINTR) continue;
+    if (now < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(now));
+  }
+  return true;
+}
+
+}  // namespace
+
+// O_NONBLOCK: a pipe that nobody writes to is opened, and refused, all the same.
 Result<Bytes> read_file(const std::string& path) {
-  std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) return error(ErrorCode::io, "{}: is a folder, not a file", path);
-  File file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) return os_error(path);
+  SK_TRY_ASSIGN(const size_t size_bytes, size_of(file.get(), path));
   Bytes bytes;
-  uint8_t chunk[65536];
-  size_t got = 0;
-  while ((got = std::fread(chunk, 1, sizeof chunk, file.get())) > 0) bytes.insert(bytes.end(), chunk, chunk + got);
-  if (std::ferror(file.get())) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+  if (size_bytes <= kMaxFileBytes) bytes.resize(size_bytes + 1);  // one more: to see the end
+  SK_TRY_ASSIGN(const bool whole, fill(file.get(), path, bytes));
+  if (!whole && size_bytes > kMaxFileBytes) return error(ErrorCode::io, "{}: is larger than 2 GiB", path);
+  if (!whole) return error(ErrorCode::io, "{}: grows while it is read", path);
   return bytes;
 }
 
+Result<Bytes> read_file_start(const std::string& path, size_t size_bytes) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) return os_error(path);
+  SK_TRY(size_of(file.get(), path));
+  Bytes bytes(size_bytes);
+  SK_TRY(fill(file.get(), path, bytes));
+  return bytes;
+}
+
+// What could not be written whole is removed; never a device such as /dev/null.
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes) {
-  File file(std::fopen(path.c_str(), "wb"), &std::fclose);
-  if (!file) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  if (std::fclose(file.release()) != 0 || !written) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
-  return {};
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) return os_error(path);
+  struct stat status {};
+  const bool is_regular = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  const bool written = write_all(file.get(), bytes);
+  const int failure = errno;
+  if (file.close() && written) return {};
+  if (is_regular) ::unlink(path.c_str());
+  if (!written) errno = failure;
+  return os_error(path);
+}
+
+Result<void> check_place(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: is a folder, not a file", path);
+    return ::access(path.c_str(), W_OK) == 0 ? Result<void>() : os_error(path);
+  }
+  if (errno != ENOENT) return os_error(path);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? Result<void>() : os_error(path);
+}
+
+Result<void> check_folder(const std::string& path) {
+  struct stat status {};
+  std::string there = path;
+  while (::stat(there.empty() ? "." : there.c_str(), &status) != 0) {
+    if (errno != ENOENT || there.empty()) return os_error(path);
+    const size_t slash = there.find_last_of('/');
+    there = slash == std::string::npos ? "" : slash == 0 && there.size() > 1 ? "/" : there.substr(0, slash);
+  }
+  if (!S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: {}", path, std::strerror(ENOTDIR));
+  return ::access(there.empty() ? "." : there.c_str(), W_OK | X_OK) == 0 ? Result<void>() : os_error(path);
 }
 
 }  // namespace skillet

@@ -59,8 +59,13 @@ inline std::span<const uint8_t> as_bytes(std::span<const uint32_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4};
 }
 
-// Whole file; the error names the path and the cause.
+// Whole file, of at most 2 GiB; a pipe, a device or a folder is refused. Errors name the path and the cause.
 Result<Bytes> read_file(const std::string& path);
+// Its first bytes, or all where it has fewer.
+Result<Bytes> read_file_start(const std::string& path, size_t size_bytes);
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes);
+// Before long work: can a file of this name be written; can files be written below this folder, which may not be there?
+Result<void> check_place(const std::string& path);
+Result<void> check_folder(const std::string& path);
 
 }  // namespace skillet

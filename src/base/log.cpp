@@ -1,62 +1,119 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <vector>
+
+#include "base/text.h"
 
 namespace skillet::log {
 namespace {
 
 constexpr std::array<std::string_view, 4> kLevelNames = {"error", "warning", "info", "debug"};
 
+struct Flag {
+  std::string_view name, argument, help;
+};
+constexpr std::array kFlags = {
+    Flag{"help", "", "print this text"},
+    Flag{"ir", "", "print the graph after import"},
+    Flag{"passes", "", "print the graph after each pass"},
+    Flag{"stream", "", "print the device operations and the command stream of each compiled program"},
+    Flag{"sim", "", "print each job that a simulator executes"},
+    Flag{"submit", "", "print each submission"},
+    Flag{"capture", "=FILE", "record what each device of this process is sent"},
+};
+
+constexpr int kNotScoped = -1;
+thread_local int t_level = kNotScoped;
+
 Level level_from_environment() {
   const char* text = std::getenv("SKILLET_LOG");
-  if (text == nullptr) return Level::warning;
-  for (size_t i = 0; i < kLevelNames.size(); ++i) {
-    if (kLevelNames[i] == text) return static_cast<Level>(i);
-  }
+  if (text == nullptr || *text == '\0') return Level::warning;
+  if (const auto level = parse_level(text)) return *level;
+  write(Level::warning, fmt::format("SKILLET_LOG={}: must be error, warning, info or debug{}; taking warning", text,
+                                    did_you_mean(text, kLevelNames)));
   return Level::warning;
 }
 
-std::atomic<Level>& current_level() {
-  static std::atomic<Level> level{level_from_environment()};
-  return level;
+Level current_level() {
+  static const Level kOfProcess = level_from_environment();
+  return t_level == kNotScoped ? kOfProcess : static_cast<Level>(t_level);
+}
+
+// "capture=FILE" is "capture" and "FILE".
+struct Item {
+  std::string_view name;
+  std::optional<std::string_view> value;
+};
+
+std::vector<Item> items() {
+  const char* text = std::getenv("SKILLET_DEBUG");
+  std::string_view rest = text == nullptr ? std::string_view{} : std::string_view{text};
+  std::vector<Item> out;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    const size_t equals = std::min(one.find('='), one.size());
+    out.push_back({one.substr(0, equals), {}});
+    if (equals != one.size()) out.back().value = one.substr(equals + 1);
+  }
+  return out;
+}
+
+bool tell_unknown_flags() {
+  std::array<std::string_view, kFlags.size()> names;
+  std::ranges::transform(kFlags, names.begin(), &Flag::name);
+  for (const Item& item : items()) {
+    if (item.name.empty() || std::ranges::count(names, item.name) != 0) continue;
+    write(Level::warning, fmt::format("SKILLET_DEBUG: there is no '{}'{} (SKILLET_DEBUG=help lists all)", item.name,
+                                      did_you_mean(item.name, names)));
+  }
+  return true;
 }
 
 }  // namespace
 
-bool enabled(Level level) { return level <= current_level().load(std::memory_order_relaxed); }
+std::optional<Level> parse_level(std::string_view name) {
+  const auto found = std::ranges::find(kLevelNames, name);
+  if (found == kLevelNames.end()) return std::nullopt;
+  return static_cast<Level>(found - kLevelNames.begin());
+}
 
-void set_level(Level level) { current_level().store(level); }
+bool enabled(Level level) { return level <= current_level(); }
 
 void write(Level level, std::string_view message) {
-  const std::string line = fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], message);
+  const std::string line =
+      fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], printable(message, true));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-bool debug_flag(std::string_view flag) {
-  const char* text = std::getenv("SKILLET_DEBUG");
-  std::string_view rest = text == nullptr ? std::string_view{} : std::string_view{text};
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
-    if (item == flag || (item.substr(0, flag.size()) == flag && item.size() > flag.size() && item[flag.size()] == '='))
-      return true;
-    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-  }
-  return false;
+ScopedLevel::ScopedLevel(std::optional<Level> level) : before_(t_level) {
+  if (level) t_level = static_cast<int>(*level);
 }
 
-std::string_view debug_flags_help() {
-  return "SKILLET_DEBUG is a comma list of:\n"
-         "  help     print this text\n"
-         "  ir       print the graph after import\n"
-         "  passes   print the graph after each pass\n"
-         "  stream   print the device operations and the command stream of each compiled program\n"
-         "  sim      print each job that a simulator executes\n"
-         "  submit   print each submission\n";
+ScopedLevel::~ScopedLevel() { t_level = before_; }
+
+bool debug_flag(std::string_view flag) {
+  static const bool kTold = tell_unknown_flags();
+  const std::vector<Item> all = items();
+  return kTold && std::ranges::find(all, flag, &Item::name) != all.end();
+}
+
+std::optional<std::string> debug_value(std::string_view flag) {
+  const std::vector<Item> all = items();
+  const auto found = std::ranges::find(all, flag, &Item::name);
+  if (found == all.end() || !found->value) return std::nullopt;
+  return std::string(*found->value);
+}
+
+std::string debug_flags_help() {
+  std::string text = "SKILLET_DEBUG is a comma list of:\n";
+  for (const Flag& flag : kFlags)
+    text += fmt::format("  {:<13} {}\n", fmt::format("{}{}", flag.name, flag.argument), flag.help);
+  return text;
 }
 
 }  // namespace skillet::log

@@ -1,17 +1,42 @@
 #include "capture/capture.h"
 
 #include <algorithm>
-#include <filesystem>
 
-#include "capture/golden_folder.h"
+#include "base/log.h"
+#include "capture/frames.h"
+#include "capture/reader.h"
 
 namespace skillet::capture {
+Result<Capture> read_all(Reader& reader) {
+  Capture capture{.device = reader.device(), .submissions = {}};
+  while (true) {
+    SK_TRY_ASSIGN(std::optional<Submission> one, reader.next());
+    if (!one) return capture;
+    capture.submissions.push_back(std::move(*one));
+  }
+}
 
 Result<Capture> read(const std::string& path) {
-  std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) return read_golden_folder(path).with_context(path);
-  SK_TRY_ASSIGN(const Bytes file, read_file(path));
-  return parse(file).with_context(path);
+  SK_TRY_ASSIGN(Reader reader, Reader::open(path));
+  if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
+  return read_all(reader).with_context(path);
+}
+
+Result<Capture> parse(std::span<const uint8_t> file) {
+  SK_TRY_ASSIGN(Reader reader, Reader::parse(Bytes(file.begin(), file.end())));
+  return read_all(reader);
+}
+
+Result<Bytes> serialise(const Capture& capture) {
+  Bytes file = file_start();
+  FrameWriter frames;
+  SK_TRY_ASSIGN(Bytes frame, frames.device(capture.device, file.size()));
+  file.insert(file.end(), frame.begin(), frame.end());
+  for (const Submission& submission : capture.submissions) {
+    SK_TRY_ASSIGN(frame, frames.submission(submission, file.size()));
+    file.insert(file.end(), frame.begin(), frame.end());
+  }
+  return file;
 }
 
 Result<void> write(const Capture& capture, const std::string& path) {
@@ -33,7 +58,7 @@ std::string print(const DeviceInfo& info) {
 
 void set_contents(BufferSnapshot& snapshot, std::span<const uint8_t> contents) {
   const auto last = std::find_if(contents.rbegin(), contents.rend(), [](uint8_t byte) { return byte != 0; });
-  snapshot.bytes.assign(contents.begin(), last.base());
+  snapshot.bytes = Bytes(contents.begin(), last.base());
   snapshot.content = snapshot.bytes.empty() ? Content::zero : Content::bytes;
 }
 

@@ -44,7 +44,7 @@ struct BufferSnapshot {
   uint64_t size_bytes = 0;
   bool read = false, write = false, listed = false;  // how the submission lists it
   Content content = Content::unknown;
-  Bytes bytes;               // content == bytes: trailing zeros cut
+  SharedBytes bytes;         // content == bytes: trailing zeros cut
   bool holds_input = false;  // starts with the bytes of a graph input
 
   bool operator==(const BufferSnapshot&) const = default;
@@ -83,7 +83,8 @@ struct Capture {
   bool operator==(const Capture&) const = default;
 };
 
-// Reads a capture file of ours, or a folder that holds capture.json (golden layout). Errors name file and field.
+// The whole of a capture file or golden folder; a Reader (reader.h) needs memory for one submission only. A file that
+// was cut off ends with its last whole submission, and a warning.
 Result<Capture> read(const std::string& path);
 Result<void> write(const Capture& capture, const std::string& path);
 

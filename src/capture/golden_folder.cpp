@@ -1,9 +1,11 @@
-#include "capture/golden_folder.h"
+// A folder with capture.json, as the golden captures are kept: its files are read submission by submission.
 
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "capture/source.h"
 
 namespace skillet::capture {
 namespace {
@@ -58,15 +60,17 @@ struct Use {
 };
 using Uses = std::map<uint32_t, Use>;  // by handle
 
-class FolderReader {
+class FolderSource final : public Reader::Source {
  public:
-  explicit FolderReader(const std::string& folder) : folder_(folder) {}
+  explicit FolderSource(const std::string& folder) : folder_(folder) {}
 
-  Result<Capture> read();
+  Result<void> start();
+  size_t count() const override { return json_.at("submits").size(); }
+  Result<Submission> submission(size_t index) override;
 
  private:
-  Result<DeviceInfo> device(const Json& json) const;
-  Result<Submission> submission(const Json& json) const;
+  static Result<DeviceInfo> device_of(const Json& json);
+  Result<Submission> parse_submission(const Json& json) const;
   Result<void> etnaviv(const Json& json, Submission& submission, Uses& uses) const;
   Result<void> rocket(const Json& json, Submission& submission, Uses& uses) const;
   Result<BufferSnapshot> buffer(const Json& json, const Uses& uses) const;
@@ -74,26 +78,26 @@ class FolderReader {
   Result<Bytes> file(const std::string& name) const;
 
   std::string folder_;
+  Json json_;
 };
 
-Result<Capture> FolderReader::read() {
+Result<void> FolderSource::start() {
   SK_TRY_ASSIGN(const Bytes bytes, file("capture.json"));
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (json.is_discarded()) return error(ErrorCode::malformed, "capture.json: not JSON");
-  if (!json.is_object() || !json.contains("device"))
+  json_ = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (json_.is_discarded()) return error(ErrorCode::malformed, "capture.json: not JSON");
+  if (!json_.is_object() || !json_.contains("device"))
     return error(ErrorCode::malformed, "capture.json: device: missing");
-  Capture capture;
-  SK_TRY_ASSIGN(capture.device, device(json["device"]).with_context("capture.json: device"));
-  SK_TRY_ASSIGN(const Json* submits, array(json, "submits").with_context("capture.json"));
-  for (size_t i = 0; i < submits->size(); ++i) {
-    auto one = submission((*submits)[i]);
-    if (!one.ok()) return std::move(one).error().with_context(fmt::format("capture.json: submits[{}]", i));
-    capture.submissions.push_back(std::move(one).value());
-  }
-  return capture;
+  SK_TRY_ASSIGN(device, device_of(json_["device"]).with_context("capture.json: device"));
+  SK_TRY(array(json_, "submits").with_context("capture.json"));
+  if (!json_.contains("submits")) json_["submits"] = Json::array();
+  return {};
 }
 
-Result<DeviceInfo> FolderReader::device(const Json& json) const {
+Result<Submission> FolderSource::submission(size_t index) {
+  return parse_submission(json_["submits"][index]).with_context(fmt::format("capture.json: submits[{}]", index));
+}
+
+Result<DeviceInfo> FolderSource::device_of(const Json& json) {
   DeviceInfo info;
   SK_TRY_ASSIGN(info.kernel_driver, text(json, "dev"));
   SK_TRY_ASSIGN(info.node, text(json, "node"));
@@ -105,7 +109,7 @@ Result<DeviceInfo> FolderReader::device(const Json& json) const {
   return info;
 }
 
-Result<Submission> FolderReader::submission(const Json& json) const {
+Result<Submission> FolderSource::parse_submission(const Json& json) const {
   Submission submission;
   Uses uses;
   SK_TRY_ASSIGN(const std::string kind, text(json, "kind"));
@@ -142,7 +146,7 @@ Result<void> parameters(const Json& json, Submission& submission) {
   return {};
 }
 
-Result<void> FolderReader::etnaviv(const Json& json, Submission& submission, Uses& uses) const {
+Result<void> FolderSource::etnaviv(const Json& json, Submission& submission, Uses& uses) const {
   SK_TRY_ASSIGN(const std::string name, text(json, "stream"));
   SK_TRY_ASSIGN(const uint64_t size, number(json, "stream_size"));
   SK_TRY_ASSIGN(const Bytes bytes, file(name));
@@ -185,7 +189,7 @@ Result<void> add_handles(const Json& job, const char* field, bool Use::*flag, Us
   return {};
 }
 
-Result<void> FolderReader::rocket(const Json& json, Submission& submission, Uses& uses) const {
+Result<void> FolderSource::rocket(const Json& json, Submission& submission, Uses& uses) const {
   SK_TRY_ASSIGN(const Json* jobs, array(json, "jobs"));
   for (size_t i = 0; i < jobs->size(); ++i) {
     const std::string where = fmt::format("jobs[{}]", i);
@@ -197,7 +201,7 @@ Result<void> FolderReader::rocket(const Json& json, Submission& submission, Uses
   return {};
 }
 
-Result<BufferSnapshot> FolderReader::buffer(const Json& json, const Uses& uses) const {
+Result<BufferSnapshot> FolderSource::buffer(const Json& json, const Uses& uses) const {
   BufferSnapshot snapshot;
   SK_TRY_ASSIGN(const uint64_t handle, number(json, "handle"));
   SK_TRY_ASSIGN(snapshot.size_bytes, number(json, "size", UINT64_MAX));
@@ -217,7 +221,7 @@ Result<BufferSnapshot> FolderReader::buffer(const Json& json, const Uses& uses) 
 
 // `content` names what needs no file: zero; input (starts with the graph input, the rest was not kept);
 // input_converted (only a hash was kept). Everything else stands in a file, trailing zeros cut.
-Result<void> FolderReader::contents(const Json& json, BufferSnapshot& snapshot) const {
+Result<void> FolderSource::contents(const Json& json, BufferSnapshot& snapshot) const {
   if (json.contains("content")) {
     SK_TRY_ASSIGN(const std::string content, text(json, "content"));
     if (content == "zero") {
@@ -239,7 +243,7 @@ Result<void> FolderReader::contents(const Json& json, BufferSnapshot& snapshot) 
 }
 
 // Names come from the JSON, so they must stay inside the folder.
-Result<Bytes> FolderReader::file(const std::string& name) const {
+Result<Bytes> FolderSource::file(const std::string& name) const {
   if (name.empty() || name[0] == '.' || name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
     return error(ErrorCode::malformed, "'{}' is not the name of a file in this folder", name);
   return read_file(folder_ + "/" + name);
@@ -247,6 +251,10 @@ Result<Bytes> FolderReader::file(const std::string& name) const {
 
 }  // namespace
 
-Result<Capture> read_golden_folder(const std::string& folder) { return FolderReader(folder).read(); }
+Result<std::shared_ptr<Reader::Source>> open_golden_folder(const std::string& folder) {
+  auto source = std::make_shared<FolderSource>(folder);
+  SK_TRY(source->start());
+  return std::shared_ptr<Reader::Source>(std::move(source));
+}
 
 }  // namespace skillet::capture

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "ir/macs.h"
 
 namespace skillet::compile {
 namespace {
@@ -45,7 +46,7 @@ std::string why_not_worth(const Part& part, uint64_t min_macs_per_byte) {
   if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
     return "its partition would only move data: the NPU would compute nothing";
   uint64_t macs = 0, bytes = 0;
-  for (const driver::OperationInfo& operation : part.program->operations) macs += operation.macs;
+  for (size_t op = 0; op < graph.ops.size(); ++op) macs += ir::op_macs(graph, static_cast<ir::OpId>(op));
   for (const auto* list : {&graph.inputs, &graph.outputs}) {
     for (const ir::TensorId id : *list) bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
   }

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "compile/advice.h"
 #include "compile/report.h"
 #include "passes/testing/letters.h"
 
@@ -19,7 +20,6 @@ class PickyDriver : public passes::AddMulDriver {
   std::set<std::string> bad;  // names of tensors: who computes them does not compile
   size_t max_ops = SIZE_MAX;  // of one program
   bool wrong_options = false;
-  uint64_t macs_per_op = 1000;
   mutable int compiled = 0;
 
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
@@ -36,7 +36,7 @@ class PickyDriver : public passes::AddMulDriver {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const std::string& name = graph.tensor(graph.ops[i].outputs[0]).name;
       if (bad.contains(name)) return error(ErrorCode::out_of_range, "{} does not fit", name);
-      program.operations.push_back({static_cast<ir::OpId>(i), name, macs_per_op});
+      program.operations.push_back({static_cast<ir::OpId>(i), name, 1000});
     }
     return program;
   }
@@ -169,18 +169,73 @@ TEST(Compile, TakesUnprovenOpsWhenTold) {
 }
 
 // Every tensor has 16 bytes.
+// The product of `op`'s 16 inputs and a 16 x 16 matrix: 256 multiply-accumulates for 32 bytes.
+void make_product(ir::Graph& graph, ir::Op& op) {
+  op.kind = ir::OpKind::fully_connected;
+  op.attrs = ir::default_attrs(op.kind);
+  ir::Tensor& matrix = graph.tensor(op.input(1));
+  matrix.shape = {16, 16};
+  ir::set_constant(matrix, Bytes(256, 7));
+  graph.tensor(op.outputs[0]).shape = {1, 16};
+}
+
+// What counts is the work that the network asks for: a chip may do an addition as a convolution.
 TEST(Compile, LeavesToTheCpuWhatIsNotWorthTheWay) {
-  const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=same(d)", "f=relu(e)", "g=add(f,f)", "h=same(g)"}, "h");
+  Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=same(d)", "f=relu(e)", "g=mul(f,W)"}, "g");
+  make_product(letters.graph, letters.graph.ops[4]);
   PickyDriver driver;
-  driver.macs_per_op = 64;
-  EXPECT_EQ(compiled(letters, driver), "N[c] C[d] N[e] C[f] N[gh]\nd: no RELU\nf: no RELU");
-  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 2}),
-            "N[c] C[def] N[gh]\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
+  EXPECT_EQ(compiled(letters, driver), "N[c] C[d] N[e] C[f] N[g]\nd: no RELU\nf: no RELU");
+  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 8}),
+            "C[cdef] N[g]\nc: its partition does 0 multiply-accumulates and moves 32 bytes, less than "
+            "min_macs_per_byte=8\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
             "f: no RELU");
-  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 4}),
-            "C[cdef] N[gh]\nc: its partition does 64 multiply-accumulates and moves 32 bytes, less than "
-            "min_macs_per_byte=4\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
-            "f: no RELU");
+  const std::string none = compiled(letters, driver, {.min_macs_per_byte = 9});
+  EXPECT_TRUE(none.starts_with("C[cdefg]\n")) << none;
+  EXPECT_TRUE(
+      none.ends_with("g: its partition does 256 multiply-accumulates and moves 32 bytes, less than "
+                     "min_macs_per_byte=9"))
+      << none;
+}
+
+TEST(Advice, ReasonsAreGroupedWithoutNames) {
+  EXPECT_EQ(without_names("filter 'a/b;c' is quantized per channel; the chip has one"),
+            "filter is quantized per channel; the chip has one");
+  EXPECT_EQ(without_names("'a' is float32"), "a tensor is float32");
+  EXPECT_EQ(without_names("'a' and 'b' differ"), "a tensor and differ");
+  EXPECT_EQ(without_names("it's odd"), "it's odd");
+  const OpRow rows[] = {
+      {.why = "no RELU"},           {.why = "filter 'a' is odd"}, {.on_npu = true, .why = "unproven: x"},
+      {.why = "filter 'b' is odd"}, {.why = "filter 'c' is odd"}, {.why = ""}};
+  const auto groups = group_reasons(rows);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].reason, "filter is odd");
+  EXPECT_EQ(groups[0].ops, 3U);
+  EXPECT_EQ(groups[1].reason, "no RELU");
+}
+
+TEST(Advice, SaysHowToQuantize) {
+  struct Case {
+    ir::DType weights, result;
+    std::vector<float> scales;
+    const char* words;
+  };
+  const Case cases[] = {
+      {ir::DType::float32, ir::DType::float32, {}, "is not quantized"},
+      {ir::DType::int8, ir::DType::float32, {0.5F}, "only the weights"},
+      {ir::DType::int8, ir::DType::int16, {0.5F}, "16-bit activations"},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "1 of 1 operations with weights have a scale"},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.5F}, ""},
+      {ir::DType::uint8, ir::DType::uint8, {0.5F}, ""}};
+  for (const Case& c : cases) {
+    Letters letters("a", {"c=mul(a,W)"}, "c");
+    letters.graph.ops[0].kind = ir::OpKind::fully_connected;
+    letters.graph.tensor(letters.id('W')).dtype = c.weights;
+    letters.graph.tensor(letters.id('W')).quant.scales = c.scales;
+    letters.graph.tensor(letters.id('c')).dtype = c.result;
+    const std::string advice = quantization_advice(letters.graph);
+    EXPECT_NE(advice.find(c.words), std::string::npos) << advice;
+    EXPECT_EQ(advice.empty(), std::string_view(c.words).empty()) << advice;
+  }
 }
 
 TEST(Plan, AsksTheDriverOnly) {

@@ -16,7 +16,7 @@ bool is_rounded(uint64_t exact, uint64_t rounded) {
 }
 
 // To the end of the buffer, or to the next constant in it.
-void limit_room(const DecodedCapture& capture, BufferPlace& place) {
+void limit_room(const Outline& capture, BufferPlace& place) {
   const auto starts = capture.constants.find(place.buffer->handle);
   if (starts == capture.constants.end()) return;
   const auto next = starts->second.upper_bound(place.offset);
@@ -25,11 +25,22 @@ void limit_room(const DecodedCapture& capture, BufferPlace& place) {
 
 uint8_t byte_at(const BufferPlace& place, uint64_t i) {
   const uint64_t at = place.offset + i;
-  return at < place.buffer->bytes.size() ? place.buffer->bytes[at] : 0;
+  return at < place.buffer->bytes.size() ? place.buffer->bytes.data()[at] : 0;
 }
 uint64_t stored_bytes(const BufferPlace& place) {
   const uint64_t stored = place.buffer->bytes.size();
   return std::min(place.room_bytes, stored > place.offset ? stored - place.offset : 0);
+}
+
+// How many of the stored bytes are equal, from the place on.
+uint64_t common_bytes(const BufferPlace& a, const BufferPlace& b) {
+  const auto stored = [](const BufferPlace& place) {
+    const uint64_t size = stored_bytes(place);
+    return size == 0 ? std::span<const uint8_t>()
+                     : std::span<const uint8_t>(place.buffer->bytes).subspan(place.offset, size);
+  };
+  const std::span<const uint8_t> in_a = stored(a), in_b = stored(b);
+  return static_cast<uint64_t>(std::ranges::mismatch(in_a, in_b).in1 - in_a.begin());
 }
 
 std::string text(const BufferPlace& place) { return fmt::format("buffer {} + {}", place.buffer->handle, place.offset); }
@@ -48,9 +59,9 @@ const capture::BufferSnapshot& buffer_of(const capture::Submission& submission, 
 
 }  // namespace
 
-void BufferMatch::start(size_t submission_a, size_t submission_b) {
-  now_a_ = &a_.capture->submissions[submission_a];
-  now_b_ = &b_.capture->submissions[submission_b];
+void BufferMatch::start(const capture::Submission& a, const capture::Submission& b) {
+  now_a_ = &a;
+  now_b_ = &b;
   named_.clear();
 }
 
@@ -73,8 +84,9 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
   if (at_a.buffer->content == capture::Content::unknown || at_b.buffer->content == capture::Content::unknown)
     return Finding{": bytes that were not kept", text(at_a), text(at_b)};
   const uint64_t size = std::max(stored_bytes(at_a), stored_bytes(at_b));
+  const uint64_t start = a.kind == FieldKind::commands ? a.extent_bytes : 0;
   uint64_t differing = 0, first = 0;
-  for (uint64_t i = a.kind == FieldKind::commands ? a.extent_bytes : 0; i < size; ++i) {
+  for (uint64_t i = std::max(start, common_bytes(at_a, at_b)); i < size; ++i) {
     if (byte_at(at_a, i) == byte_at(at_b, i)) continue;
     if (differing++ == 0) first = i;
   }

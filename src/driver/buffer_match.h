@@ -13,14 +13,14 @@ namespace skillet::driver {
 class BufferMatch {
  public:
   // `exact`: sizes of that side's buffers are those asked for, not rounded up by an allocator.
-  BufferMatch(const DecodedCapture& a, const DecodedCapture& b, bool exact_a, bool exact_b)
+  BufferMatch(const Outline& a, const Outline& b, bool exact_a, bool exact_b)
       : a_(a), b_(b), exact_a_(exact_a), exact_b_(exact_b) {}
 
   struct Finding {
     std::string what, a, b;
   };
-  // The submissions whose addresses are compared from here on.
-  void start(size_t submission_a, size_t submission_b);
+  // The submissions (borrowed) whose addresses are compared from here on.
+  void start(const capture::Submission& a, const capture::Submission& b);
   // Nothing: both mean the same. Constants: the same bytes. Memory: whenever one side names a tensor, the other names
   // its counterpart, at the same distance, with as much room.
   std::optional<Finding> address(const AnnotatedField& a, const AnnotatedField& b);
@@ -41,8 +41,8 @@ class BufferMatch {
   bool same_size(uint64_t a, uint64_t b) const;
   std::optional<Finding> pair_up(const BufferPlace& at_a, const BufferPlace& at_b);
 
-  const DecodedCapture& a_;
-  const DecodedCapture& b_;
+  const Outline& a_;
+  const Outline& b_;
   const bool exact_a_, exact_b_;
   const capture::Submission* now_a_ = nullptr;
   const capture::Submission* now_b_ = nullptr;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "driver/buffer_match.h"
 #include "driver/decoded_capture.h"
@@ -18,7 +19,7 @@ struct Pair {
 
 // Longest common subsequence: indices that belong together, the others alone, all in order.
 template <typename Item>
-std::vector<Pair<size_t>> align(const std::vector<Item>& a, const std::vector<Item>& b) {
+std::vector<Pair<size_t>> align_middle(std::span<const Item> a, std::span<const Item> b) {
   std::vector<std::vector<uint32_t>> length(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0));
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;)
@@ -36,27 +37,77 @@ std::vector<Pair<size_t>> align(const std::vector<Item>& a, const std::vector<It
   return pairs;
 }
 
+// The same, with a table for what differs between a common start and a common end only.
+template <typename Item>
+std::vector<Pair<size_t>> align(const std::vector<Item>& a, const std::vector<Item>& b) {
+  const size_t shorter = std::min(a.size(), b.size());
+  size_t start = 0, end = 0;
+  while (start < shorter && a[start] == b[start]) ++start;
+  while (end < shorter - start && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;
+  std::vector<Pair<size_t>> pairs;
+  for (size_t i = 0; i < start; ++i) pairs.push_back({i, i});
+  const auto middle = [&](const std::vector<Item>& all) {
+    return std::span(all).subspan(start, all.size() - start - end);
+  };
+  for (const Pair<size_t>& one : align_middle<Item>(middle(a), middle(b)))
+    pairs.push_back(
+        {one.a ? std::optional(*one.a + start) : std::nullopt, one.b ? std::optional(*one.b + start) : std::nullopt});
+  for (size_t i = end; i > 0; --i) pairs.push_back({a.size() - i, b.size() - i});
+  return pairs;
+}
+
 std::string printed(const AnnotatedField& field) {
   return field.raw.empty() || field.raw == field.value ? field.value : fmt::format("{} ({})", field.value, field.raw);
 }
 
+// A side while it is read for the second time.
+class Walk {
+ public:
+  Walk(const Driver& driver, const Chip& chip, capture::Reader& reader)
+      : driver_(driver), chip_(chip), reader_(reader) {
+    reader_.rewind();
+  }
+  // The next submission of the reader, decoded.
+  Result<void> step() {
+    SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
+    if (!one) return error(ErrorCode::io, "became shorter while it was read");
+    submission = std::move(*one);
+    SK_TRY_ASSIGN(decoded, driver_.decode(chip_, submission));
+    return {};
+  }
+  size_t index() const { return reader_.index(); }
+
+  capture::Submission submission;
+  Annotated decoded;
+
+ private:
+  const Driver& driver_;
+  const Chip& chip_;
+  capture::Reader& reader_;
+};
+
 class Comparison {
  public:
-  Comparison(const DecodedCapture& a, const DecodedCapture& b, const ComparedSide& side_a, const ComparedSide& side_b)
+  Comparison(const Outline& a, const Outline& b, const ComparedSide& side_a, const ComparedSide& side_b)
       : a_(a), b_(b), side_a_(side_a), side_b_(side_b), match_(a, b, side_a.exact_sizes, side_b.exact_sizes) {}
 
-  CaptureComparison run() {
-    std::vector<std::string> operations[2];
-    for (const Annotated& one : a_.submissions)
-      operations[0].push_back(fmt::format("{}", fmt::join(one.operations, " ")));
-    for (const Annotated& one : b_.submissions)
-      operations[1].push_back(fmt::format("{}", fmt::join(one.operations, " ")));
-    for (const Pair<size_t>& pair : align_submissions(operations[0], operations[1])) submission(pair);
+  Result<CaptureComparison> run(Walk a, Walk b) {
+    for (const Pair<size_t>& pair : align_submissions(texts_of(a_), texts_of(b_))) {
+      if (pair.a) SK_TRY(a.step().with_context("a"));
+      if (pair.b) SK_TRY(b.step().with_context("b"));
+      submission(pair.a ? &a : nullptr, pair.b ? &b : nullptr);
+    }
     tensors();
     return std::move(out_);
   }
 
  private:
+  static std::vector<std::string> texts_of(const Outline& outline) {
+    std::vector<std::string> texts;
+    for (const auto& one : outline.operations) texts.push_back(fmt::format("{}", fmt::join(one, " ")));
+    return texts;
+  }
+
   // By what they do; where that says nothing about two in a row, one after the other.
   static std::vector<Pair<size_t>> align_submissions(const std::vector<std::string>& a,
                                                      const std::vector<std::string>& b) {
@@ -76,27 +127,22 @@ class Comparison {
     out_.differences.push_back({kind, at_, std::move(path), std::move(a), std::move(b)});
   }
 
-  void submission(const Pair<size_t>& pair) {
-    at_ = pair.a.value_or(pair.b.value_or(0));
-    if (!pair.a || !pair.b) {
-      const Annotated& only = pair.a ? a_.submissions[*pair.a] : b_.submissions[*pair.b];
-      const std::string what = fmt::format("operations: {}", fmt::join(only.operations, " "));
-      add(DifferenceKind::job, "submission", pair.a ? what : "", pair.a ? "" : what);
+  // One of a pair, or null where the other side has nothing that belongs to it.
+  void submission(const Walk* a, const Walk* b) {
+    at_ = (a != nullptr ? a : b)->index();
+    if (a == nullptr || b == nullptr) {
+      const std::string what =
+          fmt::format("operations: {}", fmt::join((a != nullptr ? a : b)->decoded.operations, " "));
+      add(DifferenceKind::job, "submission", a != nullptr ? what : "", a != nullptr ? "" : what);
       return;
     }
-    const capture::Submission& a = a_.capture->submissions[*pair.a];
-    const capture::Submission& b = b_.capture->submissions[*pair.b];
-    match_.start(*pair.a, *pair.b);
-    parameters(a, b);
+    match_.start(a->submission, b->submission);
+    parameters(a->submission, b->submission);
     const size_t before = out_.differences.size();
-    operations(a_.submissions[*pair.a], b_.submissions[*pair.b]);
+    operations(a->decoded, b->decoded);
     for (BufferMatch::Finding& f : match_.lists()) add(DifferenceKind::job, std::move(f.what), f.a, f.b);
-    summarise(*pair.a, *pair.b, before);
-  }
-
-  void summarise(size_t a, size_t b, size_t before) {
-    out_.jobs.push_back(fmt::format("submission {}: {} operations, {} in b; {} differences", a,
-                                    a_.submissions[a].operations.size(), b_.submissions[b].operations.size(),
+    out_.jobs.push_back(fmt::format("submission {}: {} operations, {} in b; {} differences", at_,
+                                    a->decoded.operations.size(), b->decoded.operations.size(),
                                     out_.differences.size() - before));
   }
 
@@ -181,8 +227,8 @@ class Comparison {
     }
   }
 
-  const DecodedCapture& a_;
-  const DecodedCapture& b_;
+  const Outline& a_;
+  const Outline& b_;
   const ComparedSide& side_a_;
   const ComparedSide& side_b_;
   BufferMatch match_;
@@ -196,11 +242,11 @@ size_t CaptureComparison::count(DifferenceKind kind) const {
   return static_cast<size_t>(std::ranges::count(differences, kind, &Difference::kind));
 }
 
-Result<CaptureComparison> compare(const Driver& driver, const Chip& chip, const ComparedSide& a,
-                                  const ComparedSide& b) {
-  SK_TRY_ASSIGN(const DecodedCapture decoded_a, decode(driver, chip, *a.capture).with_context("a"));
-  SK_TRY_ASSIGN(const DecodedCapture decoded_b, decode(driver, chip, *b.capture).with_context("b"));
-  return Comparison(decoded_a, decoded_b, a, b).run();
+Result<CaptureComparison> compare(const Driver& driver, const Chip& chip, ComparedSide a, ComparedSide b) {
+  SK_TRY_ASSIGN(const Outline outline_a, outline_of(driver, chip, a.reader).with_context("a"));
+  SK_TRY_ASSIGN(const Outline outline_b, outline_of(driver, chip, b.reader).with_context("b"));
+  Comparison comparison(outline_a, outline_b, a, b);
+  return comparison.run({driver, chip, a.reader}, {driver, chip, b.reader});
 }
 
 }  // namespace skillet::driver

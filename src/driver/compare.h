@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "capture/capture.h"
+#include "capture/reader.h"
 #include "driver/driver.h"
 
 namespace skillet::driver {
@@ -20,7 +20,7 @@ struct KnownTensor {
   uint64_t offset_bytes = 0;
 };
 struct ComparedSide {
-  const capture::Capture* capture = nullptr;
+  capture::Reader reader;
   std::vector<KnownTensor> tensors;
   bool exact_sizes = false;  // of buffers: as they were asked for, not rounded up by an allocator
 };
@@ -45,7 +45,7 @@ struct CaptureComparison {
   size_t count(DifferenceKind kind) const;
 };
 
-// Error when a side cannot be decoded.
-Result<CaptureComparison> compare(const Driver& driver, const Chip& chip, const ComparedSide& a, const ComparedSide& b);
+// Reads each side twice, with one submission of each in memory. Error when a side cannot be decoded.
+Result<CaptureComparison> compare(const Driver& driver, const Chip& chip, ComparedSide a, ComparedSide b);
 
 }  // namespace skillet::driver

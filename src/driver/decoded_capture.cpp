@@ -11,19 +11,20 @@ std::optional<BufferPlace> find_place(const capture::Submission& submission, uin
   return std::nullopt;
 }
 
-Result<DecodedCapture> decode(const Driver& driver, const Chip& chip, const capture::Capture& capture) {
-  DecodedCapture out{.capture = &capture};
-  for (size_t i = 0; i < capture.submissions.size(); ++i) {
-    auto decoded = driver.decode(chip, capture.submissions[i]);
-    if (!decoded.ok()) return std::move(decoded).error().with_context(fmt::format("submission {}", i));
+Result<Outline> outline_of(const Driver& driver, const Chip& chip, capture::Reader& reader) {
+  Outline out;
+  while (true) {
+    SK_TRY_ASSIGN(const std::optional<capture::Submission> one, reader.next());
+    if (!one) return out;
+    auto decoded = driver.decode(chip, *one);
+    if (!decoded.ok()) return std::move(decoded).error().with_context(fmt::format("submission {}", reader.index()));
     for (const AnnotatedField& field : decoded->fields) {
       if (field.kind != FieldKind::commands && field.kind != FieldKind::constant) continue;
-      if (const auto place = find_place(capture.submissions[i], field.address))
+      if (const auto place = find_place(*one, field.address))
         out.constants[place->buffer->handle].insert(place->offset);
     }
-    out.submissions.push_back(std::move(decoded).value());
+    out.operations.push_back(std::move(decoded->operations));
   }
-  return out;
 }
 
 }  // namespace skillet::driver

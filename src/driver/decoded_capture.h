@@ -1,25 +1,27 @@
-// A capture with what its fields say, and which parts of its buffers hold what a device reads.
+// What a capture does, and which parts of its buffers hold what a device reads.
 // Called by compare.cpp and buffer_match.cpp. Must not know: a vendor's anything.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "capture/capture.h"
+#include "capture/reader.h"
 #include "driver/driver.h"
 
 namespace skillet::driver {
 
-struct DecodedCapture {
-  const capture::Capture* capture = nullptr;
-  std::vector<Annotated> submissions;
+// What is kept of a whole capture while it is compared submission by submission.
+struct Outline {
+  std::vector<std::vector<std::string>> operations;  // of each submission
   // By handle: every offset at which commands or constants begin, over all submissions. Each reaches to the next one.
   std::map<uint32_t, std::set<uint64_t>> constants;
 };
-Result<DecodedCapture> decode(const Driver& driver, const Chip& chip, const capture::Capture& capture);
+// Reads `reader` to its end.
+Result<Outline> outline_of(const Driver& driver, const Chip& chip, capture::Reader& reader);
 
 // A place in a buffer of a submission.
 struct BufferPlace {

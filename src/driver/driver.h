@@ -64,6 +64,7 @@ struct AnnotatedField {
   FieldKind kind = FieldKind::value;
   uint64_t address = 0;       // kinds other than value; 0: none
   uint64_t extent_bytes = 0;  // from there on; 0: not known
+  bool unused = false;        // an address that the operation does not use
 };
 struct Annotated {
   std::string text;                     // whole submission, for people

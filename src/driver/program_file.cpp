@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/zstd_frame.h"
+#include "capture/file_limits.h"
 #include "driver/program.h"
 
 #define FLATBUFFERS_MAX_ALIGNMENT 64  // of contents
@@ -15,7 +16,8 @@ namespace {
 
 constexpr uint64_t kLimitBytes = 1ULL << 30;  // of a table; FlatBuffers end at 2 GiB
 constexpr size_t kContentsAlignment = 64;
-constexpr uint32_t kMaxTables = 1 << 22, kMaxDepth = 8;  // for the verifier
+constexpr uint32_t kMaxTables = 1 << 20, kMaxDepth = 8;  // for the verifier
+constexpr uint64_t kTableBytes = 8;                      // a table and its place in a list have at least as many
 
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'};
@@ -101,7 +103,11 @@ Offset<fb::Program> pack_program(Builder& to, const Program& p) {
 
 // ---- reading; the table has been verified, but strings, vectors and structs may be missing ----
 
-std::string unpack(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+using Budget = capture::CopyBudget;
+
+std::string unpack(const flatbuffers::String* text, Budget& budget) {
+  return text == nullptr || !budget.take(text->size()) ? std::string() : text->str();
+}
 ByteRange unpack(const fb::ByteRange& r) { return {r.buffer(), r.offset_bytes(), r.size_bytes()}; }
 BufferUse unpack(const fb::BufferUse& u) { return {u.buffer(), u.read(), u.write(), u.slot()}; }
 Relocation unpack(const fb::Relocation& r) {
@@ -115,12 +121,12 @@ TensorBinding unpack(const fb::Binding& b) {
                             l.image(), l.xor_byte(), l.pad_byte(), l.size_bytes()};
   return {b.tensor(), b.buffer(), b.offset_bytes(), shape, layout};
 }
-OperationInfo unpack(const fb::Operation& o) { return {o.op(), unpack(o.kind()), o.macs()}; }
-DebugEntry unpack(const fb::DebugEntry& d) {
-  return {d.buffer(), d.offset_bytes(), d.size_bytes(), unpack(d.what()), d.operation()};
+OperationInfo unpack(const fb::Operation& o, Budget& budget) { return {o.op(), unpack(o.kind(), budget), o.macs()}; }
+DebugEntry unpack(const fb::DebugEntry& d, Budget& budget) {
+  return {d.buffer(), d.offset_bytes(), d.size_bytes(), unpack(d.what(), budget), d.operation()};
 }
 
-Job unpack(const fb::Job& j);
+Job unpack(const fb::Job& j, Budget& budget);
 
 // Structs come as copies: the verifier does not see to their alignment.
 template <typename T>
@@ -130,33 +136,37 @@ T copy_of(const void* at) {
   return copy;
 }
 template <typename T>
-auto unpack_all(const flatbuffers::Vector<const T*>* items) {
+auto unpack_all(const flatbuffers::Vector<const T*>* items, Budget& budget) {
   std::vector<decltype(unpack(std::declval<const T&>()))> out;
-  for (size_t i = 0; items != nullptr && i < items->size(); ++i)
+  for (size_t i = 0; items != nullptr && i < items->size() && budget.take(sizeof(T)); ++i)
     out.push_back(unpack(copy_of<T>(items->Data() + i * sizeof(T))));
   return out;
 }
 template <typename T>
-auto unpack_all(const flatbuffers::Vector<Offset<T>>* items) {
-  std::vector<decltype(unpack(std::declval<const T&>()))> out;
-  if (items != nullptr) {
-    for (const T* item : *items) out.push_back(unpack(*item));
-  }
+auto unpack_all(const flatbuffers::Vector<Offset<T>>* items, Budget& budget) {
+  std::vector<decltype(unpack(std::declval<const T&>(), budget))> out;
+  for (uint32_t i = 0; items != nullptr && i < items->size() && budget.take(kTableBytes); ++i)
+    out.push_back(unpack(*items->Get(i), budget));
   return out;
 }
 
-Job unpack(const fb::Job& j) {
-  Job job{.name = unpack(j.name()), .commands = unpack_all(j.commands()), .uses = unpack_all(j.uses())};
+Job unpack(const fb::Job& j, Budget& budget) {
+  Job job{.name = unpack(j.name(), budget),
+          .commands = unpack_all(j.commands(), budget),
+          .uses = unpack_all(j.uses(), budget)};
   if (j.witness() != nullptr) job.witness = unpack(copy_of<fb::ByteRange>(j.witness()));
   job.sram_bytes = j.sram_bytes();
   job.core = j.core();
-  if (j.after() != nullptr) job.after.assign(j.after()->begin(), j.after()->end());
+  if (j.after() != nullptr && budget.take(j.after()->size() * uint64_t{4}))
+    job.after.assign(j.after()->begin(), j.after()->end());
   return job;
 }
 
 // `owner` keeps the file's bytes, which contents stay in.
-Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& owner) {
-  Buffer buffer{.name = unpack(b.name()), .size_bytes = b.size_bytes(), .relocations = unpack_all(b.relocations())};
+Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& owner, Budget& budget) {
+  Buffer buffer{.name = unpack(b.name(), budget),
+                .size_bytes = b.size_bytes(),
+                .relocations = unpack_all(b.relocations(), budget)};
   if (b.role() > static_cast<uint8_t>(BufferRole::scratch))
     return error(ErrorCode::malformed, "buffer '{}': role {} is no known one", buffer.name, b.role());
   buffer.role = static_cast<BufferRole>(b.role());
@@ -164,21 +174,24 @@ Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& ow
   return buffer;
 }
 
-Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& owner) {
-  Program program{.chip = unpack(p.chip())};
+// `budget`: a table may name one piece a million times; copied is no more than the table has.
+Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& owner, Budget& budget) {
+  Program program{.chip = unpack(p.chip(), budget)};
   if (p.buffers() != nullptr) {
     for (const fb::Buffer* one : *p.buffers()) {
-      SK_TRY_ASSIGN(Buffer buffer, unpack(*one, owner));
+      if (!budget.take(kTableBytes)) break;
+      SK_TRY_ASSIGN(Buffer buffer, unpack(*one, owner, budget));
       program.buffers.push_back(std::move(buffer));
     }
   }
-  program.init_jobs = unpack_all(p.init_jobs());
-  program.jobs = unpack_all(p.jobs());
-  program.inputs = unpack_all(p.inputs());
-  program.outputs = unpack_all(p.outputs());
-  program.intermediates = unpack_all(p.intermediates());
-  program.operations = unpack_all(p.operations());
-  program.debug_map = unpack_all(p.debug_map());
+  program.init_jobs = unpack_all(p.init_jobs(), budget);
+  program.jobs = unpack_all(p.jobs(), budget);
+  program.inputs = unpack_all(p.inputs(), budget);
+  program.outputs = unpack_all(p.outputs(), budget);
+  program.intermediates = unpack_all(p.intermediates(), budget);
+  program.operations = unpack_all(p.operations(), budget);
+  program.debug_map = unpack_all(p.debug_map(), budget);
+  if (budget.is_spent()) return error(ErrorCode::malformed, "the program file names the same bytes again and again");
   return program;
 }
 
@@ -198,7 +211,7 @@ Result<Header> read_header(std::span<const uint8_t> file) {
   if (header.stored_bytes != stored.size())
     return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", stored.size(),
                  header.stored_bytes);
-  if (header.packed > 1 || header.table_bytes > kLimitBytes)
+  if (header.packed > 1 || header.table_bytes > std::min(kLimitBytes, capture::expansion_limit(file.size())))
     return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
   if (checksum_of(header, stored) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
   return header;
@@ -218,7 +231,8 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   Bytes frame;
   if (packed) {
     SK_TRY_ASSIGN(frame, pack_zstd(stored));
-    stored = frame;
+    header.packed = stored.size() <= capture::expansion_limit(sizeof header + frame.size());
+    if (header.packed != 0) stored = frame;
   }
   header.stored_bytes = stored.size();
   header.checksum = checksum_of(header, stored);
@@ -239,7 +253,8 @@ Result<Program> deserialise(const SharedBytes& file) {
   flatbuffers::Verifier verifier(table.data(), table.size(), kMaxDepth, kMaxTables);
   if (!fb::VerifyProgramBuffer(verifier))
     return error(ErrorCode::malformed, "the table of the program file is damaged");
-  SK_TRY_ASSIGN(Program program, unpack(*fb::GetProgram(table.data()), table.owner()));
+  Budget budget(table.size());
+  SK_TRY_ASSIGN(Program program, unpack(*fb::GetProgram(table.data()), table.owner(), budget));
   SK_TRY(verify(program));
   return program;
 }

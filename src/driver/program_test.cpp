@@ -5,6 +5,9 @@
 
 #include <functional>
 
+#include "base/zstd_frame.h"
+#include "program_generated.h"
+
 namespace skillet::driver {
 namespace {
 
@@ -282,6 +285,38 @@ TEST(ProgramFile, SurvivesDamagedTables) {
     EXPECT_TRUE(!program.ok() || verify(*program).ok()) << at;
   }
   EXPECT_GT(refused, 300);
+}
+
+// A header with the right checksum, and `table` behind it.
+Bytes file_of(std::span<const uint8_t> table, bool packed) {
+  const Bytes sample_file = serialise(sample(), false).value();
+  Bytes file(sample_file.begin(), sample_file.begin() + 64);
+  const Bytes frame = packed ? pack_zstd(table).value() : Bytes(table.begin(), table.end());
+  file.insert(file.end(), frame.begin(), frame.end());
+  store_le<uint32_t>(file.data() + 12, packed ? 1 : 0);
+  store_le<uint64_t>(file.data() + 16, table.size());
+  store_le<uint64_t>(file.data() + 24, frame.size());
+  correct_checksum(file);
+  return file;
+}
+
+TEST(ProgramFile, SmallFilesGetLittleMemory) {
+  const auto error_of = [](const Bytes& file) {
+    EXPECT_LT(file.size(), 200'000u);
+    const auto program = deserialise(file);
+    return program.ok() ? "" : program.error().message;
+  };
+  EXPECT_NE(error_of(file_of(Bytes(200 << 20), true)).find("more than the limit"), std::string::npos);
+  // One operation with 64 KiB of text, twenty thousand times.
+  flatbuffers::FlatBufferBuilder to;
+  const auto one = fb::CreateOperation(to, 0, to.CreateString(std::string(65536, 'x')), 1);
+  const std::vector<flatbuffers::Offset<fb::Operation>> operations(20'000, one);
+  const auto list = to.CreateVector(operations);
+  fb::ProgramBuilder program(to);
+  program.add_operations(list);
+  fb::FinishProgramBuffer(to, program.Finish());
+  const std::string message = error_of(file_of({to.GetBufferPointer(), to.GetSize()}, false));
+  EXPECT_NE(message.find("the same bytes again and again"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdarg>
 
+#include "interpose/guard.h"
 #include "interpose/libc.h"
 #include "interpose/open_files.h"
 #include "interpose/redirect.h"
@@ -18,7 +19,10 @@ constexpr unsigned kDrmType = 'd', kSyncFileType = '>';
 std::shared_ptr<standin::File> file_of(int fd) {
   if (!OpenFiles::any() || Inside::now()) return nullptr;
   const Inside inside;
-  return OpenFiles::instance().find(fd);
+  const int number = errno;
+  auto file = guarded(std::shared_ptr<standin::File>(), [&] { return OpenFiles::instance().find(fd); });
+  errno = number;
+  return file;
 }
 
 int kernel_result(int result) {
@@ -31,8 +35,10 @@ int sync_ioctl(int fd, unsigned long request, void* argument) {
   const Inside inside;
   const int result = libc::ioctl(fd, request, argument);
   if (result == 0 || errno != ENOTTY) return result;
-  const auto place = OpenFiles::instance().place();
-  return kernel_result(standin::sync_file_ioctl(fd, request, argument, place ? place->driver : ""));
+  return guarded(-1, [&] {
+    const auto place = OpenFiles::instance().place();
+    return kernel_result(standin::sync_file_ioctl(fd, request, argument, place ? place->driver : ""));
+  });
 }
 
 }  // namespace
@@ -51,27 +57,31 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   const auto file = type == kDrmType ? file_of(fd) : nullptr;
   if (file == nullptr) return libc::ioctl(fd, request, argument);
   const Inside inside;
-  const int number = errno;
-  const int result = file->ioctl(request, argument);
-  errno = number;
-  return kernel_result(result);
+  return guarded(-1, [&] {
+    const int number = errno;
+    const int result = file->ioctl(request, argument);
+    errno = number;
+    return kernel_result(result);
+  });
 }
 
 SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
   const auto file = fd >= 0 ? file_of(fd) : nullptr;
   if (file == nullptr) return libc::mmap(address, length, protection, flags, fd, offset);
   const Inside inside;
-  std::shared_ptr<standin::Buffer> buffer;
-  if (const int failure = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); failure != 0) {
-    errno = -failure;
-    return MAP_FAILED;
-  }
-  return libc::mmap(address, length, protection, flags, buffer->descriptor(), off_t{0});
+  return guarded(MAP_FAILED, [&]() -> void* {
+    std::shared_ptr<standin::Buffer> buffer;
+    if (const int failure = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); failure != 0) {
+      errno = -failure;
+      return MAP_FAILED;
+    }
+    return libc::mmap(address, length, protection, flags, buffer->descriptor(), off_t{0});
+  });
 }
 SK_HOOK_ALIAS(void*, mmap64, (void* address, size_t length, int protection, int flags, int fd, off_t offset), mmap);
 
 SK_HOOK(int, close, (int fd)) {
   if (!OpenFiles::any() || Inside::now()) return libc::close(fd);
   const Inside inside;
-  return OpenFiles::instance().close(fd);
+  return guarded(-1, [&] { return OpenFiles::instance().close(fd); });
 }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "interpose/guard.h"
 #include "interpose/libc.h"
 #include "interpose/open_files.h"
 #include "interpose/redirect.h"
@@ -28,7 +29,7 @@ std::optional<unsigned> minor_of(dev_t device, ino_t inode) {
   if (const auto minor_number = tree->minor_of(device, inode)) return minor_number;
   if (!OpenFiles::any()) return std::nullopt;
   const Inside inside;
-  return OpenFiles::instance().minor_of(device, inode);
+  return guarded(std::optional<unsigned>(), [&] { return OpenFiles::instance().minor_of(device, inode); });
 }
 
 // A node of the tree, or an open file of one, becomes a character device of the right number.
@@ -64,7 +65,7 @@ int open_node(int fd, int flags) {
   if (!minor_number || (flags & O_PATH) != 0) return fd;
   const Inside inside;
   libc::close(fd);
-  const int opened = OpenFiles::instance().open(*minor_number, flags);
+  const int opened = guarded(-ENOMEM, [&] { return OpenFiles::instance().open(*minor_number, flags); });
   if (opened >= 0) return opened;
   errno = -opened;
   return -1;
@@ -89,10 +90,12 @@ int stat_at(int folder, const char* path, struct stat* status, int flags) {
 char* resolve(const Redirect& redirect, char* resolved) {
   char inside_tree[PATH_MAX];
   if (libc::realpath(redirect.path(), inside_tree) == nullptr) return nullptr;
-  const std::string path = redirect.tree().undo(inside_tree);
-  if (resolved == nullptr) return ::strdup(path.c_str());
-  std::memcpy(resolved, path.c_str(), path.size() + 1);
-  return resolved;
+  return guarded(static_cast<char*>(nullptr), [&] {
+    const std::string path = redirect.tree().undo(inside_tree);
+    if (resolved == nullptr) return ::strdup(path.c_str());
+    std::memcpy(resolved, path.c_str(), path.size() + 1);
+    return resolved;
+  });
 }
 
 // Entries of the tree's nodes show as devices, as their stat() does.

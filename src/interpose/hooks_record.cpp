@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 
+#include "interpose/guard.h"
 #include "interpose/libc.h"
 #include "interpose/recording.h"
 #include "uapi/drm.h"
@@ -103,19 +104,29 @@ __attribute__((constructor)) void guard_forks() {
 bool follows() { return Files::any() && Files::instance().is_ours(); }
 
 int copied(int from, int to) {
-  if (follows()) Files::instance().copied(from, to);
-  return to;
+  if (!follows()) return to;
+  return guarded(to, [&] {
+    Files::instance().copied(from, to);
+    return to;
+  });
 }
 
 // While set, calls of this thread come from ourselves.
 thread_local bool t_is_inside __attribute__((tls_model("initial-exec"))) = false;
 
+struct Inside {
+  Inside() { t_is_inside = true; }
+  ~Inside() { t_is_inside = false; }
+  Inside(const Inside&) = delete;
+};
+
 int record_ioctl(int fd, unsigned long request, void* argument) {
-  t_is_inside = true;
+  const Inside inside;
   const int number = errno;
-  const auto file = Files::instance().find_or_add(fd);
-  const int result = file == nullptr ? libc_calls()->ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
-  t_is_inside = false;
+  const int result = guarded(-ENOMEM, [&] {
+    const auto file = Files::instance().find_or_add(fd);
+    return file == nullptr ? libc_calls()->ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
+  });
   errno = result < 0 ? -result : number;
   return result < 0 ? -1 : result;
 }
@@ -142,7 +153,7 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
 
 SK_HOOK(int, close, (int fd)) {
   // Before the close: afterwards another thread may own the number.
-  if (follows() && !t_is_inside) Files::instance().closed(fd);
+  if (follows() && !t_is_inside) guarded(false, [&] { return Files::instance().closed(fd), true; });
   return libc::close(fd);
 }
 

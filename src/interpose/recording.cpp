@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include "capture/file_writer.h"
 #include "interpose/environment.h"
@@ -16,7 +15,6 @@
 namespace skillet::interpose {
 namespace {
 
-constexpr int kNamesTried = 1000;
 constexpr const char* kDefaultPath = "capture.skcap";
 
 int negative_errno(int result) { return result < 0 ? -errno : result; }
@@ -37,35 +35,6 @@ class LibcCalls final : public uapi::Syscalls {
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
   std::string compatible(int /*fd*/) override { return {}; }
 };
-
-bool exists(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0;
-}
-
-// The next free name of PATH, PATH.2, PATH.3, ...
-Result<capture::FileWriter> create_file(const capture::DeviceInfo& info) {
-  const char* const base = std::getenv(kCaptureVariable);
-  for (int i = 1;; ++i) {
-    std::string path = base == nullptr ? kDefaultPath : base;
-    if (i > 1) path += fmt::format(".{}", i);
-    if (exists(path) && i < kNamesTried) continue;
-    auto writer = capture::FileWriter::create(path, info);
-    if (writer.ok() || !exists(path) || i >= kNamesTried) return writer;  // else somebody else was faster
-  }
-}
-
-uapi::RecordSink file_sink() {
-  const auto writer = std::make_shared<std::optional<capture::FileWriter>>();
-  return {.append = [writer](const capture::DeviceInfo& info, capture::Submission submission) -> Result<void> {
-            if (!*writer) {
-              SK_TRY_ASSIGN(capture::FileWriter created, create_file(info));
-              writer->emplace(std::move(created));
-            }
-            return (*writer)->append(submission);
-          },
-          .drop_last = [writer] { return (*writer)->drop_last(); }};
-}
 
 // As the kernel calls the node behind an open file.
 std::string node_name(int fd) {
@@ -88,7 +57,9 @@ const uapi::SyscallsRef& libc_calls() {
 }
 
 std::shared_ptr<uapi::FileRecorder> start_recording(int fd) {
-  return uapi::recorder_of(libc_calls(), fd, node_name(fd), file_sink());
+  const char* const path = std::getenv(kCaptureVariable);
+  capture::Sink sink = capture::into_next_file(path == nullptr ? kDefaultPath : path);
+  return uapi::recorder_of(libc_calls(), fd, node_name(fd), std::move(sink));
 }
 
 }  // namespace skillet::interpose

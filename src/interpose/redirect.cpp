@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "interpose/environment.h"
+#include "interpose/guard.h"
 #include "interpose/open_files.h"
 
 namespace skillet::interpose {
@@ -64,12 +65,19 @@ Redirect::Redirect(const char* path) : path_(path) {
   if (Inside::now() || !NodeTree::covers(path)) return;
   const Inside inside;
   const int number = errno;
-  tree_ = g_tree.load(std::memory_order_acquire);
-  if (tree_ == nullptr) tree_ = build_tree();
+  const auto redirected = [&] {
+    tree_ = g_tree.load(std::memory_order_acquire);
+    if (tree_ == nullptr) tree_ = build_tree();
+    if (tree_ == nullptr) return false;
+    buffer_ = tree_->redirect(path);
+    return true;
+  };
+  if (guarded(false, redirected)) {
+    path_ = buffer_.c_str();
+  } else {
+    tree_ = nullptr;
+  }
   errno = number;
-  if (tree_ == nullptr) return;
-  buffer_ = tree_->redirect(path);
-  path_ = buffer_.c_str();
 }
 
 }  // namespace skillet::interpose

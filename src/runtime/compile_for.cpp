@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/text.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
 
@@ -17,7 +18,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
                  target.chip.unproven);
   std::optional<CachingDriver> cache;
   if (target.driver != nullptr && !options.cache_dir.empty())
-    out.cache = &cache.emplace(*target.driver, options.cache_dir);
+    out.cache = &cache.emplace(*target.driver, expand_home(options.cache_dir));
   return compile(std::move(graph), {target.driver, target.chip}, out);
 }
 
@@ -25,6 +26,15 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
 
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
   return with(compile::compile, target, std::move(graph), options);
+}
+
+// An empty graph can have no other fault than its options.
+Result<void> check_options(const Target& target, const driver::CompileOptions& options) {
+  if (target.driver == nullptr) return {};
+  driver::CompileOptions all = options;
+  all.allow_unproven |= target.simulated;
+  auto tried = target.driver->compile(target.chip, ir::Graph{}, all);
+  return tried.ok() ? Result<void>() : std::move(tried).error();
 }
 
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options) {

@@ -1,6 +1,8 @@
 #include "runtime/device_context.h"
 
 #include "base/log.h"
+#include "base/text.h"
+#include "base/vendors.h"
 #include "standin/simulated.h"
 #include "uapi/kernels.h"
 
@@ -9,32 +11,69 @@ namespace {
 
 constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
-// `capture` (may be null) receives what the core is sent.
+// With SKILLET_DEBUG=capture=FILE each device has a file of its own.
+uapi::RecordSink debug_sink() {
+  const std::optional<std::string> path = log::debug_value("capture");
+  return path && !path->empty() ? capture::into_next_file(*path) : uapi::RecordSink{};
+}
+
+// `given`, where there is one, receives what the core is sent.
 Result<Target> target_of(std::string name, driver::Chip chip, const driver::Driver* driver, const uapi::Core& core,
-                         const uapi::SyscallsRef& calls, capture::Capture* capture) {
+                         const uapi::SyscallsRef& calls, const uapi::RecordSink& given) {
+  const uapi::RecordSink sink = given.append ? given : debug_sink();
   Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
   target.context = std::make_shared<DeviceContext>();
   target.context->chip = target.chip.name;
-  SK_TRY_ASSIGN(target.context->device,
-                uapi::open_core(core, capture == nullptr ? calls : uapi::record(core, calls, *capture)));
+  SK_TRY_ASSIGN(target.context->device, uapi::open_core(core, sink.append ? uapi::record(calls, sink) : calls));
   return target;
+}
+
+// Those that there is a driver and a simulator of.
+std::vector<std::string> simulated_chips() {
+  std::vector<std::string> names;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      if (standin::simulated_core(chip.name).ok()) names.push_back(chip.name);
+    }
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+  return text.empty() ? "none" : text;
+}
+
+// "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
+std::string meant_device(const std::string& name) {
+  std::vector<std::string> names = {"auto", "npu", "cpu"};
+  for (const std::string& chip : simulated_chips()) names.push_back(std::string(kSimPrefix) + chip);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string meant = did_you_mean(name, known);
+  return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
 }
 
 using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 
 Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
-                         capture::Capture* capture) {
+                         const uapi::RecordSink& sink) {
   const std::string chip_name = name.substr(prefix.size());
-  SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(chip_name));
+  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()) + meant_device(name); };
+  auto known = driver::find_chip(chip_name);
+  if (!known.ok()) return no_chip(chip_name, "driver", others());
+  driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(const standin::SimulatedCore core, simulate(chip_name));
-  SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, capture));
+  auto simulated = simulate(chip_name);
+  if (!simulated.ok()) return error(simulated.error().code, "{} ({})", simulated.error().message, others());
+  const standin::SimulatedCore core = std::move(simulated).value();
+  SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, sink));
   target.simulated = true;
   return target;
 }
 
-Result<Target> open_npu(const FoundNpu& npu, capture::Capture* capture) {
-  return target_of(npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), capture);
+Result<Target> open_npu(const FoundNpu& npu, const uapi::RecordSink& sink) {
+  return target_of(npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), sink);
 }
 
 void add_line(std::string& text, std::string_view line) { text += fmt::format("{}{}", text.empty() ? "" : "\n", line); }
@@ -58,31 +97,31 @@ Error no_npu(const NpuSearch& search) {
                uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
 }
 
-Result<Target> open_found(const NpuSearch& search, const std::string& name, capture::Capture* capture) {
+Result<Target> open_found(const NpuSearch& search, const std::string& name, const uapi::RecordSink& sink) {
   if (search.npus.empty()) return no_npu(search);
   std::string names;
   for (const FoundNpu& npu : search.npus) {
-    if (name == "npu" || name == npu.name) return open_npu(npu, capture);
+    if (name == "npu" || name == npu.name) return open_npu(npu, sink);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", npu.name);
   }
   return error(ErrorCode::invalid_argument, "no device '{}'; there are {}", name, names);
 }
 
 // Quiet where there is nothing to use; loud where there may be an NPU that cannot be used.
-Result<Target> open_npu_or_cpu(capture::Capture* capture) {
+Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
   const NpuSearch search = find_npus();
-  auto found = open_found(search, "npu", capture);
+  auto found = open_found(search, "npu", sink);
   if (found.ok()) return found;
   const bool expected = search.npus.empty() && !search.blocked;
   log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
   return open_target("cpu");
 }
 
-Result<Target> open_node(const std::string& node, capture::Capture* capture) {
+Result<Target> open_node(const std::string& node, const uapi::RecordSink& sink) {
   SK_TRY_ASSIGN(uapi::NodeReport report, uapi::ask_node(node));
   const NpuSearch search = identify({std::move(report)});
   if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
-  return open_npu(search.npus[0], capture);
+  return open_npu(search.npus[0], sink);
 }
 
 // "etnaviv0": letters, then digits.
@@ -119,16 +158,17 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
 
 NpuSearch find_npus(const std::string& root) { return identify(uapi::find_devices(root)); }
 
-Result<Target> open_target(const std::string& name, capture::Capture* capture) {
+Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
   if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
   if (name.starts_with(kSimPrefix))
-    return open_chip(name, kSimPrefix, standin::simulated_core, capture).with_context(name);
-  if (name.starts_with(kNullPrefix))
-    return open_chip(name, kNullPrefix, standin::null_core, capture).with_context(name);
-  if (name == "auto") return open_npu_or_cpu(capture);
-  if (name.starts_with("/")) return open_node(name, capture);
-  if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, capture);
-  return error(ErrorCode::invalid_argument, "device '{}' is none of auto, npu, cpu, sim:CHIP, /dev/...", name);
+    return open_chip(name, kSimPrefix, standin::simulated_core, sink).with_context(name);
+  if (name.starts_with(kNullPrefix)) return open_chip(name, kNullPrefix, standin::null_core, sink).with_context(name);
+  if (name == "auto") return open_npu_or_cpu(sink);
+  if (name.starts_with("/")) return open_node(name, sink);
+  if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, sink);
+  return error(ErrorCode::invalid_argument,
+               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
+               meant_device(name));
 }
 
 }  // namespace skillet::runtime

@@ -15,6 +15,7 @@
 #include "driver/driver.h"
 #include "runtime/shared_buffer.h"
 #include "uapi/device.h"
+#include "uapi/recorder.h"
 
 namespace skillet::runtime {
 
@@ -55,8 +56,8 @@ NpuSearch find_npus(const std::string& root = "");
 NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
 
 // "cpu"; "sim:CHIP" (a simulated chip in this process); "null:CHIP" (takes jobs, computes nothing); "npu" (the first
-// NPU of this machine); "auto" (the same, else the CPU); a device node; a name that find_npus() gives. `capture`
-// (borrowed, may be null) receives every submission. Errors name the chips or devices there are.
-Result<Target> open_target(const std::string& name, capture::Capture* capture = nullptr);
+// NPU of this machine); "auto" (the same, else the CPU); a device node; a name that find_npus() gives. `sink`,
+// where there is one, receives every submission. Errors name the chips or devices there are.
+Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
 
 }  // namespace skillet::runtime

@@ -110,7 +110,7 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
     return {};
   SK_TRY_ASSIGN(const CpuAccess access,
                 CpuAccess::begin(device(), places_[id].handle, buffer.size_bytes, true).with_context(buffer.name));
-  std::ranges::copy(buffer.contents, access.bytes().begin());
+  if (!buffer.contents.empty()) std::memcpy(access.bytes().data(), buffer.contents.data(), buffer.contents.size());
   for (const Binding& input : program_.inputs) {
     if (has_gaps(input)) driver::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
   }

@@ -73,7 +73,7 @@ TEST(Models, EveryOpOfSmallChainsAgreesWithItsCpuKernel) {
 TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
   if (!has_simulator()) GTEST_SKIP() << "no simulator in this build";
   capture::Capture capture;
-  const auto target = open_target(kDevice, &capture);
+  const auto target = open_target(kDevice, capture::into(capture));
   auto session =
       Session::create(import_or_die(kModels + "chain_conv_dw_pw_i8.tflite"), *target, {.allow_fallback = false});
   ASSERT_TRUE(session.ok()) << session.error().message;
@@ -86,9 +86,9 @@ TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
   const capture::Capture stored = capture::parse(capture::serialise(capture).value()).value();
   EXPECT_EQ(target->driver->identify(stored.device).value().name, "a311d");
   const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
-  auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls, stored).value();
+  auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls).value();
   for (size_t i = 0; i < submissions; ++i) {
-    const auto ran = replay.run(i);
+    const auto ran = replay.run(stored.submissions[i]);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   int written = 0;

@@ -1,6 +1,5 @@
 #include "runtime/program_cache.h"
 
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -8,13 +7,22 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/own_file.h"
 #include "compile/build_id.h"
+#include "runtime/address_check.h"
 
 namespace skillet::runtime {
 namespace {
 
-// A cache file: this text, the key, a line feed, a program file. The key carries the version of everything else.
-constexpr std::string_view kMagic = "skillet-program-cache 1 ";
+// A cache file: 64 bytes of this text, the key, spaces and a line feed; then a program file that is not packed, so that
+// constants are used where they are mapped. The key carries the version of everything else.
+constexpr std::string_view kMagic = "skillet-program-cache 2 ";
+constexpr size_t kHeadBytes = 64;
+constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
+
+std::string head_of(const std::string& key) {
+  return fmt::format("{:<{}}\n", fmt::format("{}{}", kMagic, key), kHeadBytes - 1);
+}
 
 struct FreeState {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
@@ -22,19 +30,15 @@ struct FreeState {
 
 Result<void> save(const std::string& path, const std::string& key, const driver::Program& program) {
   SK_TRY_ASSIGN(const Bytes body, driver::serialise(program, false));
-  std::string head = fmt::format("{}{}\n", kMagic, key);
-  Bytes file(head.begin(), head.end());
-  file.insert(file.end(), body.begin(), body.end());
-  // Other processes may write the same file; whoever renames last wins, and all wrote the same.
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  SK_TRY(write_file(temporary, file));
-  std::error_code failure;
-  std::filesystem::rename(temporary, path, failure);
-  if (failure) {
-    std::filesystem::remove(temporary, failure);
-    return error(ErrorCode::io, "{}: cannot rename {} to it", path, temporary);
-  }
-  return {};
+  const std::string head = head_of(key);
+  return replace_own_file(path, {{reinterpret_cast<const uint8_t*>(head.data()), head.size()}, body});
+}
+
+Result<driver::Program> parse(const SharedBytes& file, const std::string& key) {
+  const std::string head = head_of(key);
+  if (file.size() <= head.size() || !std::equal(head.begin(), head.end(), file.begin()))
+    return error(ErrorCode::malformed, "it does not begin with its key");
+  return driver::deserialise(file.subspan(head.size()));
 }
 
 }  // namespace
@@ -61,18 +65,18 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::optional<driver::Program> CachingDriver::load(const std::string& path, const std::string& key) const {
-  std::error_code failure;
-  if (!std::filesystem::exists(path, failure)) return std::nullopt;
-  auto file = read_file(path);
+std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const std::string& path,
+                                                   const std::string& key) const {
+  auto file = map_own_file(path, kLimitBytes);
   if (!file.ok()) {
     log::warning("cache: {}; compiling", file.error().message);
     return std::nullopt;
   }
-  const std::string head = fmt::format("{}{}\n", kMagic, key);
-  const bool ours = file->size() > head.size() && std::equal(head.begin(), head.end(), file->begin());
-  auto program = ours ? driver::deserialise(SharedBytes(std::move(*file)).subspan(head.size()))
-                      : Result<driver::Program>(error(ErrorCode::malformed, "it does not begin with its key"));
+  if (!*file) return std::nullopt;
+  auto program = parse(**file, key);
+  if (program.ok()) {
+    if (auto checked = check_addresses(inner_, chip, *program); !checked.ok()) program = std::move(checked).error();
+  }
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
   return std::nullopt;
@@ -82,7 +86,7 @@ Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const i
                                                const driver::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options);
   const std::string path = fmt::format("{}/{}.skp", folder_, key);
-  if (auto program = load(path, key)) {
+  if (auto program = load(chip, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);
   }

@@ -11,8 +11,8 @@
 namespace skillet::runtime {
 
 // A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
-// and is verified as any program file is. Whatever is wrong with a file or the folder: the program is compiled, and a
-// warning says why.
+// and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay in
+// the mapped file. Whatever is wrong with a file or the folder: the program is compiled, and a warning says why.
 class CachingDriver : public driver::Driver {
  public:
   // `inner` is borrowed (drivers live as long as the library).
@@ -31,7 +31,7 @@ class CachingDriver : public driver::Driver {
   }
 
  private:
-  std::optional<driver::Program> load(const std::string& path, const std::string& key) const;
+  std::optional<driver::Program> load(const driver::Chip& chip, const std::string& path, const std::string& key) const;
 
   const driver::Driver& inner_;
   std::string folder_;

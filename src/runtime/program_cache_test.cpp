@@ -1,8 +1,10 @@
 #include "runtime/program_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "compile/build_id.h"
@@ -61,6 +63,56 @@ TEST(ProgramCache, CompilesOnce) {
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(compile(graph), std::pair(program, ++compiled));
   EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
+}
+
+// Where an entry should be, or the folder: each time a program, and in the end one that comes from the file again.
+TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
+  const std::filesystem::path folder = empty_folder();
+  const ir::Graph graph = without_reshape();
+  const driver::Chip chip{.name = "toy"};
+  const ToyDriver toy;
+  const CachingDriver caching(toy, folder.string());
+  const driver::Program expected = toy.compile(chip, graph, {}).value();
+  std::filesystem::create_directories(folder);
+  const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
+  const std::function<void()> obstacles[] = {
+      [&] { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); },
+      [&] { std::filesystem::create_symlink("/dev/zero", path); },
+      [&] {
+        ASSERT_TRUE(write_file(path, {}).ok());
+        ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+        std::filesystem::resize_file(path, 3ULL << 30);
+      },
+      [&] { std::filesystem::create_directory(path); },
+      [&] {
+        std::filesystem::remove_all(folder);
+        ASSERT_TRUE(write_file(folder.string(), {}).ok());
+      },
+      [&] { std::filesystem::remove_all(folder); },
+  };
+  for (const auto& obstacle : obstacles) {
+    if (std::filesystem::is_directory(folder)) std::filesystem::remove_all(path);
+    obstacle();
+    EXPECT_EQ(caching.compile(chip, graph, {}).value(), expected);
+  }
+  const int compiled = toy.compiled;
+  EXPECT_EQ(caching.compile(chip, graph, {}).value(), expected);
+  EXPECT_EQ(toy.compiled, compiled);
+}
+
+// Constants lie in the mapped file, where a copy by words needs no more than an aligned load.
+TEST(ProgramCache, ConstantsAreAlignedInTheFile) {
+  const ToyDriver toy;
+  const CachingDriver caching(toy, empty_folder().string());
+  for (int i = 0; i < 2; ++i) {
+    const driver::Program program = caching.compile({.name = "toy"}, without_reshape(), {}).value();
+    for (const driver::Buffer& buffer : program.buffers) {
+      if (i == 1 && !buffer.contents.empty()) {
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.contents.data()) % 64, 0u) << buffer.name;
+      }
+    }
+  }
+  EXPECT_EQ(toy.compiled, 1);
 }
 
 TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {

@@ -4,10 +4,13 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "runtime/bug_report.h"
 #include "runtime/session_part.h"
 
 namespace skillet::runtime {
 namespace {
+
+constexpr std::chrono::hours kLongestWait{24 * 365};  // nanoseconds count no further than 292 years
 
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
 
@@ -115,8 +118,8 @@ Result<void> Session::prepare_part(size_t index, std::optional<driver::Program> 
 
 Result<void> Session::load(Part& part, driver::Program program) {
   if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
-  SK_TRY_ASSIGN(part.loaded,
-                LoadedProgram::load(target_.context, std::move(program), part.partition.graph, options_.timeout));
+  SK_TRY_ASSIGN(part.loaded, LoadedProgram::load(target_.context, std::move(program), part.partition.graph,
+                                                 std::min<std::chrono::milliseconds>(options_.timeout, kLongestWait)));
   return {};
 }
 
@@ -145,6 +148,7 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   }
   log::warning("{} runs on the CPU: {}", where, cause.message);
   report_.parts[index].fallback = cause.message;
+  report_fallback(target_, options_, part.partition.graph, cause);
   part.kernels = std::move(kernels).value();
   part.loaded.reset();
   return {};

@@ -37,6 +37,9 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 // The same without programs: what the driver says it takes.
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 
+// Error: the target's driver does not take these, whatever the graph.
+Result<void> check_options(const Target& target, const driver::CompileOptions& options);
+
 struct PartReport {
   bool on_npu = false;
   std::vector<ir::OpId> ops;  // of Session::graph()

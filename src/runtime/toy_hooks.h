@@ -34,7 +34,7 @@ class ToyChip : public sim::Device {
     }
     return {};
   }
-  void reset() override { chip_->reset(); }
+  void reset(uint32_t core) override { chip_->reset(core); }
 
  private:
   static Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory) {

@@ -58,8 +58,10 @@ class Device {
   virtual Result<void> run(const Job& job, const Memory& memory) = 0;
   // A job that is one list of words.
   Result<void> execute(std::span<const uint32_t> words, const Memory& memory);
-  // What a reset of the core does: what streams have set up is lost.
-  virtual void reset() {}
+  // Cores run jobs independently of each other: each may have a thread of its own.
+  virtual uint32_t cores() const { return 1; }
+  // What a reset of a core does: what jobs have set up is lost.
+  virtual void reset(uint32_t /*core*/) {}
 };
 
 // The simulator of a chip by name ("a311d"); the error lists the chips there are.

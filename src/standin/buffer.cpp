@@ -149,6 +149,12 @@ std::optional<JobId> Buffer::busy(const Jobs& jobs, bool with_readers) const {
   return std::nullopt;
 }
 
+std::optional<JobId> Buffer::last_writer(const Jobs& jobs) const {
+  const auto last = std::ranges::find_if(uses_.rbegin(), uses_.rend(),
+                                         [&](const Use& use) { return use.writes && !jobs.is_finished(use.job); });
+  return last == uses_.rend() ? std::nullopt : std::optional(last->job);
+}
+
 void Buffer::add_job(const Jobs& jobs, JobId job, bool writes) {
   std::erase_if(uses_, [&](const Use& use) { return jobs.is_finished(use.job); });
   uses_.push_back({job, writes});

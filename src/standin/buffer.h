@@ -46,6 +46,8 @@ class Buffer {
 
   // The unfinished job that somebody who reads (`with_readers`: who writes) has to wait for.
   std::optional<JobId> busy(const Jobs& jobs, bool with_readers) const;
+  // The unfinished job that writes it after all others.
+  std::optional<JobId> last_writer(const Jobs& jobs) const;
   void add_job(const Jobs& jobs, JobId job, bool writes);
 
  private:

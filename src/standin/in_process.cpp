@@ -1,11 +1,59 @@
 #include "standin/in_process.h"
 
+#include <pthread.h>
+
 #include <cerrno>
+#include <vector>
 
 namespace skillet::standin {
+namespace {
+
+// All that there are: around a fork() every lock is held by the thread that forks, so that the child finds none taken.
+struct Registry {
+  std::mutex mutex;
+  std::vector<InProcess*> all;
+
+  static Registry& instance() {
+    static Registry* const kInstance = [] {
+      ::pthread_atfork([] { instance().lock(); }, [] { instance().unlock(); }, [] { instance().unlock(); });
+      return new Registry;  // kernels may end after static objects do
+    }();
+    return *kInstance;
+  }
+  void lock() {
+    mutex.lock();
+    for (InProcess* one : all) one->lock_all();
+  }
+  void unlock() {
+    for (InProcess* one : all) one->unlock_all();
+    mutex.unlock();
+  }
+};
+
+}  // namespace
 
 InProcess::InProcess(std::unique_ptr<Kernel> kernel, std::string node)
-    : kernel_(std::move(kernel)), node_(std::move(node)), minor_(kernel_->place().nodes.back().minor) {}
+    : kernel_(std::move(kernel)), node_(std::move(node)), minor_(kernel_->place().nodes.back().minor) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex);
+  registry.all.push_back(this);
+}
+
+InProcess::~InProcess() {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex);
+  std::erase(registry.all, this);
+}
+
+void InProcess::lock_all() {
+  mutex_.lock();
+  kernel_->lock_all();
+}
+
+void InProcess::unlock_all() {
+  kernel_->unlock_all();
+  mutex_.unlock();
+}
 
 int InProcess::open(const std::string& path) {
   if (path != node_) return -ENOENT;

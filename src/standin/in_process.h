@@ -16,6 +16,7 @@ class InProcess final : public uapi::Syscalls {
   // `kernel` (made with Options::is_own_process) answers to `node`, whatever that looks like; its minor number is that
   // of the last node of its place.
   InProcess(std::unique_ptr<Kernel> kernel, std::string node);
+  ~InProcess() override;
 
   int open(const std::string& path) override;
   int close(int fd) override;
@@ -28,6 +29,9 @@ class InProcess final : public uapi::Syscalls {
   bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
 
   Kernel& kernel() { return *kernel_; }
+  // Around fork(), as in Kernel.
+  void lock_all();
+  void unlock_all();
 
  private:
   std::shared_ptr<File> find(int fd);

@@ -32,29 +32,27 @@ capture::Capture sample() {
   return capture;
 }
 
-Result<Replay> replay_on(Result<SimulatedCore> simulated, const capture::Capture& capture) {
-  if (!simulated.ok()) return std::move(simulated).error();
-  return Replay::create(simulated->core, simulated->calls, capture);
+Replay replay_on(const Result<SimulatedCore>& simulated) {
+  return Replay::create(simulated->core, simulated->calls).value();
 }
 
-Result<Replay> replay_summer(const capture::Capture& capture) {
-  return replay_on(core_of(std::make_unique<Summer>(), "summer", "sim:summer"), capture);
-}
+Replay replay_summer() { return replay_on(core_of(std::make_unique<Summer>(), "summer", "sim:summer")); }
 
 TEST(Replay, KeepsUnrecordedContentsAndRestoresRecordedOnes) {
   capture::Capture capture = sample();
   capture.submissions[1].buffers[0].content = capture::Content::bytes;
-  capture.submissions[1].buffers[0].bytes = {50};
-  auto replay = replay_summer(capture).value();
+  capture.submissions[1].buffers[0].bytes = Bytes{50};
+  auto replay = replay_summer();
+  ASSERT_TRUE(replay.place(capture.submissions[0]).ok());
   ASSERT_TRUE(replay.set(7, Bytes{1, 9}).ok());
-  ASSERT_TRUE(replay.run(0).ok());
+  ASSERT_TRUE(replay.run_placed().ok());
   const auto bytes = replay.buffer(7);
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ((*bytes)[0], 8);
   EXPECT_EQ((*bytes)[1], 9);
-  ASSERT_TRUE(replay.run(0).ok());
+  ASSERT_TRUE(replay.run(capture.submissions[0]).ok());
   EXPECT_EQ((*bytes)[0], 15);
-  ASSERT_TRUE(replay.run(1).ok());
+  ASSERT_TRUE(replay.run(capture.submissions[1]).ok());
   EXPECT_EQ((*bytes)[0], 57);
   EXPECT_EQ((*bytes)[1], 0);
 }
@@ -62,18 +60,21 @@ TEST(Replay, KeepsUnrecordedContentsAndRestoresRecordedOnes) {
 TEST(Replay, RefusesWhatIsNotThere) {
   capture::Capture capture = sample();
   capture.submissions[1].stream.clear();
-  auto replay = replay_summer(capture).value();
-  EXPECT_EQ(replay.run(1).error().code, ErrorCode::unsupported);
-  EXPECT_EQ(replay.run(2).error().code, ErrorCode::invalid_argument);
+  auto replay = replay_summer();
+  EXPECT_EQ(replay.run(capture.submissions[1]).error().code, ErrorCode::unsupported);
+  ASSERT_TRUE(replay.place(capture.submissions[0]).ok());
   EXPECT_FALSE(replay.buffer(8).ok());
   EXPECT_EQ(replay.set(7, Bytes(17)).error().code, ErrorCode::out_of_range);
   capture.submissions[0].buffers[0].listed = false;
-  const auto fault = replay_summer(capture).value().run(0);
+  const auto fault = replay.run(capture.submissions[0]);
   ASSERT_FALSE(fault.ok());
   EXPECT_EQ(fault.error().message,
-            "submission 0: sim:summer: sum: 1 bytes at 0x400000 are not mapped: the submission lists no buffer");
-  capture.submissions[1].buffers[0].size_bytes = UINT64_MAX;
-  EXPECT_EQ(replay_summer(capture).error().code, ErrorCode::malformed);
+            "sim:summer: sum: 1 bytes at 0x400000 are not mapped: the submission lists no buffer");
+  for (const uint64_t size_bytes : {Replay::kLimitBytes + 1, UINT64_MAX}) {
+    capture.submissions[0].buffers[0].listed = true;
+    capture.submissions[0].buffers[0].size_bytes = size_bytes;
+    EXPECT_EQ(replay.place(capture.submissions[0]).error().code, ErrorCode::malformed);
+  }
 }
 
 // A buffer that is gone from the recording leaves its address to others; a handle may be used again elsewhere.
@@ -83,9 +84,9 @@ TEST(Replay, FollowsBuffersToOtherAddresses) {
   capture.submissions[1].buffers = {
       {.handle = 7, .address = 0x402000, .size_bytes = 4096, .listed = true},
       {.handle = 8, .address = 0x400000, .size_bytes = 8192, .listed = true, .content = capture::Content::zero}};
-  auto replay = replay_summer(capture).value();
+  auto replay = replay_summer();
   for (const size_t index : {0, 1, 0, 1}) {
-    const auto ran = replay.run(index);
+    const auto ran = replay.run(capture.submissions[index]);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   EXPECT_EQ(replay.buffer(7).value()[0], 28);
@@ -98,11 +99,14 @@ TEST(Replay, RunsARecordedConvolution) {
   const auto capture = capture::read(kCase);
   const auto input = read_file(kCase + "/input_0.bin"), expected = read_file(kCase + "/output_0.bin");
   ASSERT_TRUE(capture.ok() && input.ok() && expected.ok());
-  auto replay = replay_on(std::move(chip), *capture).value();
+  auto replay = replay_on(chip);
   constexpr uint32_t kInput = 3, kOutput = 6;
-  ASSERT_TRUE(replay.set(kInput, *input).ok());
-  for (size_t i = 0; i < replay.size(); ++i) {
-    const auto ran = replay.run(i);
+  for (const capture::Submission& submission : capture->submissions) {
+    ASSERT_TRUE(replay.place(submission).ok());
+    if (replay.buffer(kInput).ok()) {
+      ASSERT_TRUE(replay.set(kInput, *input).ok());
+    }
+    const auto ran = replay.run_placed();
     ASSERT_TRUE(ran.ok()) << ran.error().message;
   }
   const auto output = replay.buffer(kOutput);

@@ -123,7 +123,7 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
                                             .read = true,
                                             .listed = true,
                                             .content = capture::Content::bytes,
-                                            .bytes = {0, 1}};
+                                            .bytes = Bytes{0, 1}};
   const auto& first = capture.submissions[0];
   EXPECT_EQ(first.stream, std::vector<uint32_t>(std::begin(stream), std::end(stream)));
   EXPECT_EQ(first.buffers[0], expected_in);

@@ -1,11 +1,11 @@
 // `skillet capture`: runs any program and records what it sends to the NPU.
-#include "capture/capture.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 
+#include "capture/reader.h"
 #include "interpose/environment.h"
+#include "tools/decoded.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 
@@ -24,39 +24,42 @@ std::string numbered(const std::string& path, int number) {
   return number == 1 ? path : fmt::format("{}.{}", path, number);
 }
 
-// Removes what an earlier recording left. Never anything that is no capture.
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// Removes what an earlier recording left.
 Result<void> remove_old(const std::string& path) {
-  for (int number = 1; fs::exists(numbered(path, number)); ++number) {
-    const std::string one = numbered(path, number);
-    if (const auto old = capture::read(one); !old.ok() || fs::is_directory(one))
-      return error(ErrorCode::invalid_argument, "{} exists and is no capture file", one);
-    fs::remove(one);
-  }
-  return {};
+  for (int number = 1; exists(numbered(path, number)); ++number) SK_TRY(remove_capture(numbered(path, number)));
+  return check_place(path);
 }
 
-Result<void> report(const std::string& path) {
-  if (!fs::exists(path)) {
-    fmt::print(stderr, "skillet: nothing was recorded: the program sent no job to an etnaviv device\n");
-    return {};
+// How many files there are, with a line for each.
+Result<int> report(const std::string& path) {
+  int number = 1;
+  for (; exists(numbered(path, number)); ++number) {
+    SK_TRY_ASSIGN(const capture::Reader recorded, capture::Reader::open(numbered(path, number)));
+    if (!recorded.cut_off().empty()) complain(recorded.cut_off());
+    complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
-  for (int number = 1; fs::exists(numbered(path, number)); ++number) {
-    SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(numbered(path, number)));
-    fmt::print(stderr, "skillet: {}: {} submissions to {}\n", numbered(path, number), recorded.submissions.size(),
-               recorded.device.node);
-  }
-  return {};
+  if (number == 1) complain("nothing was recorded: the program sent no job to an etnaviv device");
+  return number - 1;
 }
 
-Result<int> run_capture(const Options& options) {
-  const std::string path = fs::absolute(options.path).string();  // the program may change its folder
+Result<int> run_capture(const Options& options, Outcome& outcome) {
+  std::error_code failure;
+  const std::string path = fs::absolute(options.path, failure).string();  // the program may change its folder
+  if (failure) return error(ErrorCode::io, "{}: {}", options.path, failure.message());
   SK_TRY(remove_old(path));
   SK_TRY_ASSIGN(const int code, run_preloaded({.command = options.command,
                                                .library = "libskillet-record.so",
                                                .order = PreloadOrder::before_others,
                                                .environment = {{interpose::kCaptureVariable, path}}}));
-  SK_TRY(report(path));
-  return code;
+  outcome.begin();
+  if (code == kCannotRun || code == kNotFound) return code;
+  SK_TRY_ASSIGN(const int recorded, report(path));
+  return code == kFine && recorded == 0 ? kFailed : code;
 }
 
 }  // namespace
@@ -73,12 +76,9 @@ void add_capture(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
   verb->callback([options, &outcome] {
-    const Result<int> code = run_capture(*options);
-    if (code.ok()) {
-      outcome.exit_code = *code;
-    } else {
-      outcome.finish(code.error());
-    }
+    const Result<int> code = run_capture(*options, outcome);
+    if (!code.ok()) return outcome.finish(code.error());
+    outcome.exit_code = *code;
   });
 }
 

@@ -1,12 +1,12 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "compile/report.h"
+#include "compile/advice.h"
+#include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/model.h"
+#include "tools/print_advice.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -29,6 +29,7 @@ struct Report {
   std::string device;
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
+  std::string advice;
 };
 
 // Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
@@ -38,19 +39,24 @@ void place_on_cpu(const ir::Graph& graph, Row& row) {
   if (!kernel.ok()) row.op.why += (row.op.why.empty() ? "" : "; ") + kernel.error().message;
 }
 
-Result<Report> examine(const Options& options) {
+Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
+  outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
-  Report report{.device = target.name, .rows = {}, .npu_parts = 0, .parts = compiled.parts.size()};
+  Report report{.device = target.name,
+                .rows = {},
+                .npu_parts = 0,
+                .parts = compiled.parts.size(),
+                .advice = compile::quantization_advice(compiled.graph)};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
-      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = op_macs(compiled.graph, op)};
+      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = ir::op_macs(compiled.graph, op)};
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
@@ -77,14 +83,17 @@ void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
-               fmt::format("{}", row.op.part), row.where, row.op.why});
-  fmt::print("{} on {}\n\n{}\n", options.model, report.device, table.print());
+               fmt::format("{}", row.op.part), row.where, compile::without_names(row.op.why)});
+  out("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
   const double share = sum.macs ? 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs) : 0;
-  fmt::print("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
-             sum.cpu);
-  if (sum.nowhere) fmt::print(", {} nowhere", sum.nowhere);
-  fmt::print("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
+  out("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
+      sum.cpu);
+  if (sum.nowhere) out(", {} nowhere", sum.nowhere);
+  out("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
+  std::vector<compile::OpRow> rows;
+  for (const Row& row : report.rows) rows.push_back(row.op);
+  out("{}", print_advice(rows, report.advice));
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -99,20 +108,20 @@ void print_json(const Options& options, const Report& report) {
                     {"reason", row.op.why},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
-  const nlohmann::json out = {{"model", options.model},  {"device", report.device},       {"ops", rows},
-                              {"parts", report.parts},   {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
-                              {"cpu_ops", sum.cpu},      {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
-                              {"npu_macs", sum.npu_macs}};
-  fmt::print("{}\n", out.dump(2));
+  const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
+                                      {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
+                                      {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
+                                      {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  out_json(report_json);
 }
 
 Result<void> check(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(const Report report, examine(options));
+  SK_TRY_ASSIGN(const Report report, examine(options, outcome));
   if (options.json)
     print_json(options, report);
   else
     print_text(options, report);
-  outcome.exit_code = total(report).nowhere == 0 ? 0 : 1;
+  outcome.exit_code = total(report).nowhere == 0 ? kFine : kFailed;
   return {};
 }
 
@@ -123,7 +132,6 @@ void add_check(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("check",
                          "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                         "Exit code 1 when an operation can run nowhere.\n"
                          "Example: skillet check models/digits.tflite --device sim:a311d");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();

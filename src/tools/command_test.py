@@ -5,8 +5,10 @@ usage: command_test.py SKILLET      run at the top of the source tree
 """
 import json
 import os
+import resource
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -25,18 +27,32 @@ CASES = [
     (["fry"], 2, "there is no verb 'fry' (see skillet --help)"),
     (["run"], 2, "MODEL is required (see skillet run --help)"),
     (["run", MODEL, "--compare=everything"], 2, "--compare"),
+    (["rnu", MODEL], 2, "there is no verb 'rnu'; did you mean 'run'? (see skillet --help)"),
+    (["--devices"], 2, "there is no option '--devices'"),
+    (["run", MODEL, "--imgae", "x"], 2, "there is no option '--imgae'; did you mean '--image'? (see skillet run --help)"),
+    (["run", MODEL, MODEL], 2, "'models/digits.tflite' is one argument too many"),
+    (["run", MODEL, "--top", "0"], 2, "--top: must be a whole number from 1 to 1000000, not '0'"),
+    (["run", MODEL, "--repeat", "abc"], 2, "--repeat: must be a whole number from 1 to 1000000, not 'abc'"),
+    (["run", MODEL, "--random", "-1"], 2, "--random: must be a whole number from 0 to"),
+    (["run", MODEL, "--random", "99999999999999999999"], 2, "--random: must be a whole number from 0 to"),
+    (["run", MODEL, "--random", "18446744073709551615", "--device", "cpu"], 0, "random values"),
+    (["run", MODEL, "--device", "a311d"], 2, "device 'a311d' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP; did you mean 'sim:a311d'?"),
+    (["run", MODEL, "--device", "SIM:A311D"], 2, "did you mean 'sim:a311d'?"),
+    (["run", MODEL, "--device", "0"], 2, "device '0' is none of"),
+    (["run", MODEL, "--device", "sim:rk3588"], 2, "sim:rk3588: chip 'rk3588' is known, but rockchip has no driver of it yet (to be simulated: a311d"),
+    (["virtual", "--chip", "rk3588", "--", "true"], 2, "(to be simulated: a311d"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
-    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
-    (["run", MODEL, "--image", "README.md"], 1, "README.md: not a BMP, PNG or JPEG picture"),
+    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (to be simulated: "),
+    (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
     (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
-    (["run", "README.md"], 1, "README.md: not a TensorFlow Lite model"),
-    (["run", "no_such_file.tflite"], 1, "no_such_file.tflite"),
+    (["run", "README.md"], 2, "README.md: not a TensorFlow Lite model"),
+    (["run", "no_such_file.tflite"], 2, "no_such_file.tflite"),
     (["compile", MODEL, "--device", "cpu"], 2, "the CPU needs no compiling"),
     (["check", MODEL, "--device", "sim:a311d"], 0, "on the NPU in"),
     (["compile", MODEL, "--device", "sim:a311d"], 0, "device operation"),
     (["decode", CAPTURE], 0, "submission 1"),
     (["decode", CAPTURE, "--submission", "99"], 2, "no 99"),
-    (["decode", "README.md"], 1, "README.md"),
+    (["decode", "README.md"], 2, "README.md"),
     (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
     (["diff", CAPTURE, CAPTURE + "/model.tflite"], 0, "no field differs"),
     (["diff", MODEL, MODEL], 2, f"skillet: {MODEL}: for which chip? use --chip"),
@@ -99,6 +115,64 @@ class Command(unittest.TestCase):
         ran = report("run", MODEL, "--device", "sim:a311d")
         self.assertEqual(places(checked), places(ran))
 
+    def test_a_report_holds_what_somebody_else_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "bug.tar")
+            done = skillet("bug", MODEL, "--device", "sim:a311d", "--note", "it is wrong", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with tarfile.open(path) as archive:
+                files = {name: archive.extractfile(name).read() for name in archive.getnames()}
+            self.assertEqual(files["model.tflite"], Path(MODEL).read_bytes())
+            for name, words in (("report.txt", ["it is wrong", "chip      a311d", "libc", "ops on the NPU", "skillet doctor"]),
+                                ("graph.txt", ["conv_2d"]), ("part0.graph.txt", ["conv_2d"]), ("part0.program.txt", ["job"])):
+                for word in words:
+                    self.assertIn(word.lower(), files[name].decode().lower(), name)
+            self.assertEqual(skillet("diff", "--chip", "a311d", MODEL, MODEL).returncode, 0)
+            done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
+            with tarfile.open(path) as archive:
+                self.assertEqual(archive.getnames(), ["report.txt"])
+                self.assertIn(b"error: README.md: not a TensorFlow Lite model", archive.extractfile("report.txt").read())
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_a_part_that_falls_back_leaves_a_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:3:EIO", "--", SKILLET, "run", MODEL,
+                                   "--device", "npu"], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "SKILLET_BUG_DIR": folder})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (path,) = Path(folder).iterdir()
+            self.assertIn(f"a report of it is in {path}", done.stderr)
+            with tarfile.open(path) as archive:
+                self.assertEqual(archive.getnames(), ["report.txt", "part.graph.txt", "part.program.txt"])
+                self.assertIn(b"EIO", archive.extractfile("report.txt").read())
+
+    def test_what_the_environment_says_wrongly_is_said(self):
+        rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),
+                ({"SKILLET_LOG": "warnign"}, "did you mean 'warning'?"),
+                ({"SKILLET_DEBUG": "bogus,ir=1"}, "SKILLET_DEBUG: there is no 'bogus' (SKILLET_DEBUG=help lists all)"),
+                ({"SKILLET_DEBUG": "passess"}, "there is no 'passess'; did you mean 'passes'?"),
+                ({"SKILLET_ALLOW_UNPROVEN": "maybe"}, "skillet: SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0"),
+                ({"SKILLET_LOG": "error", "SKILLET_DEBUG": "sim,submit"}, "")]
+        for variables, words in rows:
+            with self.subTest(variables=variables):
+                done = subprocess.run([SKILLET, "check", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
+                                      env={**os.environ, **variables}, timeout=60)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr == "", words == "", done.stderr)
+
+    def test_labels_that_do_not_fit_are_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            labels = Path(folder) / "labels.txt"
+            for text, words in (("a\nb\n", "2 labels for the 10 classes"), ("", "0 labels for the 10 classes"),
+                                ("\n".join("0123456789"), ""), ("\x1b[31mx\n" * 10, "")):
+                labels.write_text(text)
+                done = skillet("run", MODEL, "--device", "cpu", "--labels", str(labels))
+                self.assertEqual(done.returncode, 0)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(done.stderr == "", words == "", done.stderr)
+                self.assertNotIn("\x1b", done.stdout)
+
     def test_every_operation_on_the_cpu_has_a_reason(self):
         # Of a part whose job is lost again and again too; and where no NPU was asked for.
         failing = [SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:*:reset", "--", SKILLET]
@@ -152,6 +226,13 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
+    def test_the_home_folder_may_be_written_short(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d", "--cache-dir=~/programs"], timeout=60,
+                                  capture_output=True, text=True, env={**os.environ, "HOME": home})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertGreater(len(list((Path(home) / "programs").glob("*.skp"))), 0)
+
     def test_a_recorded_run_decodes_and_differs_from_another(self):
         with tempfile.TemporaryDirectory() as folder:
             recorded = str(Path(folder) / "run.capture")
@@ -160,9 +241,63 @@ class Command(unittest.TestCase):
             self.assertEqual(decoded["chip"], "a311d")
             self.assertFalse([f for s in decoded["submissions"] for f in s["fields"] if f["unknown"]])
             self.assertEqual(skillet("diff", recorded, recorded).returncode, 0)
+            self.assertEqual(len(report("decode", recorded, "--last", "1")["submissions"]), 1)
         done = skillet("diff", CAPTURE, OTHER_CAPTURE, "--json")
         self.assertEqual(done.returncode, 1)
         self.assertGreater(len(json.loads(done.stdout)["differences"]), 0)
+
+    def test_a_capture_is_readable_up_to_where_it_was_cut_off(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            report("run", MODEL, "--device", "null:a311d", "--repeat", "3", "--record", str(recorded))
+            whole = report("decode", str(recorded))["submissions"]
+            recorded.write_bytes(recorded.read_bytes()[:-10])
+            done = skillet("decode", str(recorded), "--json")
+            self.assertEqual(json.loads(done.stdout)["submissions"], whole[:-1])
+            self.assertRegex(done.stderr, r"^.*run.capture: cut off after submission \d+: its last \d+ bytes are .*\n$")
+            recorded.write_bytes(b"SKILCAP\n\2\0\0\0" + bytes(30))
+            done = skillet("decode", str(recorded))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("capture file of version 2; this build reads version 3: record it again", done.stderr)
+            report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # gives way
+            other = Path(folder) / "precious"
+            other.write_text("no capture")
+            self.assertIn("is no capture", skillet("run", MODEL, "--device", "null:a311d", "--record", str(other)).stderr)
+            self.assertEqual(other.read_text(), "no capture")
+
+    def test_a_full_disk_ends_a_recording_with_what_fits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            command = ["run", MODEL, "--device", "null:a311d", "--repeat", "4", "--record", str(recorded)]
+            report(*command)
+            room = recorded.stat().st_size - 1
+            recorded.unlink()
+            # Python ignores SIGXFSZ, and its children do without restore_signals.
+            done = subprocess.run([SKILLET, *command], capture_output=True, text=True, restore_signals=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("File too large", done.stderr)
+            decoded = skillet("decode", str(recorded), "--json")
+            self.assertEqual(decoded.stderr, "")
+            self.assertGreater(len(json.loads(decoded.stdout)["submissions"]), 3)
+
+    def test_a_long_capture_needs_no_more_memory(self):
+        def peak_kib(*command):
+            with subprocess.Popen([SKILLET, *command], stdout=subprocess.DEVNULL) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss
+
+        with tempfile.TemporaryDirectory() as folder:
+            peaks = []
+            for repeat in ("3", "300"):
+                recorded = str(Path(folder) / repeat)
+                peaks.append([peak_kib("run", MODEL, "--device", "null:a311d", "--repeat", repeat, "--record", recorded),
+                              peak_kib("decode", recorded), peak_kib("decode", recorded, "--json"),
+                              peak_kib("diff", recorded, recorded)])
+            for short, long in zip(*peaks):
+                self.assertLess(long, short + 8 * 1024, peaks)
 
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -47,11 +47,12 @@ Sizes sizes(const driver::Program& program) {
   return out;
 }
 
-Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target) {
+Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
+  outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   std::vector<Compiled> out;
@@ -78,17 +79,17 @@ Result<void> write_programs(const Options& options, std::vector<Compiled>& parts
 
 void print_text(const Compiled& part, const std::string& title) {
   const Sizes size = sizes(part.program);
-  fmt::print("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title,
-             part.op_map.size(), part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  out("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title, part.op_map.size(),
+      part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
   TextTable table({"device operation", "model op", "MACs"});
   for (const driver::OperationInfo& operation : part.program.operations)
     table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
                operation.macs ? print_count(operation.macs) : "-"});
-  fmt::print("{}", table.print());
-  fmt::print("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
-             print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
-  if (!part.file.empty()) fmt::print("  written to {}\n", part.file);
-  fmt::print("\n");
+  out("{}", table.print());
+  out("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
+      print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
+  if (!part.file.empty()) out("  written to {}\n", part.file);
+  out("\n");
 }
 
 std::vector<std::string> weight_row(std::string name, const std::string& op, const driver::Compression& c) {
@@ -110,7 +111,7 @@ void print_report(const Compiled& part) {
     sum.entropy += c.entropy;
   }
   table.add(weight_row("all", "", sum));
-  fmt::print("{}\n", table.print());
+  out("{}\n", table.print());
 }
 
 nlohmann::json weights_json(const Compiled& part) {
@@ -143,12 +144,13 @@ nlohmann::json to_json(const Compiled& part) {
           {"operations", std::move(operations)}};
 }
 
-Result<void> compile(const Options& options) {
+Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
-  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target));
+  if (!options.output.empty()) SK_TRY(check_place(options.output));
+  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target, outcome));
   if (!options.output.empty()) SK_TRY(write_programs(options, parts));
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -157,10 +159,9 @@ Result<void> compile(const Options& options) {
     else
       print_text(parts[i], fmt::format("part {} for {}", i, target.name));
     if (options.report && !options.json) print_report(parts[i]);
-    if (options.text) fmt::print("{}\n", driver::print(parts[i].program));
+    if (options.text) out("{}\n", driver::print(parts[i].program));
   }
-  if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"model", options.model}, {"device", target.name}, {"parts", rows}}.dump(2));
+  if (options.json) out_json({{"model", options.model}, {"device", target.name}, {"parts", rows}});
   return {};
 }
 
@@ -187,7 +188,7 @@ void add_compile(CLI::App& app, Outcome& outcome) {
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
                  "allows, that without padding, and the bound of any code of single bytes");
   verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
-  verb->callback([options, &outcome] { outcome.finish(compile(*options)); });
+  verb->callback([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

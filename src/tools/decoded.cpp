@@ -1,30 +1,33 @@
 #include "tools/decoded.h"
 
+#include <filesystem>
+
+#include "capture/reader.h"
+
 namespace skillet::tools {
 
-Result<driver::Chip> chip_of(const capture::Capture& capture, const std::string& wanted) {
+Result<driver::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted) {
   if (!wanted.empty()) return driver::find_chip(wanted);
   std::string reasons;
   for (const driver::Driver* driver : driver::drivers()) {
-    auto chip = driver->identify(capture.device);
+    auto chip = driver->identify(device);
     if (chip.ok()) return chip;
     reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
   }
-  return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}",
-               capture.device.kernel_driver, reasons);
+  return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver,
+               reasons);
 }
 
-Result<DecodedCapture> decode_capture(const std::string& path, const std::string& chip_name) {
-  SK_TRY_ASSIGN(const capture::Capture capture, capture::read(path));
-  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(capture, chip_name).with_context(path));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  DecodedCapture out{.chip = chip, .device = capture.device, .submissions = {}};
-  for (size_t i = 0; i < capture.submissions.size(); ++i) {
-    auto decoded = driver->decode(chip, capture.submissions[i]);
-    if (!decoded.ok()) return std::move(decoded).error().with_context(fmt::format("{}: submission {}", path, i));
-    out.submissions.push_back(std::move(decoded).value());
-  }
-  return out;
+Result<void> remove_capture(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (!fs::exists(fs::symlink_status(path, failure))) return {};
+  const auto old = fs::is_regular_file(path, failure) ? capture::Reader::open(path)
+                                                      : Result<capture::Reader>(error(ErrorCode::malformed, ""));
+  if (!old.ok() && old.error().code != ErrorCode::unsupported)
+    return error(ErrorCode::invalid_argument, "{} exists and is no capture file", path);
+  if (!fs::remove(path, failure)) return error(ErrorCode::io, "{}: {}", path, failure.message());
+  return {};
 }
 
 }  // namespace skillet::tools

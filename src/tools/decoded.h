@@ -1,26 +1,21 @@
-// A capture, decoded by the driver that its device or chip name belongs to.
-// Called by `skillet decode`; chip_of() also by `skillet diff`.
+// What the verbs that read or write captures share: which chip one is of, how an old one gives way.
+// Called by `skillet decode`, `diff`, `capture` and `run`.
 // Must not know: a vendor's descriptors.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "driver/driver.h"
 
 namespace skillet::tools {
 
-struct DecodedCapture {
-  driver::Chip chip;
-  capture::DeviceInfo device;
-  std::vector<driver::Annotated> submissions;
-};
+// The chip that a driver identifies from what a capture says of its device; `wanted`, where not empty, instead.
+Result<driver::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted);
 
-// The chip that the capture names or that a driver identifies; `wanted`, where not empty, instead.
-Result<driver::Chip> chip_of(const capture::Capture& capture, const std::string& wanted);
+// Removes an earlier capture file, of whatever version. Never anything that is no capture; nothing is fine.
+Result<void> remove_capture(const std::string& path);
 
-// `path`: a capture file or a golden folder. `chip`: overrides what the capture says; empty: ask the capture.
-Result<DecodedCapture> decode_capture(const std::string& path, const std::string& chip);
+inline constexpr const char* kLastHelp = "only the last N submissions of a capture";
 
 }  // namespace skillet::tools

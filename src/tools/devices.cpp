@@ -87,23 +87,22 @@ Result<void> devices(bool json) {
   rows.push_back(
       {.device = "cpu", .kernel_driver = "", .title = "this processor", .note = "reference kernels", .usable = true});
   if (json) {
-    nlohmann::json out = nlohmann::json::array();
+    nlohmann::json list = nlohmann::json::array();
     for (const Row& row : rows)
-      out.push_back({{"device", row.device},
-                     {"kernel_driver", row.kernel_driver},
-                     {"title", row.title},
-                     {"note", row.note},
-                     {"usable", row.usable}});
-    fmt::print("{}\n", out.dump(2));
+      list.push_back({{"device", row.device},
+                      {"kernel_driver", row.kernel_driver},
+                      {"title", row.title},
+                      {"note", row.note},
+                      {"usable", row.usable}});
+    out_json(list);
     return {};
   }
   TextTable table({"device", "usable", "kernel driver", "what", "note"});
   for (const Row& row : rows)
     table.add({row.device, row.usable ? "yes" : "no", row.kernel_driver, row.title, row.note});
-  fmt::print("{}", table.print());
+  out("{}", table.print());
   if (real_count == 0)
-    fmt::print(
-        "No /dev/dri/renderD* and no /dev/accel/* here: no NPU (or GPU) driver is loaded "
+    out("No /dev/dri/renderD* and no /dev/accel/* here: no NPU (or GPU) driver is loaded "
         "(skillet doctor tells more).\n");
   return {};
 }

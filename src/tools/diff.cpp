@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tools/decoded.h"
 #include "tools/diff_side.h"
 #include "tools/verbs.h"
 
@@ -14,6 +15,7 @@ constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
 
 struct Options {
   std::string path_a, path_b, chip, tuning;
+  int last = 0;
   bool json = false;
 };
 
@@ -26,22 +28,22 @@ constexpr driver::DifferenceKind kKinds[] = {driver::DifferenceKind::job, driver
 
 void print_kind(const driver::CaptureComparison& comparison, driver::DifferenceKind kind) {
   if (comparison.count(kind) == 0) return;
-  fmt::print("\n{}\n", kind_name(kind));
+  out("\n{}\n", kind_name(kind));
   for (const driver::Difference& d : comparison.differences) {
     if (d.kind == kind)
-      fmt::print("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
-                 d.b.empty() ? "(none)" : d.b);
+      out("  submission {} {}: {} -> {}\n", d.submission, d.path, d.a.empty() ? "(none)" : d.a,
+          d.b.empty() ? "(none)" : d.b);
   }
 }
 
 void print_text(const Options& options, const driver::CaptureComparison& comparison) {
   if (comparison.same()) {
-    fmt::print("no field differs\n");
+    out("no field differs\n");
     return;
   }
-  fmt::print("a: {}\nb: {}\n\n", options.path_a, options.path_b);
-  for (const auto kind : kKinds) fmt::print("{} {} differ\n", comparison.count(kind), kind_name(kind));
-  for (const std::string& line : comparison.jobs) fmt::print("{}\n", line);
+  out("a: {}\nb: {}\n\n", options.path_a, options.path_b);
+  for (const auto kind : kKinds) out("{} {} differ\n", comparison.count(kind), kind_name(kind));
+  for (const std::string& line : comparison.jobs) out("{}\n", line);
   for (const auto kind : kKinds) print_kind(comparison, kind);
 }
 
@@ -51,12 +53,11 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
   for (const driver::Difference& d : comparison.differences)
     rows.push_back(
         {{"kind", kind_name(d.kind)}, {"submission", d.submission}, {"path", d.path}, {"a", d.a}, {"b", d.b}});
-  fmt::print("{}\n", nlohmann::json{{"a", options.path_a},
-                                    {"b", options.path_b},
-                                    {"same", comparison.same()},
-                                    {"counts", counts},
-                                    {"differences", rows}}
-                         .dump(2));
+  out_json({{"a", options.path_a},
+            {"b", options.path_b},
+            {"same", comparison.same()},
+            {"counts", counts},
+            {"differences", rows}});
 }
 
 // What a model is compiled like: folders hold recorded jobs, all else is of our own making.
@@ -81,8 +82,11 @@ Result<driver::CaptureComparison> compare_paths(const Options& options) {
   if (!chip) chip = second.chip;
   if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
-  const DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
-  return driver::compare(*driver, *chip, a.side(), b.side());
+  DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
+  for (DiffSide* side : {&a, &b}) {
+    if (options.last > 0) side->reader.only_last(static_cast<size_t>(options.last));
+  }
+  return driver::compare(*driver, *chip, std::move(a).side(), std::move(b).side());
 }
 
 Result<void> diff(const Options& options, Outcome& outcome) {
@@ -109,6 +113,7 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
   verb->add_option("--tuning", options->tuning, "of a model (default: recorded against a folder of recorded jobs, else proven)")
       ->check(CLI::IsMember(driver::kTuningNames));
+  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);

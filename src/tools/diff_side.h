@@ -14,11 +14,11 @@ namespace skillet::tools {
 
 struct DiffSide {
   std::string kind;  // "capture", "program", "model"
-  capture::Capture capture;
+  capture::Reader reader;
   std::optional<driver::Chip> chip;  // what it was made for, where that is known
   bool exact_sizes = false;
 
-  driver::ComparedSide side() const { return {&capture, {}, exact_sizes}; }
+  driver::ComparedSide side() && { return {std::move(reader), {}, exact_sizes}; }
 };
 
 // `chip`: what a model is compiled for; programs and captures know theirs.

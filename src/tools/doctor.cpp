@@ -85,18 +85,18 @@ std::string verdict(const Report& report) {
 
 void print_text(const Report& report) {
   for (const Finding& finding : report.findings) {
-    fmt::print("{:<8} {}\n", name_of(finding.severity), finding.what);
-    if (!finding.fix.empty()) fmt::print("         fix: {}\n", finding.fix);
+    out("{:<8} {}\n", name_of(finding.severity), finding.what);
+    if (!finding.fix.empty()) out("         fix: {}\n", finding.fix);
   }
-  fmt::print("\n{}\n", verdict(report));
+  out("\n{}\n", verdict(report));
 }
 
 void print_json(const Report& report) {
   nlohmann::json findings = nlohmann::json::array();
   for (const Finding& one : report.findings)
     findings.push_back({{"id", one.id}, {"severity", name_of(one.severity)}, {"what", one.what}, {"fix", one.fix}});
-  const nlohmann::json out = {{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}};
-  fmt::print("{}\n", out.dump(2));
+  const nlohmann::json report_json = {{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}};
+  out_json(report_json);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void add_doctor(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("doctor",
                                       "Look for an NPU, test that it computes, and say what is missing and how to mend "
-                                      "it.\nExit code 1 when no NPU is ready.");
+                                      "it.");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->add_option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder")->group("");
   verb->callback([options, &outcome] {
@@ -114,7 +114,7 @@ void add_doctor(CLI::App& app, Outcome& outcome) {
       print_json(report);
     else
       print_text(report);
-    outcome.exit_code = report.ready.empty() ? 1 : 0;
+    outcome.exit_code = report.ready.empty() ? kFailed : kFine;
   });
 }
 

@@ -1,9 +1,13 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
-#include <fmt/format.h>
-
-#include <cstdio>
+#include <charconv>
+#include <cstdlib>
+#include <exception>
+#include <new>
 
 #include "base/log.h"
+#include "base/parse_bool.h"
+#include "base/text.h"
+#include "tools/model.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -19,15 +23,14 @@ constexpr const char* kAbout =
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
     "\n"
-    "Exit codes: 0 fine, 1 the run failed, 2 bad usage. Environment: SKILLET_LOG=error|warning|info|debug,\n"
-    "SKILLET_DEBUG=help lists what can be traced.";
+    "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
+    "tells its own. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
 
-int run(int argc, char** argv) {
-  CLI::App app(kAbout, "skillet");
-  app.set_version_flag("--version", std::string("skillet " SKILLET_VERSION));
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  Outcome outcome;
+std::string footer(const ExitCodes& codes) {
+  return fmt::format("Exit codes: 0 {}; 1 {}; 2 {}.", codes.fine, codes.failed, codes.cannot_begin);
+}
+
+void add_verbs(CLI::App& app, Outcome& outcome) {
   add_run(app, outcome);
   add_check(app, outcome);
   add_compile(app, outcome);
@@ -37,35 +40,110 @@ int run(int argc, char** argv) {
   add_doctor(app, outcome);
   add_virtual(app, outcome);
   add_capture(app, outcome);
+  add_bug(app, outcome);
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
+    if (const ExitCodes* codes = exit_codes_of(verb->get_name())) verb->footer(footer(*codes));
+  }
+}
+
+std::vector<std::string_view> views(const std::vector<std::string>& texts) { return {texts.begin(), texts.end()}; }
+
+std::string wrong_verb(const CLI::App& app, std::string_view given) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
+  return fmt::format("there is no verb '{}'{}", given, did_you_mean(given, views(names)));
+}
+
+// The first of what is left over: an option that there is not, or too much.
+std::string wrong_argument(const CLI::App& verb) {
+  const std::vector<std::string> left = verb.remaining();
+  const auto option = std::ranges::find_if(left, [](const std::string& text) { return text.starts_with("-"); });
+  if (option == left.end()) return left.empty() ? "" : fmt::format("'{}' is one argument too many", left[0]);
+  const std::string name = option->substr(0, option->find('='));
+  std::vector<std::string> names = {"--help"};
+  for (const CLI::Option* one : verb.get_options()) names.push_back(one->get_name());
+  return fmt::format("there is no option '{}'{}", name, did_you_mean(name, views(names)));
+}
+
+std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure, int argc, char** argv) {
+  const auto chosen = app.get_subcommands();
+  if (const char* said = std::getenv(kAllowUnprovenVariable); said != nullptr) {
+    bool ignored = false;
+    if (!parse_bool(said, ignored)) return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);
+  }
+  if (chosen.empty() && argc > 1) return argv[1][0] == '-' ? wrong_argument(app) : wrong_verb(app, argv[1]);
+  const bool is_left_over = dynamic_cast<const CLI::ExtrasError*>(&failure) != nullptr;
+  const std::string text = is_left_over && !chosen.empty() ? wrong_argument(*chosen[0]) : "";
+  return text.empty() ? failure.what() : text;
+}
+
+void run(int argc, char** argv, Outcome& outcome) {
+  CLI::App app(kAbout, "skillet");
+  app.set_version_flag("--version", std::string("skillet " SKILLET_VERSION));
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_verbs(app, outcome);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+  } catch (const CLI::CallForVersion&) {
+    out("skillet " SKILLET_VERSION "\n");
+  } catch (const CLI::CallForHelp&) {
+    out(app.help());
+  } catch (const CLI::ParseError& failure) {
     const auto chosen = app.get_subcommands();
-    const bool no_verb = chosen.empty() && argc > 1 && argv[1][0] != '-';
-    fmt::print(stderr, "skillet: {} (see skillet {}--help)\n",
-               no_verb ? fmt::format("there is no verb '{}'", argv[1]) : e.what(),
-               chosen.empty() ? "" : chosen[0]->get_name() + " ");
-    return 2;
+    std::string text = what_is_wrong(app, failure, argc, argv);
+    std::ranges::replace(text, '\n', ' ');
+    complain(fmt::format("{} (see skillet {}--help)", text, chosen.empty() ? "" : chosen[0]->get_name() + " "));
+    outcome.exit_code = kCannotBegin;
   }
-  return outcome.exit_code;
+}
+
+// Whatever is thrown, here or in a library, ends in a line and an exit code.
+void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
+  try {
+    log::enabled(log::Level::error);  // says so when SKILLET_LOG is wrong
+    if (log::debug_flag("help")) {
+      out(log::debug_flags_help());
+      return;
+    }
+    run(argc, argv, outcome);
+    return;
+  } catch (const std::bad_alloc&) {
+    complain("not enough memory");
+  } catch (const std::exception& thrown) {
+    complain(thrown.what());
+  }
+  outcome.exit_code = outcome.code_of_errors;
 }
 
 }  // namespace
 
 void Outcome::finish(const Result<void>& result) {
-  if (result.ok()) return;
-  std::fflush(stdout);
-  fmt::print(stderr, "skillet: {}\n", result.error().message);
-  exit_code = result.error().code == ErrorCode::invalid_argument ? 2 : 1;
+  if (!result.ok()) finish(result.error());
+}
+
+void Outcome::finish(const Error& error) {
+  complain(error.message);
+  exit_code = code_of_errors;
+}
+
+CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {
+  return {[lowest, highest](std::string& text) -> std::string {
+            uint64_t value = 0;
+            const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool is_number = failure == std::errc() && end == text.data() + text.size();
+            if (is_number && value >= lowest && value <= highest) return {};
+            return fmt::format("must be a whole number from {} to {}, not '{}'", lowest, highest, text);
+          },
+          "NUMBER"};
 }
 
 }  // namespace skillet::tools
 
 int main(int argc, char** argv) {
-  if (skillet::log::debug_flag("help")) {
-    fmt::print("{}", skillet::log::debug_flags_help());
-    return 0;
-  }
-  return skillet::tools::run(argc, argv);
+  skillet::tools::keep_standard_streams();
+  skillet::tools::Outcome outcome;
+  skillet::tools::run_guarded(argc, argv, outcome);
+  return skillet::tools::finish_output(outcome.exit_code);
 }

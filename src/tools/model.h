@@ -1,4 +1,4 @@
-// A model file as a graph, and what its ops cost.
+// A model file as a graph; words that several verbs share.
 // Called by run, check, compile and the benchmarks.
 // Must not know: how a session runs.
 #pragma once
@@ -22,8 +22,5 @@ constexpr const char* kDeviceHelp =
 constexpr const char* kAllowUnprovenHelp =
     "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)";
 constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
-
-// Multiply-accumulates of a convolution or matrix product; 0 for other ops.
-uint64_t op_macs(const ir::Graph& graph, ir::OpId op);
 
 }  // namespace skillet::tools

@@ -7,8 +7,12 @@
 #define STBI_NO_STDIO
 #include <stb/stb_image.h>
 
+#include "tools/exif.h"
+
 namespace skillet::tools {
 namespace {
+
+constexpr int64_t kMaxPixels = int64_t{1} << 26;
 
 // Where output pixel `i` of `out_count` lies between two input pixels, and how far from the first.
 struct Sample {
@@ -36,9 +40,14 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   SK_TRY_ASSIGN(const Bytes file, read_file(path));
   Picture out;
   int file_channels = 0;
+  const int file_bytes = static_cast<int>(std::min<size_t>(file.size(), INT32_MAX));
+  // Before anything is unpacked: a small file may hold a large picture of one colour.
+  if (stbi_info_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels) != 0 &&
+      int64_t{out.width_px} * out.height_px > kMaxPixels)
+    return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
+                 out.height_px, kMaxPixels);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(file.data(), static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)), &out.width_px,
-                            &out.height_px, &file_channels, channels),
+      stbi_load_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels, channels),
       stbi_image_free);
   if (!pixels)
     return error(ErrorCode::malformed, "{}: not a BMP, PNG or JPEG picture that we can read ({})", path,
@@ -46,7 +55,7 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   out.channels = channels;
   const size_t size = static_cast<size_t>(out.width_px) * out.height_px * channels;
   out.pixels.assign(pixels.get(), pixels.get() + size);
-  return out;
+  return upright(out, exif_orientation(file));
 }
 
 Picture resize(const Picture& picture, int width_px, int height_px) {

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tools/output.h"
+
 namespace skillet::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kCannotRun = 126, kNotFound = 127, kSignalBase = 128;
+constexpr int kSignalBase = 128;
 
 volatile sig_atomic_t g_child = 0;
 
@@ -45,7 +47,7 @@ std::string preload_list(const std::string& library, PreloadOrder order) {
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
   const int number = errno;
-  fmt::print(stderr, "skillet: {}: {}\n", what.command[0], std::strerror(number));
+  complain(fmt::format("{}: {}", what.command[0], std::strerror(number)));
   ::_exit(number == ENOENT ? kNotFound : kCannotRun);
 }
 

@@ -20,6 +20,9 @@ struct PreloadedCommand {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
+// Exit codes of a command that cannot be run, as shells have them.
+inline constexpr int kCannotRun = 126, kNotFound = 127;
+
 // Waits for the end of the command; its exit code, 128 + the signal that killed it, 126 or 127 when it cannot be run.
 Result<int> run_preloaded(const PreloadedCommand& what);
 

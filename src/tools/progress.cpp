@@ -5,9 +5,11 @@
 
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace skillet::tools {
 
-Progress::Progress(std::string what) : what_(std::move(what)) {
+Progress::Progress(std::string what) : what_(printable(what)) {
   if (isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
 }
 
@@ -26,11 +28,11 @@ void Progress::show() {
   bool shown = false;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kInterval, [this] { return done_; })) {
-    fmt::print(stderr, "\r{} ... {:.0f} s", what_, clock_.ms() / 1000);
+    std::fputs(fmt::format("\r{} ... {:.0f} s", what_, clock_.ms() / 1000).c_str(), stderr);
     std::fflush(stderr);
     shown = true;
   }
-  if (shown) fmt::print(stderr, "\r\033[K");
+  if (shown) std::fputs("\r\033[K", stderr);
 }
 
 }  // namespace skillet::tools

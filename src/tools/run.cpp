@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "base/text.h"
+#include "capture/file_writer.h"
+#include "compile/advice.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/decoded.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
@@ -15,6 +20,8 @@
 
 namespace skillet::tools {
 namespace {
+
+constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
   std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
@@ -149,12 +156,26 @@ Result<Inference> infer(runtime::Session& session, InputSet& inputs, const Optio
   return out;
 }
 
-Result<void> infer_all(runtime::Session& session, std::vector<InputSet>& inputs, const Options& options,
-                       RunResult& result) {
-  std::vector<std::string> labels;
-  if (!options.labels.empty()) {
-    SK_TRY_ASSIGN(labels, read_labels(options.labels));
+Result<std::vector<std::string>> labels_of(const Options& options) {
+  return options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+}
+
+// A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
+void check_labels(const Options& options, const ir::Graph& graph, const std::vector<std::string>& labels) {
+  if (options.labels.empty()) return;
+  for (const ir::TensorId id : graph.outputs) {
+    const ir::Tensor& output = graph.tensor(id);
+    if (!is_scores(output)) continue;
+    if (static_cast<int64_t>(labels.size()) != output.shape.elems())
+      complain(fmt::format("{}: {} labels for the {} classes of '{}'", options.labels, labels.size(),
+                           output.shape.elems(), output.name));
+    return;
   }
+  complain(fmt::format("{}: not used: no output is a row of scores", options.labels));
+}
+
+Result<void> infer_all(runtime::Session& session, std::vector<InputSet>& inputs, const Options& options,
+                       const std::vector<std::string>& labels, RunResult& result) {
   std::optional<Reference> reference;
   if (!options.compare.empty()) {
     SK_TRY_ASSIGN(reference, Reference::create(session.graph()));
@@ -188,27 +209,51 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-Result<void> run(const Options& options) {
+// With --record, each submission is in the file before it runs. `failure`: why recording stopped.
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
+  if (options.record.empty()) return runtime::open_target(options.device);
+  if (options.device == "cpu")
+    return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
+  SK_TRY(remove_capture(options.record));
+  SK_TRY(check_place(options.record));
+  capture::Sink sink = capture::into_file(options.record);
+  sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
+    Result<void> done = append(device, std::move(one));
+    if (!done.ok()) failure = done.error();
+    return done;
+  };
+  SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
+  if (target.driver != nullptr) return target;
+  return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
+}
+
+Result<void> run(const Options& options, Outcome& outcome) {
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(std::vector<InputSet> inputs, make_inputs(options, graph));
   result.input_note = input_note(options, graph);
-  capture::Capture recorded;
-  SK_TRY_ASSIGN(const runtime::Target target,
-                runtime::open_target(options.device, options.record.empty() ? nullptr : &recorded));
+  std::optional<Error> recording_failure;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
+  if (!options.cache_dir.empty()) SK_TRY(check_folder(expand_home(options.cache_dir)));
+  SK_TRY_ASSIGN(const std::vector<std::string> labels, labels_of(options));
+  check_labels(options, graph, labels);
+  outcome.begin();
   result.device = target.name;
   const Stopwatch create_clock;
   auto progress = std::make_unique<Progress>(fmt::format("compiling for {}", target.name));
-  SK_TRY_ASSIGN(
-      const std::unique_ptr<runtime::Session> session,
-      runtime::Session::create(std::move(graph), target, session_options(options)).with_context(options.model));
+  const std::string advice = compile::quantization_advice(graph);
+  auto created = runtime::Session::create(std::move(graph), target, session_options(options));
+  if (!created.ok())
+    return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
+                 advice.empty() ? "" : "; advice: ", advice);
+  const std::unique_ptr<runtime::Session> session = std::move(created).value();
   progress.reset();
   result.create_ms = create_clock.ms();
-  SK_TRY(infer_all(*session, inputs, options, result));
-  fmt::print("{}", options.json ? print_json(result, *session) : print_text(result, *session));
-  if (!options.record.empty()) SK_TRY(capture::write(recorded, options.record));
+  SK_TRY(infer_all(*session, inputs, options, labels, result));
+  out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
+  if (recording_failure) return *recording_failure;
   return {};
 }
 
@@ -218,7 +263,8 @@ void add_inputs(CLI::App* verb, Options& options) {
   auto* input = verb->add_option("--input", options.inputs, "contents of the inputs in order: .npy, or raw bytes")
                     ->check(CLI::ExistingFile);
   auto* random =
-      verb->add_option("--random", options.random_seed, "random values from this seed (without any input: seed 1)");
+      verb->add_option("--random", options.random_seed, "random values from this seed (without any input: seed 1)")
+          ->check(whole_number(0, UINT64_MAX));
   image->excludes(input)->excludes(random);
   input->excludes(random);
 }
@@ -240,14 +286,14 @@ void add_run(CLI::App& app, Outcome& outcome) {
   verb->add_option("--labels", options->labels, "names of the classes, one a line, or 'INDEX name' lines");
   verb->add_option("--top", options->top, "how many classes to show")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, kMaxCount));
   verb->add_flag("--compare{outputs}", options->compare,
                  "run on the CPU too and show the largest difference of the outputs;\n"
                  "--compare=layers: and of each NPU operation, given the NPU's own inputs")
       ->check(CLI::IsMember({"outputs", "layers"}));
   verb->add_option("--repeat", options->repeat, "run this many times, for steadier times")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(whole_number(1, kMaxCount));
   verb->add_option("--tuning", options->tuning,
                    "proven: only what is known to work on silicon; tuned: our own choices too")
       ->capture_default_str()
@@ -257,7 +303,7 @@ void add_run(CLI::App& app, Outcome& outcome) {
   verb->add_option("--record", options->record, "write what the device was sent to this capture file");
   verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(run(*options)); });
+  verb->callback([options, &outcome] { outcome.finish(run(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -3,7 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "compile/advice.h"
 #include "tools/model.h"
+#include "tools/output.h"
+#include "tools/print_advice.h"
 #include "tools/run_result.h"
 #include "tools/text_table.h"
 
@@ -126,8 +129,8 @@ std::string print_ops(const Session& session) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : runtime::rows(session))
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
-               row.why});
-  return table.print();
+               compile::without_names(row.why)});
+  return table.print() + print_advice(runtime::rows(session), compile::quantization_advice(session.graph()));
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -270,7 +273,7 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"parts", parts_json(session)},
                               {"ops", ops_json(session)},
                               {"runs", inferences_json(result)}};
-  return out.dump(2) + "\n";
+  return json_text(out);
 }
 
 }  // namespace skillet::tools

@@ -1,6 +1,7 @@
 #include "tools/tensor_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -29,6 +30,32 @@ std::optional<std::string_view> quoted_value(std::string_view header, std::strin
   const size_t end = at == std::string_view::npos ? at : header.find('\'', at + 1);
   if (end == std::string_view::npos) return std::nullopt;
   return header.substr(at + 1, end - at - 1);
+}
+
+// The tuple after 'shape':, such as (1, 28, 28, 1); nothing when it is none.
+std::optional<ir::Shape> shape_value(std::string_view header) {
+  const size_t at = header.find("'shape'");
+  const size_t open = at == std::string_view::npos ? at : header.find('(', at);
+  const size_t close = open == std::string_view::npos ? open : header.find(')', open);
+  if (close == std::string_view::npos) return std::nullopt;
+  ir::Shape shape;
+  for (std::string_view rest = header.substr(open + 1, close - open - 1); !rest.empty();) {
+    const size_t digits = rest.find_first_not_of(" ,");
+    if (digits == std::string_view::npos) break;
+    rest.remove_prefix(digits);
+    int32_t value = 0;
+    const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    if (failure != std::errc() || value < 0) return std::nullopt;
+    shape.dims.push_back(value);
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  return shape;
+}
+
+// Ones in front, such as a batch of one, are left out by many a program that writes arrays.
+std::span<const int32_t> without_leading_ones(const ir::Shape& shape) {
+  const auto first = std::ranges::find_if(shape.dims, [](int32_t dim) { return dim != 1; });
+  return {first, shape.dims.end()};
 }
 
 struct NpyFile {
@@ -60,6 +87,11 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor)
                  tensor.name, ir::dtype_name(tensor.dtype), wanted);
   if (npy.header.find("'fortran_order': False") == std::string_view::npos)
     return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
+  const std::optional<ir::Shape> shape = shape_value(npy.header);
+  if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape'");
+  if (!std::ranges::equal(without_leading_ones(*shape), without_leading_ones(tensor.shape)))
+    return error(ErrorCode::invalid_argument, "the file's array is {}, the input '{}' takes {}", shape->to_string(),
+                 tensor.name, tensor.shape.to_string());
   if (static_cast<int64_t>(npy.data.size()) != tensor.bytes())
     return error(ErrorCode::invalid_argument, "the file holds {} bytes, the input '{}' takes {} ({})", npy.data.size(),
                  tensor.name, tensor.bytes(), tensor.shape.to_string());

@@ -12,7 +12,7 @@ namespace skillet::tools {
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) { add(std::move(header)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> row);  // a row is a line, whatever is in its cells
   bool empty() const { return rows_.size() <= 1; }
   // Two blanks before each row and between columns; columns of numbers, after the first, are right-aligned.
   std::string print() const;

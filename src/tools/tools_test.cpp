@@ -1,6 +1,7 @@
 // Pictures, labels, scores and input files: table-driven, no files but the ones made here.
 #include <gtest/gtest.h>
 
+#include "tools/exif.h"
 #include "tools/picture.h"
 #include "tools/scores.h"
 #include "tools/tensor_file.h"
@@ -20,6 +21,24 @@ Bytes npy(std::string_view header, Bytes data) {
   for (const char c : header) out.push_back(static_cast<uint8_t>(c));
   for (const uint8_t byte : data) out.push_back(byte);
   return out;
+}
+
+// Refused by its first bytes.
+TEST(Picture, HasAtMostSoManyPixels) {
+  Bytes file(54);
+  store_le<uint16_t>(file.data(), 0x4D42);
+  store_le<uint32_t>(file.data() + 10, 54);
+  store_le<uint32_t>(file.data() + 14, 40);
+  store_le<uint32_t>(file.data() + 18, 20'000);
+  store_le<uint32_t>(file.data() + 22, 10'000);
+  store_le<uint16_t>(file.data() + 26, 1);
+  store_le<uint16_t>(file.data() + 28, 24);
+  const std::string path = ::testing::TempDir() + "/skillet_large.bmp";
+  ASSERT_TRUE(write_file(path, file).ok());
+  const auto picture = load_picture(path, 3);
+  ASSERT_FALSE(picture.ok());
+  EXPECT_NE(picture.error().message.find("a picture of 20000 x 10000"), std::string::npos) << picture.error().message;
+  std::remove(path.c_str());
 }
 
 TEST(Picture, ShrinksByInterpolatingAtPixelCentres) {
@@ -72,6 +91,50 @@ TEST(Picture, ReadsBmpAndNamesAFileThatIsNone) {
   EXPECT_NE(broken.error().message.find(path), std::string::npos);
 }
 
+// A JPEG file up to its Exif segment, with one entry: the orientation.
+Bytes jpeg_turned(bool big_endian, uint8_t orientation) {
+  Bytes out = {0xFF, 0xD8, 0xFF, 0xE0, 0,   4,   'J', 'F',  // a segment before it
+               0xFF, 0xE1, 0,    34,   'E', 'x', 'i', 'f', 0, 0};
+  const Bytes little = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0, 0, 0, 0, 0};
+  const Bytes big = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0};
+  out.insert(out.end(), big_endian ? big.begin() : little.begin(), big_endian ? big.end() : little.end());
+  return out;
+}
+
+TEST(Picture, ExifOrientationIsRead) {
+  for (const bool big_endian : {false, true}) {
+    for (uint8_t orientation = 1; orientation <= 8; ++orientation)
+      EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, orientation)), orientation);
+    EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, 0)), 1) << "no such orientation";
+    EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, 9)), 1);
+    const Bytes whole = jpeg_turned(big_endian, 6);
+    for (size_t size = 0; size < whole.size() - 8; ++size)
+      EXPECT_EQ(exif_orientation(std::span(whole).first(size)), 1) << "cut after " << size;
+  }
+  EXPECT_EQ(exif_orientation(Bytes{'B', 'M', 0, 0}), 1);
+}
+
+TEST(Picture, IsTurnedUpright) {
+  // 3 x 2:   1 2 3
+  //          4 5 6
+  const Picture given{.width_px = 3, .height_px = 2, .channels = 1, .pixels = {1, 2, 3, 4, 5, 6}};
+  struct Case {
+    int orientation, width_px;
+    Bytes pixels;
+  };
+  const Case kCases[] = {{1, 3, {1, 2, 3, 4, 5, 6}}, {2, 3, {3, 2, 1, 6, 5, 4}}, {3, 3, {6, 5, 4, 3, 2, 1}},
+                         {4, 3, {4, 5, 6, 1, 2, 3}}, {5, 2, {1, 4, 2, 5, 3, 6}}, {6, 2, {4, 1, 5, 2, 6, 3}},
+                         {7, 2, {6, 3, 5, 2, 4, 1}}, {8, 2, {3, 6, 2, 5, 1, 4}}};
+  for (const Case& c : kCases) {
+    const Picture turned = upright(given, c.orientation);
+    EXPECT_EQ(turned.width_px, c.width_px) << c.orientation;
+    EXPECT_EQ(turned.pixels, c.pixels) << c.orientation;
+  }
+  const Picture rgb{.width_px = 2, .height_px = 1, .channels = 3, .pixels = {1, 2, 3, 4, 5, 6}};
+  EXPECT_EQ(upright(rgb, 6).pixels, rgb.pixels) << "a column";
+  EXPECT_EQ(upright(rgb, 6).height_px, 2);
+}
+
 TEST(Picture, DrawsDarkToBright) {
   const Picture picture{.width_px = 2, .height_px = 2, .channels = 1, .pixels = {0, 255, 0, 255}};
   EXPECT_EQ(draw(picture, 40), std::vector<std::string>{" @"});
@@ -112,12 +175,18 @@ TEST(TensorFile, NpyMustMatchTheInput) {
   const ir::Tensor input = tensor(ir::DType::uint8, {1, 2});
   const std::string good = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }";
   EXPECT_EQ(*parse_npy(npy(good, {7, 8}), input), (Bytes{7, 8}));
+  // Without the batch of one.
+  EXPECT_EQ(*parse_npy(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", {7, 8}), input), (Bytes{7, 8}));
   struct Case {
     std::string header;
     Bytes data;
     std::string message;
   };
   const Case cases[] = {{good, {7}, "holds 1 bytes"},
+                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1)}", {7, 8}, "array is 2x1"},
+                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 2)}", {7}, "holds 1 bytes"},
+                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", {7, 8}, "without 'shape'"},
+                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2", {7, 8}, "without 'shape'"},
                         {"{'descr': '<f4', 'fortran_order': False}", {7, 8}, "'<f4'"},
                         {"{'descr': '|u1', 'fortran_order': True}", {7, 8}, "Fortran"},
                         {"{'fortran_order': False}", {7, 8}, "without 'descr'"},

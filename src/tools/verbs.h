@@ -7,16 +7,26 @@
 #include <string>
 
 #include "base/result.h"
+#include "tools/exit_codes.h"
+#include "tools/output.h"
 
 namespace skillet::tools {
 
-// What main() returns: 0 fine, 1 failed, 2 bad usage.
+// What main() returns, see exit_codes.h.
 struct Outcome {
-  int exit_code = 0;
+  int exit_code = kFine;
+  // What an error, or an exception, leaves as exit code: until all that was given is known to be usable, kCannotBegin.
+  int code_of_errors = kCannotBegin;
 
-  // Prints the error of a verb, "skillet: ...", and remembers it.
+  // From here on errors are those of the work itself.
+  void begin() { code_of_errors = kFailed; }
+  // Says the error of a verb, and remembers it.
   void finish(const Result<void>& result);
+  void finish(const Error& error);
 };
+
+// "--top: must be a whole number from 1 to 100, not 'abc'".
+CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
 
 void add_run(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
@@ -27,5 +37,6 @@ void add_devices(CLI::App& app, Outcome& outcome);
 void add_doctor(CLI::App& app, Outcome& outcome);
 void add_virtual(CLI::App& app, Outcome& outcome);
 void add_capture(CLI::App& app, Outcome& outcome);
+void add_bug(CLI::App& app, Outcome& outcome);
 
 }  // namespace skillet::tools

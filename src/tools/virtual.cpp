@@ -1,12 +1,14 @@
 // `skillet virtual`: runs any program with a simulated chip behind a device node of the mainline kernel driver.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/vendors.h"
 #include "interpose/environment.h"
-#include "sim/sim.h"
+#include "runtime/device_context.h"
 #include "standin/fault_plan.h"
 #include "tools/model.h"
 #include "tools/preload.h"
@@ -25,8 +27,12 @@ struct Options {
 class Root {
  public:
   static Result<Root> create() {
-    std::string path = (std::filesystem::temp_directory_path() / "skillet-virtual-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return error(ErrorCode::io, "{}: no temporary folder", path);
+    std::error_code failure;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
+    const char* const wanted = std::getenv("TMPDIR");
+    if (failure) return error(ErrorCode::io, "TMPDIR={}: {}", wanted == nullptr ? "" : wanted, failure.message());
+    std::string path = (folder / "skillet-virtual-XXXXXX").string();
+    if (::mkdtemp(path.data()) == nullptr) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
     return Root(std::move(path));
   }
   Root(Root&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -45,12 +51,12 @@ class Root {
 void allow_unproven(PreloadedCommand& command) {
   if (std::getenv(kAllowUnprovenVariable) != nullptr) return;
   command.environment.emplace_back(kAllowUnprovenVariable, "1");
-  fmt::print(stderr, "skillet: virtual: {}=1 for the command: operations never seen on silicon run too\n",
-             kAllowUnprovenVariable);
+  complain(
+      fmt::format("virtual: {}=1 for the command: operations never seen on silicon run too", kAllowUnprovenVariable));
 }
 
 Result<int> run_virtual(const Options& options) {
-  SK_TRY(sim::create(options.chip));
+  SK_TRY(runtime::open_target("sim:" + options.chip));
   SK_TRY(standin::FaultPlan::parse(options.fail));
   SK_TRY_ASSIGN(const Root root, Root::create());
   PreloadedCommand command{.command = options.command,
@@ -87,11 +93,8 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
   verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
   verb->callback([options, &outcome] {
     const Result<int> code = run_virtual(*options);
-    if (code.ok()) {
-      outcome.exit_code = *code;
-    } else {
-      outcome.finish(code.error());
-    }
+    if (!code.ok()) return outcome.finish(code.error());
+    outcome.exit_code = *code;
   });
 }
 

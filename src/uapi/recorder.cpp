@@ -9,7 +9,7 @@ namespace {
 
 class RecordingCalls final : public Syscalls {
  public:
-  RecordingCalls(SyscallsRef below, capture::Capture& capture) : below_(std::move(below)), capture_(capture) {}
+  RecordingCalls(SyscallsRef below, RecordSink sink) : below_(std::move(below)), sink_(std::move(sink)) {}
 
   int open(const std::string& path) override;
   int close(int fd) override;
@@ -23,30 +23,16 @@ class RecordingCalls final : public Syscalls {
   bool loses_jobs() const override { return below_->loses_jobs(); }
 
  private:
-  RecordSink sink();
-
   SyscallsRef below_;
-  capture::Capture& capture_;
+  RecordSink sink_;
   std::mutex mutex_;
   std::map<int, std::shared_ptr<FileRecorder>> files_;
 };
 
-RecordSink RecordingCalls::sink() {
-  return {.append = [this](const capture::DeviceInfo& info, capture::Submission submission) -> Result<void> {
-            capture_.device = info;
-            capture_.submissions.push_back(std::move(submission));
-            return {};
-          },
-          .drop_last = [this]() -> Result<void> {
-            capture_.submissions.pop_back();
-            return {};
-          }};
-}
-
 int RecordingCalls::open(const std::string& path) {
   const int fd = below_->open(path);
   if (fd < 0) return fd;
-  auto recorder = recorder_of(below_, fd, path, sink());
+  auto recorder = recorder_of(below_, fd, path, sink_);
   const std::lock_guard lock(mutex_);
   files_[fd] = std::move(recorder);
   return fd;
@@ -80,9 +66,13 @@ std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, cons
   return driver == nullptr ? nullptr : driver->record(calls, node, std::move(sink));
 }
 
+SyscallsRef record(const SyscallsRef& calls, RecordSink sink) {
+  return std::make_shared<RecordingCalls>(calls, std::move(sink));
+}
+
 SyscallsRef record(const Core& core, const SyscallsRef& calls, capture::Capture& capture) {
   capture.device = core.info;
-  return std::make_shared<RecordingCalls>(calls, capture);
+  return record(calls, capture::into(capture));
 }
 
 }  // namespace skillet::uapi

@@ -4,20 +4,16 @@
 // know: any single kernel driver, where captures are kept.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include "capture/capture.h"
+#include "capture/file_writer.h"
 #include "uapi/syscalls.h"
 
 namespace skillet::uapi {
 
-struct RecordSink {
-  std::function<Result<void>(const capture::DeviceInfo&, capture::Submission)> append;
-  std::function<Result<void>()> drop_last;  // takes back what append() got, once
-};
+using RecordSink = capture::Sink;
 
 class FileRecorder {
  public:
@@ -34,5 +30,8 @@ class FileRecorder {
 // What records the open file `fd`, by the kernel driver behind it; null for drivers that we do not speak to. `node`:
 // its name for the capture.
 std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink);
+
+// `calls` with each submission given to `sink` before it runs.
+SyscallsRef record(const SyscallsRef& calls, RecordSink sink);
 
 }  // namespace skillet::uapi

@@ -157,7 +157,7 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
 
 TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
   const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 300) / 3;
-  log::set_level(log::Level::error);  // each fallback is a warning
+  const log::ScopedLevel quiet(log::Level::error);  // each fallback is a warning
   const Tally tally = judge_all(count, [](uint32_t seed) { return static_cast<int>(seed % 4); });
   if (count < 100) return;
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);

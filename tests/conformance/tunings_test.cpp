@@ -31,9 +31,10 @@ driver::CompileOptions recorded_results_of_proven(const driver::Driver& driver) 
 }
 
 class Tunings : public testing::TestWithParam<const char*> {
+  log::ScopedLevel level_{log::Level::error};
+
  protected:
   void SetUp() override {
-    log::set_level(log::Level::error);
     auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
     ASSERT_TRUE(target.ok()) << target.error().message;
     target_ = *target;

@@ -66,7 +66,7 @@ class InputSearch {
   static bool holds(const capture::BufferSnapshot& buffer, uint64_t offset, const Bytes& bytes) {
     if (offset + bytes.size() > buffer.size_bytes) return false;
     if (buffer.content != capture::Content::bytes) return buffer.holds_input && offset == 0;
-    Bytes stored = buffer.bytes;
+    Bytes stored(buffer.bytes.begin(), buffer.bytes.end());
     stored.resize(buffer.size_bytes);
     return std::equal(bytes.begin(), bytes.end(), stored.begin() + static_cast<ptrdiff_t>(offset));
   }

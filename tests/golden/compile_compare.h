@@ -19,8 +19,8 @@ struct ComparedCase {
   std::vector<std::string> refusals;
   bool has_recorded_job = false, has_our_job = false;
 
-  driver::ComparedSide recorded_side() const { return {&recorded, recorded_tensors, false}; }
-  driver::ComparedSide our_side() const { return {&ours, our_tensors, true}; }
+  driver::ComparedSide recorded_side() const { return {capture::Reader::of(recorded), recorded_tensors, false}; }
+  driver::ComparedSide our_side() const { return {capture::Reader::of(ours), our_tensors, true}; }
 };
 // DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.
 Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,

@@ -27,18 +27,21 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   ASSERT_TRUE(c.ok()) << c.error().message;
   const driver::Driver* driver = *driver::driver_of(chip);
   const driver::CompileOptions options{.tuning = driver::Tuning::recorded};
-  const auto folder = tools::load_side(
-      fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by), chip, options);
-  const auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
+  auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by),
+                                 chip, options);
+  auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
   ASSERT_TRUE(folder.ok()) << folder.error().message;
   ASSERT_TRUE(model.ok()) << model.error().message;
-  const auto direct = compare(*driver, chip, folder->side(), model->side());
+  const auto file = [](capture::Reader& reader) { return *capture::serialise(*capture::read_all(reader)); };
+  auto theirs = capture::Reader::parse(file(folder->reader));
+  auto ours = capture::Reader::parse(file(model->reader));
+  folder->reader.rewind();
+  model->reader.rewind();
+  const auto direct = compare(*driver, chip, std::move(*folder).side(), std::move(*model).side());
   ASSERT_TRUE(direct.ok()) << direct.error().message;
   EXPECT_EQ(direct->same(), same) << name;
-  const auto theirs = capture::parse(*capture::serialise(folder->capture));
-  const auto ours = capture::parse(*capture::serialise(model->capture));
   ASSERT_TRUE(theirs.ok() && ours.ok()) << name;
-  const auto stored = compare(*driver, chip, {&*theirs, {}, false}, {&*ours, {}, true});
+  const auto stored = compare(*driver, chip, {std::move(*theirs), {}, false}, {std::move(*ours), {}, true});
   ASSERT_TRUE(stored.ok()) << stored.error().message;
   EXPECT_EQ(stored->same(), same) << name;
 }

@@ -105,8 +105,9 @@ bool is_layer(const ir::Graph& graph, const ir::Op& op) {
 
 class LayerReplay {
  public:
-  LayerReplay(const ReplayCase& c, const ir::Graph& graph, const std::vector<Piece>& pieces, Replay& device)
-      : case_(c), graph_(graph), pieces_(pieces), device_(device), reference_(graph) {}
+  LayerReplay(const ReplayCase& c, const ir::Graph& graph, const std::vector<Piece>& pieces,
+              const capture::Capture& capture, Replay& device)
+      : case_(c), graph_(graph), pieces_(pieces), capture_(capture), device_(device), reference_(graph) {}
 
   Result<std::vector<ReplayRow>> run() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) reference_.value(graph_.inputs[i]) = case_.golden.inputs[i].bytes;
@@ -133,7 +134,7 @@ class LayerReplay {
 
   Result<void> layer(ir::OpId id) {
     const Piece& piece = pieces_[next_];
-    SK_TRY(device_.place(next_));
+    SK_TRY(device_.place(capture_.submissions[next_]));
     if (next_ == 0 || pieces_[next_ - 1].submission != piece.submission) SK_TRY(start_submission(piece, id));
     ++next_;
     const auto start = std::chrono::steady_clock::now();
@@ -168,6 +169,7 @@ class LayerReplay {
   const ReplayCase& case_;
   const ir::Graph& graph_;
   const std::vector<Piece>& pieces_;
+  const capture::Capture& capture_;  // the pieces as submissions
   Replay& device_;
   LayerReference reference_;
   size_t next_ = 0;
@@ -217,7 +219,7 @@ void keep_results(capture::Capture& capture) {
     for (capture::BufferSnapshot& one : submission.buffers) {
       if (!one.listed || placed.emplace(one.handle, one.address).second) continue;
       one.content = capture::Content::unknown;
-      one.bytes.clear();
+      one.bytes = {};
     }
   }
 }
@@ -229,8 +231,8 @@ Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const captur
     return error(ErrorCode::malformed, "inputs of case.json and model differ");
   const std::vector<Piece> pieces = split_jobs(capture);
   const capture::Capture as_submissions = recorded_pieces(capture, pieces);
-  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls, as_submissions));
-  return LayerReplay(c, graph, pieces, device).run();
+  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls));
+  return LayerReplay(c, graph, pieces, as_submissions, device).run();
 }
 
 }  // namespace skillet::golden

@@ -87,18 +87,18 @@ Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Subm
 Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c, capture::Capture capture,
                                    const standin::SimulatedCore& core) {
   keep_results(capture);
-  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls, capture));
+  SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls));
   const capture::Submission* last = nullptr;
   double milliseconds = 0;
   for (size_t i = 0; i < capture.submissions.size(); ++i) {
     const capture::Submission& submission = capture.submissions[i];
-    SK_TRY(device.place(i));
+    SK_TRY(device.place(submission).with_context(fmt::format("submission {}", i)));
     if (has_job(submission)) {
       SK_TRY(place_inputs(c, submission, device));
       last = &submission;
     }
     const auto start = std::chrono::steady_clock::now();
-    SK_TRY(device.run_placed());
+    SK_TRY(device.run_placed().with_context(fmt::format("submission {}", i)));
     milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   ReplayRow row{.name = c.name(), .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};

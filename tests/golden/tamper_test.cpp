@@ -83,13 +83,16 @@ void flip_bits(Tampered& t, size_t step) {
       t.try_bit("a bit of the command stream", stream[i / 8], i % 8);
     for (BufferSnapshot& b : s.buffers) {
       if (!b.listed || b.content != capture::Content::bytes || t.is_input(b.handle)) continue;
-      for (size_t i = 0; i < b.bytes.size() * 8; i += step)
-        t.try_bit("a bit of a descriptor, of coefficients or of a table", b.bytes[i / 8], i % 8);
-      const size_t stored = b.bytes.size();
-      b.bytes.resize(b.size_bytes);
-      for (size_t i = stored; i < b.size_bytes; i += 61 * step)
-        t.try_bit("a bit of the rest of such a buffer", b.bytes[i], static_cast<int>(i % 8));
-      b.bytes.resize(stored);
+      const SharedBytes recorded = b.bytes;
+      Bytes bytes(recorded.begin(), recorded.end());
+      b.bytes = SharedBytes(nullptr, bytes);
+      for (size_t i = 0; i < bytes.size() * 8; i += step)
+        t.try_bit("a bit of a descriptor, of coefficients or of a table", bytes[i / 8], i % 8);
+      bytes.resize(b.size_bytes);
+      b.bytes = SharedBytes(nullptr, bytes);
+      for (size_t i = recorded.size(); i < b.size_bytes; i += 61 * step)
+        t.try_bit("a bit of the rest of such a buffer", bytes[i], static_cast<int>(i % 8));
+      b.bytes = recorded;
     }
   }
 }

@@ -162,11 +162,10 @@ TEST(VirtualSubmit, GivesTheBytesThatAReplayGives) {
   ASSERT_EQ(job.allocate(node), "");
   uint32_t fence = 0;
   ASSERT_EQ(job.submit(node, 0, fence), 0);
-  const capture::Capture recording{.device = {}, .submissions = {job.recorded()}};
   const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
-  auto replay = abi::Replay::create(chip.core, chip.calls, recording).value();
+  auto replay = abi::Replay::create(chip.core, chip.calls).value();
   const auto input = read_file(kCase + "/input_0.bin");
-  ASSERT_TRUE(replay.set(3, *input).ok() && replay.run(0).ok());
+  ASSERT_TRUE(replay.place(job.recorded()).ok() && replay.set(3, *input).ok() && replay.run_placed().ok());
   const auto bytes = replay.buffer(6).value().first(job.expected().size());
   EXPECT_EQ(job.output(), std::vector<uint8_t>(bytes.begin(), bytes.end()));
 }

@@ -2,8 +2,10 @@
 // bytes.
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/bytes.h"
+#include "capture/reader.h"
 #include "driver/driver.h"
 #include "standin/simulated.h"
 #include "uapi/etnaviv/replay.h"
@@ -30,16 +32,22 @@ Result<bool> is_output(uapi::etnaviv::Replay& replay, const capture::Submission&
 }
 
 Result<void> run(const std::string& path, const std::string& expected_path) {
-  SK_TRY_ASSIGN(const capture::Capture recorded, capture::read(path));
+  SK_TRY_ASSIGN(capture::Reader recorded, capture::Reader::open(path));
   SK_TRY_ASSIGN(const Bytes expected, read_file(expected_path));
-  if (recorded.submissions.empty()) return error(ErrorCode::malformed, "{}: no submissions", path);
-  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(recorded.device));
+  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(recorded.device()));
   SK_TRY_ASSIGN(const standin::SimulatedCore simulated, standin::simulated_core(chip.name));
-  SK_TRY_ASSIGN(auto replay, uapi::etnaviv::Replay::create(simulated.core, simulated.calls, recorded));
-  for (size_t i = 0; i < replay.size(); ++i) SK_TRY(replay.run(i));
-  SK_TRY_ASSIGN(const bool is_right, is_output(replay, recorded.submissions.back(), expected));
+  SK_TRY_ASSIGN(auto replay, uapi::etnaviv::Replay::create(simulated.core, simulated.calls));
+  std::optional<capture::Submission> last;
+  while (true) {
+    SK_TRY_ASSIGN(std::optional<capture::Submission> one, recorded.next());
+    if (!one) break;
+    SK_TRY(replay.run(*one).with_context(fmt::format("submission {}", recorded.index())));
+    last = std::move(one);
+  }
+  if (!last) return error(ErrorCode::malformed, "{}: no submissions", path);
+  SK_TRY_ASSIGN(const bool is_right, is_output(replay, *last, expected));
   if (!is_right) return error(ErrorCode::device, "{}: no buffer holds the expected output", path);
-  std::printf("%zu submissions of %s, output right\n", replay.size(), chip.name.c_str());
+  std::printf("%zu submissions of %s, output right\n", recorded.count(), chip.name.c_str());
   return {};
 }
 

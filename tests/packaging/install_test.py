@@ -4,6 +4,7 @@
 usage: install_test.py BUILD_DIR VERSION
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import unittest
 from pathlib import Path
 
 BUILD, VERSION = sys.argv[1:3]
+DOC = "usr/share/doc/skillet"
 CONSUMER = Path(__file__).parent / "consumer"
 # A compiler's sanitizer must be loaded first; packages are built without.
 SANITIZED = "SKILLET_SANITIZE:STRING=\n" not in Path(BUILD, "CMakeCache.txt").read_text() + "\n"
@@ -44,9 +46,22 @@ class Install(unittest.TestCase):
         lib = str(self.lib.relative_to(self.root))
         for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet_c.so",
                      f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", f"{lib}/skillet/libskillet.so", f"{lib}/pkgconfig/skillet.pc",
-                     f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules"):
+                     f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules",
+                     f"{DOC}/README.md", f"{DOC}/docs/devices.md", f"{DOC}/models/digits.tflite",
+                     f"{DOC}/models/digits/7.png", f"{DOC}/example/classify.c"):
             self.assertIn(name, names)
         self.assertNotIn("usr/lib/teflon/libteflon.so", names)
+
+    def test_binaries_are_stripped(self):
+        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", self.lib / "skillet/libskillet.so"):
+            self.assertNotIn(".debug_info", run("readelf", "-S", "--wide", str(self.root / name)), name)
+
+    def test_links_between_pages_hold(self):
+        for page in (self.root / DOC).rglob("*.md"):
+            for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+                source = (page.parent / target).resolve()
+                if source.suffix == ".md" and "src" not in source.parts:
+                    self.assertTrue(source.exists(), f"{page}: {target}")
 
     def exports(self, library):
         lines = run("nm", "-D", "--defined-only", str(self.lib / library)).splitlines()
@@ -78,12 +93,41 @@ class Install(unittest.TestCase):
         run("cmake", "--build", str(build))
         self.consumer(build / "consumer")
 
+    @unittest.skipIf(SANITIZED, "the library is built with a sanitizer")
+    def test_example(self):
+        program, picture = self.root / "classify", self.root / "seven.raw"
+        doc = self.root / DOC
+        run("cc", "-Wall", "-Wextra", "-Werror", f"-I{self.root}/usr/include", str(doc / "example/classify.c"), f"-L{self.lib}",
+            "-lskillet_c", "-o", str(program))
+        # A seven of two strokes.
+        picture.write_bytes(bytes(255 if 5 <= y <= 7 and 7 <= x <= 20 or 8 <= y <= 23 and 0 <= x - (19 - (y - 8) // 2) <= 2
+                                  else 0 for y in range(28) for x in range(28)))
+        for device in ("cpu", "sim:a311d"):
+            said = run(str(program), str(doc / "models/digits.tflite"), str(picture), device, LD_LIBRARY_PATH=str(self.lib))
+            self.assertTrue(said.startswith("class 7\n"), said)
+
+    def test_teflon_link_leaves_what_others_put_there(self):
+        folder = self.root / "usr/lib/teflon"
+        folder.mkdir(parents=True, exist_ok=True)
+        other, link = folder / "libteflon.so.1", folder / "libteflon.so"
+        other.write_text("another package's")
+        for put in (lambda: link.write_text("another package's"), lambda: link.symlink_to("libteflon.so.1"),
+                    lambda: link.symlink_to("gone")):
+            put()
+            before = link.is_symlink(), os.readlink(link) if link.is_symlink() else link.read_text()
+            with self.assertRaisesRegex(AssertionError, r"is\s+there\s+already\s+and\s+is\s+not\s+ours(.|\n)*dpkg-divert"):
+                run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))
+            self.assertEqual((link.is_symlink(), os.readlink(link) if link.is_symlink() else link.read_text()), before)
+            link.unlink()
+        shutil.rmtree(folder)
+
     def test_teflon_link(self):
         run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))
         link = self.root / "usr/lib/teflon/libteflon.so"
         self.assertTrue(link.is_symlink())
         target = self.root / os.readlink(link).lstrip("/")
         self.assertTrue(target.exists(), target)
+        run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))  # again
         link.unlink()
 
 

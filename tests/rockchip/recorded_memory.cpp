@@ -15,7 +15,7 @@ constexpr uint64_t kPageBytes = 4096;
 Result<void> RecordedMemory::add(const capture::Submission& submission) {
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
     if (buffer.address == 0 || buffers_.contains(buffer.address)) continue;
-    Bytes bytes = buffer.bytes;
+    Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
     bytes.resize(align_up(buffer.size_bytes, kPageBytes));
     Bytes& kept = buffers_[buffer.address] = std::move(bytes);
     SK_TRY(memory_.map(buffer.address, kept, fmt::format("buffer {}", buffer.handle)));

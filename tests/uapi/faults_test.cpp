@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "base/bytes.h"
 #include "frontend/tflite/import.h"
@@ -35,7 +36,7 @@ int largest_difference(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 }
 
 // Runs the model twice; the chip rounds in its own way, at most one step from the reference.
-Outcome run_model(const KernelNode& node, bool allow_fallback) {
+Outcome run_model(const KernelNode& node, bool allow_fallback, std::optional<std::chrono::milliseconds> timeout = {}) {
   static const Bytes input = file("input_0.bin"), expected = file("output_0.bin");
   auto target = node.target();
   if (!target.ok()) return {"error", target.error().message};
@@ -43,6 +44,7 @@ Outcome run_model(const KernelNode& node, bool allow_fallback) {
   EXPECT_TRUE(graph.ok());
   runtime::SessionOptions options;
   options.allow_fallback = allow_fallback;
+  if (timeout) options.timeout = *timeout;
   auto session = runtime::Session::create(std::move(graph).value(), *target, options);
   if (!session.ok()) return {"error", session.error().message};
   EXPECT_TRUE((*session)->set_input(0, input).ok());
@@ -107,6 +109,9 @@ TEST(Faults, InterruptedCallsAreRepeated) {
       EXPECT_EQ(outcome.kind, "npu") << faults << ": " << outcome.text;
     }
   }
+  // No moment is too far away.
+  for (const auto timeout : {std::chrono::milliseconds::max(), std::chrono::milliseconds(INT64_MAX / 1'000'000)})
+    EXPECT_EQ(run_model(KernelNode("wait_fence:1-12:EINTR"), false, timeout).kind, "npu") << timeout.count();
   const Outcome outcome = run_model(KernelNode("submit:2-*:EAGAIN"), true);
   print_row("submit:2-*:EAGAIN", outcome);
   EXPECT_EQ(outcome.kind, "cpu");

@@ -46,7 +46,7 @@ def run_model(fail, device="npu"):
     """What came of a run: ("npu" | "cpu" | "error", text), or ("wrong", why)."""
     code, out, err = virtual("run", MODEL, "--device", device, "--compare", "--json", fail=fail)
     if code != 0:
-        return ("error" if code == 1 else "wrong"), err.strip()
+        return ("error" if code in (1, 2) else "wrong"), err.strip()
     report = json.loads(out)
     where, difference = report["parts"][0]["where"], report["runs"][0]["outputs"][0]["max_difference"]
     if difference > (1 if where == "npu" else 0):

@@ -32,18 +32,19 @@ class Decoder {
   Result<driver::Annotated> run() {
     if (submission_.stream.size() != hw::Command::kWords)
       return error(ErrorCode::malformed, "{} words are no command of the toy", submission_.stream.size());
-    add_fields(hw::Command::descriptor(), submission_.stream, 0);
     const auto command = bits::read<hw::Command>(submission_.stream);
+    add_fields(hw::Command::descriptor(), submission_.stream, 0, command.opcode != hw::Opcode::run);
     if (command.opcode != hw::Opcode::run) return std::move(out_);
     SK_TRY_ASSIGN(const auto words, read_descriptor(submission_, command.job_address.offset));
-    add_fields(hw::Descriptor::descriptor(), words, bits::read<hw::Descriptor>(words).bytes);
+    add_fields(hw::Descriptor::descriptor(), words, bits::read<hw::Descriptor>(words).bytes, false);
     out_.operations.push_back("MAX");
     return std::move(out_);
   }
 
  private:
-  // `extent_bytes`: of what its addresses name.
-  void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, uint64_t extent_bytes) {
+  // `extent_bytes`: of what its addresses name; `unused`: it takes none.
+  void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, uint64_t extent_bytes,
+                  bool unused) {
     out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
     for (const bits::Row& row : descriptor.rows) {
       const bits::Value value = bits::read_field(row, words);
@@ -52,6 +53,7 @@ class Decoder {
       const bool is_commands = row.kind == bits::ValueKind::blob;
       field.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;
       field.address = value.integer;
+      field.unused = unused;
       field.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
     }
     for (int word = 0; word < descriptor.words; ++word) {

@@ -90,7 +90,11 @@ class Decoder {
     out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix, d.name, address);
     T fields;
     bits::read_struct(d, words, &fields);
-    for (size_t i = 0; i < d.rows.size(); ++i) field(d, i, unpacked, prefix, extent_of(fields, d.rows[i].name));
+    for (size_t i = 0; i < d.rows.size(); ++i) {
+      driver::AnnotatedField& added = field(d, i, unpacked, prefix);
+      added.extent_bytes = extent_of(fields, d.rows[i].name);
+      added.unused = is_unused(fields, d.rows[i].name);
+    }
     for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
       if (unpacked.unclaimed[w] == 0) continue;
       const std::string raw = fmt::format("0x{:08x}", unpacked.unclaimed[w]);
@@ -101,8 +105,8 @@ class Decoder {
     return {};
   }
 
-  void field(const bits::Descriptor& d, size_t i, const bits::Unpacked& unpacked, const std::string& prefix,
-             uint64_t extent_bytes) {
+  driver::AnnotatedField& field(const bits::Descriptor& d, size_t i, const bits::Unpacked& unpacked,
+                                const std::string& prefix) {
     const bits::Row& row = d.rows[i];
     const bits::Value& value = unpacked.values[i];
     std::string text = bits::print_value(row, value);
@@ -110,11 +114,11 @@ class Decoder {
     if (value.integer != 0) out_.text += fmt::format("         {} = {}\n", row.name, text);
     const std::string name = fmt::format("{}.{}", d.name, row.name);
     driver::AnnotatedField& field = add(prefix + name, name, text, fmt::format("0x{:x}", value.integer));
-    if (row.kind != bits::ValueKind::address) return;
+    if (row.kind != bits::ValueKind::address) return field;
     field.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
     field.address = value.integer;
-    field.extent_bytes = extent_bytes;
     if (std::string_view(row.name) == "kernel_address") coefficients(value.integer);
+    return field;
   }
 
   static bool is_constant(std::string_view row) {
@@ -131,6 +135,13 @@ class Decoder {
     if (row == "pwl_lut_address") return uint64_t{hw::kPwlEntries} * 4;
     if (row != "in_base_address" || tp.in_z_size == 0 || tp.in_y_size == 0) return 0;
     return (tp.in_z_size - uint64_t{1}) * tp.in_slice + (tp.in_y_size - uint64_t{1}) * tp.in_stride + tp.in_x_size;
+  }
+
+  // Addresses of what only some operations have.
+  static bool is_unused(const hw::NnInstruction& /*nn*/, std::string_view /*row*/) { return false; }
+  static bool is_unused(const hw::TpInstruction& tp, std::string_view row) {
+    if (row == "in_tile_list_address") return !tp.in_tile_global_mem;
+    return row == "pwl_lut_address" && !tp.pwl_enable && !tp.load_pwl_lut;
   }
 
   void coefficients(uint64_t address) {

@@ -55,6 +55,9 @@ skillet_status guard(Body body) noexcept {
       last_error.clear();
     }
     return SKILLET_INTERNAL;
+  } catch (...) {
+    last_error.clear();
+    return SKILLET_INTERNAL;
   }
 }
 
@@ -77,8 +80,10 @@ skillet_type type_of(skillet::ir::DType dtype) {
 
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
-  if (const char* text = std::getenv("SKILLET_ALLOW_UNPROVEN"); text != nullptr)
-    skillet::parse_bool(text, result.compile.allow_unproven);
+  constexpr const char* kVariable = "SKILLET_ALLOW_UNPROVEN";
+  if (const char* text = std::getenv(kVariable);
+      text != nullptr && !skillet::parse_bool(text, result.compile.allow_unproven))
+    return skillet::error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kVariable, text);
   if (options == nullptr) return result;
   const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
   if (!old && options->struct_bytes != sizeof *options)

@@ -265,6 +265,20 @@ TEST(CApi, BadCallsAreErrors) {
   skillet_close_model(nullptr);
 }
 
+TEST(CApi, AWrongWordInTheEnvironmentIsAnError) {
+  const Device cpu("cpu");
+  skillet_model* model = nullptr;
+  const std::string path = kCase + "model.tflite";
+  ASSERT_EQ(::setenv("SKILLET_ALLOW_UNPROVEN", "maybe", 1), 0);
+  EXPECT_EQ(skillet_load_file(cpu.device, path.c_str(), nullptr, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_STREQ(skillet_last_error(), "SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0");
+  EXPECT_EQ(model, nullptr);
+  ASSERT_EQ(::setenv("SKILLET_ALLOW_UNPROVEN", "off", 1), 0);
+  EXPECT_EQ(skillet_load_file(cpu.device, path.c_str(), nullptr, &model), SKILLET_OK) << skillet_last_error();
+  ::unsetenv("SKILLET_ALLOW_UNPROVEN");
+  skillet_close_model(model);
+}
+
 TEST(CApi, HasAVersion) { EXPECT_STRNE(skillet_version(), ""); }
 
 }  // namespace

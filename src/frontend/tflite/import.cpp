@@ -35,6 +35,15 @@ size_t count(const flatbuffers::Vector<T>* vector) {
 
 std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
 
+constexpr size_t kMarkEnd = 8;
+
+Result<void> check_mark(std::span<const uint8_t> file) {
+  if (file.empty()) return error(ErrorCode::malformed, "is empty");
+  if (file.size() < kMarkEnd || !schema::ModelBufferHasIdentifier(file.data()))
+    return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
+  return {};
+}
+
 class Importer {
  public:
   Importer(std::shared_ptr<const Bytes> file, std::string name) : file_(std::move(file)), budget_(*file_) {
@@ -56,10 +65,22 @@ class Importer {
     add_empty_constants();
     SK_TRY(ir::infer_shapes(graph_));
     SK_TRY(ir::verify(graph_));
+    SK_TRY(check_size());
     return std::move(graph_);
   }
 
  private:
+  // A few bytes must not ask for all of the machine's memory.
+  Result<void> check_size() const {
+    constexpr uint64_t kAlways = 1ULL << 30, kPerByte = 1024;
+    const uint64_t limit = kAlways + kPerByte * file_->size();
+    uint64_t total = 0;
+    for (const ir::Tensor& tensor : graph_.tensors) total += static_cast<uint64_t>(tensor.bytes());
+    if (total <= limit) return {};
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+                 file_->size(), limit);
+  }
+
   // Lists may be shared within a file, so that a small file could make us copy without end.
   class Budget {
    public:
@@ -87,9 +108,7 @@ class Importer {
   Result<void> open() {
     // Newer files may have buffers behind the FlatBuffers part, which itself has 31-bit offsets.
     const size_t checked_bytes = std::min<size_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-    if (file_->size() < 8 || !schema::ModelBufferHasIdentifier(file_->data())) {
-      return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
-    }
+    SK_TRY(check_mark(*file_));
     flatbuffers::Verifier verifier(file_->data(), checked_bytes);
     if (!schema::VerifyModelBuffer(verifier)) {
       return error(ErrorCode::malformed, "the model file is damaged or truncated ({} bytes)", file_->size());
@@ -264,6 +283,9 @@ Result<ir::Graph> import(std::span<const uint8_t> file, std::string name) {
 }
 
 Result<ir::Graph> import_file(const std::string& path) {
+  // A large file that is something else is not read.
+  SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kMarkEnd));
+  SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));
   std::string name = std::filesystem::path(path).stem().string();
   return import_shared(std::make_shared<const Bytes>(std::move(bytes)), std::move(name)).with_context(path);

@@ -210,6 +210,16 @@ TEST(Import, RefusesSmallFilesThatUnfoldToLargeOnes) {
   EXPECT_NE(graph.error().message.find("add up to more than the file"), std::string::npos) << graph.error().message;
 }
 
+TEST(Import, SmallFilesMayNotAskForGigabytes) {
+  const auto file = to_file(R"({version: 3, operator_codes: [{deprecated_builtin_code: 19}], buffers: [{}],
+    subgraphs: [{tensors: [{type: 0, shape: [1, 16384, 16384]}, {type: 0, shape: [1, 16384, 16384]}],
+      inputs: [0], outputs: [1], operators: [{inputs: [0], outputs: [1]}]}]})");
+  const auto graph = import(file, "m");
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().message.find("its tensors take 2147483648 bytes"), std::string::npos)
+      << graph.error().message;
+}
+
 TEST(Import, EmptyIndexListsAreConstant) {
   const auto file = to_file(R"({version: 3, operator_codes: [{deprecated_builtin_code: 22}], buffers: [{}],
     subgraphs: [{tensors: [{type: 0, shape: [1, 1]}, {type: 2, shape: [0]}, {type: 0, shape: []}],

@@ -42,7 +42,7 @@ class Toy final : public Device {
     return error(ErrorCode::malformed, "command.opcode 0x{:x} is unknown", static_cast<unsigned>(command.opcode));
   }
 
-  void reset() override { is_set_up_ = false; }
+  void reset(uint32_t /*core*/) override { is_set_up_ = false; }
 
  private:
   Result<void> take_maximum(uint64_t address, const Memory& memory) const {

@@ -48,7 +48,7 @@ TEST_F(ToySim, TakesTheLargestOfThree) {
 TEST_F(ToySim, HasToBeSetUpAgainAfterAReset) {
   EXPECT_EQ(run(hw::Opcode::run), "the chip is not set up");
   EXPECT_EQ(run(hw::Opcode::init), "");
-  chip_->reset();
+  chip_->reset(0);
   EXPECT_EQ(run(hw::Opcode::run), "the chip is not set up");
 }
 

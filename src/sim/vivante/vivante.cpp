@@ -35,7 +35,7 @@ class Chip final : public Device {
     SK_TRY(tp_.end_of_stream());
     return visibility_.end_of_stream();
   }
-  void reset() override { kept_.reset(); }
+  void reset(uint32_t /*core*/) override { kept_.reset(); }
 
  private:
   NnUnit nn_;

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstring>
+
+#include "standin/calls.h"
 
 namespace skillet::standin::etnaviv {
 namespace {
 
 constexpr uint32_t kCacheMask = abi::kBoCached | abi::kBoWriteCombined | abi::kBoUncached;
 constexpr int kOffsetShift = 32;  // the offset of a buffer for mmap() is its handle << this
-
-// As much of `text` as fits; the length becomes that of the whole.
-void give_text(std::string_view text, char* to, size_t& length) {
-  if (to != nullptr) std::memcpy(to, text.data(), std::min(length, text.size()));
-  length = text.size();
-}
 
 }  // namespace
 

@@ -30,7 +30,7 @@ int Kernel::run(const Request& request, FaultKind fault) {
   if (is_lost || fault == FaultKind::reset_before)
     log::warning("virtual {}: recover hung GPU: injected reset", core.chip);
   if (core.simulator == nullptr) return 0;
-  if (is_lost || fault == FaultKind::reset_before) core.simulator->reset();
+  if (is_lost || fault == FaultKind::reset_before) core.simulator->reset(0);
   if (is_lost) return 0;
   sim::Memory memory;
   Result<void> done;
@@ -42,7 +42,7 @@ int Kernel::run(const Request& request, FaultKind fault) {
   }
   if (done.ok()) done = core.simulator->execute(request.stream, memory);
   if (done.ok()) return 0;
-  core.simulator->reset();
+  core.simulator->reset(0);
   const bool is_error = options().on_fault == OnFault::error;
   if (!is_error || !options().is_own_process)
     log::warning("virtual {}: recover hung GPU: {}", core.chip, done.error().message);

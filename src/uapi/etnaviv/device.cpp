@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr std::chrono::hours kForever{365 * 24};  // whoever waits longer waits so long
 constexpr size_t kMaxFencesKept = 256;
 // Commands are handed over with each call, so they stay with the process: handles that the kernel never gets to.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
@@ -24,12 +25,11 @@ constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 // The moment `timeout` from now as the kernel wants it.
 Timespec deadline(std::chrono::nanoseconds timeout) {
   constexpr int64_t kSecond = 1'000'000'000;
-  constexpr int64_t kForever = int64_t{365} * 24 * 3600;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t wait = std::max<int64_t>(0, timeout.count());
+  const int64_t wait = std::clamp<std::chrono::nanoseconds>(timeout, {}, kForever).count();
   const int64_t nsec = now.tv_nsec + wait % kSecond;
-  return {now.tv_sec + std::min(wait / kSecond, kForever) + nsec / kSecond, nsec % kSecond};
+  return {now.tv_sec + wait / kSecond + nsec / kSecond, nsec % kSecond};
 }
 
 struct Buffer {
@@ -318,7 +318,8 @@ void EtnavivDevice::poll_finished() {
 
 Result<void> EtnavivDevice::wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout) {
   WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = 0, .pad = 0, .timeout = deadline(timeout)};
-  if (const int number = file_.try_call(kWaitFence, &request, timeout + kPatience); number != 0)
+  const auto patience = std::min<std::chrono::nanoseconds>(timeout, kForever) + kPatience;
+  if (const int number = file_.try_call(kWaitFence, &request, patience); number != 0)
     return file_.failure(number, fmt::format("waiting up to {} ms for a job",
                                              std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
   finish(job.fence);

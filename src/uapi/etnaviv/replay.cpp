@@ -53,21 +53,16 @@ Result<void> forget_address(const DrmFile& file, Buffer& buffer) {
   return {};
 }
 
-// The largest size that each handle has anywhere: it may be freed and used again.
-Result<std::map<uint32_t, uint64_t>> sizes_of(const capture::Capture& capture) {
-  std::map<uint32_t, uint64_t> sizes;
-  for (size_t i = 0; i < capture.submissions.size(); ++i) {
-    uint64_t total = 0;
-    for (const capture::BufferSnapshot& one : capture.submissions[i].buffers) {
-      if (!one.listed) continue;
-      if (one.size_bytes > kAddressEnd - total)
-        return error(ErrorCode::malformed, "submission {}: buffer {}: {} bytes; all buffers together exceed 4 GiB", i,
-                     one.handle, one.size_bytes);
-      total += one.size_bytes;
-      sizes[one.handle] = std::max(sizes[one.handle], one.size_bytes);
-    }
+Result<void> check_sizes(const capture::Submission& submission) {
+  uint64_t total = 0;
+  for (const capture::BufferSnapshot& one : submission.buffers) {
+    if (!one.listed) continue;
+    if (one.size_bytes > Replay::kLimitBytes - total)
+      return error(ErrorCode::malformed, "buffer {}: {} bytes; all buffers together exceed {}", one.handle,
+                   one.size_bytes, Replay::kLimitBytes);
+    total += one.size_bytes;
   }
-  return sizes;
+  return {};
 }
 
 void restore(const capture::BufferSnapshot& recorded, std::span<uint8_t> bytes) {
@@ -82,14 +77,27 @@ void restore(const capture::BufferSnapshot& recorded, std::span<uint8_t> bytes) 
 struct Replay::State {
   DrmFile file;
   uint32_t pipe = 0;
-  const capture::Capture* capture = nullptr;
   Buffers buffers;
-  size_t placed = 0;
-  std::vector<SubmitBo> listed;  // by the submission that is placed
+  std::vector<uint32_t> stream;  // of what is loaded, with the buffers that it lists
+  std::vector<SubmitBo> listed;
 
+  Result<void> drop_freed(const capture::Submission& submission);
   Result<void> make_room(const capture::Submission& submission);
-  Result<void> submit(const capture::Submission& submission);
+  Result<Buffer*> buffer_for(const capture::BufferSnapshot& recorded);
 };
+
+Result<void> Replay::State::drop_freed(const capture::Submission& submission) {
+  for (auto it = buffers.begin(); it != buffers.end();) {
+    if (std::ranges::find(submission.buffers, it->first, &capture::BufferSnapshot::handle) !=
+        submission.buffers.end()) {
+      ++it;
+      continue;
+    }
+    SK_TRY(release(file, it->second));
+    it = buffers.erase(it);
+  }
+  return {};
+}
 
 // Addresses that other buffers had before are free now.
 Result<void> Replay::State::make_room(const capture::Submission& submission) {
@@ -103,23 +111,16 @@ Result<void> Replay::State::make_room(const capture::Submission& submission) {
   return {};
 }
 
-Result<void> Replay::State::submit(const capture::Submission& submission) {
-  GemSubmit request{.pipe = pipe,
-                    .nr_bos = static_cast<uint32_t>(listed.size()),
-                    .stream_size = static_cast<uint32_t>(submission.stream.size() * 4),
-                    .bos = reinterpret_cast<uintptr_t>(listed.data()),
-                    .stream = reinterpret_cast<uintptr_t>(submission.stream.data()),
-                    .flags = kSubmitSoftpin,
-                    .fence_fd = -1};
-  SK_TRY(file.call(kGemSubmit, &request, "submitting a job"));
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  WaitFence wait{.pipe = pipe,
-                 .fence = request.fence,
-                 .flags = 0,
-                 .pad = 0,
-                 .timeout = {now.tv_sec + kTimeoutSeconds, now.tv_nsec}};
-  return file.call(kWaitFence, &wait, "waiting for a job");
+// A handle may be freed and used again for a larger buffer.
+Result<Buffer*> Replay::State::buffer_for(const capture::BufferSnapshot& recorded) {
+  const auto known = buffers.find(recorded.handle);
+  if (known != buffers.end() && known->second.size_bytes >= recorded.size_bytes) return &known->second;
+  SK_TRY_ASSIGN(const Buffer fresh, allocate(file, recorded.size_bytes));
+  if (known != buffers.end()) {
+    std::ranges::copy(known->second.bytes, fresh.bytes.begin());
+    SK_TRY(release(file, known->second));
+  }
+  return &(buffers[recorded.handle] = fresh);
 }
 
 Replay::Replay(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -130,43 +131,50 @@ Replay::~Replay() {
     state_->file.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
 }
 
-size_t Replay::size() const { return state_->capture->submissions.size(); }
-
-Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture) {
-  SK_TRY_ASSIGN(const auto sizes, sizes_of(capture));
+Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls) {
   SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
-  auto state = std::make_unique<State>(State{std::move(file), core.index, &capture, {}, 0, {}});
-  for (const auto& [handle, size_bytes] : sizes) {
-    SK_TRY_ASSIGN(state->buffers[handle], allocate(state->file, size_bytes));
-  }
-  return Replay(std::move(state));
+  return Replay(std::make_unique<State>(State{std::move(file), core.index, {}, {}, {}}));
 }
 
-Result<void> Replay::place(size_t index) {
-  if (index >= size()) return error(ErrorCode::invalid_argument, "no submission {}; the capture has {}", index, size());
-  const capture::Submission& submission = state_->capture->submissions[index];
-  if (submission.stream.empty()) return error(ErrorCode::unsupported, "submission {} has no command stream", index);
+Result<void> Replay::place(const capture::Submission& submission) {
+  if (submission.stream.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
+  SK_TRY(check_sizes(submission));
+  SK_TRY(state_->drop_freed(submission));
   SK_TRY(state_->make_room(submission));
-  state_->placed = index;
+  state_->stream = submission.stream;
   state_->listed.clear();
   for (const capture::BufferSnapshot& one : submission.buffers) {
     if (!one.listed) continue;
-    Buffer& buffer = state_->buffers.at(one.handle);
-    restore(one, buffer.bytes);
+    SK_TRY_ASSIGN(Buffer* const buffer, state_->buffer_for(one));
+    restore(one, buffer->bytes);
     const uint32_t flags = (one.read ? kSubmitBoRead : 0U) | (one.write ? kSubmitBoWrite : 0U);
-    state_->listed.push_back({.flags = flags, .handle = buffer.handle, .presumed = one.address});
-    buffer.address = one.address;
+    state_->listed.push_back({.flags = flags, .handle = buffer->handle, .presumed = one.address});
+    buffer->address = one.address;
   }
   return {};
 }
 
 Result<void> Replay::run_placed() {
-  return state_->submit(state_->capture->submissions[state_->placed])
-      .with_context(fmt::format("submission {}", state_->placed));
+  GemSubmit request{.pipe = state_->pipe,
+                    .nr_bos = static_cast<uint32_t>(state_->listed.size()),
+                    .stream_size = static_cast<uint32_t>(state_->stream.size() * 4),
+                    .bos = reinterpret_cast<uintptr_t>(state_->listed.data()),
+                    .stream = reinterpret_cast<uintptr_t>(state_->stream.data()),
+                    .flags = kSubmitSoftpin,
+                    .fence_fd = -1};
+  SK_TRY(state_->file.call(kGemSubmit, &request, "submitting a job"));
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  WaitFence wait{.pipe = state_->pipe,
+                 .fence = request.fence,
+                 .flags = 0,
+                 .pad = 0,
+                 .timeout = {now.tv_sec + kTimeoutSeconds, now.tv_nsec}};
+  return state_->file.call(kWaitFence, &wait, "waiting for a job");
 }
 
-Result<void> Replay::run(size_t index) {
-  SK_TRY(place(index));
+Result<void> Replay::run(const capture::Submission& submission) {
+  SK_TRY(place(submission));
   return run_placed();
 }
 
@@ -182,7 +190,7 @@ Result<std::span<uint8_t>> Replay::at(uint64_t address, uint64_t size_bytes) {
 Result<std::span<uint8_t>> Replay::buffer(uint32_t handle) {
   const auto found = state_->buffers.find(handle);
   if (found == state_->buffers.end())
-    return error(ErrorCode::invalid_argument, "no submission lists a buffer {}", handle);
+    return error(ErrorCode::invalid_argument, "no submission so far lists a buffer {}", handle);
   return found->second.bytes;
 }
 

@@ -15,20 +15,21 @@ namespace skillet::uapi::etnaviv {
 
 class Replay {
  public:
-  // `capture` is borrowed. Error when a submission's buffers are larger than the 4 GiB that a chip can address.
-  static Result<Replay> create(const Core& core, const SyscallsRef& calls, const capture::Capture& capture);
+  static constexpr uint64_t kLimitBytes = 1ULL << 30;
+
+  static Result<Replay> create(const Core& core, const SyscallsRef& calls);
   Replay(Replay&&) noexcept;
   ~Replay();
 
-  size_t size() const;
-  // Puts the recorded contents into the buffers of submission `index`. Buffers whose contents were not recorded keep
-  // what they hold: zeros, what set() gave them, or what an earlier submission wrote.
-  Result<void> place(size_t index);
+  // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
+  // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
+  // Error when those that it lists have more than kLimitBytes.
+  Result<void> place(const capture::Submission& submission);
   // Runs the submission that was placed last to its end.
   Result<void> run_placed();
   // Both.
-  Result<void> run(size_t index);
-  // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission lists it.
+  Result<void> run(const capture::Submission& submission);
+  // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission has listed it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
   // Bytes at a device address, as the submissions placed so far have put the buffers.
   Result<std::span<uint8_t>> at(uint64_t address, uint64_t size_bytes);

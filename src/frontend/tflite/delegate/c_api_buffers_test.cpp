@@ -61,7 +61,6 @@ struct OnHost {
   ~OnHost() {
     host.reset(), own.reset();
     destroy(delegate);
-    log::set_level(log::Level::warning);
   }
   std::unique_ptr<FakeHost> apply() const {
     auto made = std::make_unique<FakeHost>(graph);

@@ -106,6 +106,7 @@ void log_result(const Partitioner& partitioner) {
   log::write(log::Level::info,
              fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
                          partitioner.kernels.size(), untold ? "; log=info tells why not the others" : ""));
+  if (partitioner.kernels.empty() && !partitioner.advice.empty()) log::warning("{}", partitioner.advice);
 }
 
 Result<void> check_strict(const Partitioner& partitioner) {
@@ -147,6 +148,7 @@ Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partition
 TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
   Delegate& delegate = from_host(host);
   if (delegate.state->target.driver == nullptr) return kTfLiteOk;
+  const log::ScopedLevel level(delegate.state->options.log);
   const bool strict = delegate.state->options.strict;
   Partitioner partitioner(context, delegate.state);
   auto done = guarded([&]() -> Result<void> {

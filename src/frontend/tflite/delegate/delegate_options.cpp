@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/parse_bool.h"
+#include "base/text.h"
 
 namespace skillet::delegate {
 namespace {
@@ -57,13 +58,11 @@ bool parse_cache_dir(std::string_view value, Options& options) {
   return true;
 }
 bool parse_log(std::string_view value, Options& options) {
-  constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "info", "debug"};
-  const auto found = std::ranges::find(kNames, value);
-  if (found == kNames.end()) return false;
-  options.log = static_cast<log::Level>(found - kNames.begin());
-  options.has_log = true;
-  return true;
+  const auto level = log::parse_level(value);
+  if (level) options.log = level;
+  return level.has_value();
 }
+bool parse_require_npu(std::string_view value, Options& options) { return parse_bool(value, options.require_npu); }
 bool parse_strict(std::string_view value, Options& options) { return parse_bool(value, options.strict); }
 bool parse_max_partitions(std::string_view value, Options& options) {
   return parse_int(value, 0, options.max_delegated_partitions);
@@ -77,16 +76,19 @@ bool parse_help(std::string_view value, Options& options) { return parse_bool(va
 
 constexpr std::array kRows = {
     Row{"device", "", parse_device,
-        "auto: an NPU of this machine, else nothing is claimed; cpu: claim nothing; a device node; sim:CHIP or "
-        "sim-CHIP: "
-        "a simulated chip; null-CHIP: a device that computes nothing, for measuring the host's part (auto)"},
+        "auto: an NPU of this machine, else nothing is claimed; npu: the same, but loading fails without one; cpu: "
+        "claim nothing; a device node; sim:CHIP or sim-CHIP: a simulated chip; null-CHIP: a device that computes "
+        "nothing, for measuring the host's part (auto)"},
     Row{"tuning", "", parse_tuning,
         "proven: only jobs as a driver that is known to work on silicon makes them; tuned: our own choices (proven)"},
     Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
     Row{"allow_unproven", "", parse_allow_unproven,
         "1: a real NPU also takes operations that no known driver ever ran on silicon; simulated ones do anyway (0)"},
     Row{"cache_dir", "delegate_serialize_dir", parse_cache_dir, "folder for compiled programs (none: no cache)"},
-    Row{"log", "", parse_log, "error, warning, info (which operation runs where, and why not), debug (warning)"},
+    Row{"log", "", parse_log,
+        "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
+    Row{"require_npu", "", parse_require_npu,
+        "1: loading fails unless an NPU, or the device that is named, is there (0)"},
     Row{"strict", "", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
     Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
@@ -102,6 +104,12 @@ std::string environment_name(std::string_view key) {
   std::string name = "SKILLET_";
   for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return name;
+}
+
+std::vector<std::string_view> keys() {
+  std::vector<std::string_view> all;
+  for (const Row& row : kRows) all.push_back(row.key);
+  return all;
 }
 
 void apply(const Row& row, std::string_view name, std::string_view value, Options& options) {
@@ -121,7 +129,8 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     const auto row = std::ranges::find_if(
         kRows, [&key = key](const Row& r) { return r.key == key || (!r.alias.empty() && r.alias == key); });
     if (row == kRows.end()) {
-      options.problems.push_back(fmt::format("unknown option '{}' (help=1 lists them)", key));
+      options.problems.push_back(
+          fmt::format("unknown option '{}'{} (help=1 lists them)", key, did_you_mean(key, keys())));
     } else {
       apply(*row, key, value, options);
     }

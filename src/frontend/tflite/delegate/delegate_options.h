@@ -3,6 +3,7 @@
 // Must not know: the host's structs, devices.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,10 +18,10 @@ namespace skillet::delegate {
 struct Options {
   std::string device = "auto";
   driver::CompileOptions compile;
-  std::string cache_dir;  // empty: no cache on disk
-  log::Level log = log::Level::warning;
-  bool has_log = false;
+  std::string cache_dir;          // empty: no cache on disk
+  std::optional<log::Level> log;  // none: that of the process
   bool strict = false;
+  bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit
   int min_nodes_per_partition = 1;
   // Work that is worth the way to the NPU and back. Guessed: a CPU with SIMD does some multiply-accumulates in the time

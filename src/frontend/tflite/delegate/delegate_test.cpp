@@ -2,8 +2,11 @@
 #include "frontend/tflite/delegate/delegate.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "frontend/tflite/delegate/builtin_params.h"
@@ -126,6 +129,21 @@ TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
     EXPECT_NE(said.find(row.reason), std::string::npos) << said;
     EXPECT_EQ(claimed({{"log", "warning"}, {"min_macs_per_byte", "0"}}, said), 1U) << "the threshold is lifted";
   }
+}
+
+// On this chip an addition is a convolution; to the network it is none.
+TEST(Delegate, CountsTheWorkOfTheNetwork) {
+  ir::Graph graph = one_op(ir::OpKind::add, ir::ActivationAttrs{}, {1, 4, 4, 8});
+  graph.ops[0].inputs = {0, 0};
+  graph.tensors[1].quant.scales = {2.0F};
+  const auto partitions = [&](const char* min_macs_per_byte) {
+    const Plugin plugin({{"device", "sim:imx8mp"}, {"log", "error"}, {"min_macs_per_byte", min_macs_per_byte}});
+    FakeHost host(graph);
+    EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+    return host.partitions();
+  };
+  EXPECT_EQ(partitions("0"), 1U);
+  EXPECT_EQ(partitions("1"), 0U);
 }
 
 TEST(Delegate, StrictMakesFallbackAnError) {
@@ -325,6 +343,91 @@ TEST(Delegate, GoesOnWithoutItsDevice) {
   EXPECT_EQ(outputs_of(host, graph), expected(graph, 4));
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "said once";
   EXPECT_EQ(chip.submits, submits) << "a device that failed is left alone";
+}
+
+TEST(Delegate, LeavesAReportOfAPartThatFellBack) {
+  const std::filesystem::path folder = ::testing::TempDir() + fmt::format("skillet_bugs_{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(::setenv("SKILLET_BUG_DIR", folder.c_str(), 1), 0);
+  const Wrapped wrapped;
+  FakeHost host(digits());
+  ASSERT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  wrapped.chip->fail = true;
+  for (int run = 0; run < 2; ++run) ASSERT_EQ(host.invoke(), kTfLiteOk);
+  ::unsetenv("SKILLET_BUG_DIR");
+  size_t reports = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    ++reports;
+    const Bytes file = read_file(entry.path().string()).value();
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    for (const char* words : {"the chip is on fire", "chip      a311d", "part.graph.txt", "part.program.txt"})
+      EXPECT_NE(text.find(words), std::string_view::npos) << words;
+  }
+  EXPECT_EQ(reports, host.partitions()) << "one a part, however often it runs";
+  std::filesystem::remove_all(folder);
+}
+
+// What the host, and stderr, hear when a delegate is made.
+struct Loaded {
+  bool made;
+  std::string host, said;
+};
+
+std::string g_host_heard;
+
+Loaded load(const std::vector<KeyValue>& options) {
+  std::vector<const char*> keys, values;
+  for (const auto& [key, value] : options) keys.push_back(key.c_str()), values.push_back(value.c_str());
+  g_host_heard.clear();
+  ::testing::internal::CaptureStderr();
+  TfLiteDelegate* const delegate =
+      create(keys.data(), values.data(), keys.size(), [](const char* text) { g_host_heard += text; });
+  const bool made = delegate != nullptr;
+  destroy(delegate);
+  return {made, g_host_heard, ::testing::internal::GetCapturedStderr()};
+}
+
+// There is no NPU where tests run.
+TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
+  const struct {
+    std::vector<KeyValue> options;
+    bool made;
+    const char *host, *said;
+  } kRows[] = {
+      {{}, true, "", "no operation goes to an NPU"},
+      {{{"device", "npu"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "1"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "1"}, {"device", "cpu"}}, false, "require_npu=1, but device=cpu", "require_npu=1"},
+      {{{"require_npu", "1"}, {"device", "sim:toaster"}}, false, "no chip 'toaster'", "no chip 'toaster'"},
+      {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
+      {{{"device", "a311d"}}, true, "did you mean 'sim:a311d'?", "did you mean 'sim:a311d'?"},
+      {{{"devise", "cpu"}}, true, "", "unknown option 'devise'; did you mean 'device'?"},
+      {{{"device", "sim:a311d"}, {"switches", "bogus"}}, true, "", "option switches: no tuning switch 'bogus'"},
+      {{{"device", "sim:a311d"}, {"switches", "bogus"}, {"strict", "1"}}, false, "no tuning switch 'bogus'", "bogus"},
+      {{{"device", "sim:a311d"}, {"switches", "share_transposes"}, {"strict", "1"}}, true, "", "device sim:a311d"},
+  };
+  for (const auto& row : kRows) {
+    const Loaded loaded = load(row.options);
+    EXPECT_EQ(loaded.made, row.made) << row.said;
+    EXPECT_NE(loaded.host.find(row.host), std::string::npos) << loaded.host;
+    EXPECT_NE(loaded.said.find(row.said), std::string::npos) << loaded.said;
+  }
+}
+
+TEST(Delegate, EachHasItsOwnLog) {
+  const auto said = [](const TfLiteDelegate* delegate) {
+    FakeHost host(convolution());
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(host.apply(const_cast<TfLiteDelegate*>(delegate)), kTfLiteOk);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const Plugin quiet(on_sim({{"log", "error"}})), plain(on_sim({})), loud(on_sim({{"log", "info"}}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(said(quiet.delegate), "");
+    EXPECT_NE(said(plain.delegate).find("ops claimed"), std::string::npos);
+    EXPECT_EQ(said(plain.delegate).find("partition of"), std::string::npos);
+    EXPECT_NE(said(loud.delegate).find("partition of"), std::string::npos);
+  }
 }
 
 TEST(Options, ParseAsHostsWriteThem) {

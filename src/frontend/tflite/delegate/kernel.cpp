@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "ir/macs.h"
 
 namespace skillet::delegate {
 namespace {
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::sha
 }
 
 Kernel::~Kernel() {
+  const log::ScopedLevel level(state_->options.log);
   const std::lock_guard lock(state_->device);
   session_.reset();
   // All of them: kernels that stay import theirs again.
@@ -65,6 +67,7 @@ Kernel::~Kernel() {
 }
 
 Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
+  const log::ScopedLevel level(state_->options.log);
   SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_));
   inputs_.clear();
   outputs_.clear();
@@ -100,17 +103,18 @@ void Kernel::describe() {
     const std::string& fallback = report.parts[part].fallback;
     for (const ir::OpId op : report.parts[part].ops) {
       if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
+      macs_ += ir::op_macs(session_->graph(), op);
     }
     const driver::Program* program = session_->program(part);
     if (program == nullptr) continue;
     jobs += program->jobs.size();
-    for (const driver::OperationInfo& operation : program->operations) macs_ += operation.macs;
     for (const driver::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
   }
   summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
 }
 
 Result<void> Kernel::prepare(TfLiteContext* context) {
+  const log::ScopedLevel level(state_->options.log);
   const auto unchanged = [&] {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const ir::Graph& graph = session_->graph();
@@ -132,6 +136,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
 }
 
 Result<void> Kernel::invoke(TfLiteContext* context) {
+  const log::ScopedLevel level(state_->options.log);
   if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
   const ir::Graph& graph = session_->graph();
   for (size_t i = 0; i < inputs_.size(); ++i) {

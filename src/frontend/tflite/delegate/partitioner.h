@@ -21,6 +21,7 @@ class Partitioner {
 
   std::vector<std::unique_ptr<Kernel>> kernels;  // one a partition
   size_t ops = 0;
+  std::string advice;                 // what would let the NPU take more; may be empty
   std::vector<std::string> refusals;  // one line for each op that stays with the host
 
   std::vector<int> claimed() const;  // node indices, in execution order

@@ -26,15 +26,26 @@ std::vector<KeyValue> copy(const char* const* keys, const char* const* values, s
 
 const char* environment(const char* name) { return std::getenv(name); }
 
-// "auto" without an NPU is not an error: the host's own kernels run.
+// Nothing that the user gave may be found wrong only when a graph comes.
+void check_switches(const runtime::Target& target, Options& options) {
+  if (target.driver == nullptr || options.compile.switches.empty()) return;
+  const auto tried = runtime::check_options(target, options.compile);
+  if (tried.ok()) return;
+  options.problems.push_back("option switches: " + tried.error().message);
+  options.compile.switches.clear();
+}
+
+// "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
 Result<runtime::Target> open(const Options& options, std::string& why_none) {
-  const bool any = options.device == "auto";
+  const bool any = options.device == "auto", must = options.strict || options.require_npu || options.device == "npu";
   auto target = runtime::open_target(any ? "npu" : options.device);
+  if (target.ok() && target->driver == nullptr && options.require_npu)
+    return error(ErrorCode::invalid_argument, "require_npu=1, but device={}", options.device);
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
     return target;
   }
-  if (options.strict) return std::move(target).error();
+  if (must) return std::move(target).error();
   why_none = target.error().message;
   return runtime::Target{.name = "cpu", .chip = {}, .driver = nullptr, .context = nullptr};
 }
@@ -46,29 +57,28 @@ void say_hello(const runtime::Target& target) {
                                            info.kernel_driver, target.chip.title));
 }
 
-Result<std::unique_ptr<Delegate>> make(const std::vector<KeyValue>& given, ReportError report_error) {
-  auto state = std::make_shared<State>();
-  state->options = parse_options(given, environment);
-  const Options& options = state->options;
-  if (options.has_log) log::set_level(options.log);
-  if (options.help) log::write(log::Level::info, options_help());
+Result<void> tell_problems(const Options& options) {
   for (const std::string& problem : options.problems) {
     if (options.strict) return error(ErrorCode::invalid_argument, "{}", problem);
     log::warning("{}; ignored", problem);
   }
+  return {};
+}
+
+Result<std::unique_ptr<Delegate>> make(std::shared_ptr<State> state, ReportError report_error) {
+  Options& options = state->options;
+  if (options.help) log::write(log::Level::info, options_help());
   std::string why_none;
   SK_TRY_ASSIGN(state->target, open(options, why_none));
-  if (!why_none.empty()) {
-    const bool wanted = options.device == "cpu";
-    const std::string text = "no operation goes to an NPU: " + why_none;
-    if (wanted) {
-      log::info("{}", text);
-    } else {
-      tell(options.device == "auto" ? nullptr : report_error, log::Level::warning, text);
-    }
-    return make_delegate(std::move(state));
+  check_switches(state->target, options);
+  SK_TRY(tell_problems(options));
+  if (why_none.empty()) {
+    say_hello(state->target);
+  } else if (const std::string text = "no operation goes to an NPU: " + why_none; options.device == "cpu") {
+    log::info("{}", text);
+  } else {
+    tell(options.device == "auto" ? nullptr : report_error, log::Level::warning, text);
   }
-  say_hello(state->target);
   return make_delegate(std::move(state));
 }
 
@@ -76,11 +86,16 @@ Result<std::unique_ptr<Delegate>> make(const std::vector<KeyValue>& given, Repor
 
 TfLiteDelegate* create(const char* const* keys, const char* const* values, size_t count, ReportError report_error) {
   try {
-    auto delegate = make(copy(keys, values, count), report_error);
+    auto state = std::make_shared<State>();
+    state->options = parse_options(copy(keys, values, count), environment);
+    const log::ScopedLevel level(state->options.log);
+    auto delegate = make(std::move(state), report_error);
     if (delegate.ok()) return &std::move(delegate).value().release()->host;
     tell(report_error, log::Level::error, delegate.error().message);
   } catch (const std::exception& caught) {
     if (report_error != nullptr) report_error(caught.what());
+  } catch (...) {
+    if (report_error != nullptr) report_error("something unknown was thrown");
   }
   return nullptr;
 }

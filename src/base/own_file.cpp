@@ -1,0 +1,123 @@
+#include "base/own_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+
+namespace skillet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".tmp";
+constexpr std::chrono::hours kLongestWrite{1};
+
+Error failure(const std::string& path, int number = errno) {
+  return error(ErrorCode::io, "{}: {}", path, std::strerror(number));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return failure(path, written < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+// The name that a rename gave must survive, too.
+void sync_folder(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  const Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() >= 0) ::fsync(fd.get());
+}
+
+// What a process left that ended in the middle of replacing `path`.
+void remove_leftovers(const std::string& path) {
+  const std::string prefix = fs::path(path).filename().string() + ".";
+  const fs::file_time_type oldest = fs::file_time_type::clock::now() - kLongestWrite;
+  std::error_code ec;
+  for (fs::directory_iterator it(fs::path(path).parent_path(), ec), end; !ec && it != end; it.increment(ec)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(kTemporary)) continue;
+    std::error_code ignored;
+    if (it->last_write_time(ignored) < oldest && !ignored) fs::remove(it->path(), ignored);
+  }
+}
+
+// A name that nobody foresees, so that nobody has put a link there.
+Result<std::string> temporary_name(const std::string& path) {
+  uint64_t random[2];
+  if (::getrandom(random, sizeof random, 0) != sizeof random) return failure(path);
+  return fmt::format("{}.{:016x}{:016x}{}", path, random[0], random[1], kTemporary);
+}
+
+Result<void> fill(int fd, const std::string& path, std::initializer_list<std::span<const uint8_t>> parts) {
+  for (const std::span<const uint8_t> part : parts) SK_TRY(write_all(fd, part, path));
+  return ::fsync(fd) == 0 ? Result<void>() : failure(path);
+}
+
+Result<void> check_own(const struct stat& status, const std::string& path, uint64_t limit_bytes) {
+  if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "{}: is no regular file", path);
+  if (status.st_uid != ::geteuid())
+    return error(ErrorCode::io, "{}: belongs to user {}, not to {}", path, status.st_uid, ::geteuid());
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return error(ErrorCode::io, "{}: others may write it", path);
+  if (static_cast<uint64_t>(status.st_size) > limit_bytes)
+    return error(ErrorCode::io, "{}: {} bytes, more than {}", path, status.st_size, limit_bytes);
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (fd.get() < 0 && errno == ENOENT) return std::optional<SharedBytes>();
+  if (fd.get() < 0 && errno == ELOOP) return error(ErrorCode::io, "{}: is a link", path);
+  if (fd.get() < 0) return failure(path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return failure(path);
+  SK_TRY(check_own(status, path, limit_bytes));
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return std::optional(SharedBytes());
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd.get(), 0);
+  if (mapped == MAP_FAILED) return failure(path);
+  const std::shared_ptr<const void> owner(mapped, [size](void* at) { ::munmap(at, size); });
+  return std::optional(SharedBytes(owner, {static_cast<const uint8_t*>(mapped), size}));
+}
+
+Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts) {
+  remove_leftovers(path);
+  SK_TRY_ASSIGN(const std::string temporary, temporary_name(path));
+  const Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return failure(temporary);
+  Result<void> done = fill(fd.get(), temporary, parts);
+  if (done.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) done = failure(path);
+  if (done.ok())
+    sync_folder(path);
+  else
+    ::unlink(temporary.c_str());
+  return done;
+}
+
+}  // namespace skillet

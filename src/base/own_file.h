@@ -1,0 +1,27 @@
+// Files that this user keeps for later, in folders that others may write to: mapped only when they are what we wrote,
+// replaced whole or not at all.
+// Called by the program cache.
+// Must not know: what is in them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace skillet {
+
+// The bytes of a regular file of this user that nobody else may write, without reading them. No link is followed,
+// nothing waited for. Nothing when there is no such file.
+Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes);
+
+// Puts `parts`, one after the other, in the place of `path`, for this user alone. Whatever happens, power loss too,
+// what is there afterwards is the old file or the new one. Any number of threads and processes may do it at once: the
+// last one wins.
+Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts);
+
+}  // namespace skillet

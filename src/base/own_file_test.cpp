@@ -1,0 +1,180 @@
+#include "base/own_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+namespace skillet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kLimit = 1 << 20;
+
+class OwnFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  Bytes contents() const {
+    const auto file = map_own_file(path_, kLimit);
+    return file.ok() && *file ? Bytes((*file)->begin(), (*file)->end()) : Bytes{};
+  }
+  // In a process of its own that may write files of `limit` bytes, as on a disk that is full there.
+  int replace_in_child(const Bytes& bytes, rlim_t limit, sighandler_t when_full) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, when_full);
+      const rlimit size{limit, limit};
+      ::setrlimit(RLIMIT_FSIZE, &size);
+      ::_exit(replace_own_file(path_, {bytes}).ok() ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+  const fs::path folder_ = fs::path(::testing::TempDir()) / fmt::format("skillet_own_file_{}", ::getpid());
+  const std::string path_ = (folder_ / "entry").string();
+};
+
+const Bytes kOld(3000, 1), kNew(100'000, 2);
+
+TEST_F(OwnFile, KeepsPartsInOrder) {
+  EXPECT_FALSE(map_own_file(path_, kLimit).value().has_value());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(replace_own_file(path_, {Bytes{1, 2}, Bytes{}, Bytes{3}}).ok());
+    EXPECT_EQ(contents(), Bytes({1, 2, 3}));
+  }
+  EXPECT_EQ(files(), 1u);
+  struct stat status {};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+struct Impostor {
+  const char* what;
+  std::function<void(const std::string&)> make;
+  const char* message;
+};
+
+TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
+  const std::string victim = (folder_ / "victim").string();
+  const Impostor impostors[] = {
+      {"FIFO", [](const std::string& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }, "no regular file"},
+      {"link", [&](const std::string& path) { fs::create_symlink(victim, path); }, "is a link"},
+      {"hanging link", [](const std::string& path) { fs::create_symlink("nowhere", path); }, "is a link"},
+      {"3 GiB without a byte on the disk",
+       [](const std::string& path) {
+         ASSERT_TRUE(write_file(path, {}).ok());
+         fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+         fs::resize_file(path, 3ULL << 30);
+       },
+       "3221225472 bytes, more than 1048576"},
+      {"others may write",
+       [](const std::string& path) {
+         ASSERT_TRUE(write_file(path, kOld).ok());
+         ASSERT_EQ(::chmod(path.c_str(), 0622), 0);
+       },
+       "others may write it"},
+      {"another user's",
+       [](const std::string& path) {
+         ASSERT_TRUE(write_file(path, kOld).ok());
+         ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+         if (::chown(path.c_str(), 12345, ~gid_t{0}) != 0) fs::permissions(path, fs::perms::none);
+       },
+       ::geteuid() == 0 ? "belongs to user 12345" : "Permission denied"},
+      {"device", [](const std::string& path) { fs::create_symlink("/dev/zero", path); }, "is a link"},
+  };
+  for (const Impostor& one : impostors) {
+    SCOPED_TRACE(one.what);
+    ASSERT_TRUE(write_file(victim, kOld).ok());
+    fs::remove(path_);
+    one.make(path_);
+    const auto file = map_own_file(path_, kLimit);
+    ASSERT_FALSE(file.ok());
+    EXPECT_NE(file.error().message.find(one.message), std::string::npos) << file.error().message;
+    // It gives way to the right one, and nothing that it points to is touched.
+    ASSERT_TRUE(replace_own_file(path_, {kNew}).ok());
+    EXPECT_EQ(contents(), kNew);
+    EXPECT_EQ(read_file(victim).value(), kOld);
+  }
+  fs::remove(path_);
+  fs::create_directory(path_);
+  EXPECT_NE(map_own_file(path_, kLimit).error().message.find("no regular file"), std::string::npos);
+  EXPECT_FALSE(replace_own_file(path_, {kNew}).ok());
+  EXPECT_EQ(files(), 2u) << "no temporary file stays";
+}
+
+TEST_F(OwnFile, FullDiskLeavesTheOldFileAndNothingElse) {
+  ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+  for (const rlim_t room : {0, 1, 4096, 99'999}) {
+    const int status = replace_in_child(kNew, room, SIG_IGN);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << room;
+    EXPECT_EQ(contents(), kOld);
+    EXPECT_EQ(files(), 1u);
+  }
+  EXPECT_EQ(replace_in_child(kNew, 100'000, SIG_IGN), 0);
+  EXPECT_EQ(contents(), kNew);
+}
+
+// As after power loss: a part of the new file under a name of its own, which goes once it is old.
+TEST_F(OwnFile, EndInTheMiddleLeavesTheOldFile) {
+  ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+  const int status = replace_in_child(kNew, 4096, SIG_DFL);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(contents(), kOld);
+  ASSERT_EQ(files(), 2u);
+  ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+  EXPECT_EQ(files(), 2u) << "somebody may still be writing it";
+  for (const auto& one : fs::directory_iterator(folder_))
+    fs::last_write_time(one, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const std::string other = (folder_ / "entry2.tmp").string();
+  ASSERT_TRUE(write_file(other, kOld).ok());
+  fs::last_write_time(other, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_TRUE(replace_own_file(path_, {kNew}).ok());
+  EXPECT_EQ(files(), 2u);
+  EXPECT_TRUE(fs::exists(other)) << "not ours";
+  EXPECT_EQ(contents(), kNew);
+}
+
+TEST_F(OwnFile, AnyNumberOfWritersAndReaders) {
+  ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+  const auto work = [&](uint8_t number) {
+    int failures = 0;
+    for (int i = 0; i < 20; ++i) {
+      failures += replace_own_file(path_, {Bytes(10'000, number), Bytes(10'000, number)}).ok() ? 0 : 1;
+      const Bytes read = contents();
+      failures += !read.empty() && (read == kOld || read == Bytes(20'000, read[0])) ? 0 : 1;
+    }
+    return failures;
+  };
+  std::vector<pid_t> children;
+  for (uint8_t process = 0; process < 3; ++process) {
+    children.push_back(::fork());
+    if (children.back() == 0) ::_exit(work(10 + process));
+  }
+  std::vector<int> failures(4);
+  std::vector<std::thread> threads;
+  for (uint8_t t = 0; t < 4; ++t) threads.emplace_back([&, t] { failures[t] = work(20 + t); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, std::vector<int>(4));
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(files(), 1u);
+}
+
+}  // namespace
+}  // namespace skillet

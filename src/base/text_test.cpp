@@ -1,0 +1,46 @@
+// Texts from outside: what is shown of them, and what a wrong word was meant to be.
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace skillet {
+namespace {
+
+TEST(Text, NothingSteersATerminal) {
+  EXPECT_EQ(printable("cat\x1b[31m"), "cat?[31m");
+  EXPECT_EQ(printable("a\x7f\rb\nc\t"), "a??b?c?");
+  EXPECT_EQ(printable("a\nb\tc\rd", true), "a\nb\tc?d");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            "?31m");                                                     // CSI in one character
+  EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters stay, and what is no text
+}
+
+TEST(Text, TheNearestWordIsSuggested) {
+  constexpr std::string_view kVerbs[] = {"run", "check", "compile", "diff", "doctor", "sim:a311d"};
+  struct Case {
+    std::string_view word, nearest;
+  };
+  constexpr Case kCases[] = {{"rnu", "run"},         {"rum", "run"},
+                             {"RUN", "run"},         {"chekc", "check"},
+                             {"complie", "compile"}, {"SIM:A311D", "sim:a311d"},
+                             {"bogus", ""},          {"", ""},
+                             {"a311d", ""},          {"docter", "doctor"},
+                             {"difff", "diff"}};
+  for (const Case& c : kCases) EXPECT_EQ(nearest(c.word, kVerbs), c.nearest) << c.word;
+  EXPECT_EQ(did_you_mean("rum", kVerbs), "; did you mean 'run'?");
+  EXPECT_EQ(did_you_mean("bogus", kVerbs), "");
+}
+
+TEST(Text, HomeIsExpanded) {
+  ASSERT_EQ(::setenv("HOME", "/home/me", 1), 0);
+  EXPECT_EQ(expand_home("~/x"), "/home/me/x");
+  EXPECT_EQ(expand_home("~"), "/home/me");
+  EXPECT_EQ(expand_home("~you/x"), "~you/x");
+  EXPECT_EQ(expand_home("/a/~/x"), "/a/~/x");
+}
+
+}  // namespace
+}  // namespace skillet

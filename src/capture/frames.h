@@ -1,0 +1,65 @@
+// The frames of a capture file: its start, and one frame for the device and for each submission. Contents that a buffer
+// has had before are not stored again, so writer and reader keep what lives: the writer hashes, the reader bytes.
+// Called by FileWriter, Reader and tests.
+// Must not know: where frames are kept.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "capture/capture.h"
+
+namespace skillet::capture {
+
+constexpr uint64_t kFrameLimitBytes = 1ULL << 30;  // of one frame, unpacked
+
+enum class FrameKind : uint32_t { device = 1, submission = 2 };
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::submission;
+  uint32_t packed = 0;        // 1: what is stored is one zstd frame
+  uint64_t table_bytes = 0;   // unpacked
+  uint64_t stored_bytes = 0;  // after the header
+  uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 (seed 0) of the fields above
+};
+static_assert(sizeof(FrameHeader) == 32);
+
+constexpr size_t kStartBytes = 16;  // magic, version, 0
+Bytes file_start();
+// `start`: the first bytes of a file, at most kStartBytes.
+Result<void> check_start(std::span<const uint8_t> start);
+// False for bytes that nobody wrote as a header.
+bool is_header(const FrameHeader& header);
+
+// One frame, header and all; `packed` by zstd.
+Result<Bytes> make_frame(FrameKind kind, std::span<const uint8_t> table, bool packed);
+
+class FrameWriter {
+ public:
+  // Frames in the order of the file. `file_bytes`: what is before them.
+  Result<Bytes> device(const DeviceInfo& info, uint64_t file_bytes) const;
+  Result<Bytes> submission(const Submission& submission, uint64_t file_bytes);
+
+ private:
+  struct Known {
+    uint64_t low = 0, high = 0, size_bytes = 0;  // XXH3 of 128 bits
+    bool operator==(const Known&) const = default;
+  };
+  uint64_t live_bytes() const;
+  // Stored as it is where packing it would make a small file that asks for much.
+  Result<Bytes> frame(FrameKind kind, std::span<const uint8_t> table, uint64_t file_bytes) const;
+
+  std::map<uint32_t, Known> known_;  // by handle: what it had last
+};
+
+class FrameReader {
+ public:
+  // `stored`: what follows the header; `file_bytes`: from the start of the file to its end.
+  Result<DeviceInfo> device(const FrameHeader& header, std::span<const uint8_t> stored, uint64_t file_bytes) const;
+  Result<Submission> submission(const FrameHeader& header, std::span<const uint8_t> stored, uint64_t file_bytes);
+
+ private:
+  std::map<uint32_t, SharedBytes> known_;
+};
+
+}  // namespace skillet::capture

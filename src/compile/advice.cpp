@@ -1,0 +1,96 @@
+#include "compile/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace skillet::compile {
+namespace {
+
+struct Counts {
+  size_t weighted = 0, float_weights = 0, float_activations = 0, wide_activations = 0, per_channel = 0;
+};
+
+bool has_weights(ir::OpKind kind) {
+  return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d || kind == ir::OpKind::transpose_conv ||
+         kind == ir::OpKind::fully_connected;
+}
+
+bool differs(const std::vector<float>& scales) {
+  return std::ranges::any_of(scales, [&](float scale) { return scale != scales[0]; });
+}
+
+Counts count(const ir::Graph& graph) {
+  Counts out;
+  for (const ir::Op& op : graph.ops) {
+    if (!has_weights(op.kind) || op.input(1) == ir::kNoTensor || op.outputs.empty()) continue;
+    const ir::Tensor &weights = graph.tensor(op.input(1)), &result = graph.tensor(op.outputs[0]);
+    ++out.weighted;
+    out.float_weights += weights.dtype == ir::DType::float32 || weights.dtype == ir::DType::float16;
+    out.float_activations += result.dtype == ir::DType::float32;
+    out.wide_activations += result.dtype == ir::DType::int16;
+    out.per_channel += result.dtype != ir::DType::float32 && differs(weights.quant.scales);
+  }
+  return out;
+}
+
+constexpr std::string_view kHow =
+    "quantize it to 8 bits, activations too, with TFLiteConverter: optimizations=[tf.lite.Optimize.DEFAULT], a "
+    "representative_dataset, supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
+
+}  // namespace
+
+std::string without_names(std::string_view reason) {
+  std::string out;
+  while (!reason.empty()) {
+    const size_t open = reason.find('\'');
+    const size_t close = open == std::string_view::npos ? open : reason.find('\'', open + 1);
+    if (close == std::string_view::npos) break;
+    out += reason.substr(0, open);
+    if (out.ends_with(' ')) {
+      out.pop_back();
+    } else {
+      out += "a tensor";
+    }
+    reason.remove_prefix(close + 1);
+  }
+  return out.append(reason);
+}
+
+std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
+  std::vector<ReasonGroup> groups;
+  for (const OpRow& row : rows) {
+    if (row.on_npu || row.why.empty()) continue;
+    const std::string reason = without_names(row.why);
+    const auto known = std::ranges::find(groups, reason, &ReasonGroup::reason);
+    if (known == groups.end()) {
+      groups.push_back({reason, 1});
+    } else {
+      ++known->ops;
+    }
+  }
+  std::ranges::stable_sort(groups, std::greater{}, &ReasonGroup::ops);
+  return groups;
+}
+
+std::string quantization_advice(const ir::Graph& graph) {
+  const Counts counts = count(graph);
+  if (counts.weighted == 0) return "";
+  if (counts.float_activations > counts.weighted / 2)
+    return fmt::format("{}: NPUs compute with 8-bit integers; {}",
+                       counts.float_weights > counts.weighted / 2
+                           ? "the network is not quantized"
+                           : "only the weights of the network are quantized (dynamic range)",
+                       kHow);
+  if (counts.wide_activations > counts.weighted / 2)
+    return fmt::format("the network has 16-bit activations: NPUs compute with 8-bit integers; {}", kHow);
+  if (counts.per_channel > 0)
+    return fmt::format(
+        "{} of {} operations with weights have a scale for each channel: where the chip has one per "
+        "operation, quantize per tensor: converter._experimental_disable_per_channel = True "
+        "(docs/models.md)",
+        counts.per_channel, counts.weighted);
+  return "";
+}
+
+}  // namespace skillet::compile

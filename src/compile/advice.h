@@ -1,0 +1,28 @@
+// What a person can do about operations that the NPU does not take: reasons in groups, and how to make the model fit.
+// Called by tools that report, and the delegate.
+// Must not know: a vendor's reasons beyond their words.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/report.h"
+
+namespace skillet::compile {
+
+// A reason without the names in it: "filter is quantized per channel", the same for all ops that share it.
+std::string without_names(std::string_view reason);
+
+struct ReasonGroup {
+  std::string reason;
+  size_t ops = 0;
+};
+// Why ops are not on the NPU, most frequent first.
+std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
+
+// How the numbers of a network are stored, where that keeps it off NPUs, and what to do; empty: nothing to say.
+std::string quantization_advice(const ir::Graph& graph);
+
+}  // namespace skillet::compile

@@ -1,0 +1,110 @@
+#include "runtime/address_check.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "driver/decoded_capture.h"
+#include "runtime/loaded_program.h"
+
+namespace skillet::runtime {
+namespace {
+
+using driver::AnnotatedField;
+
+constexpr uint64_t kPageBytes = 4096;
+
+Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
+
+// The buffers of a program at made-up addresses, as a job would find them.
+class Placed {
+ public:
+  // Every other buffer is `gap_pages` further than the last one's end.
+  static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
+  Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
+  const capture::Submission& submission() const { return submission_; }
+
+ private:
+  explicit Placed(const driver::Program& program) : program_(program) {}
+  const driver::Program& program_;
+  capture::Submission submission_;  // buffer i has handle i
+};
+
+Result<Placed> Placed::create(const driver::Program& program, uint64_t first, uint64_t gap_pages) {
+  Placed placed(program);
+  std::vector<uint64_t> addresses;
+  for (const driver::Buffer& one : program.buffers) {
+    addresses.push_back(first);
+    first = align_up(first + one.size_bytes, kPageBytes) + gap_pages * kPageBytes;
+  }
+  for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const driver::Buffer& one = program.buffers[id];
+    capture::BufferSnapshot buffer{.handle = id, .address = addresses[id], .size_bytes = one.size_bytes};
+    buffer.content = one.is_constant() ? capture::Content::bytes : capture::Content::zero;
+    buffer.bytes = one.contents;
+    if (!one.relocations.empty()) {
+      Bytes bytes(one.contents.begin(), one.contents.end());
+      bytes.resize(one.size_bytes);
+      for (const driver::Relocation& r : one.relocations)
+        SK_TRY(relocate(bytes, r, addresses[r.target]).with_context(one.name));
+      buffer.bytes = std::move(bytes);
+    }
+    placed.submission_.buffers.push_back(std::move(buffer));
+  }
+  return placed;
+}
+
+Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip,
+                                         const driver::Job& job) {
+  const driver::ByteRange& range = job.commands[0];
+  if (job.commands.size() != 1 || range.size_bytes % 4 != 0)
+    return error(ErrorCode::unsupported, "its commands are not one range of words");
+  submission_.stream.resize(range.size_bytes / 4);
+  std::memcpy(submission_.stream.data(), submission_.buffers[range.buffer].bytes.data() + range.offset_bytes,
+              range.size_bytes);
+  for (capture::BufferSnapshot& one : submission_.buffers)
+    one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
+  for (const driver::BufferUse& use : job.uses) submission_.buffers[use.buffer].listed = true;
+  return driver.decode(chip, submission_);
+}
+
+// The same field of a job with its buffers in two places.
+Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const Placed& placed_a,
+                         const Placed& placed_b) {
+  if (a.name != b.name || a.kind != b.kind) return bad("what it means depends on where buffers are");
+  if (a.unknown) return bad(fmt::format("{} has no known meaning", a.value));
+  if (a.kind == driver::FieldKind::value) {
+    if (a.raw != b.raw) return bad("a relocation where no address is");
+    return {};
+  }
+  if (a.unused && a.address == 0 && b.address == 0) return {};
+  const auto at_a = driver::find_place(placed_a.submission(), a.address);
+  const auto at_b = driver::find_place(placed_b.submission(), b.address);
+  if (!at_a || !at_b || at_a->buffer->handle != at_b->buffer->handle || at_a->offset != at_b->offset)
+    return bad(fmt::format("address 0x{:x} is not that of a buffer of the program", a.address));
+  if (!at_a->buffer->listed) return bad("it points to a buffer that the job does not list");
+  if (a.extent_bytes > at_a->room_bytes)
+    return bad(
+        fmt::format("the {} bytes from there on are more than the buffer's {}", a.extent_bytes, at_a->room_bytes));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program) {
+  SK_TRY_ASSIGN(Placed a, Placed::create(program, 0x100000, 1));
+  SK_TRY_ASSIGN(Placed b, Placed::create(program, 0x108000, 3));
+  for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
+    for (const driver::Job& job : *jobs) {
+      const std::string where = fmt::format("job '{}'", job.name);
+      SK_TRY_ASSIGN(const driver::Annotated in_a, a.decode(driver, chip, job).with_context(where));
+      SK_TRY_ASSIGN(const driver::Annotated in_b, b.decode(driver, chip, job).with_context(where));
+      if (in_a.fields.size() != in_b.fields.size()) return bad(where + ": what it does depends on where buffers are");
+      for (size_t i = 0; i < in_a.fields.size(); ++i)
+        if (auto checked = check_field(in_a.fields[i], in_b.fields[i], a, b); !checked.ok())
+          return std::move(checked).error().with_context(fmt::format("{}: {}", where, in_a.fields[i].path));
+    }
+  }
+  return {};
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,15 @@
+// Does a program name only memory of its own? A device follows the addresses in commands and descriptors, and those of
+// a program that was not compiled here may be anybody's.
+// Called by the program cache and by tools that read program files.
+// Must not know: a vendor's descriptors; the driver's decode() does.
+#pragma once
+
+#include "driver/driver.h"
+
+namespace skillet::runtime {
+
+// Each address that the device reads lies in a buffer that its job lists, together with what the operation touches from
+// there on, and moves with that buffer; 0 is allowed only where the operation uses none. Error names the field.
+Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program);
+
+}  // namespace skillet::runtime

@@ -1,0 +1,129 @@
+#include "runtime/address_check.h"
+
+#include <gtest/gtest.h>
+
+#include "compile/compile.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::runtime {
+namespace {
+
+const std::string kTests = SKILLET_SOURCE_DIR "/tests/";
+
+struct Case {
+  const char* chip;
+  const char* model;
+};
+constexpr Case kCases[] = {
+    {"toy", "toy/maximum_relu_u8.tflite"},
+    {"a311d", "captures/models/chain_conv_dw_pw_i8.tflite"},
+    {"a311d", "captures/models/chain_residual_add_i8.tflite"},
+    {"imx8mp", "captures/models/chain_conv_dw_pw_i8.tflite"},
+    {"imx8mp", "captures/models/chain_residual_add_i8.tflite"},
+};
+
+struct Compiled {
+  driver::Chip chip;
+  const driver::Driver* driver = nullptr;
+  std::vector<driver::Program> programs;
+};
+
+Compiled compile_case(const Case& c, driver::Tuning tuning) {
+  Compiled out{.chip = driver::find_chip(c.chip).value()};
+  out.driver = driver::driver_of(out.chip).value();
+  const compile::Options options{.driver = {.tuning = tuning, .allow_unproven = true}, .leave_out = false};
+  auto compiled =
+      compile::compile(tflite::import_file(kTests + c.model).value(), {out.driver, out.chip}, options).value();
+  for (compile::Part& part : compiled.parts) {
+    if (part.program) out.programs.push_back(std::move(*part.program));
+  }
+  return out;
+}
+
+std::string message(const Result<void>& result) { return result.ok() ? "" : result.error().message; }
+
+// The bits of a relocation get a constant instead.
+void overwrite(driver::Program& program, driver::BufferId id, size_t index, uint64_t constant) {
+  driver::Buffer& buffer = program.buffers[id];
+  const driver::Relocation r = buffer.relocations[index];
+  buffer.relocations.erase(buffer.relocations.begin() + static_cast<ptrdiff_t>(index));
+  Bytes bytes(buffer.contents.begin(), buffer.contents.end());
+  bytes.resize(std::max<size_t>(bytes.size(), r.at_byte + r.bytes()));
+  const uint64_t ones = (uint64_t{1} << r.width_bits) - 1;
+  uint64_t number = 0;
+  std::memcpy(&number, bytes.data() + r.at_byte, r.bytes());
+  number = (number & ~(ones << r.lsb)) | (((constant >> r.shift) & ones) << r.lsb);
+  std::memcpy(bytes.data() + r.at_byte, &number, r.bytes());
+  buffer.contents = std::move(bytes);
+}
+
+TEST(AddressCheck, TakesWhatCompilersMake) {
+  for (const Case& c : kCases) {
+    for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+      const Compiled compiled = compile_case(c, tuning);
+      ASSERT_FALSE(compiled.programs.empty());
+      for (const driver::Program& program : compiled.programs)
+        EXPECT_EQ(message(check_addresses(*compiled.driver, compiled.chip, program)), "") << c.chip << " " << c.model;
+    }
+  }
+}
+
+constexpr uint64_t kConstants[] = {0x0, 0x100000, 0x101000, 0x110000, 0x12345600, 0xFFFFF000};
+
+// Zero, somewhere in the address space, and where the check itself puts buffers.
+TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
+  for (const Case& c : kCases) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int tampered = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          for (const uint64_t constant : kConstants) {
+            driver::Program bad = program;
+            overwrite(bad, id, i, constant);
+            ASSERT_TRUE(driver::verify(bad).ok());
+            EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)), "")
+                << c.chip << " " << program.buffers[id].name << " relocation " << i << " " << constant;
+            ++tampered;
+          }
+        }
+      }
+    }
+    EXPECT_GT(tampered, 6) << c.chip;
+  }
+}
+
+// A relocation that is right but for its target: beyond what the operation may touch, or of another job.
+TEST(AddressCheck, RefusesOtherTargets) {
+  for (const Case& c : kCases) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          driver::Program bad = program;
+          driver::Relocation& r = bad.buffers[id].relocations[i];
+          r.target_offset_bytes = bad.buffers[r.target].size_bytes;
+          EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)), "") << c.chip;
+        }
+      }
+    }
+  }
+}
+
+// Words that lead to what nobody knows: a state or bits without a row.
+TEST(AddressCheck, RefusesWhatHasNoMeaning) {
+  const Compiled compiled = compile_case(kCases[1], driver::Tuning::proven);
+  driver::Program bad = compiled.programs[0];
+  for (driver::Buffer& buffer : bad.buffers) {
+    if (buffer.role != driver::BufferRole::commands) continue;
+    Bytes bytes(buffer.contents.begin(), buffer.contents.end());
+    store_le<uint32_t>(bytes.data(), 0x08010000 | 0x0500);  // LOAD_STATE of one word, to 0x1400
+    buffer.contents = std::move(bytes);
+  }
+  EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)).find("has no known meaning"),
+            std::string::npos)
+      << message(check_addresses(*compiled.driver, compiled.chip, bad));
+}
+
+}  // namespace
+}  // namespace skillet::runtime

@@ -1,0 +1,76 @@
+// The table of ioctls of a stand-in: number, name, argument; and how a kernel takes and gives arguments.
+// Called by the files of stand-ins.
+// Must not know: any single kernel driver.
+#pragma once
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "standin/kernel.h"
+
+namespace skillet::standin {
+
+constexpr size_t kArgumentBytesMax = 128;
+
+template <typename File>
+struct Call {
+  std::string_view name;
+  size_t size_bytes = 0;
+  int (*run)(File& file, void* args, const Fault& fault) = nullptr;
+};
+
+template <typename File, typename Args, int (File::*kMethod)(Args&)>
+constexpr Call<File> call_row(std::string_view name) {
+  static_assert(sizeof(Args) <= kArgumentBytesMax);
+  return {name, sizeof(Args),
+          [](File& file, void* args, const Fault&) { return (file.*kMethod)(*static_cast<Args*>(args)); }};
+}
+template <typename File, typename Args, int (File::*kMethod)(Args&, const Fault&)>
+constexpr Call<File> call_row(std::string_view name) {
+  return {name, sizeof(Args),
+          [](File& file, void* args, const Fault& fault) { return (file.*kMethod)(*static_cast<Args*>(args), fault); }};
+}
+
+// What a FaultPlan may name.
+template <typename File>
+std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
+  std::vector<std::string_view> names = {"open", "mmap"};
+  for (const Call<File>& call : calls) {
+    if (call.run != nullptr) names.push_back(call.name);
+  }
+  return names;
+}
+
+// What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
+int refuse_unknown(Kernel& kernel, unsigned number);
+
+// Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
+template <typename File>
+int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsigned long request, void* argument) {
+  const unsigned number = _IOC_NR(request);
+  if (number >= calls.size() || calls[number].run == nullptr) return refuse_unknown(kernel, number);
+  const Call<File>& call = calls[number];
+  const Fault fault = kernel.next_fault(call.name);
+  if (fault.kind == FaultKind::number) return kernel.inject(fault, call.name);
+
+  alignas(8) uint8_t args[kArgumentBytesMax];
+  const size_t size = std::min<size_t>(call.size_bytes, _IOC_SIZE(request));
+  std::memset(args, 0, call.size_bytes);
+  if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), size); failure != 0)
+    return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
+  const int result = call.run(file, args, fault);
+  if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, args, size);
+  if (result == 0) kernel.trace("{} fine", call.name);
+  return result;
+}
+
+// As much of `text` as fits; the length becomes that of the whole.
+void give_text(std::string_view text, char* to, size_t& length);
+
+}  // namespace skillet::standin

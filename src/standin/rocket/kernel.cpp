@@ -1,0 +1,154 @@
+#include "standin/rocket/kernel.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "standin/rocket/file.h"
+
+namespace skillet::standin::rocket {
+
+Kernel::Kernel(std::string chip, std::unique_ptr<sim::Device> simulator, Options options)
+    : standin::Kernel(std::move(options)),
+      chip_(std::move(chip)),
+      simulator_(std::move(simulator)),
+      cores_(simulator_ == nullptr ? 1 : simulator_->cores()),
+      owner_(::getpid()) {}
+
+Kernel::~Kernel() = default;
+
+std::shared_ptr<File> Kernel::make_file(unsigned minor) { return std::make_shared<RocketFile>(*this, minor); }
+
+// The node belongs to a platform device that stands for all cores and is not in the device tree.
+NodePlace Kernel::place() const {
+  return {.subsystem = "accel",
+          .folder = "/dev/accel",
+          .major = abi::kAccelMajor,
+          .driver = abi::kDriverName,
+          .device_name = "rknn",
+          .of_full_name = "",
+          .compatible = "",
+          .nodes = {{"accel0", 0}}};
+}
+
+void Kernel::add(Entity& entity) { entities_.push_back(&entity); }
+
+void Kernel::queue(Entity& entity, QueuedJob job) {
+  if (entity.jobs.empty() && !entity.is_running) {
+    const auto load = [&](uint32_t core) {
+      return std::ranges::count_if(
+          entities_, [&](const Entity* one) { return one->core == core && (one->is_running || !one->jobs.empty()); });
+    };
+    for (uint32_t core = 0; core < cores_; ++core) {
+      if (load(core) < load(entity.core)) entity.core = core;
+    }
+  }
+  entity.jobs.push_back(std::move(job));
+  if (workers_ == nullptr) start_workers();
+  workers_->changed.notify_all();
+}
+
+void Kernel::start_workers() {
+  workers_ = std::make_unique<Workers>();
+  for (uint32_t core = 0; core < cores_; ++core)
+    workers_->threads.emplace_back([this, core, &workers = *workers_] { work(core, workers); });
+}
+
+void Kernel::adopt_process() {
+  if (owner_ == ::getpid()) return;
+  owner_ = ::getpid();
+  static_cast<void>(workers_.release());  // threads that are not here can be neither joined nor destroyed
+  jobs().finish_all();
+  for (Entity* entity : entities_) {
+    entity->jobs.clear();
+    entity->is_running = false;
+  }
+}
+
+void Kernel::remove(Entity& entity, std::unique_lock<std::mutex>& lock) {
+  adopt_process();
+  for (const QueuedJob& job : entity.jobs) jobs().finish(job.id);
+  entity.jobs.clear();
+  if (workers_ != nullptr) workers_->changed.wait(lock, [&] { return !entity.is_running; });
+  std::erase(entities_, &entity);
+  if (!entities_.empty() || workers_ == nullptr) return;
+  const std::unique_ptr<Workers> last = std::move(workers_);
+  last->stops = true;
+  last->changed.notify_all();
+  lock.unlock();
+  for (std::thread& thread : last->threads) thread.join();
+  lock.lock();
+}
+
+void Kernel::work(uint32_t core, Workers& workers) {
+  std::unique_lock lock(state());
+  while (!workers.stops) {
+    Entity* const entity = next(core);
+    if (entity == nullptr) {
+      workers.changed.wait(lock);
+    } else {
+      run(core, *entity, workers, lock);
+    }
+  }
+}
+
+// The first entity whose oldest job may start; those that have run go to the end of the list.
+Entity* Kernel::next(uint32_t core) {
+  const auto is_ready = [&](const Entity* one) {
+    return one->core == core && !one->is_running && !one->jobs.empty() &&
+           std::ranges::all_of(one->jobs.front().after, [&](JobId id) { return jobs().is_finished(id); });
+  };
+  const auto found = std::ranges::find_if(entities_, is_ready);
+  if (found == entities_.end()) return nullptr;
+  Entity* const entity = *found;
+  std::rotate(found, found + 1, entities_.end());
+  return entity;
+}
+
+void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock) {
+  const QueuedJob job = std::move(entity.jobs.front());
+  entity.jobs.pop_front();
+  entity.is_running = true;
+  const std::vector<Mapping> mappings = entity.mappings;
+  lock.unlock();
+  const Result<void> done = simulate(core, job, mappings);
+  lock.lock();
+  // What waits for ever ends by the kernel's timeout.
+  const bool stalls = job.fault == FaultKind::hang || (!done.ok() && done.error().code == ErrorCode::timeout);
+  if (stalls) workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });
+  end(core, entity, job, done);
+  workers.changed.notify_all();
+}
+
+Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings) {
+  if (simulator_ == nullptr || job.fault == FaultKind::hang) return {};
+  if (job.fault == FaultKind::reset || job.fault == FaultKind::reset_before) simulator_->reset(core);
+  if (job.fault == FaultKind::reset) return {};
+  sim::Memory memory;
+  for (const Mapping& one : mappings)
+    SK_TRY(memory.map(one.address, one.buffer->bytes(), fmt::format("buffer at {:#x}", one.address)));
+  return simulator_->run({.commands = job.tasks, .core = core}, memory);
+}
+
+// A job that was reset signals like one that is done.
+void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, const Result<void>& done) {
+  if (!done.ok()) {
+    if (simulator_ != nullptr) simulator_->reset(core);
+    if (options().on_fault == OnFault::error) {
+      entity.fault = done.error().message;
+    } else {
+      log::warning("virtual {}: core {}: NPU job timed out: {}", chip_, core, done.error().message);
+    }
+  }
+  trace("job {} ends on core {}", job.id, core);
+  jobs().finish(job.id);
+  entity.is_running = false;
+}
+
+std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,
+                                        Options options) {
+  return std::make_unique<Kernel>(chip, std::move(simulator), std::move(options));
+}
+
+}  // namespace skillet::standin::rocket

@@ -1,0 +1,93 @@
+// Kernel: a stand-in for the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each core
+// that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500 ms
+// like one that is done.
+// Called by tests; by the table of stand-ins once a compiler for the chips behind it is there.
+// Must not know: descriptors of the process, paths, registers.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/sim.h"
+#include "standin/kernel.h"
+#include "uapi/rocket/abi.h"
+
+namespace skillet::standin::rocket {
+
+namespace abi = ::skillet::uapi::rocket;
+namespace drm = ::skillet::uapi::drm;
+
+constexpr std::chrono::milliseconds kJobTimeout{500};
+
+struct QueuedJob {
+  JobId id = 0;
+  std::vector<sim::Commands> tasks;
+  std::vector<JobId> after;                      // those whose buffers it shares
+  std::vector<std::shared_ptr<Buffer>> buffers;  // kept until it ends
+  FaultKind fault = FaultKind::none;
+};
+
+// A buffer of a file in the address space of that file.
+struct Mapping {
+  std::shared_ptr<Buffer> buffer;
+  uint64_t address = 0;
+};
+
+// What a file has queued. While it has, it stays with one core, in order.
+struct Entity {
+  std::deque<QueuedJob> jobs;
+  uint32_t core = 0;
+  bool is_running = false;
+  std::vector<Mapping> mappings;  // everything that its jobs can reach
+  std::string fault;              // of a job that the simulator stopped, with OnFault::error: for the next call
+};
+
+class Kernel : public standin::Kernel {
+ public:
+  Kernel(std::string chip, std::unique_ptr<sim::Device> simulator, Options options);
+  ~Kernel() override;
+  NodePlace place() const override;
+
+  // With state() held, all four.
+  void add(Entity& entity);
+  void queue(Entity& entity, QueuedJob job);
+  // After fork() there are no threads, and what ran in the parent will not end here.
+  void adopt_process();
+  // Drops what is queued and waits for what runs; the last entity takes the threads along.
+  void remove(Entity& entity, std::unique_lock<std::mutex>& lock);
+
+ protected:
+  std::shared_ptr<File> make_file(unsigned minor) override;
+
+ private:
+  struct Workers {
+    std::vector<std::thread> threads;
+    std::condition_variable changed;
+    bool stops = false;
+  };
+
+  void start_workers();
+  void work(uint32_t core, Workers& workers);
+  Entity* next(uint32_t core);
+  void run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock);
+  Result<void> simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings);
+  void end(uint32_t core, Entity& entity, const QueuedJob& job, const Result<void>& done);
+
+  std::string chip_;
+  std::unique_ptr<sim::Device> simulator_;  // null: jobs do nothing
+  uint32_t cores_ = 1;
+  // Guarded by state():
+  std::vector<Entity*> entities_;
+  std::unique_ptr<Workers> workers_;  // from the first job on
+  pid_t owner_ = 0;
+};
+
+std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,
+                                        Options options);
+
+}  // namespace skillet::standin::rocket

@@ -1,0 +1,89 @@
+// A submission: all jobs are read, then queued one after the other. Only a bad call fails; a bad job is dropped.
+#include <algorithm>
+#include <cerrno>
+
+#include "standin/rocket/file.h"
+
+namespace skillet::standin::rocket {
+namespace {
+
+constexpr uint32_t kMostItems = 1 << 20;  // of an array that user space announces
+
+}  // namespace
+
+int RocketFile::read_jobs(const abi::Submit& args, std::vector<Request>& out) {
+  if (args.reserved != 0) return kernel_.refuse(EINVAL, "submit: reserved is {}", args.reserved);
+  if (args.job_struct_size < sizeof(abi::SubmitJob))
+    return kernel_.refuse(EINVAL, "submit: jobs of {} bytes", args.job_struct_size);
+  if (args.job_count > kMostItems) return kernel_.refuse(ENOMEM, "submit: {} jobs", args.job_count);
+  for (uint64_t i = 0; i < args.job_count; ++i) {
+    Request& request = out.emplace_back();
+    if (kernel_.copy_from_user(&request.args, args.jobs + i * args.job_struct_size, sizeof(abi::SubmitJob)) != 0)
+      return kernel_.refuse(EFAULT, "submit: bad pointer to job {}", i);
+    request.is_sound = read_tasks(request) == 0;
+  }
+  return 0;
+}
+
+int RocketFile::read_tasks(Request& request) {
+  const abi::SubmitJob& args = request.args;
+  if (args.task_count == 0 || args.task_struct_size < sizeof(abi::Task))
+    return kernel_.refuse(EINVAL, "submit: {} tasks of {} bytes", args.task_count, args.task_struct_size);
+  if (std::max({args.task_count, args.in_bo_handle_count, args.out_bo_handle_count}) > kMostItems)
+    return kernel_.refuse(ENOMEM, "submit: {} tasks, {} and {} buffers", args.task_count, args.in_bo_handle_count,
+                          args.out_bo_handle_count);
+  for (uint64_t i = 0; i < args.task_count; ++i) {
+    abi::Task& task = request.tasks.emplace_back();
+    if (kernel_.copy_from_user(&task, args.tasks + i * args.task_struct_size, sizeof task) != 0)
+      return kernel_.refuse(EFAULT, "submit: bad pointer to task {}", i);
+    if (task.regcmd_count == 0) return kernel_.refuse(EINVAL, "submit: task {} has no commands", i);
+  }
+  const auto read = [&](std::vector<uint32_t>& to, uint64_t from, uint32_t count) {
+    return count == 0 ? 0 : kernel_.copy_array_from_user(to, from, count);
+  };
+  if (read(request.in, args.in_bo_handles, args.in_bo_handle_count) != 0 ||
+      read(request.out, args.out_bo_handles, args.out_bo_handle_count) != 0)
+    return kernel_.refuse(EFAULT, "submit: bad pointer to handles");
+  return 0;
+}
+
+// Why the job is dropped; nothing: it is queued.
+std::optional<std::string> RocketFile::queue(const Request& request, FaultKind fault) {
+  if (!request.is_sound) return "its arguments are bad";
+  QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .fault = fault};
+  for (const auto* handles : {&request.in, &request.out}) {
+    for (const uint32_t handle : *handles) {
+      const Mapping* const entry = find(handle);
+      if (entry == nullptr) return fmt::format("no handle {}", handle);
+      if (std::ranges::find(job.buffers, entry->buffer) != job.buffers.end())
+        return fmt::format("handle {} is listed twice", handle);
+      job.buffers.push_back(entry->buffer);
+      if (const auto writer = entry->buffer->last_writer(kernel_.jobs())) job.after.push_back(*writer);
+    }
+  }
+  for (const abi::Task& task : request.tasks)
+    job.tasks.push_back({.bytes = {}, .address = task.regcmd, .size_bytes = task.regcmd_count * abi::kCommandBytes});
+  job.id = kernel_.jobs().begin();
+  for (size_t i = 0; i < job.buffers.size(); ++i)
+    job.buffers[i]->add_job(kernel_.jobs(), job.id, i >= request.in.size());
+  kernel_.trace("submit: job {}: {} tasks", job.id, job.tasks.size());
+  kernel_.queue(entity_, std::move(job));
+  return std::nullopt;
+}
+
+int RocketFile::submit(abi::Submit& args, const Fault& fault) {
+  std::vector<Request> requests;
+  if (const int failure = read_jobs(args, requests); failure != 0) return failure;
+  const Lock lock(kernel_.state());
+  kernel_.adopt_process();
+  if (const int failure = give_fault("submit"); failure != 0) return failure;
+  list_mappings();
+  FaultKind next = fault.kind;
+  for (const Request& request : requests) {
+    if (const auto reason = queue(request, std::exchange(next, FaultKind::none)))
+      kernel_.trace("submit: a job is dropped: {}", *reason);
+  }
+  return 0;
+}
+
+}  // namespace skillet::standin::rocket

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Bad uses of the `skillet` command: what each leaves as exit code, and that it says so in one line, without an abort.
+
+usage: bad_use_test.py SKILLET      run at the top of the source tree
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
+
+# Shell text, exit code, words of the one line on stderr (None: nothing is said). $sk: the command, $m: a good model,
+# $c: a good capture, $T: a folder of fixtures, $as_user: runs without the rights of root.
+USES = [
+    # Nowhere to write to.
+    ("$sk decode $c > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk decode $c --json > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk check $m --device sim:a311d > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk run $m --device sim:a311d > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk devices --json > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk --help > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk check --help > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk --version > /dev/full", FAILED, "standard output: No space left on device"),
+    ("SKILLET_DEBUG=help $sk > /dev/full", FAILED, "standard output: No space left on device"),
+    ("$sk devices >&-", FAILED, "standard output: Bad file descriptor"),
+    ("$sk run no_such_file.tflite 2> /dev/full", CANNOT_BEGIN, None),
+    ("$sk run no_such_file.tflite 2>&-", CANNOT_BEGIN, None),
+    ("trap '' PIPE; $sk decode $c | true; exit ${PIPESTATUS[0]}", FAILED, None),
+    ("trap '' PIPE; $sk decode $c --json | true; exit ${PIPESTATUS[0]}", FAILED, None),
+    # Names that are no text.
+    ("$sk check $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
+    ("$sk run $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
+    ("$sk compile $T/x$'\\xff'.tflite --device sim:a311d --json > /dev/null", FINE, None),
+    ("$sk run $T/y$'\\xff'.tflite --device cpu --json", CANNOT_BEGIN, "No such file or directory"),
+    ("$sk run $T/y$'\\x1b[31m'.tflite --device cpu --json", CANNOT_BEGIN, "y?[31m.tflite"),
+    # Files that are none, or too large.
+    ("$sk run $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk run /dev/zero", CANNOT_BEGIN, "/dev/zero: is a device, not a file"),
+    ("$sk run $T/sparse", CANNOT_BEGIN, "sparse: not a TensorFlow Lite model"),
+    ("$sk run $T/zeros", CANNOT_BEGIN, "zeros: not a TensorFlow Lite model"),
+    ("$sk run $T/empty", CANNOT_BEGIN, "empty: is empty"),
+    ("$sk run $T", CANNOT_BEGIN, "is a folder, not a file"),
+    ("$sk run $m --image $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk run $m --image /dev/zero", CANNOT_BEGIN, "/dev/zero: is a device, not a file"),
+    ("$sk run $m --image $T/sparse", CANNOT_BEGIN, "sparse: is larger than 2 GiB"),
+    ("$sk run $m --input $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk run $m --input $T/sparse.npy", CANNOT_BEGIN, "sparse.npy: is larger than 2 GiB"),
+    ("$sk run $m --labels $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk run $m --labels no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
+    ("$sk run $m --image no_such_file", CANNOT_BEGIN, "no_such_file"),
+    ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
+    ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
+    ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
+    # More than there is memory for.
+    ("ulimit -v 500000; $sk run $m --input $T/zeros", CANNOT_BEGIN, "not enough memory"),
+    ("ulimit -v 500000; $sk decode $T/zeros", CANNOT_BEGIN, "not enough memory"),
+    ("ulimit -v 500000; $sk diff $T/zeros $c", CANNOT_BEGIN, "not enough memory"),
+    ("$as_user $sk run $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
+    ("$as_user $sk decode $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
+    ("$as_user $sk diff $c $T/locked/model", CANNOT_BEGIN, "Permission denied"),
+    # Places to write are looked at before the work.
+    ("$sk run $m --device sim:a311d --record $T/nowhere/x", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
+    ("$sk run $m --device sim:a311d --record $T", CANNOT_BEGIN, "is a folder, not a file"),
+    ("$sk run $m --device cpu --record $T/x", CANNOT_BEGIN, "--record: the CPU sends nothing to a device"),
+    ("$sk compile $m --device sim:a311d -o $T/nowhere/x", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
+    ("$sk compile $c/model.tflite --device sim:a311d -o /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
+    ("$sk run $m --device sim:a311d --record /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
+    ("$sk run $m --device sim:a311d --cache-dir $T/empty", CANNOT_BEGIN, "empty: Not a directory"),
+    ("$as_user $sk run $m --device sim:a311d --record $T/locked/x", CANNOT_BEGIN, "locked/x: Permission denied"),
+    ("$sk capture -o $T/nowhere/x -- true", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
+    ("$as_user $sk capture -o $T/locked/x -- true", CANNOT_BEGIN, "locked/x: Permission denied"),
+    ("$sk capture -o $T/empty -- true", CANNOT_BEGIN, "exists and is no capture file"),
+    ("TMPDIR=/nonexistent $sk virtual --chip a311d -- true", CANNOT_BEGIN, "/nonexistent"),
+    # What cannot be meant.
+    ("$sk", CANNOT_BEGIN, "subcommand is required"),
+    ("$sk run", CANNOT_BEGIN, "MODEL is required"),
+    ("$sk run $m --device npu", CANNOT_BEGIN, "no NPU here"),
+    ("$sk compile $m --device cpu", CANNOT_BEGIN, "the CPU needs no compiling"),
+    ("$sk virtual --chip toaster -- true", CANNOT_BEGIN, "toaster"),
+    ("$sk virtual --chip a311d --fail nonsense -- true", CANNOT_BEGIN, "nonsense"),
+    ("$sk capture -o $T/x -- no_such_program", 127, "no_such_program: No such file or directory"),
+]
+
+
+def make_fixtures(folder):
+    model = Path("models/digits.tflite").read_bytes()
+    os.mkfifo(folder / "fifo")
+    for name in ("sparse", "sparse.npy"):
+        with open(folder / name, "wb") as file:
+            file.truncate(40 << 30)
+    with open(folder / "zeros", "wb") as file:
+        file.truncate(1 << 30)
+    (folder / "empty").touch()
+    Path(os.fsdecode(bytes(folder) + b"/x\xff.tflite")).write_bytes(model)
+    (folder / "locked").mkdir()
+    (folder / "locked/model.tflite").write_bytes(model)
+    (folder / "locked").chmod(0)
+
+
+def as_user():
+    return "setpriv --reuid=65534 --regid=65534 --clear-groups" if os.geteuid() == 0 and shutil.which("setpriv") else ""
+
+
+class BadUse(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="skillet_bad_use_")
+        folder = Path(cls.folder.name)
+        folder.chmod(0o755)
+        make_fixtures(folder)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+        cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite",
+                           "c": "tests/captures/a311d_conv1x1_relu6_u8", "T": str(folder), "as_user": as_user()}
+
+        # Root is refused nothing, and another user may not be let into the folder of the build.
+        cls.is_user = os.geteuid() != 0 or as_user() and cls.use("$as_user $sk --version > /dev/null && cd $PWD")[0] == FINE
+
+    @classmethod
+    def tearDownClass(cls):
+        (Path(cls.folder.name) / "locked").chmod(0o700)
+        cls.folder.cleanup()
+
+    @classmethod
+    def use(cls, text):
+        done = subprocess.run(["bash", "-c", text], capture_output=True, timeout=60, env=cls.environment)
+        return done.returncode, done.stderr.decode("utf-8", "replace")
+
+    def test_each_bad_use(self):
+        for text, code, words in USES:
+            if "$as_user" in text and not self.is_user or "ulimit" in text and "SANITIZED" in os.environ:
+                continue
+            with self.subTest(use=text):
+                got, said = self.use(text)
+                self.assertEqual(got, code, said)
+                if words is None:
+                    self.assertEqual(said, "")
+                else:
+                    self.assertIn(words, said)
+                    self.assertTrue(said.startswith("skillet: "), said)
+                    self.assertEqual(said.count("\n"), 1, said)
+
+    def test_too_little_memory(self):
+        """However little there is: an error in a line, or enough. Behind a virtual node too, in its library."""
+        if "SANITIZED" in os.environ:
+            self.skipTest("sanitizers need address space")
+        uses = ["$sk run $m --device sim:a311d --json > /dev/null"]
+        if self.use("$sk virtual --chip a311d -- true")[0] == FINE:
+            uses += ["$sk virtual --chip a311d -- $sk run $m --device npu > /dev/null",
+                     "$sk capture -o $T/low -- $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null"]
+        for use in uses:
+            outcomes = set()
+            for limit_kb in range(6_000, 40_000, 1_000):
+                with self.subTest(use=use, limit_kb=limit_kb):
+                    got, said = self.use(f"ulimit -v {limit_kb}; {use}")
+                    if "terminate called without an active exception" in said:
+                        continue  # not even for the C++ library's own store of exceptions
+                    self.assertNotIn("terminate called", said)
+                    if "shared librar" not in said and "failed to map" not in said:
+                        self.assertIn(got, (FINE, FAILED, CANNOT_BEGIN), said)
+                    outcomes.add(got)
+            self.assertIn(FINE, outcomes, use)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+// What the exit codes of the command mean: one table, which the help of each verb shows and the README repeats.
+// Called by main.cpp and the verbs.
+// Must not know: how a verb works.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace skillet::tools {
+
+inline constexpr int kFine = 0, kFailed = 1, kCannotBegin = 2;
+
+struct ExitCodes {
+  std::string_view verb, fine, failed, cannot_begin;
+};
+
+inline constexpr std::string_view kUnreadable = "wrong use, a file or device that cannot be used";
+inline constexpr std::array kExitCodes = {
+    ExitCodes{"run", "it ran", "the run failed", kUnreadable},
+    ExitCodes{"check", "every operation can run", "an operation can run nowhere", kUnreadable},
+    ExitCodes{"compile", "programs were made", "the NPU takes nothing, or a program cannot be written", kUnreadable},
+    ExitCodes{"decode", "all was decoded", "the text cannot be written", kUnreadable},
+    ExitCodes{"diff", "the same", "they differ", kUnreadable},
+    ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
+    ExitCodes{"doctor", "an NPU is ready", "none is", "wrong use"},
+    ExitCodes{"virtual", "the program's own", "the program's own", "wrong use, or the program's own"},
+    ExitCodes{"capture", "the program's own", "the program's own, or nothing was recorded",
+              "wrong use, or the program's own"},
+    ExitCodes{"bug", "the report is written", "it cannot be written", kUnreadable},
+};
+
+constexpr const ExitCodes* exit_codes_of(std::string_view verb) {
+  const auto found = std::ranges::find(kExitCodes, verb, &ExitCodes::verb);
+  return found == kExitCodes.end() ? nullptr : &*found;
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,303 @@
+// The rocket kernel device: buffers at addresses that the kernel gives, jobs of tasks, several in one call. There are
+// no fences to wait for but those of buffers: a submission has finished when what its jobs write is no longer in use.
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/log.h"
+#include "uapi/drm_file.h"
+#include "uapi/rocket/abi.h"
+#include "uapi/rocket/rocket.h"
+
+namespace skillet::uapi::rocket {
+namespace {
+
+constexpr std::chrono::seconds kCpuAccessTimeout{5};
+constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr size_t kMaxFencesKept = 256;
+
+int64_t deadline(std::chrono::nanoseconds timeout) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
+}
+
+struct Buffer {
+  uint64_t size_bytes = 0;  // as asked for
+  uint64_t address = 0, offset = 0;
+  uint8_t* bytes = nullptr;  // once mapped
+};
+
+class RocketDevice final : public Device {
+ public:
+  RocketDevice(DrmFile file, Core core) : file_(std::move(file)), core_(std::move(core)) {}
+  ~RocketDevice() override;
+  // The first buffer of a file may get the address 0, which unused registers hold: it stays empty.
+  Result<void> guard_address_0();
+
+  const capture::DeviceInfo& info() const override { return core_.info; }
+  Result<Handle> alloc(uint64_t size_bytes) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override { return alloc(size_bytes); }
+  Result<void> free(Handle handle) override;
+  Result<uint64_t> address(Handle handle) const override;
+  Result<std::span<uint8_t>> map(Handle handle) override;
+  Result<void> begin_cpu(Handle handle, bool write) override;
+  Result<void> end_cpu(Handle handle) override;
+  Result<JobId> prepare(const Job& job) override;
+  void release(JobId id) override { prepared_.erase(id); }
+  Result<Fence> submit(std::span<const JobId> jobs) override;
+  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
+  bool loses_jobs() const override { return file_.calls().loses_jobs(); }
+  Result<int> export_dmabuf(Handle handle) override;
+
+ private:
+  // What the call takes: it points into the vectors.
+  struct Prepared {
+    std::string name;
+    std::vector<Task> tasks;
+    std::vector<uint32_t> in, out;
+    SubmitJob job{};
+  };
+  struct InFlight {
+    Fence fence = 0;
+    std::vector<uint32_t> written;  // handles
+  };
+  struct Closing {
+    Handle handle = 0;
+    Fence last_use = 0;
+  };
+
+  Result<const Buffer*> find(Handle handle) const;
+  Result<Task> task_of(const Commands& commands) const;
+  Result<void> list(const JobBuffer& use, Prepared& prepared) const;
+  int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
+  int finish_first(std::chrono::nanoseconds timeout);
+  void reclaim();
+
+  DrmFile file_;
+  Core core_;
+  std::map<Handle, Buffer> buffers_;
+  std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
+  std::map<JobId, Prepared> prepared_;
+  std::vector<SubmitJob> call_;  // kept, so that a submission allocates nothing
+  std::deque<InFlight> in_flight_;
+  JobId last_job_ = 0;
+  Fence last_fence_ = 0;
+};
+
+RocketDevice::~RocketDevice() {
+  if (auto waited = wait(last_fence_, kCloseTimeout); last_fence_ != 0 && !waited.ok())
+    log::warning("closing while a job runs: {}", waited.error().message);
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
+Result<void> RocketDevice::guard_address_0() {
+  SK_TRY_ASSIGN(const Handle first, alloc(kPageBytes));
+  return buffers_.at(first).address == 0 ? Result<void>() : free(first);
+}
+
+Result<const Buffer*> RocketDevice::find(Handle handle) const {
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end())
+    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
+  return &found->second;
+}
+
+Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
+  reclaim();
+  if (size_bytes == 0) return error(ErrorCode::invalid_argument, "{}: a buffer of 0 bytes", core_.info.node);
+  if (size_bytes > UINT32_MAX)
+    return error(ErrorCode::out_of_range, "{}: no device addresses for {} bytes", core_.info.node, size_bytes);
+  CreateBo request{.size = static_cast<uint32_t>(size_bytes), .handle = 0, .dma_address = 0, .offset = 0};
+  SK_TRY(file_.call(kCreateBo, &request, fmt::format("allocating a buffer of {} bytes", size_bytes)));
+  buffers_[request.handle] = {size_bytes, request.dma_address, request.offset, nullptr};
+  return request.handle;
+}
+
+Result<void> RocketDevice::free(Handle handle) {
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  buffers_.erase(handle);
+  closing_.push_back({handle, last_fence_});
+  reclaim();
+  return {};
+}
+
+// Closes what was freed and is no longer in use.
+void RocketDevice::reclaim() {
+  while (!closing_.empty() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+  const Fence running = in_flight_.empty() ? last_fence_ + 1 : in_flight_.front().fence;
+  std::erase_if(closing_, [&](const Closing& one) {
+    if (one.last_use >= running) return false;
+    drm::GemClose request{.handle = one.handle, .pad = 0};
+    if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
+      log::warning("{}", file_.failure(number, fmt::format("closing buffer {}", one.handle)).message);
+    return true;
+  });
+}
+
+Result<uint64_t> RocketDevice::address(Handle handle) const {
+  SK_TRY_ASSIGN(const Buffer* buffer, find(handle));
+  return buffer->address;
+}
+
+Result<std::span<uint8_t>> RocketDevice::map(Handle handle) {
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes == nullptr) {
+    const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, buffer.offset, buffer.bytes);
+    if (result < 0)
+      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+  }
+  return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
+}
+
+// Waits for the jobs that write the buffer. An errno, or 0.
+int RocketDevice::prepare_access(Handle handle, std::chrono::nanoseconds timeout) const {
+  PrepBo request{.handle = handle, .reserved = 0, .timeout_ns = deadline(timeout)};
+  return file_.try_call(kPrepBo, &request, timeout + kPatience);
+}
+
+// Jobs leave no trace on what they only read: before a write everything must have finished.
+Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
+  SK_TRY(find(handle));
+  if (write && !in_flight_.empty()) SK_TRY(wait(last_fence_, kCpuAccessTimeout));
+  if (const int number = prepare_access(handle, kCpuAccessTimeout); number != 0)
+    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
+                                             write ? "write" : "read", handle));
+  return {};
+}
+
+Result<void> RocketDevice::end_cpu(Handle handle) {
+  SK_TRY(find(handle));
+  FiniBo request{.handle = handle, .reserved = 0};
+  if (const int number = file_.try_call(kFiniBo, &request); number != 0)
+    return file_.failure(number, fmt::format("ending the access to buffer {}", handle));
+  return {};
+}
+
+Result<Task> RocketDevice::task_of(const Commands& commands) const {
+  SK_TRY_ASSIGN(const Buffer* buffer, find(commands.buffer));
+  const uint64_t start = buffer->address + commands.offset_bytes, size = commands.size_bytes;
+  if (commands.offset_bytes > buffer->size_bytes || size > buffer->size_bytes - commands.offset_bytes || size == 0 ||
+      size % kCommandBytes != 0 || start % kCommandsAlignment != 0)
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} are no register commands", core_.info.node,
+                 size, commands.offset_bytes, buffer->size_bytes);
+  return Task{static_cast<uint32_t>(start), static_cast<uint32_t>(size / kCommandBytes)};
+}
+
+// The kernel drops a job that lists a buffer twice, without a word: what is read and written counts as written.
+Result<void> RocketDevice::list(const JobBuffer& use, Prepared& prepared) const {
+  SK_TRY(find(use.handle));
+  for (const auto* handles : {&prepared.in, &prepared.out}) {
+    if (std::ranges::find(*handles, use.handle) != handles->end())
+      return error(ErrorCode::invalid_argument, "{}: buffer {} is listed twice", core_.info.node, use.handle);
+  }
+  (use.write ? prepared.out : prepared.in).push_back(use.handle);
+  return {};
+}
+
+Result<JobId> RocketDevice::prepare(const Job& job) {
+  Prepared to{.name = job.name, .tasks = {}, .in = {}, .out = {}};
+  for (const Commands& commands : job.commands) {
+    SK_TRY_ASSIGN(const Task task, task_of(commands).with_context(fmt::format("job '{}'", job.name)));
+    to.tasks.push_back(task);
+  }
+  for (const JobBuffer& use : job.buffers) SK_TRY(list(use, to).with_context(fmt::format("job '{}'", job.name)));
+  if (to.tasks.empty() || to.out.empty())
+    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would tell its end",
+                 job.name, to.tasks.size(), to.out.size());
+  const auto pointer = [](const auto& items) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(items.data()));
+  };
+  to.job = {.tasks = pointer(to.tasks),
+            .in_bo_handles = pointer(to.in),
+            .out_bo_handles = pointer(to.out),
+            .task_count = static_cast<uint32_t>(to.tasks.size()),
+            .task_struct_size = sizeof(Task),
+            .in_bo_handle_count = static_cast<uint32_t>(to.in.size()),
+            .out_bo_handle_count = static_cast<uint32_t>(to.out.size())};
+  prepared_.emplace(++last_job_, std::move(to));
+  return last_job_;
+}
+
+Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
+  if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
+  InFlight submission{.fence = last_fence_ + 1, .written = {}};
+  call_.clear();
+  for (const JobId id : jobs) {
+    const auto found = prepared_.find(id);
+    if (found == prepared_.end())
+      return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
+    const Prepared& one = found->second;
+    for (const auto* handles : {&one.in, &one.out}) {
+      for (const Handle handle : *handles) SK_TRY(find(handle).with_context(fmt::format("job '{}'", one.name)));
+    }
+    call_.push_back(one.job);
+    if (std::ranges::find(submission.written, one.out[0]) == submission.written.end())
+      submission.written.push_back(one.out[0]);
+  }
+  Submit request{.jobs = reinterpret_cast<uintptr_t>(call_.data()),
+                 .job_count = static_cast<uint32_t>(call_.size()),
+                 .job_struct_size = sizeof(SubmitJob),
+                 .reserved = 0};
+  if (log::debug_flag("submit"))
+    log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
+  if (const int number = file_.try_call(kSubmit, &request); number != 0)
+    return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  in_flight_.push_back(std::move(submission));
+  ++last_fence_;
+  while (in_flight_.size() > kMaxFencesKept && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+  return last_fence_;
+}
+
+// Waits for the oldest submission; an errno, or 0.
+int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
+  for (const uint32_t handle : in_flight_.front().written) {
+    if (const int number = prepare_access(handle, timeout); number != 0 && number != ENOENT) return number;
+  }
+  in_flight_.pop_front();
+  return 0;
+}
+
+Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
+  if (fence == 0 || fence > last_fence_)
+    return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
+  const auto end =
+      std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
+  while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (const int number = finish_first(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
+        number != 0)
+      return file_.failure(number == EBUSY ? ETIMEDOUT : number,
+                           fmt::format("waiting up to {} ms for a job",
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+  }
+  return {};
+}
+
+Result<int> RocketDevice::export_dmabuf(Handle handle) {
+  SK_TRY(find(handle));
+  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
+  return request.fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  auto device = std::make_unique<RocketDevice>(std::move(file), core);
+  SK_TRY(device->guard_address_0());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace skillet::uapi::rocket

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Runs what README.md and the pages of docs/ tell people to type, as it is written.
+
+usage: docs_test.py BUILD_DIR      run at the top of the source tree
+
+Each block between ``` is run, in a folder that looks like the source tree with this build in build/release; a block that
+cannot be (it needs root, a board, a container, minutes) says so in a comment before it: <!-- not run: REASON -->.
+Python blocks run in the host that is installed, or in a stand-in for it (stub_host/). In the text, each `skillet ...`
+and `./x ...` must be a verb that there is, with options that there are.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv.pop(1)).resolve()
+SOURCE = Path.cwd()
+PAGES = ["README.md", "CONTRIBUTING.md", "src/interpose/README.md", *sorted(str(p) for p in Path("docs").glob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+INLINE = re.compile(r"(?<!`)`((?:skillet|\./x) [^`]+)`(?!`)")
+
+PLACEHOLDER = re.compile(r"\b[A-Z]+\b|\.\.\.|<|\.\./| --\w+$|^skillet \w+$(?<!devices)(?<!doctor)")
+
+
+def blocks():
+    for page in PAGES:
+        for found in BLOCK.finditer(Path(page).read_text()):
+            line = Path(page).read_text()[: found.start("text")].count("\n") + 1
+            yield f"{page}:{line}", found["language"], found["text"], found["reason"]
+
+
+def inline():
+    for page in PAGES:
+        text = BLOCK.sub("", Path(page).read_text())
+        for found in INLINE.finditer(text):
+            yield page, " ".join(found[1].split())
+
+
+class Docs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="skillet_docs_")
+        cls.tree = Path(cls.folder.name)
+        for entry in SOURCE.iterdir():
+            if entry.name not in ("build", ".git"):
+                (cls.tree / entry.name).symlink_to(entry)
+        (cls.tree / "build").mkdir()
+        (cls.tree / "build/release").symlink_to(BUILD)
+        (cls.tree / "bin").mkdir()
+        (cls.tree / "bin/skillet").symlink_to(BUILD / "src/tools/skillet")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+        cls.environment = {**kept, "PATH": f"{cls.tree}/bin:{os.environ['PATH']}",
+                           "PYTHONPATH": str(SOURCE / "tests/docs/stub_host")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_in_tree(self, *command):
+        done = subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def run_session(self, text):
+        """Lines after `$ ` are commands, what follows each is what it says, on either stream."""
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
+            done = subprocess.run(["bash", "-c", command], cwd=self.tree, env=self.environment, capture_output=True, text=True,
+                                  timeout=300)
+            self.assertEqual(done.stdout + done.stderr, expected)
+
+    def test_every_block(self):
+        ran = 0
+        for place, language, text, reason in blocks():
+            if reason or language in ("json", "yaml", "text"):
+                continue
+            with self.subTest(block=place):
+                if language == "python":
+                    self.run_in_tree(sys.executable, "-c", text)
+                elif text.startswith("$ "):
+                    self.run_session(text)
+                else:
+                    self.assertIn(language, ("", "sh"))
+                    self.run_in_tree("bash", "-e", "-o", "pipefail", "-c", text)
+                ran += 1
+        self.assertGreater(ran, 2)
+
+    def test_verbs_and_options_in_the_text(self):
+        helps, seen = {}, 0
+        x_help = subprocess.run(["./x", "help"], capture_output=True, text=True, check=True).stdout
+        for page, command in inline():
+            with self.subTest(page=page, command=command):
+                words = shlex.split(command.split(" -- ")[0].replace("...", ""))
+                verb, options = words[1] if len(words) > 1 else "", [w.split("=")[0] for w in words[1:] if w.startswith("--")]
+                if words[0] == "skillet" and not verb.startswith("-"):
+                    if verb not in helps:
+                        helps[verb] = subprocess.run([BUILD / "src/tools/skillet", verb, "--help"], capture_output=True, text=True)
+                    self.assertEqual(helps[verb].returncode, 0, f"no verb '{verb}'")
+                    text = helps[verb].stdout
+                elif words[0] == "skillet":
+                    text = subprocess.run([BUILD / "src/tools/skillet", "--help"], capture_output=True, text=True).stdout
+                else:
+                    text = x_help
+                    self.assertRegex(text, rf"\n  {re.escape(verb)}\b")
+                for option in options:
+                    self.assertRegex(text, rf"(?<![\w-]){re.escape(option)}(?![\w-])")
+                if words[0] == "skillet" and not PLACEHOLDER.search(command):  # whole: it runs
+                    done = subprocess.run(["bash", "-c", command], cwd=self.tree, env=self.environment, capture_output=True,
+                                          text=True, timeout=60)
+                    self.assertIn(done.returncode, (0, 1), done.stderr)
+                seen += 1
+        self.assertGreater(seen, 20)
+
+    def test_exit_codes_are_those_of_the_command(self):
+        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", Path("README.md").read_text(), re.M)
+        self.assertGreater(len(rows), 8)
+        for verb, fine, failed, cannot_begin in rows:
+            done = subprocess.run([BUILD / "src/tools/skillet", verb, "--help"], capture_output=True, text=True)
+            said = " ".join(done.stdout.split())
+            self.assertIn(f"Exit codes: 0 {fine}; 1 {failed}; 2 {cannot_begin}.", said)
+        everything = subprocess.run([BUILD / "src/tools/skillet", "--help"], capture_output=True, text=True).stdout
+        verbs = re.findall(r"^  (\w+) ", everything.split("Subcommands:")[1], re.M)
+        self.assertEqual(sorted(verbs), sorted(row[0] for row in rows))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,282 @@
+// The client of rocket against the stand-in for it, in this process, with a chip of the test's own.
+#include "uapi/rocket/rocket.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "standin/in_process.h"
+#include "standin/rocket/kernel.h"
+#include "uapi/rocket/abi.h"
+
+namespace skillet::testing {
+namespace {
+
+using std::chrono::milliseconds;
+namespace abi = ::skillet::uapi::rocket;
+namespace drm = ::skillet::uapi::drm;
+
+// A command is two addresses: the byte at the second becomes that at the first, and one more. Two zeros stall the chip.
+class Adder : public sim::Device {
+ public:
+  explicit Adder(std::atomic<int>& most) : most_(most) {}
+  uint32_t cores() const override { return 3; }
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    most_ = std::max(most_.load(), ++running_);
+    auto done = run_tasks(job, memory);
+    --running_;
+    return done;
+  }
+
+ private:
+  Result<void> run_tasks(const sim::Job& job, const sim::Memory& memory) {
+    for (const sim::Commands& task : job.commands) {
+      for (uint64_t at = 0; at < task.size_bytes; at += 8) {
+        SK_TRY_ASSIGN(const auto command, memory.at(task.address + at, 8, "command"));
+        const auto from = load_le<uint32_t>(command.data()), to = load_le<uint32_t>(command.data() + 4);
+        if (from == 0 && to == 0) return error(ErrorCode::timeout, "the chip waits");
+        SK_TRY_ASSIGN(const auto source, memory.at(from, 1, "source"));
+        SK_TRY_ASSIGN(const auto target, memory.at(to, 1, "target"));
+        target[0] = static_cast<uint8_t>(source[0] + 1);
+        std::this_thread::sleep_for(milliseconds(2));
+      }
+    }
+    return {};
+  }
+  std::atomic<int>& most_;
+  std::atomic<int> running_{0};
+};
+
+constexpr const char* kNode = "/dev/accel/accel0";
+
+class Rocket : public ::testing::Test {
+ protected:
+  void start(const std::string& faults = "", standin::OnFault on_fault = standin::OnFault::reset) {
+    standin::Options options{
+        .faults = standin::FaultPlan::parse(faults).value(), .on_fault = on_fault, .is_own_process = true};
+    auto kernel = standin::rocket::create("adder", std::make_unique<Adder>(most_), std::move(options));
+    calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
+  }
+  std::unique_ptr<uapi::Device> open() {
+    const uapi::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
+    auto device = uapi::rocket::open_device(core, calls_);
+    EXPECT_TRUE(device.ok()) << device.error().message;
+    return std::move(device).value();
+  }
+  // A buffer of two bytes that are added to each other in tasks of one command; `steps` tasks. Zero: one that stalls.
+  struct Chain {
+    uapi::Handle data = 0, commands = 0;
+    uapi::JobId job = 0;
+  };
+  Chain chain(uapi::Device& device, uint32_t steps) {
+    Chain out{.data = device.alloc(4096).value(), .commands = device.alloc_commands(16 * (steps + 1)).value()};
+    const auto address = static_cast<uint32_t>(device.address(out.data).value());
+    uapi::Job job{.name = "chain", .commands = {}, .buffers = {{out.data, true, true}}};
+    auto bytes = device.map(out.commands).value();
+    for (uint32_t i = 0; i < std::max(steps, 1U); ++i) {
+      store_le(bytes.data() + 16 * i, steps == 0 ? 0 : address + i);
+      store_le(bytes.data() + 16 * i + 4, steps == 0 ? 0 : address + i + 1);
+      job.commands.push_back({out.commands, 16 * i, 8});
+    }
+    EXPECT_TRUE(device.end_cpu(out.commands).ok());
+    out.job = device.prepare(job).value();
+    return out;
+  }
+  uint8_t byte(uapi::Device& device, const Chain& chain, size_t at) {
+    EXPECT_TRUE(device.begin_cpu(chain.data, false).ok());
+    return device.map(chain.data).value()[at];
+  }
+
+  std::atomic<int> most_{0};  // jobs that ran at the same time
+  std::shared_ptr<standin::InProcess> calls_;
+};
+
+TEST_F(Rocket, SubmitsSeveralJobsOfSeveralTasksInOneCall) {
+  start("submit:2-*:EIO");
+  const auto device = open();
+  EXPECT_NE(device->address(device->alloc(1).value()).value(), 0u) << "address 0 is guarded";
+  const Chain first = chain(*device, 3), second = chain(*device, 2);
+  const uapi::JobId jobs[] = {first.job, second.job, first.job};
+  const auto fence = device->submit(jobs);
+  ASSERT_TRUE(fence.ok()) << fence.error().message;
+  EXPECT_TRUE(device->wait(*fence, milliseconds(1000)).ok());
+  EXPECT_EQ(byte(*device, first, 3), 3);
+  EXPECT_EQ(byte(*device, second, 2), 2);
+  EXPECT_FALSE(device->submit(jobs).ok());
+}
+
+TEST_F(Rocket, RefusesWhatTheKernelWouldDropWithoutAWord) {
+  start();
+  const auto device = open();
+  const uapi::Handle data = device->alloc(64).value(), commands = device->alloc_commands(64).value();
+  struct Case {
+    uapi::Job job;
+    const char* message;
+  };
+  const uapi::JobBuffer out{data, true, true};
+  for (const Case& one : {Case{{"j", {}, {out}}, "0 tasks"}, Case{{"j", {{commands, 0, 16}}, {}}, "write 0 buffers"},
+                          Case{{"j", {{commands, 8, 8}}, {out}}, "8 bytes at 8 of 64"},
+                          Case{{"j", {{commands, 0, 12}}, {out}}, "12 bytes at 0 of 64"},
+                          Case{{"j", {{commands, 48, 24}}, {out}}, "24 bytes at 48 of 64"},
+                          Case{{"j", {{commands, 0, 0}}, {out}}, "0 bytes at 0 of 64"},
+                          Case{{"j", {{commands, 0, 16}}, {out, {data, true}}}, "listed twice"},
+                          Case{{"j", {{commands, 0, 16}}, {out, {99, true}}}, "no buffer has handle 99"}}) {
+    const auto refused = device->prepare(one.job);
+    ASSERT_FALSE(refused.ok()) << one.message;
+    EXPECT_NE(refused.error().message.find(one.message), std::string::npos) << refused.error().message;
+  }
+}
+
+// Any of these: SUBMIT says 0, the job is not run, the others are.
+TEST_F(Rocket, DropsBadJobsSilently) {
+  start();
+  const auto device = open();
+  const Chain good = chain(*device, 1);
+  const int fd = calls_->open(kNode);
+  abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
+  ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &data), 0);
+  uint8_t* bytes = nullptr;
+  ASSERT_EQ(calls_->mmap(fd, 4096, data.offset, bytes), 0);
+  const auto address = static_cast<uint32_t>(data.dma_address);
+  store_le(bytes, address + 64);
+  store_le(bytes + 4, address + 65);
+  const abi::Task task{address, 1}, empty{address, 0};
+  const uint32_t handles[] = {data.handle, data.handle, 77};
+  const auto pointer = [](const void* at) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at)); };
+  const abi::SubmitJob sound{.tasks = pointer(&task),
+                             .in_bo_handles = 0,
+                             .out_bo_handles = pointer(handles),
+                             .task_count = 1,
+                             .task_struct_size = 8,
+                             .in_bo_handle_count = 0,
+                             .out_bo_handle_count = 1};
+  abi::SubmitJob no_tasks = sound, small_tasks = sound, no_commands = sound, twice = sound, in_and_out = sound,
+                 other = sound;
+  no_tasks.task_count = 0;
+  small_tasks.task_struct_size = 4;
+  no_commands.tasks = pointer(&empty);
+  twice.out_bo_handle_count = 2;
+  in_and_out.in_bo_handles = pointer(handles), in_and_out.in_bo_handle_count = 1;
+  other.out_bo_handles = pointer(handles + 2);
+  const auto result_of = [&](const abi::SubmitJob& job) {
+    bytes[65] = 0;
+    abi::Submit args{.jobs = pointer(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
+    EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &args), 0);
+    abi::PrepBo prepare{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
+    EXPECT_EQ(calls_->ioctl(fd, abi::kPrepBo, &prepare), 0);
+    return bytes[65];
+  };
+  for (const abi::SubmitJob& bad : {no_tasks, small_tasks, no_commands, twice, in_and_out, other})
+    EXPECT_EQ(result_of(bad), 0);
+  EXPECT_EQ(result_of(sound), 1);
+  abi::Submit bad{.jobs = 0, .job_count = 1, .job_struct_size = 32, .reserved = 0};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
+  bad.job_struct_size = sizeof(abi::SubmitJob);
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EFAULT);
+  bad = {.jobs = 0, .job_count = 0, .job_struct_size = sizeof(abi::SubmitJob), .reserved = 1};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
+  bad.reserved = 0;
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), 0);
+  calls_->close(fd);
+  EXPECT_TRUE(device->wait(device->submit({&good.job, 1}).value(), milliseconds(1000)).ok());
+}
+
+TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
+  start("submit:2:hang");
+  const auto device = open();
+  const Chain stalls = chain(*device, 0), fine = chain(*device, 1);
+  for (const uapi::JobId job : {stalls.job, fine.job}) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto fence = device->submit({&job, 1}).value();
+    EXPECT_EQ(device->wait(fence, milliseconds(20)).error().code, ErrorCode::timeout);
+    EXPECT_TRUE(device->wait(fence, milliseconds(5000)).ok());
+    const auto took = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(took, milliseconds(450));
+    EXPECT_LT(took, milliseconds(4000));
+  }
+  EXPECT_EQ(byte(*device, fine, 1), 0) << "it was to hang";
+}
+
+TEST_F(Rocket, InThisProcessAFaultIsAnErrorWithItsReason) {
+  start("", standin::OnFault::error);
+  const auto device = open();
+  const Chain stalls = chain(*device, 0);
+  const auto fence = device->submit({&stalls.job, 1}).value();
+  const auto waited = device->wait(fence, milliseconds(5000));
+  ASSERT_FALSE(waited.ok());
+  EXPECT_NE(waited.error().message.find("the chip waits"), std::string::npos) << waited.error().message;
+}
+
+TEST_F(Rocket, FilesUseCoresAtTheSameTime) {
+  start();
+  std::vector<std::unique_ptr<uapi::Device>> files;
+  std::vector<Chain> chains;
+  std::vector<uapi::Fence> fences;
+  for (int i = 0; i < 5; ++i) {
+    files.push_back(open());
+    chains.push_back(chain(*files.back(), 40));
+    const uapi::JobId twice[] = {chains.back().job, chains.back().job};
+    fences.push_back(files.back()->submit(twice).value());
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    EXPECT_TRUE(files[i]->wait(fences[i], milliseconds(10000)).ok());
+    EXPECT_EQ(byte(*files[i], chains[i], 40), 40);
+  }
+  EXPECT_GT(most_, 1);
+  EXPECT_LE(most_, 3);
+}
+
+// A buffer that was freed stays until the jobs that may use it have ended; closing waits for them.
+TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
+  start();
+  auto device = open();
+  const Chain running = chain(*device, 50);
+  const uint64_t address = device->address(running.data).value();
+  const auto fence = device->submit({&running.job, 1}).value();
+  ASSERT_TRUE(device->free(running.data).ok());
+  ASSERT_TRUE(device->free(running.commands).ok());
+  EXPECT_NE(device->address(device->alloc(4096).value()).value(), address);
+  EXPECT_TRUE(device->wait(fence, milliseconds(5000)).ok());
+  EXPECT_EQ(device->address(device->alloc(4096).value()).value(), address);
+  const Chain last = chain(*device, 50);
+  ASSERT_TRUE(device->submit({&last.job, 1}).ok());
+  device.reset();
+  EXPECT_EQ(most_, 1);
+}
+
+#ifdef __has_feature
+#define SK_HAS_FEATURE __has_feature
+#else
+#define SK_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || SK_HAS_FEATURE(thread_sanitizer)
+constexpr bool kChildrenMayHaveThreads = false;  // ThreadSanitizer ends them
+#else
+constexpr bool kChildrenMayHaveThreads = true;
+#endif
+
+// The child has no threads: it starts its own, and is not waiting for what its parent does.
+TEST_F(Rocket, AChildOfForkGoesOn) {
+  if (!kChildrenMayHaveThreads) GTEST_SKIP() << "no threads in children";
+  start();
+  const auto device = open();
+  const Chain running = chain(*device, 200), small = chain(*device, 2);
+  const auto fence = device->submit({&running.job, 1}).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const auto own = device->submit({&small.job, 1});
+    const bool ok = own.ok() && device->wait(*own, milliseconds(5000)).ok() && device->map(small.data).value()[2] == 2;
+    ::_exit(ok ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(device->wait(fence, milliseconds(10000)).ok());
+  EXPECT_EQ(byte(*device, running, 200), 200);
+}
+
+}  // namespace
+}  // namespace skillet::testing
