@@ -105,7 +105,7 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--tuning", options->tuning, "of a model: recorded, proven or tuned")
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber);
+  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);
