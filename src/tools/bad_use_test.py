@@ -30,8 +30,8 @@ USES = [
     ("$sk devices >&-", FAILED, "standard output: Bad file descriptor"),
     ("$sk run no_such_file.tflite 2> /dev/full", CANNOT_BEGIN, None),
     ("$sk run no_such_file.tflite 2>&-", CANNOT_BEGIN, None),
-    ("trap '' PIPE; $sk decode $c | true; exit ${PIPESTATUS[0]}", FAILED, None),
-    ("trap '' PIPE; $sk decode $c --json | true; exit ${PIPESTATUS[0]}", FAILED, None),
+    ("trap '' PIPE; exec 3> >(true); wait $!; $sk decode $c >&3", FAILED, None),
+    ("trap '' PIPE; exec 3> >(true); wait $!; $sk decode $c --json >&3", FAILED, None),
     # Names that are no text.
     ("$sk check $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
     ("$sk run $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
