@@ -62,6 +62,7 @@ TEST(Replay, RefusesWhatIsNotThere) {
   capture.submissions[1].stream.clear();
   auto replay = replay_summer();
   EXPECT_EQ(replay.run(capture.submissions[1]).error().code, ErrorCode::unsupported);
+  ASSERT_TRUE(replay.place(capture.submissions[0]).ok());
   EXPECT_FALSE(replay.buffer(8).ok());
   EXPECT_EQ(replay.set(7, Bytes(17)).error().code, ErrorCode::out_of_range);
   capture.submissions[0].buffers[0].listed = false;
@@ -70,8 +71,9 @@ TEST(Replay, RefusesWhatIsNotThere) {
   EXPECT_EQ(fault.error().message,
             "sim:summer: sum: 1 bytes at 0x400000 are not mapped: the submission lists no buffer");
   for (const uint64_t size_bytes : {Replay::kLimitBytes + 1, UINT64_MAX}) {
-    capture.submissions[1].buffers[0].size_bytes = size_bytes;
-    EXPECT_EQ(replay.place(capture.submissions[1]).error().code, ErrorCode::malformed);
+    capture.submissions[0].buffers[0].listed = true;
+    capture.submissions[0].buffers[0].size_bytes = size_bytes;
+    EXPECT_EQ(replay.place(capture.submissions[0]).error().code, ErrorCode::malformed);
   }
 }
 

@@ -321,10 +321,11 @@ class Command(unittest.TestCase):
 
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = str(Path(folder) / "program")
+            program, recorded = str(Path(folder) / "program"), str(Path(folder) / "recorded")
             model = CAPTURE + "/model.tflite"
-            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", program)
-            for a, b in ((program, model), (model, program), (program, CAPTURE), (CAPTURE, program)):
+            report("compile", model, "--device", "sim:a311d", "-o", program)
+            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", recorded)
+            for a, b in ((program, model), (model, program), (recorded, CAPTURE), (CAPTURE, model)):
                 done = skillet("diff", a, b)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)

@@ -65,7 +65,7 @@ void place_kernel(const vivante::Kernel& kernel, RecordedJob& job) {
 Result<Bytes> read(const capture::Submission& submission, uint64_t address, uint64_t size_bytes) {
   const auto place = driver::find_place(submission, address);
   if (!place || size_bytes > place->room_bytes) return error(ErrorCode::malformed, "no buffer at {:#x}", address);
-  Bytes bytes = place->buffer->bytes;
+  Bytes bytes(place->buffer->bytes.begin(), place->buffer->bytes.end());
   bytes.resize(place->offset + size_bytes);
   return Bytes(bytes.begin() + static_cast<ptrdiff_t>(place->offset), bytes.end());
 }

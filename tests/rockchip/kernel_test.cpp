@@ -30,9 +30,10 @@ capture::Capture read_filled(const std::string& folder) {
   for (capture::Submission& submission : capture->submissions) {
     for (capture::BufferSnapshot& buffer : submission.buffers) {
       if (buffer.content != capture::Content::unknown && !buffer.holds_input) continue;
-      buffer.bytes.resize(buffer.size_bytes);
+      Bytes bytes(buffer.size_bytes);
       uint32_t state = buffer.handle;
-      for (uint8_t& byte : buffer.bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+      buffer.bytes = std::move(bytes);
     }
   }
   return std::move(capture).value();
