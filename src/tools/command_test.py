@@ -299,6 +299,26 @@ class Command(unittest.TestCase):
             for short, long in zip(*peaks):
                 self.assertLess(long, short + 8 * 1024, peaks)
 
+    def test_each_device_is_recorded_where_the_environment_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in ("", ".2"):
+                done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
+                                      timeout=60, env={**os.environ, "HOME": folder, "SKILLET_DEBUG": "capture=~/jobs"})
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertGreater(len(report("decode", f"{folder}/jobs{number}")["submissions"]), 0)
+            recorded = str(Path(folder) / "recorded")
+            report("run", MODEL, "--device", "sim:a311d", "--record", recorded)
+            self.assertEqual(skillet("diff", recorded, f"{folder}/jobs").returncode, 0)
+
+    def test_an_older_recording_stays_when_nothing_is_recorded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "recorded"
+            report("run", MODEL, "--device", "sim:a311d", "--record", str(recorded))
+            before = recorded.read_bytes()
+            for wrong in (["--device", "npu"], ["--device", "cpu"], ["--device", "sim:a311d", "--labels", "nowhere"]):
+                self.assertEqual(skillet("run", MODEL, *wrong, "--record", str(recorded)).returncode, 2)
+                self.assertEqual(recorded.read_bytes(), before)
+
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:
             program, recorded = str(Path(folder) / "program"), str(Path(folder) / "recorded")

@@ -113,7 +113,7 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
   verb->add_option("--tuning", options->tuning, "of a model (default: recorded against a folder of recorded jobs, else proven)")
       ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber);
+  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);
