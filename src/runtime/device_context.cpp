@@ -14,7 +14,7 @@ constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 // With SKILLET_DEBUG=capture=FILE each device has a file of its own.
 uapi::RecordSink debug_sink() {
   const std::optional<std::string> path = log::debug_value("capture");
-  return path && !path->empty() ? capture::into_next_file(*path) : uapi::RecordSink{};
+  return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : uapi::RecordSink{};
 }
 
 // `given`, where there is one, receives what the core is sent.

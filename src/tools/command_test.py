@@ -226,6 +226,13 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
+    def test_the_home_folder_may_be_written_short(self):
+        with tempfile.TemporaryDirectory() as home:
+            done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d", "--cache-dir=~/programs"], timeout=60,
+                                  capture_output=True, text=True, env={**os.environ, "HOME": home})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertGreater(len(list((Path(home) / "programs").glob("*.skp"))), 0)
+
     def test_a_recorded_run_decodes_and_differs_from_another(self):
         with tempfile.TemporaryDirectory() as folder:
             recorded = str(Path(folder) / "run.capture")
@@ -292,12 +299,33 @@ class Command(unittest.TestCase):
             for short, long in zip(*peaks):
                 self.assertLess(long, short + 8 * 1024, peaks)
 
+    def test_each_device_is_recorded_where_the_environment_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in ("", ".2"):
+                done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
+                                      timeout=60, env={**os.environ, "HOME": folder, "SKILLET_DEBUG": "capture=~/jobs"})
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertGreater(len(report("decode", f"{folder}/jobs{number}")["submissions"]), 0)
+            recorded = str(Path(folder) / "recorded")
+            report("run", MODEL, "--device", "sim:a311d", "--record", recorded)
+            self.assertEqual(skillet("diff", recorded, f"{folder}/jobs").returncode, 0)
+
+    def test_an_older_recording_stays_when_nothing_is_recorded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "recorded"
+            report("run", MODEL, "--device", "sim:a311d", "--record", str(recorded))
+            before = recorded.read_bytes()
+            for wrong in (["--device", "npu"], ["--device", "cpu"], ["--device", "sim:a311d", "--labels", "nowhere"]):
+                self.assertEqual(skillet("run", MODEL, *wrong, "--record", str(recorded)).returncode, 2)
+                self.assertEqual(recorded.read_bytes(), before)
+
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = str(Path(folder) / "program")
+            program, recorded = str(Path(folder) / "program"), str(Path(folder) / "recorded")
             model = CAPTURE + "/model.tflite"
-            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", program)
-            for a, b in ((program, model), (model, program), (program, CAPTURE), (CAPTURE, program)):
+            report("compile", model, "--device", "sim:a311d", "-o", program)
+            report("compile", model, "--device", "sim:a311d", "--tuning", "recorded", "-o", recorded)
+            for a, b in ((program, model), (model, program), (recorded, CAPTURE), (CAPTURE, model)):
                 done = skillet("diff", a, b)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertEqual(skillet("diff", program, OTHER_CAPTURE).returncode, 1)

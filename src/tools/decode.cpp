@@ -55,10 +55,11 @@ Result<capture::Reader> open_reader(const Options& options) {
   return reader;
 }
 
-Result<void> decode(const Options& options) {
+Result<void> decode(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_reader(options));
   SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  outcome.begin();
   std::optional<JsonPrinter> json;
   if (options.json)
     json.emplace(chip, reader);
@@ -90,10 +91,10 @@ void add_decode(CLI::App& app, Outcome& outcome) {
   verb->add_option("PATH", options->path, "capture file, or a folder that holds capture.json")->required();
   verb->add_option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");
   auto* one = verb->add_option("--submission", options->submission, "only this one, counted from 0")
-                  ->check(CLI::NonNegativeNumber);
-  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber)->excludes(one);
+                  ->check(whole_number(0, INT32_MAX));
+  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX))->excludes(one);
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(decode(*options)); });
+  verb->callback([options, &outcome] { outcome.finish(decode(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -1,6 +1,7 @@
 // `skillet diff`: do two captures, programs or models tell a device to do the same, and where not?
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tools/decoded.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr int kSame = 0, kDiffers = 1, kTrouble = 2;
 
 struct Options {
-  std::string path_a, path_b, chip, tuning = "recorded";
+  std::string path_a, path_b, chip, tuning;
   int last = 0;
   bool json = false;
 };
@@ -59,8 +60,16 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
             {"differences", rows}});
 }
 
+// What a model is compiled like: folders hold recorded jobs, all else is of our own making.
+driver::Tuning tuning_of(const Options& options) {
+  if (!options.tuning.empty()) return *driver::tuning_from_name(options.tuning);
+  const bool is_recorded =
+      std::filesystem::is_directory(options.path_a) || std::filesystem::is_directory(options.path_b);
+  return is_recorded ? driver::Tuning::recorded : driver::Tuning::proven;
+}
+
 Result<driver::CaptureComparison> compare_paths(const Options& options) {
-  const driver::CompileOptions compile{.tuning = *driver::tuning_from_name(options.tuning)};
+  const driver::CompileOptions compile{.tuning = tuning_of(options)};
   std::optional<driver::Chip> chip;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
@@ -102,10 +111,9 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
   verb->add_option("B", options->path_b, "the other one")->required();
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
-  verb->add_option("--tuning", options->tuning, "of a model: recorded, proven or tuned")
-      ->capture_default_str()
+  verb->add_option("--tuning", options->tuning, "of a model (default: recorded against a folder of recorded jobs, else proven)")
       ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_option("--last", options->last, kLastHelp)->check(CLI::PositiveNumber);
+  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] {
     const auto done = diff(*options, outcome);

@@ -20,7 +20,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"run", "it ran", "the run failed", kUnreadable},
     ExitCodes{"check", "every operation can run", "an operation can run nowhere", kUnreadable},
     ExitCodes{"compile", "programs were made", "the NPU takes nothing, or a program cannot be written", kUnreadable},
-    ExitCodes{"decode", "all was decoded", "the text cannot be written", kUnreadable},
+    ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"doctor", "an NPU is ready", "none is", "wrong use"},

@@ -214,8 +214,6 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
-  SK_TRY(check_place(options.record));
-  SK_TRY(remove_capture(options.record));
   capture::Sink sink = capture::into_file(options.record);
   sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
     Result<void> done = append(device, std::move(one));
@@ -223,8 +221,12 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
-  if (target.driver != nullptr) return target;
-  return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
+  // The file is made for the first submission. An older one goes last, when nothing else can be wrong.
+  SK_TRY(remove_capture(options.record));
+  SK_TRY(check_place(options.record));
+  return target;
 }
 
 Result<void> run(const Options& options, Outcome& outcome) {
@@ -234,11 +236,11 @@ Result<void> run(const Options& options, Outcome& outcome) {
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(std::vector<InputSet> inputs, make_inputs(options, graph));
   result.input_note = input_note(options, graph);
-  std::optional<Error> recording_failure;
-  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (!options.cache_dir.empty()) SK_TRY(check_folder(expand_home(options.cache_dir)));
   SK_TRY_ASSIGN(const std::vector<std::string> labels, labels_of(options));
   check_labels(options, graph, labels);
+  std::optional<Error> recording_failure;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   outcome.begin();
   result.device = target.name;
   const Stopwatch create_clock;

@@ -6,6 +6,7 @@ VERDICTS = {
     "exact": ("exact", False),
     "within 1": ("within 1", False),
     "heap": ("within 1 only with zeros behind the driver's heap blocks: it reads past their end", False),
+    "known": ("as bad as the recorded job, for a fault of the driver that tests/expectations names", False),
     "worse": ("worse", True),
     "crashed": ("crashed in the driver", False),
     "no job": ("no job: refused, or nothing for the NPU to do", False),
@@ -13,6 +14,27 @@ VERDICTS = {
     "timeout": ("timed out", True),
     "failed": ("failed", True),
 }
+
+# What recorded jobs of the same driver come to on our simulator, and why: only those speak for a fault of the driver.
+KNOWN = re.compile(r"(worse|fault|not_comparable) +(\(\d.*|int8 .*|recorded tensors .*)")
+
+
+def known_faults(path):
+    """{case: (outcome, reason)} of a file of expectations."""
+    found = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        name, _, rest = line.partition(" ")
+        if known := KNOWN.fullmatch(rest.strip()):
+            found[name] = (known[1], known[2])
+    return found
+
+
+def is_known(verdict, known):
+    """Whether a case that came out so is no news: its recorded job does the same."""
+    if known is None:
+        return False
+    return verdict in ("fault", "worse") and (verdict == "fault") == (known[0] == "fault")
+
 
 JOB = re.compile(r"virtual: submit: job \d+: \d+ words, [1-9]\d* buffers")
 FAULT = re.compile(r"recover hung GPU: (.*)")

@@ -134,6 +134,10 @@ def main():
         for one in concurrent.futures.as_completed(pending):
             progress.step(pending[one].name)
             results.append(one.result())
+    known = judge.known_faults(Path("tests/expectations") / f"simulate-{options.chip}.txt")
+    for one in results:
+        if judge.is_known(one["verdict"], known.get(one["name"])):
+            one.update(verdict="known", detail=f"{one['verdict']}, {one['detail']}; {' '.join(known[one['name']])}")
     order = {case.name: index for index, case in enumerate(wanted)}
     results.sort(key=lambda one: order[one["name"]])
     if options.json:

@@ -110,6 +110,27 @@ class Pictures(unittest.TestCase):
                                                               50, 100, 150, 150])
 
 
+class KnownFaults(unittest.TestCase):
+    def test_only_what_the_recorded_job_does_too(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "simulate-chip.txt"
+            path.write_text("# comment\n"
+                            "edge/a  fault  (22) stream word 26\n"
+                            "edge/b  worse  (3) 7 of 8 elements differ\n"
+                            "ops/c   not_comparable  int8 weights: not converted\n"
+                            "ops/d   worse  7 of 8 elements differ\n"
+                            "ops/e   not_comparable  the recorded driver sent no job\n"
+                            "gen/f   within_1  (7) 1 of 8\n")
+            known = judge.known_faults(path)
+            self.assertEqual(set(known), {"edge/a", "edge/b", "ops/c"})
+            for case, verdict, expected in (("edge/a", "fault", True), ("edge/a", "worse", False),
+                                            ("edge/b", "worse", True), ("edge/b", "fault", False),
+                                            ("ops/c", "worse", True), ("ops/c", "crashed", False),
+                                            ("ops/d", "worse", False), ("edge/b", "exact", False)):
+                self.assertEqual(judge.is_known(verdict, known.get(case)), expected, (case, verdict))
+            self.assertEqual(judge.known_faults(Path(name) / "nothing"), {})
+
+
 class AptConfiguration(unittest.TestCase):
     def test_everything_is_private(self):
         try:

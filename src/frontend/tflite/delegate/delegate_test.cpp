@@ -131,6 +131,21 @@ TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
   }
 }
 
+// On this chip an addition is a convolution; to the network it is none.
+TEST(Delegate, CountsTheWorkOfTheNetwork) {
+  ir::Graph graph = one_op(ir::OpKind::add, ir::ActivationAttrs{}, {1, 4, 4, 8});
+  graph.ops[0].inputs = {0, 0};
+  graph.tensors[1].quant.scales = {2.0F};
+  const auto partitions = [&](const char* min_macs_per_byte) {
+    const Plugin plugin({{"device", "sim:imx8mp"}, {"log", "error"}, {"min_macs_per_byte", min_macs_per_byte}});
+    FakeHost host(graph);
+    EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
+    return host.partitions();
+  };
+  EXPECT_EQ(partitions("0"), 1U);
+  EXPECT_EQ(partitions("1"), 0U);
+}
+
 TEST(Delegate, StrictMakesFallbackAnError) {
   const Plugin plugin(on_sim({{"strict", "True"}}));
   FakeHost host(digits());
