@@ -43,7 +43,7 @@ class Tables(unittest.TestCase):
 
     def test_lines(self):
         outputs = {"tunings": "noise\n7 graphs: fine\n"}
-        self.assertEqual(evidence.render("{{lines tunings 'graphs:'}}", outputs), "```\n7 graphs: fine\n```")
+        self.assertEqual(evidence.render("{{lines tunings 'graphs:'}}", outputs), "```text\n7 graphs: fine\n```")
         with self.assertRaises(ValueError):
             tables.lines(outputs, "tunings", "nothing of it")
 

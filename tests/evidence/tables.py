@@ -104,7 +104,7 @@ def lines(outputs, name, pattern):
     found = [line.rstrip() for line in outputs[name].splitlines() if re.search(pattern, line)]
     if not found:
         raise ValueError(f"{name}: no line with '{pattern}'")
-    return "\n".join(["```"] + found + ["```"])
+    return "\n".join(["```text"] + found + ["```"])
 
 
 def command(_, name):
