@@ -111,7 +111,8 @@ void add_diff(CLI::App& app, Outcome& outcome) {
   verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
   verb->add_option("B", options->path_b, "the other one")->required();
   verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
-  verb->add_option("--tuning", options->tuning, "of a model (default: recorded against a folder of recorded jobs, else proven)")
+  verb->add_option("--tuning", options->tuning,
+                   "of a model (default: recorded against a folder of recorded jobs, else proven)")
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX));
   verb->add_flag("--json", options->json, "machine-readable output");
