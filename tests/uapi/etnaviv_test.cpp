@@ -42,15 +42,33 @@ TEST(EtnavivFind, TellsTheNpuFromTheGpuOfOneNode) {
   EXPECT_FALSE(found.blocked);
 }
 
-// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: whatever the NPU's place, jobs and waits go there.
-TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
-  const auto graph = ir::parse(R"(graph ""
+constexpr const char* kRelu = R"(graph ""
 tensor 0 "in" uint8 1x4x4x8 scale=0.5 zero=128
 tensor 1 "out" uint8 1x4x4x8 scale=0.5 zero=128
 inputs 0
 outputs 1
 op 0 RELU in=[0] out=[1]
-)");
+)";
+
+// One line says that nothing runs on such a chip, and what is assumed about it.
+TEST(EtnavivFind, ChipsUnderAssumptionsNeedAllowUnproven) {
+  const KernelNode node("", {"s905d3"});
+  const auto target = node.target();
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  for (const bool allow : {false, true}) {
+    ::testing::internal::CaptureStderr();
+    const auto session = runtime::Session::create(*ir::parse(kRelu), *target, {.compile = {.allow_unproven = allow}});
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(session.ok()) << session.error().message;
+    EXPECT_EQ((*session)->report().parts[0].on_npu, allow);
+    EXPECT_EQ(said.find("refused without allow_unproven=1") != std::string::npos, !allow) << said;
+    EXPECT_EQ(said.find("coefficients are assumed") != std::string::npos, !allow) << said;
+  }
+}
+
+// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: whatever the NPU's place, jobs and waits go there.
+TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
+  const auto graph = ir::parse(kRelu);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   for (uint32_t place = 0; place < 3; ++place) {
     std::vector<std::string> cores(3, "gpu");
