@@ -108,8 +108,8 @@ def cells(models_by_name):
         for front_end in (command, delegate):
             allowed, count = healthy(front_end, model)
             print(f"{front_end.__name__:8} {name:14} {count} submissions", flush=True)
-            if name == "two_jobs":
-                assert count >= 1 + 2 * 3, "the model no longer takes two jobs"
+            if name == "two_jobs" and CHIP == "a311d":  # fewer TP cores take fewer words
+                assert count == 1 + 2 * 3, "the model no longer takes two jobs"
             for fail in reset_rows(count) + ([] if RESETS_ONLY else error_rows(model)):
                 yield front_end, name, model, fail, allowed
 
