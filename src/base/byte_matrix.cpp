@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+// Vectors of unknown size cannot be elements of an array.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "base/byte_matrix.cpp"
 #include "hwy/foreach_target.h"

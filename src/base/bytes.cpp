@@ -130,7 +130,9 @@ Result<void> check_folder(const std::string& path) {
     there = slash == std::string::npos ? "" : slash == 0 && there.size() > 1 ? "/" : there.substr(0, slash);
   }
   if (!S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: {}", path, std::strerror(ENOTDIR));
-  return ::access(there.empty() ? "." : there.c_str(), W_OK | X_OK) == 0 ? Result<void>() : os_error(path);
+  // What is there may be full of what is wanted and not for writing.
+  const int wanted = there == path ? R_OK | X_OK : W_OK | X_OK;
+  return ::access(there.empty() ? "." : there.c_str(), wanted) == 0 ? Result<void>() : os_error(path);
 }
 
 }  // namespace skillet

@@ -1,8 +1,11 @@
 #include "base/text.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
@@ -60,9 +63,15 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 }
 
 std::string expand_home(std::string_view path) {
-  const char* const home = std::getenv("HOME");
-  const bool is_home = path == "~" || path.starts_with("~/");
-  return is_home && home != nullptr && *home != '\0' ? home + std::string(path.substr(1)) : std::string(path);
+  if (path != "~" && !path.starts_with("~/")) return std::string(path);
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return home + std::string(path.substr(1));
+  // Services have no HOME; a folder of the name ~ is never meant.
+  passwd entry{}, *found = nullptr;
+  std::array<char, 4096> text{};
+  if (::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found) != 0 || found == nullptr)
+    return "/nonexistent" + std::string(path.substr(1));
+  return found->pw_dir + std::string(path.substr(1));
 }
 
 }  // namespace skillet

@@ -254,15 +254,18 @@ TEST(CaptureFile, SmallFilesGetLittleMemory) {
   const Bytes zeros(200 << 20);
   EXPECT_NE(error_of(make_frame(FrameKind::submission, zeros, true).value()).find("more than the limit"),
             std::string::npos);
-  // One buffer of 64 KiB, twenty thousand times.
+  // The same 64 KiB in twenty thousand buffers.
   flatbuffers::FlatBufferBuilder to;
   const auto bytes = to.CreateVector(Bytes(65536, 1));
-  fb::BufferBuilder buffer(to);
-  buffer.add_handle(1);
-  buffer.add_size_bytes(65536);
-  buffer.add_content(static_cast<uint8_t>(Content::bytes));
-  buffer.add_bytes(bytes);
-  const std::vector<flatbuffers::Offset<fb::Buffer>> buffers(20'000, buffer.Finish());
+  std::vector<flatbuffers::Offset<fb::Buffer>> buffers;
+  for (uint32_t handle = 1; handle <= 20'000; ++handle) {
+    fb::BufferBuilder buffer(to);
+    buffer.add_handle(handle);
+    buffer.add_size_bytes(65536);
+    buffer.add_content(static_cast<uint8_t>(Content::bytes));
+    buffer.add_bytes(bytes);
+    buffers.push_back(buffer.Finish());
+  }
   const auto list = to.CreateVector(buffers);
   fb::SubmissionBuilder submission(to);
   submission.add_buffers(list);

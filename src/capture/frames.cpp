@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/zstd_frame.h"
 #include "capture/file_limits.h"
@@ -246,9 +247,11 @@ Result<Submission> FrameReader::submission(const FrameHeader& header, std::span<
   if (from->stream() != nullptr) out.stream.assign(from->stream()->begin(), from->stream()->end());
   out.tasks = unpack_tasks(from->tasks());
   const uint32_t count = from->buffers() == nullptr ? 0 : from->buffers()->size();
+  std::set<uint32_t> handles;
   for (uint32_t i = 0; i < count && budget.take(kItemBytes); ++i) {
     const fb::Buffer& one = *from->buffers()->Get(i);
     const std::string where = fmt::format("buffer {}", one.handle());
+    if (!handles.insert(one.handle()).second) return error(ErrorCode::malformed, "{} stands there twice", where);
     SK_TRY_ASSIGN(BufferSnapshot buffer, unpack_buffer(one).with_context(where));
     if (buffer.content == Content::bytes) {
       SK_TRY_ASSIGN(buffer.bytes, contents_of(one, known_, budget).with_context(where));

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "capture/source.h"
 
@@ -121,11 +122,14 @@ Result<Submission> FolderSource::parse_submission(const Json& json) const {
     return error(ErrorCode::unsupported, "kind '{}' is none of etnaviv, rocket", kind);
   }
   SK_TRY_ASSIGN(const Json* buffers, array(json, "buffers"));
+  std::set<uint32_t> handles;
   for (size_t i = 0; i < buffers->size(); ++i) {
     auto one = buffer((*buffers)[i], uses);
     if (one.ok() && kind == "etnaviv" && one->size_bytes % kPageBytes != 0)
       one = error(ErrorCode::malformed, "size: {} bytes; the kernel gives whole pages", one->size_bytes);
     if (!one.ok()) return std::move(one).error().with_context(fmt::format("buffers[{}]", i));
+    if (!handles.insert(one->handle).second)
+      return error(ErrorCode::malformed, "buffers[{}]: handle {} stands there twice", i, one->handle);
     uses.erase(one->handle);
     submission.buffers.push_back(std::move(one).value());
   }

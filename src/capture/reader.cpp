@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -69,7 +70,7 @@ class FileSource final : public Reader::Source {
   Result<Submission> submission(size_t index) override;
 
  private:
-  // The header at `offset`; nothing where the file ends within the frame.
+  // The header at `offset`; nothing where the file ends within the frame, malformed where something else stands there.
   Result<std::optional<FrameHeader>> header_at(uint64_t offset) const;
   Result<void> scan();
 
@@ -84,8 +85,10 @@ Result<std::optional<FrameHeader>> FileSource::header_at(uint64_t offset) const 
   SK_TRY_ASSIGN(const Bytes bytes, file_.read(offset, sizeof header));
   if (bytes.size() < sizeof header) return std::optional<FrameHeader>();
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (!is_header(header) || header.stored_bytes > file_.size() - offset - sizeof header)
-    return std::optional<FrameHeader>();
+  // A crash may leave zeros where the frame was to be.
+  if (std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; })) return std::optional<FrameHeader>();
+  if (!is_header(header)) return error(ErrorCode::malformed, "damaged: no submission begins at byte {}", offset);
+  if (header.stored_bytes > file_.size() - offset - sizeof header) return std::optional<FrameHeader>();
   return std::optional(header);
 }
 
@@ -100,13 +103,18 @@ Result<void> FileSource::start() {
   return scan();
 }
 
-// Counts the frames that are whole.
+// Counts the frames that are whole, and one that is damaged, which is an error when its turn comes.
 Result<void> FileSource::scan() {
   uint64_t at = first_;
   while (at < file_.size()) {
-    SK_TRY_ASSIGN(const std::optional<FrameHeader> header, header_at(at));
-    if (!header) break;
-    at += sizeof *header + header->stored_bytes;
+    const auto header = header_at(at);
+    if (!header.ok() && header.error().code == ErrorCode::malformed) {
+      ++count_;
+      return {};
+    }
+    SK_TRY(header);
+    if (!*header) break;
+    at += sizeof **header + (*header)->stored_bytes;
     ++count_;
   }
   if (at < file_.size())

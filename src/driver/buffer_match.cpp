@@ -98,11 +98,11 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
   return std::nullopt;
 }
 
-// Where each side says how large its buffers are, they must agree.
-bool BufferMatch::same_size(uint64_t a, uint64_t b) const {
-  if (exact_a_ && exact_b_) return a == b;
-  if (exact_a_) return is_rounded(a, b);
-  return !exact_b_ || is_rounded(b, a);
+// Where each side says how large its buffers are, they must agree. Where neither does, a place further into one buffer
+// must leave as much less of it.
+bool BufferMatch::same_size(uint64_t a, uint64_t b, int64_t distance) const {
+  if (exact_a_ == exact_b_) return a == b || (!exact_a_ && distance == 0 && is_rounded(std::min(a, b), std::max(a, b)));
+  return exact_a_ ? is_rounded(a, b) : is_rounded(b, a);
 }
 
 std::optional<BufferMatch::Finding> BufferMatch::memory(const AnnotatedField& a, const AnnotatedField& b,
@@ -125,7 +125,7 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
   if (back->second != at_a.buffer->handle)
     return Finding{"", text(at_a), fmt::format("{}, which stood for buffer {}", text(at_b), back->second)};
   const auto size_a = static_cast<int64_t>(at_a.buffer->size_bytes) - distance;
-  if (is_new && size_a > 0 && !same_size(static_cast<uint64_t>(size_a), at_b.buffer->size_bytes))
+  if (is_new && size_a > 0 && !same_size(static_cast<uint64_t>(size_a), at_b.buffer->size_bytes, distance))
     return Finding{": room, bytes", fmt::format("{}", size_a), fmt::format("{}", at_b.buffer->size_bytes)};
   return std::nullopt;
 }

@@ -38,7 +38,7 @@ class BufferMatch {
   std::optional<Finding> constant(const AnnotatedField& a, BufferPlace at_a, BufferPlace at_b) const;
   std::optional<Finding> memory(const AnnotatedField& a, const AnnotatedField& b, const BufferPlace& at_a,
                                 const BufferPlace& at_b);
-  bool same_size(uint64_t a, uint64_t b) const;
+  bool same_size(uint64_t a, uint64_t b, int64_t distance) const;
   std::optional<Finding> pair_up(const BufferPlace& at_a, const BufferPlace& at_b);
 
   const Outline& a_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kAddressSpaceBytes = 1ULL << 40;  // no NPU we know addresses more
 constexpr size_t kMaxBuffers = 1 << 20;
+constexpr ir::TensorId kMaxTensor = 1 << 18;  // of one part of a graph
 
 // True when [offset, offset + size) lies in `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
@@ -170,7 +171,7 @@ class Verifier {
   Result<void> bindings(const std::vector<TensorBinding>& list, BufferRole role, std::string_view what) const {
     for (const TensorBinding& one : list) {
       const std::string at = fmt::format("{} tensor {}", what, one.tensor);
-      if (one.tensor < 0) return bad(fmt::format("{}: no tensor", at));
+      if (one.tensor < 0 || one.tensor > kMaxTensor) return bad(fmt::format("{}: no tensor", at));
       if (!exists(one.buffer)) return bad(fmt::format("{}: no buffer {}", at, one.buffer));
       if (!inside(one.offset_bytes, one.layout.size_bytes, buffer(one.buffer).size_bytes))
         return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.layout.size_bytes,

@@ -12,6 +12,7 @@ namespace {
 using driver::AnnotatedField;
 
 constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kRoomBytes = 4096;  // beyond the contents
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
 
@@ -42,8 +43,15 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
     buffer.content = one.is_constant() ? capture::Content::bytes : capture::Content::zero;
     buffer.bytes = one.contents;
     if (!one.relocations.empty()) {
+      // Contents end at the last byte that is not 0, an address may end there too.
+      const uint64_t end = std::min(one.size_bytes, one.contents.size() + kRoomBytes);
       Bytes bytes(one.contents.begin(), one.contents.end());
-      bytes.resize(one.size_bytes);
+      for (const driver::Relocation& r : one.relocations) {
+        if (r.at_byte > end - std::min<uint64_t>(end, r.bytes()))
+          return error(ErrorCode::malformed, "buffer '{}': an address at byte {}, {} bytes of contents", one.name,
+                       r.at_byte, one.contents.size());
+      }
+      bytes.resize(end);
       for (const driver::Relocation& r : one.relocations)
         SK_TRY(relocate(bytes, r, addresses[r.target]).with_context(one.name));
       buffer.bytes = std::move(bytes);

@@ -1,7 +1,10 @@
 // `skillet capture`: runs any program and records what it sends to the NPU.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "capture/reader.h"
 #include "interpose/environment.h"
@@ -35,6 +38,17 @@ Result<void> remove_old(const std::string& path) {
   return check_place(path);
 }
 
+// What exec would run; only then has an older recording to give way.
+bool can_be_run(const std::string& program) {
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
 // How many files there are, with a line for each.
 Result<int> report(const std::string& path) {
   int number = 1;
@@ -51,7 +65,7 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
   std::error_code failure;
   const std::string path = fs::absolute(options.path, failure).string();  // the program may change its folder
   if (failure) return error(ErrorCode::io, "{}: {}", options.path, failure.message());
-  SK_TRY(remove_old(path));
+  if (can_be_run(options.command.at(0))) SK_TRY(remove_old(path));
   SK_TRY_ASSIGN(const int code, run_preloaded({.command = options.command,
                                                .library = "libskillet-record.so",
                                                .order = PreloadOrder::before_others,

@@ -78,6 +78,7 @@ Result<void> decode(const Options& options, Outcome& outcome) {
       out("\nsubmission {}\n{}", reader.index(), decoded->text);
   }
   if (json) json->finish();
+  if (!reader.cut_off().empty()) outcome.exit_code = kFailed;
   return {};
 }
 

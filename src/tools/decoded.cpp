@@ -18,7 +18,7 @@ Result<driver::Chip> chip_of(const capture::DeviceInfo& device, const std::strin
                reasons);
 }
 
-Result<void> remove_capture(const std::string& path) {
+Result<void> check_gives_way(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failure;
   if (!fs::exists(fs::symlink_status(path, failure))) return {};
@@ -26,8 +26,14 @@ Result<void> remove_capture(const std::string& path) {
                                                       : Result<capture::Reader>(error(ErrorCode::malformed, ""));
   if (!old.ok() && old.error().code != ErrorCode::unsupported)
     return error(ErrorCode::invalid_argument, "{} exists and is no capture file", path);
-  if (!fs::remove(path, failure)) return error(ErrorCode::io, "{}: {}", path, failure.message());
   return {};
+}
+
+Result<void> remove_capture(const std::string& path) {
+  SK_TRY(check_gives_way(path));
+  std::error_code failure;
+  std::filesystem::remove(path, failure);
+  return failure ? Result<void>(error(ErrorCode::io, "{}: {}", path, failure.message())) : Result<void>();
 }
 
 }  // namespace skillet::tools

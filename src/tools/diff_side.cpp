@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "base/log.h"
 #include "compile/compile.h"
 #include "frontend/tflite/import.h"
 #include "runtime/address_check.h"
@@ -45,7 +44,8 @@ Result<DiffSide> from_program(driver::Program program) {
 // A capture that we recorded of our own devices names its chip; sizes are then those that a program asked for.
 Result<DiffSide> from_capture(const std::string& path) {
   SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(path));
-  if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
+  // What is lost could be where the two differ.
+  if (!reader.cut_off().empty()) return error(ErrorCode::io, "{}", reader.cut_off());
   std::optional<driver::Chip> known;
   if (auto chip = chip_of(reader.device(), ""); chip.ok()) known = *chip;
   std::error_code ignored;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #define STBI_NO_STDIO
 #include <stb/stb_image.h>
 
+#include "base/bytes.h"
 #include "tools/exif.h"
 
 namespace skillet::tools {
@@ -34,6 +36,18 @@ uint8_t pixel_at(const Picture& picture, int x, int y, int channel) {
   return picture.pixels[(static_cast<size_t>(y) * picture.width_px + x) * picture.channels + channel];
 }
 
+// stb reads a cut BMP as if the rest were black.
+bool is_cut_bmp(std::span<const uint8_t> file) {
+  constexpr size_t kHeaderBytes = 54;
+  if (file.size() < kHeaderBytes || file[0] != 'B' || file[1] != 'M') return false;
+  const auto word = [&](size_t at) { return load_le<uint32_t>(file.data() + at); };
+  const uint32_t bits = load_le<uint16_t>(file.data() + 28), compression = word(30);
+  if (compression != 0 && compression != 3) return false;
+  const uint64_t row_bytes = (uint64_t{word(18)} * bits + 31) / 32 * 4;
+  const uint64_t rows = static_cast<uint64_t>(std::abs(int64_t{static_cast<int32_t>(word(22))}));
+  return word(10) + row_bytes * rows > file.size();
+}
+
 }  // namespace
 
 Result<Picture> load_picture(const std::string& path, int channels) {
@@ -46,6 +60,7 @@ Result<Picture> load_picture(const std::string& path, int channels) {
       int64_t{out.width_px} * out.height_px > kMaxPixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
                  out.height_px, kMaxPixels);
+  if (is_cut_bmp(file)) return error(ErrorCode::malformed, "{}: the picture is cut off", path);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels, channels),
       stbi_image_free);

@@ -27,6 +27,7 @@ struct Options {
   std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
   std::vector<std::string> images, inputs;
   std::optional<uint64_t> random_seed;
+  std::optional<double> tolerance;
   int top = 5, repeat = 1;
   bool json = false, show = false, allow_unproven = false;
 };
@@ -215,21 +216,47 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
   capture::Sink sink = capture::into_file(options.record);
-  sink.append = [append = sink.append, &failure](const capture::DeviceInfo& device, capture::Submission one) {
-    Result<void> done = append(device, std::move(one));
+  // An older file gives way to the first submission, not before: there may be none.
+  sink.append = [append = sink.append, &failure, old = std::optional(options.record)](const capture::DeviceInfo& device,
+                                                                                      capture::Submission one) mutable {
+    Result<void> done = old ? remove_capture(*old) : Result<void>();
+    old.reset();
+    if (done.ok()) done = append(device, std::move(one));
     if (!done.ok()) failure = done.error();
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
-  // The file is made for the first submission. An older one goes last, when nothing else can be wrong.
-  SK_TRY(remove_capture(options.record));
+  SK_TRY(check_gives_way(options.record));
   SK_TRY(check_place(options.record));
   return target;
 }
 
+// The first output, or layer, that is further from the CPU kernels than --tolerance allows.
+Result<void> check_tolerance(const Options& options, const RunResult& result, const runtime::Session& session) {
+  if (!options.tolerance) return {};
+  const auto too_far = [&](const std::string& what, double difference) {
+    return error(ErrorCode::device, "{} differs by {} from the CPU kernels; --tolerance is {}", what, difference,
+                 *options.tolerance);
+  };
+  for (const Inference& one : result.inferences) {
+    for (const OutputResult& output : one.outputs) {
+      if (output.difference && !(*output.difference <= *options.tolerance))
+        return too_far(fmt::format("{}: output '{}'", one.input, output.name), *output.difference);
+    }
+    for (const runtime::LayerDiff& layer : one.layers) {
+      if (layer.compared && !(layer.max_abs_diff <= *options.tolerance))
+        return too_far(fmt::format("{}: {}", one.input, ir::describe_op(session.graph(), layer.op)),
+                       layer.max_abs_diff);
+    }
+  }
+  return {};
+}
+
 Result<void> run(const Options& options, Outcome& outcome) {
+  if (options.tolerance && options.compare.empty())
+    return error(ErrorCode::invalid_argument, "--tolerance says what --compare may find; give that too");
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
@@ -256,7 +283,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   SK_TRY(infer_all(*session, inputs, options, labels, result));
   out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
-  return {};
+  return check_tolerance(options, result, *session);
 }
 
 void add_inputs(CLI::App* verb, Options& options) {
@@ -293,6 +320,9 @@ void add_run(CLI::App& app, Outcome& outcome) {
                  "run on the CPU too and show the largest difference of the outputs;\n"
                  "--compare=layers: and of each NPU operation, given the NPU's own inputs")
       ->check(CLI::IsMember({"outputs", "layers"}));
+  verb->add_option("--tolerance", options->tolerance,
+                   "with --compare: fail when an output, or a layer, differs by more (in units of its type)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--repeat", options->repeat, "run this many times, for steadier times")
       ->capture_default_str()
       ->check(whole_number(1, kMaxCount));

@@ -30,10 +30,11 @@ bool parse_int(std::string_view text, int minimum, int& value) {
 
 // Some hosts cannot pass a colon: sim-CHIP is sim:CHIP.
 bool parse_device(std::string_view value, Options& options) {
+  if (value.empty()) return false;
   options.device = value;
   if (value.starts_with("sim-")) options.device[3] = ':';
   if (value.starts_with("null-")) options.device[4] = ':';
-  return !value.empty();
+  return true;
 }
 bool parse_tuning(std::string_view value, Options& options) {
   const std::optional<driver::Tuning> tuning = driver::tuning_from_name(value);
@@ -123,7 +124,9 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
   Options options;
   for (const Row& row : kRows) {
     const std::string name = environment_name(row.key);
-    if (const char* value = get_environment(name.c_str()); value != nullptr) apply(row, name, value, options);
+    // An empty variable, as compose files leave them, is one that is not set.
+    const char* value = get_environment(name.c_str());
+    if (value != nullptr && *value != '\0') apply(row, name, value, options);
   }
   for (const auto& [key, value] : given) {
     const auto row = std::ranges::find_if(

@@ -41,6 +41,9 @@ Result<runtime::Target> open(const Options& options, std::string& why_none) {
   auto target = runtime::open_target(any ? "npu" : options.device);
   if (target.ok() && target->driver == nullptr && options.require_npu)
     return error(ErrorCode::invalid_argument, "require_npu=1, but device={}", options.device);
+  if (target.ok() && must && !target->simulated && !target->chip.unproven.empty() && !options.compile.allow_unproven)
+    return error(ErrorCode::unsupported, "{} is refused without allow_unproven=1: {}", target->name,
+                 target->chip.unproven);
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
     return target;
