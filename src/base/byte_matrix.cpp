@@ -118,6 +118,9 @@ namespace skillet {
 namespace byte_matrix {
 HWY_EXPORT(Copy);
 HWY_EXPORT(Transpose);
+// The best of them; in this namespace, because with one instruction set the macro is a plain call.
+void copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Copy)(in, out, m); }
+void transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Transpose)(in, out, m); }
 }  // namespace byte_matrix
 
 constexpr size_t kShortRow = 64;  // shorter rows are not worth a call of memcpy each
@@ -128,12 +131,12 @@ void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
     const size_t all = m.rows * m.cols;
     return copy_bytes(in, out, {.rows = 1, .cols = all, .stride_in = all, .stride_out = all, .xor_byte = m.xor_byte});
   }
-  if (m.xor_byte != 0 || m.cols <= kShortRow) return HWY_DYNAMIC_DISPATCH(byte_matrix::Copy)(in, out, m);
+  if (m.xor_byte != 0 || m.cols <= kShortRow) return byte_matrix::copy(in, out, m);
   for (size_t r = 0; r < m.rows; ++r) std::memcpy(out + r * m.stride_out, in + r * m.stride_in, m.cols);
 }
 
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
-  if (m.rows != 0 && m.cols != 0) HWY_DYNAMIC_DISPATCH(byte_matrix::Transpose)(in, out, m);
+  if (m.rows != 0 && m.cols != 0) byte_matrix::transpose(in, out, m);
 }
 
 }  // namespace skillet
