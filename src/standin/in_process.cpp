@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <new>
 #include <vector>
 
 namespace skillet::standin {
@@ -13,10 +15,13 @@ struct Registry {
   std::mutex mutex;
   std::vector<InProcess*> all;
 
+  // Never destroyed, because kernels may end after static objects do, and nothing is left on the heap when the last one
+  // is gone: libraries are loaded and unloaded.
   static Registry& instance() {
+    alignas(Registry) static std::byte place[sizeof(Registry)];
     static Registry* const kInstance = [] {
       ::pthread_atfork([] { instance().lock(); }, [] { instance().unlock(); }, [] { instance().unlock(); });
-      return new Registry;  // kernels may end after static objects do
+      return new (place) Registry;
     }();
     return *kInstance;
   }
@@ -43,6 +48,7 @@ InProcess::~InProcess() {
   Registry& registry = Registry::instance();
   const std::lock_guard lock(registry.mutex);
   std::erase(registry.all, this);
+  registry.all.shrink_to_fit();
 }
 
 void InProcess::lock_all() {

@@ -132,7 +132,10 @@ class BadUse(unittest.TestCase):
 
     def test_each_bad_use(self):
         for text, code, words in USES:
-            if "$as_user" in text and not self.is_user or "ulimit" in text and "SANITIZED" in os.environ:
+            if "$as_user" in text and not self.is_user:
+                continue
+            # Builds with sanitizers need address space, and have no libraries to preload.
+            if "SANITIZED" in os.environ and ("ulimit" in text or code == 127):
                 continue
             with self.subTest(use=text):
                 got, said = self.use(text)
