@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "standin/kernel.h"
+#include "uapi/drm.h"
 
 namespace skillet::standin {
 
@@ -49,6 +50,9 @@ std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
 
 // What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
 int refuse_unknown(Kernel& kernel, unsigned number);
+
+// What the core of DRM says of a driver that shares buffers and drives no display.
+int give_cap(Kernel& kernel, uapi::drm::GetCap& args);
 
 // Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
 template <typename File>

@@ -324,15 +324,19 @@ TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
   }
 }
 
-// The mark of the run before lies where the output was then.
-TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
-  const ir::Graph graph = make_graph({"", R"(
+ir::Graph small_graph() {
+  return make_graph({"", R"(
 tensor 0 "in" uint8 1x6x7x8 scale=0.02 zero=128
 tensor 1 "out" uint8 1x6x7x8 scale=0.04 zero=3
 inputs 0
 outputs 1
 op 0 RELU in=[0] out=[1]
 )"});
+}
+
+// The mark of the run before lies where the output was then.
+TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
+  const ir::Graph graph = small_graph();
   Bytes in(336), own(336);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 7);
   for (const bool is_shared_first : {false, true}) {
@@ -353,13 +357,7 @@ op 0 RELU in=[0] out=[1]
 
 // The second run needs the input, so the first must not have written its output there.
 TEST(LostJob, InAndOutInTheSameSharedBytes) {
-  const ir::Graph graph = make_graph({"", R"(
-tensor 0 "in" uint8 1x6x7x8 scale=0.02 zero=128
-tensor 1 "out" uint8 1x6x7x8 scale=0.04 zero=3
-inputs 0
-outputs 1
-op 0 RELU in=[0] out=[1]
-)"});
+  const ir::Graph graph = small_graph();
   Bytes expected(336);
   for (const int lost : {0, 2}) {
     KernelNode node(lost == 0 ? "" : fmt::format("submit:{}:reset", lost));

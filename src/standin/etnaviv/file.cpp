@@ -58,15 +58,7 @@ int EtnavivFile::set_version(drm::SetVersion& args) {
   return 0;
 }
 
-int EtnavivFile::get_cap(drm::GetCap& args) {
-  switch (args.capability) {
-    case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
-    case drm::kCapTimestampMonotonic: args.value = 1; return 0;
-    case drm::kCapSyncobj:
-    case drm::kCapSyncobjTimeline: args.value = 0; return 0;
-    default: return kernel_.refuse(EOPNOTSUPP, "get_cap {:#x}: only for display drivers", args.capability);
-  }
-}
+int EtnavivFile::get_cap(drm::GetCap& args) { return give_cap(kernel_, args); }
 
 int EtnavivFile::get_param(abi::GetParam& args) {
   if (const int failure = check_pipe(args.pipe); failure != 0) return failure;

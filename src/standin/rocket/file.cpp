@@ -58,15 +58,7 @@ int RocketFile::version(drm::Version& args) {
   return 0;
 }
 
-int RocketFile::get_cap(drm::GetCap& args) {
-  switch (args.capability) {
-    case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
-    case drm::kCapTimestampMonotonic: args.value = 1; return 0;
-    case drm::kCapSyncobj:
-    case drm::kCapSyncobjTimeline: args.value = 0; return 0;
-    default: return kernel_.refuse(EOPNOTSUPP, "get_cap {:#x}: only for display drivers", args.capability);
-  }
-}
+int RocketFile::get_cap(drm::GetCap& args) { return give_cap(kernel_, args); }
 
 // Jobs reach every buffer of their file, and those that were closed until the last job that lists them ends.
 void RocketFile::list_mappings() {
