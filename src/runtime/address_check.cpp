@@ -13,6 +13,7 @@ using driver::AnnotatedField;
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRoomBytes = 4096;  // beyond the contents
+constexpr uint64_t kTaskCommandBytes = 8;
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
 
@@ -21,6 +22,7 @@ class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
   static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
+  // The commands as words of the call and as lists in memory: which of them counts is the driver's affair.
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
   const capture::Submission& submission() const { return submission_; }
 
@@ -63,12 +65,20 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
 
 Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip,
                                          const driver::Job& job) {
-  const driver::ByteRange& range = job.commands[0];
-  if (job.commands.size() != 1 || range.size_bytes % 4 != 0)
-    return error(ErrorCode::unsupported, "its commands are not one range of words");
-  submission_.stream.resize(range.size_bytes / 4);
-  std::memcpy(submission_.stream.data(), submission_.buffers[range.buffer].bytes.data() + range.offset_bytes,
-              range.size_bytes);
+  submission_.stream.clear();
+  submission_.tasks.clear();
+  for (const driver::ByteRange& range : job.commands) {
+    if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are not words");
+    const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
+    const size_t before = submission_.stream.size();
+    submission_.stream.resize(before + range.size_bytes / 4);
+    const std::span<const uint8_t> bytes(buffer.bytes);
+    if (range.offset_bytes < bytes.size())
+      std::memcpy(submission_.stream.data() + before, bytes.data() + range.offset_bytes,
+                  std::min<uint64_t>(range.size_bytes, bytes.size() - range.offset_bytes));
+    submission_.tasks.push_back(
+        {0, buffer.address + range.offset_bytes, static_cast<uint32_t>(range.size_bytes / kTaskCommandBytes)});
+  }
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
   for (const driver::BufferUse& use : job.uses) submission_.buffers[use.buffer].listed = true;
