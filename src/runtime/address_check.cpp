@@ -13,7 +13,6 @@ using driver::AnnotatedField;
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRoomBytes = 4096;  // beyond the contents
-constexpr uint64_t kTaskCommandBytes = 8;
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
 
@@ -22,12 +21,12 @@ class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
   static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
-  // The commands as words of the call and as lists in memory: which of them counts is the driver's affair.
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
   const capture::Submission& submission() const { return submission_; }
 
  private:
   explicit Placed(const driver::Program& program) : program_(program) {}
+  Result<capture::Commands> commands_of(const driver::ByteRange& range) const;
   const driver::Program& program_;
   capture::Submission submission_;  // buffer i has handle i
 };
@@ -63,21 +62,23 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
   return placed;
 }
 
+// For every kind of kernel: the words, and where they lie.
+Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) const {
+  const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
+  if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
+  capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
+                        .address = buffer.address + range.offset_bytes,
+                        .size_bytes = range.size_bytes};
+  std::memcpy(out.words.data(), buffer.bytes.data() + range.offset_bytes, range.size_bytes);
+  return out;
+}
+
 Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip,
                                          const driver::Job& job) {
-  submission_.stream.clear();
-  submission_.tasks.clear();
+  submission_.jobs.assign(1, {});
   for (const driver::ByteRange& range : job.commands) {
-    if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are not words");
-    const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
-    const size_t before = submission_.stream.size();
-    submission_.stream.resize(before + range.size_bytes / 4);
-    const std::span<const uint8_t> bytes(buffer.bytes);
-    if (range.offset_bytes < bytes.size())
-      std::memcpy(submission_.stream.data() + before, bytes.data() + range.offset_bytes,
-                  std::min<uint64_t>(range.size_bytes, bytes.size() - range.offset_bytes));
-    submission_.tasks.push_back(
-        {0, buffer.address + range.offset_bytes, static_cast<uint32_t>(range.size_bytes / kTaskCommandBytes)});
+    SK_TRY_ASSIGN(capture::Commands commands, commands_of(range));
+    submission_.jobs[0].commands.push_back(std::move(commands));
   }
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
