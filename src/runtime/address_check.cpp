@@ -21,6 +21,7 @@ class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
   static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
+  // The commands as words of the call and as lists in memory: which of them counts is the driver's affair.
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
   const capture::Submission& submission() const { return submission_; }
 
@@ -69,7 +70,10 @@ Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) co
   capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
                         .address = buffer.address + range.offset_bytes,
                         .size_bytes = range.size_bytes};
-  std::memcpy(out.words.data(), buffer.bytes.data() + range.offset_bytes, range.size_bytes);
+  const std::span<const uint8_t> bytes(buffer.bytes);
+  if (range.offset_bytes < bytes.size())  // trailing zeros are not stored
+    std::memcpy(out.words.data(), bytes.data() + range.offset_bytes,
+                std::min<uint64_t>(range.size_bytes, bytes.size() - range.offset_bytes));
   return out;
 }
 

@@ -47,10 +47,10 @@ Row row_of(const ReplayRow& replay) {
           replay.elements,
           replay.differing,
           replay.simulated_ms};
+  if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
   if (replay.differing > 0)
     row.outcome.details.push_back(fmt::format("{} of {} elements differ, at most by {}", replay.differing,
                                               replay.elements, replay.max_difference));
-  if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
   return row;
 }
 

@@ -50,8 +50,6 @@ CASES = [
     ("src/drivers/acme/driver.cpp", '#include "standin/simulated.h"\n', "drivers must not include"),
     ("src/runtime/device_context.cpp", '#include "standin/simulated.h"\n', None),
     ("src/runtime/device_context.cpp", '#include "standin/kernel.h"\n', "runtime must not include"),
-    ("src/tools/virtual.cpp", '#include "interpose/environment.h"\n#include "standin/fault_plan.h"\n', None),
-    ("src/tools/virtual.cpp", '#include "interpose/node_tree.h"\n', "tools must not include"),
     ("src/tools/devices.cpp", '#include "standin/kernel.h"\n', "tools must not include"),
     ("src/uapi/recorder.cpp", "int etnaviv;\n", "vendor name"),
     ("src/sim/acme/sim.cpp", '#include "drivers/other/hw/other.h"\n', "belongs to one family"),
@@ -63,8 +61,6 @@ CASES = [
     ("src/tools/check.cpp", '#include "sim/memory.h"\n', "tools must not include"),
     ("src/tools/check.cpp", 'if (name == "etnaviv") return;\n', "vendor name 'etnaviv'"),
     ("src/tools/check.cpp", '"Example: skillet check a.tflite --device sim:a311d";\n', None),
-    ("src/tools/virtual.cpp", '"speaks to it as to etnaviv";\n', None),  # allowed by name
-    ("src/tools/virtual.cpp", "request.nr_bos = 1;\n", "word of a kernel driver"),
     ("src/interpose/redirect.cpp", "request.nr_bos = 1;\n", "word of a kernel driver 'nr_bos'"),
     ("src/driver/chip.h", HEADER + "uint32_t product_id = 0;\n", "word of a kernel driver 'product_id'"),
     ("src/runtime/session.cpp", 'open("/dev/accel/accel0");\n', "word of a kernel driver '/dev/accel/'"),
