@@ -21,7 +21,6 @@ class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
   static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
-  // The commands as words of the call and as lists in memory: which of them counts is the driver's affair.
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
   const capture::Submission& submission() const { return submission_; }
 

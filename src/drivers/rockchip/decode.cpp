@@ -30,10 +30,10 @@ class Decoder {
   explicit Decoder(const capture::Submission& submission) : submission_(submission) {}
 
   Result<driver::Annotated> run() {
-    for (job_ = 0; job_ < submission_.jobs.size(); ++job_) {
-      for (const capture::Commands& one : submission_.jobs[job_].commands) {
+    for (size_t job = 0; job < submission_.jobs.size(); ++job) {
+      for (const capture::Commands& list : submission_.jobs[job].commands) {
         const std::string name = fmt::format("task {}", out_.operations.size());
-        SK_TRY(task(one, name + " ").with_context(name));
+        SK_TRY(task(list, job, name + " ").with_context(name));
       }
     }
     return std::move(out_);
@@ -53,30 +53,29 @@ class Decoder {
   }
 
   Result<std::vector<CommandWords>> read(const capture::Commands& task) const {
+    if (task.address == 0) return error(ErrorCode::malformed, "its commands are not in the device's memory");
     const auto place = driver::find_place(submission_, task.address);
     if (!place) return error(ErrorCode::malformed, "no buffer has the commands at address 0x{:08x}", task.address);
-    const uint64_t count = task.size_bytes / hw::kCommandBytes;
-    if (task.size_bytes > place->room_bytes)
-      return error(ErrorCode::malformed, "{} commands at 0x{:08x} leave buffer {}", count, task.address,
-                   place->buffer->handle);
-    std::vector<CommandWords> commands(count);
+    if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
+      return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x} do not lie in buffer {}", task.size_bytes,
+                   task.address, place->buffer->handle);
+    std::vector<CommandWords> commands(task.size_bytes / hw::kCommandBytes);
     const std::span<const uint8_t> bytes(place->buffer->bytes);
-    if (place->offset < bytes.size() && count != 0)
+    if (place->offset < bytes.size() && !commands.empty())
       std::memcpy(commands.data(), bytes.data() + place->offset,
-                  std::min<uint64_t>(count * hw::kCommandBytes, bytes.size() - place->offset));
+                  std::min<uint64_t>(task.size_bytes, bytes.size() - place->offset));
     return commands;
   }
 
-  Result<void> task(const capture::Commands& task, const std::string& prefix) {
+  Result<void> task(const capture::Commands& task, size_t job, const std::string& prefix) {
     SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
-    const size_t count = commands.size();
-    out_.text += fmt::format("{}of job {}: {} commands at 0x{:08x}\n", prefix, job_, count, task.address);
-    add(prefix, "job", fmt::format("{}", job_), job_);
-    AnnotatedField& list = add(prefix, "commands", fmt::format("0x{:08x}", task.address), count);
+    out_.text += fmt::format("{}of job {}: {} commands at 0x{:08x}\n", prefix, job, commands.size(), task.address);
+    add(prefix, "job", fmt::format("{}", job), job);
+    AnnotatedField& list = add(prefix, "commands", fmt::format("0x{:08x}", task.address), commands.size());
     list.kind = FieldKind::commands;
     list.address = task.address;
-    list.extent_bytes = count * hw::kCommandBytes;
-    add(prefix, "command count", fmt::format("{}", count), count);
+    list.extent_bytes = task.size_bytes;
+    add(prefix, "command count", fmt::format("{}", commands.size()), commands.size());
     registers_ = {};
     for (const CommandWords& words : commands) command(words, prefix);
     out_.operations.push_back(operation_name());
@@ -143,12 +142,18 @@ class Decoder {
   }
 
   // An address of 0 is one that the task does not use: no buffer of ours lies there.
-  static void address(AnnotatedField& field, const bits::Row& row, uint64_t value) {
+  void address(AnnotatedField& field, const bits::Row& row, uint64_t value) const {
     field.kind = row.kind == bits::ValueKind::address             ? FieldKind::memory
                  : field.name == "pc.base_address.pc_source_addr" ? FieldKind::commands
                                                                   : FieldKind::constant;
     field.address = value;
     field.unused = value == 0;
+    if (field.kind != FieldKind::commands) return;
+    for (const capture::Job& job : submission_.jobs) {
+      for (const capture::Commands& list : job.commands) {
+        if (list.address == value) field.extent_bytes = list.size_bytes;
+      }
+    }
   }
 
   std::string operation_name() const {
@@ -161,7 +166,6 @@ class Decoder {
 
   const capture::Submission& submission_;
   driver::Annotated out_;
-  size_t job_ = 0;
   Registers registers_;  // of the task
 };
 

@@ -1,7 +1,9 @@
 // The five calls. cmake/vendors.cmake makes the registry that calls driver().
 #include "driver/driver.h"
 
+#include "base/log.h"
 #include "drivers/rockchip/decode.h"
+#include "drivers/rockchip/encode.h"
 #include "drivers/rockchip/support.h"
 
 namespace skillet::drivers::rockchip {
@@ -36,13 +38,15 @@ class RockchipDriver final : public driver::Driver {
   }
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions&) const override {
-    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-      if (const driver::Support support = supports(chip, graph, op); !support.ok)
-        return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph, op), support.reason);
-    }
-    return driver::Program{.chip = chip.name};
+                                  const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning));
+    auto program = encode(row_of(chip), graph, lowered, tuning);
+    if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
+    return program;
   }
+
+  std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 
   Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
     return rockchip::decode(submission);

@@ -33,7 +33,7 @@ TEST(RockchipDriver, DecodesEveryBit) {
                                        command(hw::Target::barrier, 0, 0),
                                        command(hw::Target::enable, 8, 0x1D)};
   capture::Submission submission;
-  submission.jobs = {{.commands = {{.address = 0x1000, .size_bytes = words.size() * sizeof(words[0])}}}};
+  submission.jobs = {{.commands = {{.words = {}, .address = 0x1000, .size_bytes = 8 * words.size()}}}};
   Bytes bytes(8 * words.size());
   std::memcpy(bytes.data(), words.data(), bytes.size());
   submission.buffers = {{.handle = 1, .address = 0x1000, .size_bytes = 0x1000, .bytes = bytes}};
@@ -48,7 +48,7 @@ TEST(RockchipDriver, DecodesEveryBit) {
   EXPECT_TRUE(fields["cna.cbuf_con0.unknown bits"].unknown);
   EXPECT_TRUE(fields["cna 0x1ffc"].unknown);
   EXPECT_EQ(fields["block_enable.dpu"].value, "true");
-  submission.jobs[0].commands[0].size_bytes = 600 * 8;
+  submission.jobs[0].commands[0].size_bytes = 4104;
   EXPECT_FALSE(driver().decode(driver().chips()[0], submission).ok()) << "more commands than the buffer has";
 }
 
