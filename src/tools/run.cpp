@@ -10,8 +10,8 @@
 #include "compile/advice.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
-#include "tools/decoded.h"
 #include "tools/model.h"
+#include "tools/old_capture.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
 #include "tools/scores.h"
@@ -215,21 +215,21 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
+  SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
   // An older file gives way to the first submission, not before: there may be none.
-  sink.append = [append = sink.append, &failure, old = std::optional(options.record)](const capture::DeviceInfo& device,
-                                                                                      capture::Submission one) mutable {
-    Result<void> done = old ? remove_capture(*old) : Result<void>();
-    old.reset();
+  sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
+                    const capture::DeviceInfo& device, capture::Submission one) mutable {
+    Result<void> done = old ? old->set_aside() : Result<void>();
     if (done.ok()) done = append(device, std::move(one));
+    if (done.ok() && old) old->discard();
+    old.reset();
     if (!done.ok()) failure = done.error();
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
-  SK_TRY(check_gives_way(options.record));
-  SK_TRY(check_place(options.record));
   return target;
 }
 
