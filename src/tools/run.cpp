@@ -89,6 +89,7 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
                              const std::vector<std::string>& labels) {
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
+                   .is_quantized = !tensor.quant.empty(),
                    .top = {},
                    .difference = {}};
   const int64_t elems = tensor.shape.elems();
@@ -268,6 +269,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   check_labels(options, graph, labels);
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   outcome.begin();
   result.device = target.name;
   const Stopwatch create_clock;
@@ -331,8 +333,9 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder");
-  verb->add_option("--record", options->record, "write what the device was sent to this capture file");
+  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
+  verb->add_option("--record", options->record, "write what the device was sent to this capture file")
+      ->check(not_empty());
   verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(run(*options, outcome)); });
