@@ -59,9 +59,9 @@ using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
                          const uapi::RecordSink& sink) {
   const std::string chip_name = name.substr(prefix.size());
-  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()) + meant_device(name); };
+  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()); };
   auto known = driver::find_chip(chip_name);
-  if (!known.ok()) return no_chip(chip_name, "driver", others());
+  if (!known.ok()) return no_chip(chip_name, "driver", others() + meant_device(name));
   driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   auto simulated = simulate(chip_name);

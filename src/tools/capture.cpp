@@ -48,7 +48,8 @@ Result<int> report(const std::string& path) {
     if (!recorded.cut_off().empty()) complain(recorded.cut_off());
     complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
-  if (number == 1) complain("nothing was recorded: the program sent no job to an etnaviv device");
+  if (number == 1)
+    complain("nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know");
   return number - 1;
 }
 
@@ -75,7 +76,7 @@ void add_capture(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       app.add_subcommand("capture",
-                         "Run any program and record what it sends to the NPU (etnaviv), real or virtual. The exit "
+                         "Run any program and record what it sends to the NPU, real or virtual. The exit "
                          "code is the program's.\n"
                          "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
                          "         skillet capture -- skillet virtual -- python3 classify.py");

@@ -176,6 +176,7 @@ void Diagnosis::node(const uapi::NodeReport& report, const std::string& permissi
                            report.node, report.kernel_driver));
   for (const runtime::FoundNpu& npu : search_.npus) {
     if (npu.core.info.node != report.node) continue;
+    if (!driver->hint.empty()) add("driver-hint", Severity::note, std::string(driver->hint));
     if (!npu.chip.unproven.empty())
       return add("unproven-npu", Severity::problem,
                  fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, report.node, npu.core.index,

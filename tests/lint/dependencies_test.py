@@ -63,7 +63,6 @@ CASES = [
     ("src/tools/check.cpp", '#include "sim/memory.h"\n', "tools must not include"),
     ("src/tools/check.cpp", 'if (name == "etnaviv") return;\n', "vendor name 'etnaviv'"),
     ("src/tools/check.cpp", '"Example: skillet check a.tflite --device sim:a311d";\n', None),
-    ("src/tools/virtual.cpp", '"speaks to it as to etnaviv";\n', None),  # allowed by name
     ("src/tools/virtual.cpp", "request.nr_bos = 1;\n", "word of a kernel driver"),
     ("src/interpose/redirect.cpp", "request.nr_bos = 1;\n", "word of a kernel driver 'nr_bos'"),
     ("src/driver/chip.h", HEADER + "uint32_t product_id = 0;\n", "word of a kernel driver 'product_id'"),
