@@ -164,7 +164,7 @@ namespace {
 
 // Filters of a depth multiplier are written out for all input channels.
 Kernels sent_kernels(const NnOperation& op) {
-  return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels) : op.kernels;
+  return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels, op.kernels.zero_point) : op.kernels;
 }
 
 FilterView view_of(const Kernels& kernels, bool depthwise) {
