@@ -195,6 +195,7 @@ class Lowerer {
   void choose_coefficients(NnOperation& nn) const {
     if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
     nn.v8_coefficients = tuning_.v8_coefficients && chip_.has(hw::kCoefficientEnhancement);
+    nn.raw_weights = tuning_.raw_weights && nn.v8_coefficients && hw::generation_of(chip_).generation == 7;
   }
 
   SignedBytes signed_bytes() const {
