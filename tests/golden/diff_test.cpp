@@ -27,8 +27,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   ASSERT_TRUE(c.ok()) << c.error().message;
   const driver::Driver* driver = *driver::driver_of(chip);
   const driver::CompileOptions options{.tuning = driver::Tuning::recorded};
-  auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by),
-                                 chip, options);
+  auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, name), chip, options);
   auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
   ASSERT_TRUE(folder.ok()) << folder.error().message;
   ASSERT_TRUE(model.ok()) << model.error().message;

@@ -54,7 +54,7 @@ std::string chip_names() {
 
 constexpr std::array<std::string_view, 4> kTieRules = {"half_up", "half_even", "half_away", "half_down"};
 constexpr std::array<std::string_view, 4> kPointwiseOrders = {"well_formed", "by_relu_bit", "six", "dense"};
-constexpr std::array<std::string_view, 2> kCoefficients = {"v7", "v8"};
+constexpr std::array<std::string_view, 3> kCoefficients = {"v7", "v8", "v8_raw"};
 
 // An enumerator by its name in the environment, where that is set.
 template <typename T, size_t N>
