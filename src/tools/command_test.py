@@ -320,6 +320,17 @@ class Command(unittest.TestCase):
                 self.assertEqual(skillet("run", MODEL, *wrong, "--record", str(recorded)).returncode, 2)
                 self.assertEqual(recorded.read_bytes(), before)
 
+    def test_an_older_recording_stays_until_a_program_has_recorded_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "recorded"
+            report("run", MODEL, "--device", "sim:a311d", "--record", str(recorded))
+            before = recorded.read_bytes()
+            for program, code in (["true"], 1), (["no-such-program"], 127), (["/"], 126), (["sh", "-c", "exit 5"], 5):
+                done = skillet("capture", "-o", str(recorded), "--", *program)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertEqual(recorded.read_bytes(), before)
+                self.assertEqual(len(list(Path(folder).iterdir())), 1)
+
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:
             program, recorded = str(Path(folder) / "program"), str(Path(folder) / "recorded")

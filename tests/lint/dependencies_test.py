@@ -77,6 +77,8 @@ CASES = [
     ("src/runtime/CMakeLists.txt", "skillet_test(model SOURCES x.cpp VENDORS vivante)\n", None),
     ("src/sim/vivante/CMakeLists.txt", "skillet_register(SIMULATOR vivante sim_vivante)\n", None),
     ("CMakeLists.txt", "add_subdirectory(src/drivers/vivante)\n", "vendor name 'vivante' in a shared list"),
+    ("src/ir/graph.cpp", 'getenv("SKILLET_NEW");\n', "the environment variable SKILLET_NEW is not in"),
+    ("src/base/environment.h", HEADER + '"SKILLET_NEW"\n', None),
     ("src/ir/graph.cpp", "int x;\n" * 500, None),
     ("src/ir/graph.cpp", "int x;\n" * 501, "file has 501 lines"),
     ("src/ir/op.def", "OP(x)\n" * 501, None),

@@ -16,7 +16,7 @@ VERDICTS = {
 }
 
 # What recorded jobs of the same driver come to on our simulator, and why: only those speak for a fault of the driver.
-KNOWN = re.compile(r"(worse|fault|not_comparable) +(\(\d.*|int8 .*|recorded tensors .*)")
+KNOWN = re.compile(r"(worse|fault|not_comparable) +(?:\[[^]]*\] )?(\(\d.*|int8 .*|recorded tensors .*)")
 
 
 def known_faults(path):
