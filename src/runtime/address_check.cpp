@@ -69,7 +69,10 @@ Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) co
   capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
                         .address = buffer.address + range.offset_bytes,
                         .size_bytes = range.size_bytes};
-  std::memcpy(out.words.data(), buffer.bytes.data() + range.offset_bytes, range.size_bytes);
+  const std::span<const uint8_t> bytes(buffer.bytes);
+  if (range.offset_bytes < bytes.size())  // trailing zeros are not stored
+    std::memcpy(out.words.data(), bytes.data() + range.offset_bytes,
+                std::min<uint64_t>(range.size_bytes, bytes.size() - range.offset_bytes));
   return out;
 }
 

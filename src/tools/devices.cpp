@@ -45,8 +45,9 @@ std::vector<Row> real_devices() {
     rows.push_back({.device = npu.core.info.node,
                     .kernel_driver = npu.core.info.kernel_driver,
                     .title = npu.chip.title,
-                    .note = fmt::format("{}; also called {}", cores_text(npu.core), npu.name),
-                    .usable = true});
+                    .note = fmt::format("{}; also called {}{}{}", cores_text(npu.core), npu.name,
+                                        npu.chip.unproven.empty() ? "" : "; ", runtime::refusal(npu.chip)),
+                    .usable = npu.chip.unproven.empty()});
   for (const uapi::NodeReport& node : nodes) {
     const runtime::NpuSearch search = runtime::identify({node});
     if (!search.npus.empty()) continue;

@@ -63,9 +63,10 @@ TEST_P(Tunings, GiveTheSameBits) {
     const std::string at = fmt::format(", seed {}:\n{}", seed, ir::print(GraphMaker(seed).make()).substr(0, 5000));
     EXPECT_TRUE(outputs(seed, {.tuning = driver::Tuning::tuned}) == proven) << "tuned" << at;
     EXPECT_TRUE(outputs(seed, same) == proven) << "recorded with the switches that change results" << at;
-    others += outputs(seed, {.tuning = driver::Tuning::recorded}) != proven;
+    others += outputs(seed, {.tuning = driver::Tuning::recorded, .switches = {"unsigned_bytes"}}) != proven;
   }
-  std::printf("%u graphs: recorded gives other bits in %u of them\n", count, others);
+  // What is recorded of int8 on V7 is wrong throughout.
+  std::printf("%u graphs: recorded, with int8 made unsigned, gives other bits in %u of them\n", count, others);
   EXPECT_LE(others, count / 4) << "rows of other results are exceptions";
 }
 
@@ -82,8 +83,11 @@ TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
     for (size_t i = 0; i < open.size(); ++i) {
       if (chosen >> i & 1) options.switches.push_back(open[i]);
     }
-    const bool v8 = std::ranges::find(options.switches, "v8_coefficients") != options.switches.end();
-    ASSERT_EQ(setenv("SKILLET_SIM_COEFFICIENTS", v8 ? "v8" : "v7", 1), 0);
+    const auto has = [&](const char* name) {
+      return std::ranges::find(options.switches, name) != options.switches.end();
+    };
+    const char* const format = !has("v8_coefficients") ? "v7" : has("raw_weights") ? "v8_raw" : "v8";
+    ASSERT_EQ(setenv("SKILLET_SIM_COEFFICIENTS", format, 1), 0);
     const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
     ASSERT_EQ(unsetenv("SKILLET_SIM_COEFFICIENTS"), 0);
     ASSERT_TRUE(target.ok()) << target.error().message;
@@ -93,6 +97,33 @@ TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
       ASSERT_TRUE(done.ok()) << fmt::format("{}: {}", fmt::join(options.switches, ", "), done.error().message);
       EXPECT_TRUE(*done == outputs(seed, {})) << fmt::format("{}, seed {}", fmt::join(options.switches, ", "), seed);
     }
+  }
+}
+
+// The switches of coefficients are no empty words: read under another assumption, programs fault or give other bits.
+TEST(OpenSwitches, AnotherAssumptionIsSeen) {
+  const log::ScopedLevel level(log::Level::error);
+  struct Row {
+    std::vector<std::string> switches;
+    const char* read_as;
+  };
+  for (const Row& row : {Row{{}, "v8"}, Row{{"v8_coefficients"}, "v7"}, Row{{"v8_coefficients"}, "v8_raw"},
+                         Row{{"v8_coefficients", "raw_weights"}, "v8"}}) {
+    ASSERT_EQ(setenv("SKILLET_SIM_COEFFICIENTS", row.read_as, 1), 0);
+    const auto target = runtime::open_target("sim:s905d3");
+    ASSERT_EQ(unsetenv("SKILLET_SIM_COEFFICIENTS"), 0);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    const auto usual = runtime::open_target("sim:s905d3");
+    int seen = 0;
+    for (uint32_t seed = 1; seed <= 40; ++seed) {
+      const ir::Graph graph = GraphMaker(seed).make();
+      const driver::CompileOptions options{.switches = row.switches, .allow_unproven = true};
+      const auto other = run(graph, *target, options, random_inputs(graph, seed));
+      const auto right = run(graph, *usual, {.allow_unproven = true}, random_inputs(graph, seed));
+      ASSERT_TRUE(right.ok()) << right.error().message;
+      seen += !other.ok() || *other != *right;
+    }
+    EXPECT_GT(seen, 20) << fmt::format("{} read as {}", fmt::join(row.switches, ", "), row.read_as);
   }
 }
 

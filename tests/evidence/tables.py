@@ -50,7 +50,7 @@ def faults(outputs, name):
         for line in file:
             parts = line.split(None, 2)
             if len(parts) == 3 and parts[0] in names:
-                reason = parts[2].strip().split(";")[0]
+                reason = re.sub(r"^\[[^]]*\] ", "", parts[2].strip()).split(";")[0]
                 found[reason] = found.get(reason, 0) + 1
     rows = sorted(found.items(), key=lambda item: -item[1])
     return markdown([f"{chip_title(name)}: row of the list, and what", "cases"], rows + [("all", sum(found.values()))])

@@ -37,17 +37,6 @@ struct RecordedJob {
   std::vector<int32_t> table_biases;  // as in the buffer
 };
 
-vivante::CoefficientShape shape_of(const hw::NnInstruction& d) {
-  return {.kernel_width = static_cast<int>(d.kernel_x_size),
-          .kernel_height = static_cast<int>(d.kernel_y_size),
-          .planes = d.kernel_z_size,
-          .kernels_per_core = d.kernels_per_core,
-          .zero_point = static_cast<uint8_t>(d.coef_zero_point),
-          .depthwise = d.depthwise,
-          .output_planes = d.out_z_size,
-          .plane_bytes = 1};  // so that offsets count channels
-}
-
 int64_t weights_per_kernel(const vivante::CoefficientShape& shape) {
   return shape.taps() * (shape.depthwise ? 1 : shape.planes);
 }
@@ -75,7 +64,8 @@ Result<RecordedJob> read_job(const capture::Submission& submission, uint64_t add
   std::vector<uint32_t> words(hw::kNnInstructionWords);
   std::memcpy(words.data(), descriptor.data(), descriptor.size());
   const hw::NnInstruction d = hw::unpack_nn_instruction(kChip, words).fields;
-  RecordedJob job{.shape = shape_of(d)};
+  RecordedJob job{.shape = vivante::coefficient_shape(d)};
+  job.shape.plane_bytes = 1;  // so that offsets count channels
   const vivante::CoefficientFormat& format = vivante::kCoefficientFormatV8;
   const auto header_bytes = static_cast<uint64_t>(format.header_bytes(kChip));
   SK_TRY_ASSIGN(const Bytes header, read(submission, d.kernel_address.offset, header_bytes));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compile_model.h"
+#include "fingerprint.h"
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
 #include "runtime/record_program.h"
@@ -18,15 +19,15 @@ std::string model_path(const std::string& dir, const std::string& name) {
   return fmt::format("{}/models/{}.tflite", dir, name);
 }
 
-// The case whose recording judges `name`: its unsigned twin, where the recorded driver has one; else itself.
-Result<std::string> judge_of(const std::string& dir, const std::string& chip, const std::string& name) {
+// The unsigned twin of a signed case, where the recorded driver has one; else empty.
+Result<std::string> twin_of(const std::string& dir, const std::string& chip, const std::string& name) {
   constexpr std::string_view kSigned = "_i8", kUnsigned = "_u8";
-  if (!name.ends_with(kSigned)) return name;
-  const std::string twin = name.substr(0, name.size() - kSigned.size()) + std::string(kUnsigned);
-  if (!std::filesystem::exists(fmt::format("{}/{}/{}/capture.json", dir, chip, twin))) return name;
+  if (!name.ends_with(kSigned)) return std::string();
+  std::string twin = name.substr(0, name.size() - kSigned.size()) + std::string(kUnsigned);
+  if (!std::filesystem::exists(fmt::format("{}/{}/{}/capture.json", dir, chip, twin))) return std::string();
   SK_TRY_ASSIGN(const ir::Graph a, tflite::import_file(model_path(dir, name)));
   SK_TRY_ASSIGN(const ir::Graph b, tflite::import_file(model_path(dir, twin)));
-  return are_twins(a, b) ? twin : name;
+  return are_twins(a, b) ? twin : std::string();
 }
 
 bool has_job(const capture::Submission& submission) {
@@ -158,7 +159,6 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
 Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                 const std::string& judge, const driver::CompileOptions& options) {
   ComparedCase out;
-  if (judge != name) out.judged_by = judge;
   SK_TRY_ASSIGN(out.recorded, capture::read(fmt::format("{}/{}/{}", dir, chip.name, judge)));
   out.has_recorded_job = std::ranges::any_of(out.recorded.submissions, has_job);
   const std::vector<Bytes> inputs = device_inputs(dir, judge);
@@ -184,17 +184,38 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
   SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, c.recorded_side(), c.our_side()));
   out.outcome = comparison.same() ? "identical" : "differs";
   out.details = detail_lines(comparison);
+  SK_TRY_ASSIGN(out.summary, summary_of(*driver, chip, c, comparison));
   return {};
 }
 
-// By its own recording; where that is another, by the twin's, which is right on chips that the recorded driver gives
-// signed jobs that are not.
+// The switch, where a driver has it, that makes the jobs of a signed model those of its twin on chips where the
+// recorded driver makes others, which are wrong.
+constexpr std::string_view kTwinSwitch = "unsigned_bytes";
+
+Result<driver::CompileOptions> as_twin(const driver::Chip& chip, driver::CompileOptions options) {
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  if (std::ranges::find(driver->switches(), kTwinSwitch, &driver::TuningSwitch::name) != driver->switches().end())
+    options.switches.emplace_back(kTwinSwitch);
+  return options;
+}
+
+// By its own recording, which shows what is copied of the recorded driver. Where that is not what is right, and there
+// is a twin, by the twin's as well. Tunings other than `recorded` may leave the former.
 Result<void> judge(const std::string& dir, const driver::Chip& chip, const driver::CompileOptions& options,
                    Outcome& out) {
   SK_TRY(judge_by(dir, chip, out.name, options, out));
-  if (out.outcome != "differs") return {};
-  SK_TRY_ASSIGN(const std::string twin, judge_of(dir, chip.name, out.name));
-  return twin == out.name ? Result<void>() : judge_by(dir, chip, twin, options, out);
+  if (out.outcome != "identical" && out.outcome != "differs") return {};
+  SK_TRY_ASSIGN(const std::string twin, twin_of(dir, chip.name, out.name));
+  if (twin.empty()) return {};
+  SK_TRY_ASSIGN(const driver::CompileOptions raised, as_twin(chip, options));
+  Outcome right{.name = out.name};
+  SK_TRY(judge_by(dir, chip, out.name, raised, right));
+  if (right.outcome != "identical") SK_TRY(judge_by(dir, chip, twin, raised, right));
+  if (out.outcome == "identical" || options.tuning != driver::Tuning::recorded)
+    out = std::move(right);
+  else
+    out.summary += right.outcome == "identical" ? "; twin identical" : "; twin " + right.summary;
+  return {};
 }
 
 }  // namespace
@@ -219,10 +240,22 @@ std::vector<std::string> detail_lines(const driver::CaptureComparison& compariso
   return lines;
 }
 
+std::string hash_text(uint64_t hash) { return fmt::format("{:08x}", static_cast<uint32_t>(hash ^ hash >> 32)); }
+
+Result<std::string> summary_of(const driver::Driver& driver, const driver::Chip& chip, const ComparedCase& c,
+                               const driver::CaptureComparison& comparison) {
+  if (comparison.same()) return std::string();
+  SK_TRY_ASSIGN(const uint64_t recorded, fingerprint(driver, chip, c.recorded_side()));
+  SK_TRY_ASSIGN(const uint64_t ours, fingerprint(driver, chip, c.our_side()));
+  const auto count = [&](driver::DifferenceKind kind) { return comparison.count(kind); };
+  return fmt::format("jobs {}, fields {}, bytes {}, {} {}", count(driver::DifferenceKind::job),
+                     count(driver::DifferenceKind::field), count(driver::DifferenceKind::bytes), hash_text(recorded),
+                     hash_text(ours));
+}
+
 Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                   const driver::CompileOptions& options) {
-  SK_TRY_ASSIGN(const std::string judge, judge_of(dir, chip.name, name));
-  return prepare_by(dir, chip, name, judge, options);
+  return prepare_by(dir, chip, name, name, options);
 }
 
 Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,

@@ -13,7 +13,6 @@ namespace skillet::golden {
 
 // A recorded case and the same model compiled by us, both as captures.
 struct ComparedCase {
-  std::string judged_by;  // another case of which this one is the twin (see twin.h); empty: its own recording
   capture::Capture recorded, ours;
   std::vector<driver::KnownTensor> recorded_tensors, our_tensors;
   std::vector<std::string> refusals;
@@ -32,16 +31,22 @@ Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& ch
 
 // Outcomes:
 //   identical   the same to the device in everything but addresses and the number of buffers
-//   differs     the details have the decoded field differences
+//   differs     the details have the decoded field differences; the summary has how many of jobs, fields and bytes,
+//               and a hash of both sides' fingerprints
 //   refused     our driver does not take the ops; the details have the reasons
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
+// A signed case that has an unsigned twin (twin.h) is judged by both recordings.
 Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
                      const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
 // Whether a switch alone changes what the device is told to do, against no switch.
 Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch);
 
+std::string hash_text(uint64_t hash);  // short, for files
+// The summary of what differs between two sides; empty where nothing does.
+Result<std::string> summary_of(const driver::Driver& driver, const driver::Chip& chip, const ComparedCase& c,
+                               const driver::CaptureComparison& comparison);
 // The differences as text, those of whole jobs first.
 std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison);
 

@@ -27,8 +27,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   ASSERT_TRUE(c.ok()) << c.error().message;
   const driver::Driver* driver = *driver::driver_of(chip);
   const driver::CompileOptions options{.tuning = driver::Tuning::recorded};
-  auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, c->judged_by.empty() ? name : c->judged_by),
-                                 chip, options);
+  auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, name), chip, options);
   auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
   ASSERT_TRUE(folder.ok()) << folder.error().message;
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -37,7 +36,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   auto ours = capture::Reader::parse(file(model->reader));
   folder->reader.rewind();
   model->reader.rewind();
-  const auto direct = compare(*driver, chip, std::move(*folder).side(), std::move(*model).side());
+  const auto direct = tools::compare(chip, std::move(*folder), std::move(*model));
   ASSERT_TRUE(direct.ok()) << direct.error().message;
   EXPECT_EQ(direct->same(), same) << name;
   ASSERT_TRUE(theirs.ok() && ours.ok()) << name;

@@ -1,6 +1,7 @@
 // Which outcome each golden case is expected to have, and why: tests/expectations/MODE-CHIP.txt.
 //   # comment
-//   SET/CASE  OUTCOME  REASON...      `*` and `?` in SET/CASE stand for many cases; a line without them goes first
+//   SET/CASE  OUTCOME  [SUMMARY]  REASON...      `*` and `?` in SET/CASE stand for many cases; a line without them goes
+//                                                first. A line of one case has the outcome's summary, where it has one
 // Called by skillet_golden. Must not know: how outcomes come about.
 #pragma once
 
@@ -16,6 +17,7 @@ struct Outcome {
   std::string name;  // "set/case"
   std::string outcome;
   std::vector<std::string> details;  // why; the first is the most telling
+  std::string summary{};             // short and always the same, so that a change within the outcome is seen; or empty
 };
 
 class Expectations {
@@ -24,6 +26,7 @@ class Expectations {
   static Result<Expectations> read(const std::string& path, std::string usual);
 
   const std::string& expected(const std::string& name) const;
+  bool holds(const Outcome& one) const;
   // One line for each outcome that is not the expected one, in either direction.
   std::vector<std::string> check(const std::vector<Outcome>& outcomes) const;
   // The file's new text: lines that hold, comments and reasons stay; what changed says so; new lines stand at the end
@@ -33,7 +36,7 @@ class Expectations {
  private:
   struct Line {
     std::string text;  // as it is in the file
-    std::string name, outcome, reason;
+    std::string name, outcome, summary, reason;
     bool is_pattern() const { return name.find_first_of("*?") != std::string::npos; }
   };
   const std::string& expected_of_kind(const std::string& name) const;  // by the patterns alone

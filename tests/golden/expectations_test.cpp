@@ -40,6 +40,21 @@ TEST(Expectations, BothDirectionsCount) {
     EXPECT_EQ(e->check({{row.name, row.outcome, {}}}).empty(), row.fine) << row.name << " " << row.outcome;
 }
 
+TEST(Expectations, AnotherSummaryIsSeenAndUpdated) {
+  const auto e =
+      parse("ops/a differs [2 bytes, 1f] (3) the reason\nops/b differs (3) without\nmany/* refused [no] why\n");
+  ASSERT_TRUE(e.ok()) << e.error().message;
+  const Outcome same{"ops/a", "differs", {}, "2 bytes, 1f"}, other{"ops/a", "differs", {}, "2 bytes, 2f"};
+  EXPECT_TRUE(e->check({same}).empty());
+  EXPECT_EQ(e->check({other}).size(), 1U);
+  EXPECT_EQ(e->check({{"ops/b", "differs", {}, "1 byte"}}).size(), 1U) << "a line of one case must have it";
+  EXPECT_TRUE(e->check({{"many/x", "refused", {}, "whatever"}}).empty()) << "a line of many cannot";
+  const auto updated = parse(e->updated({other, {"ops/b", "differs", {}, "1 byte"}}));
+  ASSERT_TRUE(updated.ok());
+  EXPECT_TRUE(updated->check({other, {"ops/b", "differs", {}, "1 byte"}}).empty());
+  EXPECT_NE(e->updated({other}).find("[2 bytes, 2f] (3) the reason\n"), std::string::npos);
+}
+
 TEST(Expectations, AnUpdateKeepsWhatHoldsAndThenHolds) {
   const auto e = parse(kFile);
   ASSERT_TRUE(e.ok());
@@ -60,7 +75,7 @@ TEST(Expectations, AnUpdateKeepsWhatHoldsAndThenHolds) {
 // A difference from recorded jobs is one of the known faults of the recorded driver: its row in the hardware
 // specification's list, "(9)", or the section that tells of it, "(10.2)".
 TEST(Expectations, EveryDifferenceNamesItsRow) {
-  const std::regex row(R"(\((1?\d|2\d|\d+\.\d+(\.\d+)?)\).*)");
+  const std::regex row(R"((\[[^\]]*\] )?\((1?\d|2\d|\d+\.\d+(\.\d+)?)\).*)");
   int lines = 0;
   for (const char* chip : {"a311d", "imx8mp", "s905d3"}) {
     const auto bytes = read_file(fmt::format("{}/tests/expectations/golden-{}.txt", SKILLET_SOURCE_DIR, chip));

@@ -1,5 +1,7 @@
 #include "sim_layers.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -196,15 +198,22 @@ ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, st
     row.max_difference = std::max(row.max_difference, std::abs(a - b));
     row.differing += a != b;
   }
+  row.output_hash = XXH64(simulated.data(), simulated.size(), 0);
   row.result = row.differing == 0        ? ReplayClass::exact
                : row.max_difference == 1 ? ReplayClass::within_1
                                          : ReplayClass::worse;
   return row;
 }
 
+uint64_t hash_of(const std::vector<Bytes>& outputs) {
+  uint64_t hash = 0;
+  for (const Bytes& one : outputs) hash = XXH64(one.data(), one.size(), hash);
+  return hash;
+}
+
 ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated,
                           const std::vector<Bytes>& expected) {
-  ReplayRow all{.name = c.name(), .result = ReplayClass::exact};
+  ReplayRow all{.name = c.name(), .result = ReplayClass::exact, .output_hash = hash_of(simulated)};
   for (size_t i = 0; i < simulated.size(); ++i) {
     const ReplayRow one = compare_bytes(c.name(), simulated[i], expected[i], c.golden.outputs[i].type == "INT8");
     all.elements += one.elements;

@@ -24,6 +24,7 @@ void keep_results(capture::Capture& capture);
 // Difference of two results; elements are signed or unsigned bytes.
 ReplayRow compare_bytes(std::string name, std::span<const uint8_t> simulated, std::span<const uint8_t> expected,
                         bool is_signed);
+uint64_t hash_of(const std::vector<Bytes>& outputs);
 // All outputs of a case, as one row.
 ReplayRow compare_outputs(const ReplayCase& c, const std::vector<Bytes>& simulated, const std::vector<Bytes>& expected);
 

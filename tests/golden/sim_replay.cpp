@@ -102,9 +102,13 @@ Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c,
     milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   ReplayRow row{.name = c.name(), .result = ReplayClass::not_comparable, .reason = "the recorded driver sent no job"};
-  if (last != nullptr) row.reason = incomparable(chip, c);
+  if (last == nullptr) return row;
+  row.reason = incomparable(chip, c);
+  auto outputs = read_outputs(c, *last, device);
+  if (!outputs.ok() && row.reason.empty()) return std::move(outputs).error();
+  const std::vector<Bytes> simulated = outputs.ok() ? std::move(outputs).value() : std::vector<Bytes>();
+  row.output_hash = hash_of(simulated);
   if (row.reason.empty()) {
-    SK_TRY_ASSIGN(const std::vector<Bytes> simulated, read_outputs(c, *last, device));
     SK_TRY_ASSIGN(const std::vector<Bytes> expected, expected_outputs(c));
     if (expected.size() != simulated.size())
       return error(ErrorCode::malformed, "{} reference outputs", expected.size());

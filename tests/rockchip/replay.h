@@ -29,7 +29,7 @@ struct CaseRows {
 
 // DIR/rk3588/SET/CASE (capture) with DIR/cases/SET/CASE (case).
 CaseRows replay_case(const std::string& dir, const std::string& name, const sim::rockchip::Options& options);
-// The same for skillet_golden: a row for the graph's outputs.
+// The same for skillet_golden: a row for the graph's outputs, and of whole networks one for each operation.
 std::vector<golden::ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name);
 // All cases of DIR/rk3588, in order of their names. Error when there are none.
 Result<std::vector<CaseRows>> replay_all(const std::string& dir, const sim::rockchip::Options& options);

@@ -1,8 +1,10 @@
 #include "drivers/vivante/filters.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/int_math.h"
+#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -12,6 +14,7 @@ struct Source {
   std::span<const uint8_t> bytes;
   ConvShape shape;
   uint8_t flip = 0;  // 0x80 makes int8 unsigned
+  uint8_t fill = 0;  // the byte of taps that the model's filter does not have
 
   // Distance from one input channel to the next, and from one tap to the next.
   int64_t tap_stride() const { return shape.depthwise ? shape.out.channels : shape.in.channels; }
@@ -63,7 +66,7 @@ void copy_weights(const Source& source, Kernels& k, FilterTransform transform) {
       const uint8_t* from = source.tap(oc, c, 0, 0);
       for (const auto& plane : taps) {
         for (const int32_t tap : plane)
-          *to++ = tap < 0 ? k.zero_point : static_cast<uint8_t>(from[tap * source.tap_stride()] ^ source.flip);
+          *to++ = tap < 0 ? source.fill : static_cast<uint8_t>(from[tap * source.tap_stride()] ^ source.flip);
       }
     }
   }
@@ -105,7 +108,7 @@ void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_
 }  // namespace
 
 Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id, const ConvShape& shape,
-                     FilterTransform transform) {
+                     FilterTransform transform, SignedBytes signed_bytes) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor& filter = graph.tensor(op.input(1));
   const bool s2d = transform == FilterTransform::space_to_depth;
@@ -117,11 +120,14 @@ Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   k.kernels_per_band = shape.depthwise ? shape.multiplier : 0;
   k.zero_point = unsigned_zero_point(filter);
   k.model_xor = xor_byte(filter.dtype);
-  const Source source{filter.data, shape, k.model_xor};
+  const bool raised = signed_bytes == SignedBytes::raised || k.model_xor == 0;
+  Source source{filter.data, shape, k.model_xor, k.zero_point};
+  if (!raised) source.fill ^= std::exchange(source.flip, uint8_t{0});
   if (is_plain_order(shape, transform))
     take_weights(source, k);
   else
     copy_weights(source, k, transform);
+  if (!raised) k = without_bands(k, source.fill);
   const std::vector<int32_t> biases =
       op.input(2) == ir::kNoTensor ? std::vector<int32_t>{} : graph.tensor(op.input(2)).values<int32_t>();
   fold_biases(k, biases, hw::generation_of(chip).pixel_center - unsigned_zero_point(graph.tensor(op.input(0))));

@@ -4,6 +4,7 @@
 // Must not know: streams, cores.
 #pragma once
 
+#include "drivers/vivante/numerics.h"
 #include "drivers/vivante/operations.h"
 #include "drivers/vivante/support.h"
 
@@ -17,6 +18,6 @@ enum class FilterTransform : uint8_t {
   widen_to_2x2,    // {w, zp, zp, zp}: the chip cannot run 1x1x1 filters (section 8.4)
 };
 Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op, const ConvShape& shape,
-                     FilterTransform transform);
+                     FilterTransform transform, SignedBytes signed_bytes = SignedBytes::raised);
 
 }  // namespace skillet::drivers::vivante

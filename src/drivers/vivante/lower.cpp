@@ -176,7 +176,7 @@ class Lowerer {
       nn.tile_basis_width = s.out.height * (nn.first_pixel ? 2 : 1);
       nn.tile_basis_height = s.out.width * (nn.first_pixel ? 2 : 1);
     }
-    nn.kernels = make_kernels(chip_, graph_, op_, s, transform);
+    nn.kernels = make_kernels(chip_, graph_, op_, s, transform, signed_bytes());
     nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
     order_weights(s, nn);
     nn.input_zero_point = zero_point(input);
@@ -195,6 +195,12 @@ class Lowerer {
   void choose_coefficients(NnOperation& nn) const {
     if (tuning_.smallest_symbol_map) nn.symbol_map = SymbolMapChoice::smallest;
     nn.v8_coefficients = tuning_.v8_coefficients && chip_.has(hw::kCoefficientEnhancement);
+    nn.raw_weights = tuning_.raw_weights && nn.v8_coefficients && hw::generation_of(chip_).generation == 7;
+  }
+
+  SignedBytes signed_bytes() const {
+    const bool raised = tuning_.unsigned_bytes || hw::generation_of(chip_).recorded_raises_int8;
+    return raised ? SignedBytes::raised : SignedBytes::as_they_are;
   }
 
   // V7: order of the weights of what is 1x1 after lowering. Recorded: of filters that are treated as 1x1, beyond 8
@@ -239,7 +245,7 @@ class Lowerer {
     place(slot_a, both, 0);
     SK_TRY_ASSIGN(const SlotId from_b, in_layout(b, layout));
     place(placeable(from_b, shape, zero_point(b)), both, tensor_bytes(a));
-    NnOperation nn = addition_job(chip_, shape, addition_weights(chip_, graph_, op));
+    NnOperation nn = addition_job(chip_, shape, addition_weights(chip_, graph_, op, signed_bytes()));
     nn.input = both;
     nn.input_zero_point = zero_point(a);
     nn.output_zero_point = zero_point(output);

@@ -100,17 +100,22 @@ AdditionWeights chunks_form(float ratio, float& step) {
 
 }  // namespace
 
-AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op,
+                                 SignedBytes signed_bytes) {
   const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const float s0 = a.quant.scale(), s1 = b.quant.scale();
   const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
   const float ratio = op.kind == ir::OpKind::sub ? -(s1 / s0) : s1 / s0;
   const bool chunks = hw::generation_of(chip).chunked_additions;
+  const auto read = [&](const ir::Tensor& t, int32_t zp) {
+    return signed_bytes == SignedBytes::raised ? zp : zp ^ xor_byte(t.dtype);
+  };
+  const int32_t read0 = read(a, zp0), read1 = read(b, zp1);
   float step = 1;
   AdditionWeights w = chunks ? chunks_form(ratio, step) : planes_form(ratio, step);
-  const double correction =
-      chunks ? static_cast<double>(w.second) * (zp0 - zp1) : std::round((zp0 - zp1) * double{s1} / (double{step} * s0));
-  w.bias = static_cast<int32_t>(correction) - w.second * zp0 - w.first * zp0;
+  const double correction = chunks ? static_cast<double>(w.second) * (read0 - read1)
+                                   : std::round((read0 - read1) * double{s1} / (double{step} * s0));
+  w.bias = static_cast<int32_t>(correction) - w.second * read0 - w.first * zp0;
   w.scale = s0 * step / graph.tensor(op.outputs[0]).quant.scale();
   return w;
 }

@@ -17,6 +17,12 @@ bool is_usable(const ir::Quant& quant, ir::DType dtype);
 uint8_t unsigned_zero_point(const ir::Tensor& tensor);
 constexpr uint8_t xor_byte(ir::DType dtype) { return dtype == ir::DType::int8 ? 0x80 : 0; }
 
+// What int8 models become. The chip computes with unsigned bytes.
+enum class SignedBytes : uint8_t {
+  raised,       // by 128
+  as_they_are,  // as recorded on V7, and wrong (section 7.1)
+};
+
 // (input scale * filter scale) / output scale, in binary32, in this order.
 float conv_scale(const ir::Graph& graph, ir::OpId op);
 // The requantization of an NN job shifts right by 0..127 bits. On V7 that is scales from 2^-112 to below 2^16, on V8
@@ -41,7 +47,8 @@ struct AdditionWeights {
   float scale = 1;
 };
 // The ratio of the operands' scales must be finite. Subtractions: on chips with chunked additions alone.
-AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op);
+AdditionWeights addition_weights(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op,
+                                 SignedBytes signed_bytes = SignedBytes::raised);
 // Output steps by which the result can miss the real sum before it is rounded, because the weights are whole numbers
 // (and because the CPU's own operands have 20 bits more).
 double addition_error(const ir::Graph& graph, const ir::Op& op, const AdditionWeights& weights);

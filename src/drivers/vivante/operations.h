@@ -83,6 +83,7 @@ struct NnOperation {
   bool six_channel_order = false;  // V7, 1x1 filters: weights in groups of six channels
   bool search_zero_runs = true;    // false: plain weight bytes, no zero-run prefix
   bool v8_coefficients = false;    // in V8's format, whatever the generation
+  bool raw_weights = false;        // in that format: bytes as they are, not less their zero point
   SymbolMapChoice symbol_map = SymbolMapChoice::recorded;
   uint8_t input_zero_point = 0, output_zero_point = 0;
   float scale = 1;  // real multiplier of the accumulator

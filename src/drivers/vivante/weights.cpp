@@ -46,10 +46,10 @@ CoefficientSizes coefficient_sizes(const hw::ChipRow& chip, const NnOperation& o
   return format_of(chip, op).sizes(chip, op, split);
 }
 
-Kernels without_bands(const Kernels& kernels) {
+Kernels without_bands(const Kernels& kernels, uint8_t outside) {
   const auto patch = int64_t{kernels.patch_elems()};
   const int64_t kernel_elems = kernels.input_channels * patch, band_elems = kernels.band * patch;
-  auto full = std::make_shared<Bytes>(static_cast<size_t>(kernels.output_channels * kernel_elems), kernels.zero_point);
+  auto full = std::make_shared<Bytes>(static_cast<size_t>(kernels.output_channels * kernel_elems), outside);
   for (int32_t oc = 0; oc < kernels.output_channels; ++oc) {
     const uint8_t* const from = kernels.weights.data() + oc * band_elems;
     std::copy_n(from, band_elems, full->data() + oc * kernel_elems + kernels.first_channel(oc) * patch);

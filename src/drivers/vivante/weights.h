@@ -36,7 +36,7 @@ struct CoefficientSizes {
 };
 CoefficientSizes coefficient_sizes(const hw::ChipRow& chip, const NnOperation& op, const KernelSplit& split);
 
-// The kernels with their zero points written out: a band of all input channels.
-Kernels without_bands(const Kernels& kernels);
+// The kernels with what stands outside of their bands written out: a band of all input channels.
+Kernels without_bands(const Kernels& kernels, uint8_t outside);
 
 }  // namespace skillet::drivers::vivante

@@ -353,7 +353,7 @@ std::vector<size_t> lay_out(const std::vector<int64_t>& bits, int32_t nn_cores, 
 // channels, with their zero points written out.
 Kernels in_stream_order(const Kernels& plain) {
   constexpr int32_t kPatchColumns = 3;
-  if (plain.patch_elems() == 1 && plain.kernels_per_band != 0) return without_bands(plain);
+  if (plain.patch_elems() == 1 && plain.kernels_per_band != 0) return without_bands(plain, plain.zero_point);
   if (plain.width <= kPatchColumns) return plain;
   const std::vector<int32_t> order = patch_order(plain.height, plain.width);
   auto ordered = std::make_shared<Bytes>(plain.weights.size());

@@ -164,14 +164,15 @@ namespace {
 
 // Filters of a depth multiplier are written out for all input channels.
 Kernels sent_kernels(const NnOperation& op) {
-  return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels) : op.kernels;
+  return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels, op.kernels.zero_point)
+                                                           : op.kernels;
 }
 
-FilterView view_of(const Kernels& kernels, bool depthwise) {
+FilterView view_of(const Kernels& kernels, const NnOperation& op) {
   return {.output_channels = kernels.output_channels,
           .weights_per_kernel = kernels.band * kernels.patch_elems(),
-          .depthwise = depthwise,
-          .zero_point = kernels.zero_point,
+          .depthwise = op.depthwise,
+          .zero_point = op.raw_weights ? uint8_t{0} : kernels.zero_point,
           .model_xor = kernels.model_xor,
           .weights = kernels.weights,
           .biases = kernels.biases};
@@ -181,12 +182,12 @@ FilterView view_of(const Kernels& kernels, bool depthwise) {
 
 Coefficients write_coefficients_v8(const hw::ChipRow&, const NnOperation& op, const KernelSplit& split) {
   const Kernels kernels = sent_kernels(op);
-  return write_streams_v8(view_of(kernels, op.depthwise), split, op.symbol_map);
+  return write_streams_v8(view_of(kernels, op), split, op.symbol_map);
 }
 
 CoefficientSizes coefficient_sizes_v8(const hw::ChipRow&, const NnOperation& op, const KernelSplit& split) {
   const Kernels kernels = sent_kernels(op);
-  return sizes_v8(view_of(kernels, op.depthwise), split);
+  return sizes_v8(view_of(kernels, op), split);
 }
 
 }  // namespace skillet::drivers::vivante

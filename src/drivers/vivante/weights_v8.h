@@ -26,8 +26,8 @@ struct FilterView {
   int32_t output_channels = 0;
   int32_t weights_per_kernel = 0;  // input channels (depthwise: 1) * height * width
   bool depthwise = false;
-  uint8_t zero_point = 0;
-  uint8_t model_xor = 0;  // what makes a weight the model's own byte again: 0x80 for int8 models
+  uint8_t zero_point = 0;  // subtracted from weights before they are sent
+  uint8_t model_xor = 0;   // what makes a weight the model's own byte again: 0x80 for int8 models
   std::span<const uint8_t> weights;
   std::span<const int32_t> biases;  // per output channel, as the table holds them
 };

@@ -44,7 +44,7 @@ StreamOrder stream_order(WeightOrder order) {
 
 const CoefficientFormat& coefficient_format(const hw::ChipRow& chip, const Options& options) {
   const bool assumed_v8 =
-      chip.has(hw::kCoefficientEnhancement) && options.enhanced_coefficients == CoefficientAssumption::v8;
+      chip.has(hw::kCoefficientEnhancement) && options.enhanced_coefficients != CoefficientAssumption::v7;
   const bool v8 = chip.generation >= kCoefficientFormatV8.generation || assumed_v8;
   return v8 ? kCoefficientFormatV8 : kCoefficientFormatV7;
 }
@@ -58,17 +58,6 @@ std::vector<StreamOrder> pointwise_orders(bool relu, PointwiseOrder order) {
     case PointwiseOrder::well_formed: break;
   }
   return {by_bit, relu ? StreamOrder::six_planes : StreamOrder::dense};
-}
-
-CoefficientShape coefficient_shape(const hw::NnInstruction& d) {
-  return {.kernel_width = static_cast<int>(d.kernel_x_size),
-          .kernel_height = static_cast<int>(d.kernel_y_size),
-          .planes = d.kernel_z_size,
-          .kernels_per_core = d.kernels_per_core,
-          .zero_point = static_cast<uint8_t>(d.coef_zero_point),
-          .depthwise = d.depthwise,
-          .output_planes = d.out_z_size,
-          .plane_bytes = int64_t{d.out_x_stride} * d.out_y_stride};
 }
 
 // One kernel for each plane from the first on, those that only fill up the cores included.
@@ -176,15 +165,18 @@ std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const Coeff
 
 Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   const char* const what = "nn_instruction.kernel_address";
-  const CoefficientShape shape = coefficient_shape(d);
+  CoefficientShape shape = coefficient_shape(d);
+  shape.raw_weights = chip_.generation < kCoefficientFormatV8.generation &&
+                      options_.enhanced_coefficients == CoefficientAssumption::v8_raw;
   const std::vector<StreamOrder> orders = stream_orders(d, shape);
   const auto header_size = static_cast<uint64_t>(format_.header_bytes(chip_));
   SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
   SK_TRY_ASSIGN(const int64_t size, format_.buffer_bytes(header, chip_, shape));
   SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
-  const int64_t shape_words[] = {shape.kernel_width,       shape.kernel_height,       shape.planes,
-                                 shape.kernels_per_core,   int64_t{shape.zero_point}, static_cast<int64_t>(orders[0]),
-                                 int64_t{shape.depthwise}, shape.output_planes,       shape.plane_bytes};
+  const int64_t shape_words[] = {shape.kernel_width,        shape.kernel_height,       shape.planes,
+                                 shape.kernels_per_core,    int64_t{shape.zero_point}, static_cast<int64_t>(orders[0]),
+                                 int64_t{shape.depthwise},  shape.output_planes,       shape.plane_bytes,
+                                 int64_t{shape.raw_weights}};
   const XXH128_hash_t hash =
       XXH3_128bits_withSeed(buffer.data(), buffer.size(), XXH3_64bits(shape_words, sizeof shape_words));
   const CacheKey key{hash.high64, hash.low64};

@@ -27,6 +27,7 @@ struct CoefficientShape {
   int64_t kernels_per_core = 1;  // in one superblock
   uint8_t zero_point = 0;
   StreamOrder order = StreamOrder::dense;  // V7
+  bool raw_weights = false;                // V8's format on a V7 chip: bytes are not less the zero point
   // V8, whose streams do not say where the planes go:
   bool depthwise = false;
   int64_t output_planes = 1;
@@ -35,6 +36,8 @@ struct CoefficientShape {
   int64_t taps() const { return int64_t{kernel_width} * kernel_height; }
   bool operator==(const CoefficientShape&) const = default;
 };
+
+CoefficientShape coefficient_shape(const ::skillet::vivante::hw::NnInstruction& d);
 
 struct Kernel {
   int64_t bias = 0;              // as for raw pixels, whatever the chip subtracts from them

@@ -255,6 +255,12 @@ class BufferDecoder {
     return {};
   }
 
+  // Less the zero point, which the bytes are already, modulo 256, unless they are raw.
+  int weight_of(uint8_t byte) const {
+    const auto weight = static_cast<uint8_t>(shape_.raw_weights ? byte : byte + shape_.zero_point);
+    return weight - shape_.zero_point;
+  }
+
   // Kernel `k` of the `count` that the bytes of one superblock hold: blocks outside, kernels inside; a depthwise kernel
   // is one block.
   Result<void> read_kernel(int64_t channel, std::span<const uint8_t> bytes, int64_t k, int64_t count) {
@@ -262,13 +268,13 @@ class BufferDecoder {
     weights_.clear();
     for (int64_t at = k * block; at < static_cast<int64_t>(bytes.size()); at += count * block) {
       for (const uint8_t byte : bytes.subspan(static_cast<size_t>(at), static_cast<size_t>(block)))
-        weights_.push_back(static_cast<int16_t>(static_cast<uint8_t>(byte + shape_.zero_point) - shape_.zero_point));
+        weights_.push_back(static_cast<int16_t>(weight_of(byte)));
     }
     for (auto i = static_cast<size_t>(kernel_weights()); i < weights_.size(); ++i) {
-      if (weights_[i] != 0)
+      if (weights_[i] != weight_of(0))
         return error(ErrorCode::device,
-                     "kernel of output plane {}: weight {} only fills up a block but is {}: must be 0", channel, i,
-                     weights_[i]);
+                     "kernel of output plane {}: weight {} only fills up a block but is {}: must be {}", channel, i,
+                     weights_[i], weight_of(0));
     }
     add_kernel(channel);
     return {};

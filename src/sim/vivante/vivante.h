@@ -31,7 +31,11 @@ enum class PointwiseOrder : uint8_t {
 };
 
 // Format of the coefficients of V7 chips with enhanced coefficients (S905D3): not known.
-enum class CoefficientAssumption : uint8_t { v7, v8 };
+enum class CoefficientAssumption : uint8_t {
+  v7,
+  v8,
+  v8_raw  // V8's, with weight bytes as they are, where V8 has them less their zero point
+};
 
 struct Options {
   TieRule tie_rule = TieRule::half_up;
@@ -49,7 +53,7 @@ struct Options {
 
 // Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) and the order of 1x1
 // filters from SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), the format of enhanced V7 coefficients
-// from SKILLET_SIM_COEFFICIENTS (v7, v8).
+// from SKILLET_SIM_COEFFICIENTS (v7, v8, v8_raw).
 Result<Options> options_from_environment();
 
 // The error lists the chips there are. The first form takes options_from_environment().

@@ -95,7 +95,8 @@ std::string_view assumption_of(const ChipRow& chip) {
   if (!chip.has(kAssumed)) return {};
   return "coefficients are assumed to have the V7 format (evidence: recorded jobs of a driver that is not known to "
          "work "
-         "on this chip; buffers of its vendor's driver begin with V8's header: switch v8_coefficients)";
+         "on this chip; buffers of its vendor's driver begin with V8's header: switch v8_coefficients; whether weights "
+         "are raw there: switch raw_weights)";
 }
 
 const ChipRow* find_chip(std::string_view name) {

@@ -130,6 +130,7 @@ struct Generation {
   bool channel_groups;          // 1x1 filters are read in groups of six channels
   bool linear_filters;          // filters are read as lists, so that a fully connected one may cover an image
   bool chunked_additions;       // operands are cut into chunks, and may be subtracted; else they are two channels
+  bool recorded_raises_int8;    // the recorded driver makes int8 filters and operands unsigned
 
   // post_shift of a binary32 scale with biased exponent e is shift_origin() - e.
   constexpr int shift_origin() const { return 127 + multiplier_bits - shift_base; }
