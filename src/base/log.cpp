@@ -1,11 +1,14 @@
 #include "base/log.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace skillet::log {
@@ -29,7 +32,13 @@ constexpr std::array kFlags = {
 constexpr int kNotScoped = -1;
 thread_local int t_level = kNotScoped;
 
+// A warning whatever the level: what the user asked for has no effect.
+void tell_misspelt_variables() {
+  for (const std::string& text : misspelt_variables(environ)) write(Level::warning, text);
+}
+
 Level level_from_environment() {
+  tell_misspelt_variables();
   const char* text = std::getenv("SKILLET_LOG");
   if (text == nullptr || *text == '\0') return Level::warning;
   if (const auto level = parse_level(text)) return *level;

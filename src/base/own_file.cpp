@@ -66,13 +66,6 @@ void remove_leftovers(const std::string& path) {
   }
 }
 
-// A name that nobody foresees, so that nobody has put a link there.
-Result<std::string> temporary_name(const std::string& path) {
-  uint64_t random[2];
-  if (::getrandom(random, sizeof random, 0) != sizeof random) return failure(path);
-  return fmt::format("{}.{:016x}{:016x}{}", path, random[0], random[1], kTemporary);
-}
-
 Result<void> fill(int fd, const std::string& path, std::initializer_list<std::span<const uint8_t>> parts) {
   for (const std::span<const uint8_t> part : parts) SK_TRY(write_all(fd, part, path));
   return ::fsync(fd) == 0 ? Result<void>() : failure(path);
@@ -89,6 +82,12 @@ Result<void> check_own(const struct stat& status, const std::string& path, uint6
 }
 
 }  // namespace
+
+Result<std::string> temporary_name(const std::string& path) {
+  uint64_t random[2];
+  if (::getrandom(random, sizeof random, 0) != sizeof random) return failure(path);
+  return fmt::format("{}.{:016x}{:016x}{}", path, random[0], random[1], kTemporary);
+}
 
 Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));

@@ -1,6 +1,6 @@
 // Files that this user keeps for later, in folders that others may write to: mapped only when they are what we wrote,
 // replaced whole or not at all.
-// Called by the program cache.
+// Called by the program cache, and where recordings replace each other.
 // Must not know: what is in them.
 #pragma once
 
@@ -18,6 +18,9 @@ namespace skillet {
 // The bytes of a regular file of this user that nobody else may write, without reading them. No link is followed,
 // nothing waited for. Nothing when there is no such file.
 Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes);
+
+// PATH with an ending nobody foresees, so that nobody has put a link there.
+Result<std::string> temporary_name(const std::string& path);
 
 // Puts `parts`, one after the other, in the place of `path`, for this user alone. Whatever happens, power loss too,
 // what is there afterwards is the old file or the new one. Any number of threads and processes may do it at once: the

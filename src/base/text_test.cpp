@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/environment.h"
+
 namespace skillet {
 namespace {
 
@@ -40,6 +42,19 @@ TEST(Text, HomeIsExpanded) {
   EXPECT_EQ(expand_home("~"), "/home/me");
   EXPECT_EQ(expand_home("~you/x"), "~you/x");
   EXPECT_EQ(expand_home("/a/~/x"), "/a/~/x");
+}
+
+TEST(Text, MisspeltVariablesAreNamed) {
+  const char* const environment[] = {"SKILLET_LOG=info",  "SKILLET_ALOW_UNPROVEN=1",
+                                     "SKILET_DEVICE=npu", "SKILLET_VERSION=1",
+                                     "SKILLET_LOGS=",     "HOME=/root",
+                                     "SKILLS=none",       nullptr};
+  const auto found = misspelt_variables(environment);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0], "SKILLET_ALOW_UNPROVEN: there is no such variable; did you mean 'SKILLET_ALLOW_UNPROVEN'?");
+  EXPECT_NE(found[1].find("SKILLET_DEVICE"), std::string::npos) << found[1];
+  EXPECT_NE(found[2].find("'SKILLET_LOG'"), std::string::npos) << found[2];
+  EXPECT_TRUE(misspelt_variables(nullptr).empty());
 }
 
 }  // namespace

@@ -56,6 +56,21 @@ std::string print(const DeviceInfo& info) {
   return text;
 }
 
+std::vector<Job> one_list(std::vector<uint32_t> words) {
+  std::vector<Job> jobs(1);
+  jobs[0].commands.push_back({.words = std::move(words)});
+  return jobs;
+}
+
+Result<std::span<const uint32_t>> words_of(const Submission& submission) {
+  if (submission.jobs.size() != 1 || submission.jobs[0].commands.size() != 1)
+    return error(ErrorCode::malformed, "{} jobs are not one list of words", submission.jobs.size());
+  const Commands& list = submission.jobs[0].commands[0];
+  if (list.words.empty() && list.size_bytes != 0)
+    return error(ErrorCode::malformed, "its commands were not handed over as words");
+  return std::span<const uint32_t>(list.words);
+}
+
 void set_contents(BufferSnapshot& snapshot, std::span<const uint8_t> contents) {
   const auto last = std::find_if(contents.rbegin(), contents.rend(), [](uint8_t byte) { return byte != 0; });
   snapshot.bytes = Bytes(contents.begin(), last.base());

@@ -50,14 +50,21 @@ struct BufferSnapshot {
   bool operator==(const BufferSnapshot&) const = default;
 };
 
-// rocket: a list of register commands in memory that one job starts.
-struct Task {
-  uint32_t job = 0;      // which job of the submission; a job's tasks follow each other
-  uint64_t address = 0;  // device address of the first command
-  uint32_t count = 0;    // 64-bit commands
+// A list of commands as the device gets it: words that were handed over in the call, or where it lies in its memory.
+struct Commands {
+  std::vector<uint32_t> words;
+  uint64_t address = 0, size_bytes = 0;
 
-  bool operator==(const Task&) const = default;
+  bool operator==(const Commands&) const = default;
 };
+
+// One job of the kernel: etnaviv one list of words, rocket a list in memory for each task, ethosu one list of words.
+struct Job {
+  std::vector<Commands> commands;  // one after the other
+
+  bool operator==(const Job&) const = default;
+};
+std::vector<Job> one_list(std::vector<uint32_t> words);
 
 // What a submission says beside its commands and buffers, by the kernel's own name.
 struct Parameter {
@@ -69,12 +76,14 @@ struct Parameter {
 
 struct Submission {
   std::vector<Parameter> parameters;    // only those that are not as in every plain submission of that kernel
-  std::vector<uint32_t> stream;         // command words (etnaviv)
-  std::vector<Task> tasks;              // rocket; the commands themselves are in the buffers
+  std::vector<Job> jobs;                // in the order of the call
   std::vector<BufferSnapshot> buffers;  // all buffers that exist, as they were before the submission
 
   bool operator==(const Submission&) const = default;
 };
+
+// For devices that take one list of words with each submission. Error when it is another.
+Result<std::span<const uint32_t>> words_of(const Submission& submission);
 
 struct Capture {
   DeviceInfo device;

@@ -33,8 +33,9 @@ Capture sample() {
   Capture capture;
   capture.device = {
       .kernel_driver = "etnaviv", .node = "sim:x", .compatible = "a,b", .facts = {{"model", 0x8000}, {"eco", 3}}};
-  Submission first{.stream = {0x08010E03, 7}};
-  first.tasks.push_back({.job = 1, .address = 0x1000, .count = 9});
+  Submission first{.jobs = one_list({0x08010E03, 7})};
+  first.jobs.push_back({.commands = {{.address = 0x1000, .size_bytes = 72}, {.address = 0x2000, .size_bytes = 8}}});
+  first.jobs.emplace_back();
   first.buffers.push_back({.handle = 1, .address = 0x400000, .size_bytes = 4096, .content = Content::zero});
   first.buffers.push_back({.handle = 2,
                            .address = 0x401000,
@@ -45,7 +46,7 @@ Capture sample() {
                            .bytes = Bytes{1, 2, 3},
                            .holds_input = true});
   Submission second = first;
-  second.stream = {1};
+  second.jobs = one_list({1});
   second.buffers.push_back({.handle = 3, .size_bytes = 5, .content = Content::unknown});
   capture.submissions = {first, second};
   return capture;
@@ -57,7 +58,7 @@ TEST(GoldenFolder, ReadsEtnaviv) {
   EXPECT_EQ(print(capture.device), "model 0x8000, revision 0x7120, product 0x45080009, customer 0x88, eco 0x0");
   ASSERT_EQ(capture.submissions.size(), 2u);
   const Submission& job = capture.submissions[1];
-  EXPECT_EQ(job.stream.size(), 48u);
+  EXPECT_EQ(words_of(job)->size(), 48u);
   ASSERT_EQ(job.buffers.size(), 10u);
   EXPECT_FALSE(job.buffers[0].listed);
   const BufferSnapshot& input = job.buffers[2];
@@ -75,8 +76,9 @@ TEST(GoldenFolder, ReadsRocket) {
   EXPECT_EQ(capture.device.kernel_driver, "rocket");
   ASSERT_EQ(capture.submissions.size(), 1u);
   const Submission& job = capture.submissions[0];
-  ASSERT_EQ(job.tasks.size(), 1u);
-  EXPECT_EQ(job.tasks[0], (Task{.job = 0, .address = 0x1000e000, .count = 130}));
+  ASSERT_EQ(job.jobs.size(), 1u);
+  EXPECT_EQ(job.jobs[0].commands, std::vector<Commands>({{.address = 0x1000e000, .size_bytes = 1040}}));
+  EXPECT_FALSE(words_of(job).ok());
   EXPECT_TRUE(job.buffers[2].read && !job.buffers[2].write);
   EXPECT_TRUE(job.buffers[3].write && !job.buffers[3].read);
 }
@@ -180,8 +182,8 @@ TEST(CaptureFile, NoticesEveryFlippedBit) {
 
 TEST(CaptureFile, OlderVersionsAreRefusedWithASentence) {
   Bytes file = serialise(sample()).value();
-  file[8] = 2;
-  EXPECT_EQ(parse(file).error().message, "capture file of version 2; this build reads version 3: record it again");
+  file[8] = 3;
+  EXPECT_EQ(parse(file).error().message, "capture file of version 3; this build reads version 4: record it again");
   EXPECT_EQ(parse({}).error().message, "is empty");
 }
 
@@ -189,7 +191,7 @@ TEST(Reader, GivesTheLastOnesAndStartsAgain) {
   Capture capture = sample();
   for (uint32_t i = 2; i < 5; ++i) {
     capture.submissions.push_back(capture.submissions[1]);
-    capture.submissions[i].stream = {i};
+    capture.submissions[i].jobs = one_list({i});
   }
   auto of_file = Reader::parse(serialise(capture).value());
   ASSERT_TRUE(of_file.ok());

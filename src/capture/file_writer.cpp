@@ -1,6 +1,7 @@
 #include "capture/file_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,9 @@ Result<FileWriter> FileWriter::create(const std::string& path, const DeviceInfo&
   state->path = path;
   state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (state->fd < 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+  // Until it is closed, whoever wants to replace it sees that it is not finished. Where there are no locks it goes on.
+  if (::flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return error(ErrorCode::io, "{}: another recording takes its place", path);
   SK_TRY_ASSIGN(const Bytes frame, state->frames.device(device, kStartBytes).with_context(path));
   Bytes start = file_start();
   start.insert(start.end(), frame.begin(), frame.end());

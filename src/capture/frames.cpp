@@ -20,8 +20,8 @@ template <typename T>
 using Vector = flatbuffers::Vector<T>;
 
 constexpr std::array<char, 8> kMagic = {'S', 'K', 'I', 'L', 'C', 'A', 'P', '\n'};
-constexpr uint32_t kVersion = 3;
-constexpr uint32_t kMaxDepth = 4, kMaxTables = 1 << 20;  // for the verifier
+constexpr uint32_t kVersion = 4;
+constexpr uint32_t kMaxDepth = 5, kMaxTables = 1 << 20;  // for the verifier
 constexpr uint64_t kItemBytes = 8;                       // an item of a list has at least as many
 
 uint64_t checksum_of(const FrameHeader& header, std::span<const uint8_t> stored) {
@@ -44,9 +44,23 @@ Offset<fb::Buffer> pack_buffer(Builder& to, const BufferSnapshot& buffer, bool i
                           buffer.listed, buffer.holds_input, static_cast<uint8_t>(buffer.content), is_as_before, bytes);
 }
 
+Offset<Vector<Offset<fb::Job>>> pack_jobs(Builder& to, const std::vector<Job>& jobs) {
+  std::vector<Offset<fb::Job>> packed;
+  for (const Job& job : jobs) {
+    std::vector<Offset<fb::Commands>> lists;
+    for (const Commands& one : job.commands)
+      lists.push_back(fb::CreateCommands(to, to.CreateVector(one.words), one.address, one.size_bytes));
+    packed.push_back(fb::CreateJob(to, to.CreateVector(lists)));
+  }
+  return to.CreateVector(packed);
+}
+
 // What a frame with all of its contents takes, about.
 uint64_t size_of(const Submission& submission) {
-  uint64_t size = submission.stream.size() * 4 + (submission.tasks.size() + submission.parameters.size()) * 64;
+  uint64_t size = (submission.jobs.size() + submission.parameters.size()) * 64;
+  for (const Job& job : submission.jobs) {
+    for (const Commands& one : job.commands) size += 64 + one.words.size() * 4;
+  }
   for (const BufferSnapshot& one : submission.buffers) size += 128 + one.bytes.size();
   return size;
 }
@@ -67,15 +81,22 @@ std::vector<T> unpack_values(const Vector<Offset<fb::Value>>* from, CopyBudget& 
   return values;
 }
 
-// Items come as copies: the verifier does not see to the alignment of structs.
-std::vector<Task> unpack_tasks(const Vector<const fb::Task*>* from) {
-  std::vector<Task> tasks(from == nullptr ? 0 : from->size());
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    fb::Task one;
-    std::memcpy(&one, from->Data() + i * sizeof one, sizeof one);
-    tasks[i] = {one.job(), one.address(), one.count()};
+Commands unpack_commands(const fb::Commands& from, CopyBudget& budget) {
+  Commands out{.words = {}, .address = from.address(), .size_bytes = from.size_bytes()};
+  if (from.words() != nullptr && budget.take(from.words()->size() * uint64_t{4}))
+    out.words.assign(from.words()->begin(), from.words()->end());
+  return out;
+}
+
+std::vector<Job> unpack_jobs(const Vector<Offset<fb::Job>>* from, CopyBudget& budget) {
+  std::vector<Job> jobs;
+  for (uint32_t i = 0; from != nullptr && i < from->size() && budget.take(kItemBytes); ++i) {
+    const auto* lists = from->Get(i)->commands();
+    Job& job = jobs.emplace_back();
+    for (uint32_t k = 0; lists != nullptr && k < lists->size() && budget.take(kItemBytes); ++k)
+      job.commands.push_back(unpack_commands(*lists->Get(k), budget));
   }
-  return tasks;
+  return jobs;
 }
 
 Result<BufferSnapshot> unpack_buffer(const fb::Buffer& from) {
@@ -213,12 +234,9 @@ Result<Bytes> FrameWriter::submission(const Submission& submission, uint64_t fil
     buffers.push_back(pack_buffer(to, one, is_as_before));
   }
   keep_only(submission, known_);
-  std::vector<fb::Task> tasks;
-  for (const Task& one : submission.tasks) tasks.emplace_back(one.address, one.job, one.count);
   const auto parameters = pack_values(to, submission.parameters);
-  const auto stream = to.CreateVector(submission.stream);
-  const auto packed_tasks = to.CreateVectorOfStructs(tasks);
-  to.Finish(fb::CreateSubmission(to, parameters, stream, packed_tasks, to.CreateVector(buffers)));
+  const auto jobs = pack_jobs(to, submission.jobs);
+  to.Finish(fb::CreateSubmission(to, parameters, jobs, to.CreateVector(buffers)));
   return frame(FrameKind::submission, {to.GetBufferPointer(), to.GetSize()}, file_bytes);
 }
 
@@ -244,8 +262,7 @@ Result<Submission> FrameReader::submission(const FrameHeader& header, std::span<
   SK_TRY_ASSIGN(const fb::Submission* from, open_table<fb::Submission>(header, stored, file_bytes, table));
   CopyBudget budget(table.size());
   Submission out{.parameters = unpack_values<Parameter>(from->parameters(), budget)};
-  if (from->stream() != nullptr) out.stream.assign(from->stream()->begin(), from->stream()->end());
-  out.tasks = unpack_tasks(from->tasks());
+  out.jobs = unpack_jobs(from->jobs(), budget);
   const uint32_t count = from->buffers() == nullptr ? 0 : from->buffers()->size();
   std::set<uint32_t> handles;
   for (uint32_t i = 0; i < count && budget.take(kItemBytes); ++i) {

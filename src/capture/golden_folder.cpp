@@ -102,6 +102,9 @@ Result<DeviceInfo> FolderSource::device_of(const Json& json) {
   DeviceInfo info;
   SK_TRY_ASSIGN(info.kernel_driver, text(json, "dev"));
   SK_TRY_ASSIGN(info.node, text(json, "node"));
+  if (json.contains("compatible")) {
+    SK_TRY_ASSIGN(info.compatible, text(json, "compatible"));
+  }
   if (info.kernel_driver != "etnaviv") return info;
   for (const char* field : {"model", "revision", "product", "customer", "eco"}) {
     SK_TRY_ASSIGN(const uint64_t value, number(json, field));
@@ -156,8 +159,9 @@ Result<void> FolderSource::etnaviv(const Json& json, Submission& submission, Use
   SK_TRY_ASSIGN(const Bytes bytes, file(name));
   if (bytes.size() != size || size % 4 != 0)
     return error(ErrorCode::malformed, "{}: {} bytes, expected stream_size {}, whole words", name, bytes.size(), size);
-  submission.stream.resize(size / 4);
-  if (size != 0) std::memcpy(submission.stream.data(), bytes.data(), size);
+  std::vector<uint32_t> words(size / 4);
+  if (size != 0) std::memcpy(words.data(), bytes.data(), size);
+  submission.jobs = one_list(std::move(words));
   SK_TRY(parameters(json, submission));
   SK_TRY_ASSIGN(const Json* bos, array(json, "bos"));
   for (const Json& bo : *bos) {
@@ -173,14 +177,16 @@ Result<void> FolderSource::etnaviv(const Json& json, Submission& submission, Use
   return {};
 }
 
-Result<void> read_tasks(const Json& job, uint32_t index, std::vector<Task>& tasks) {
+Result<Job> read_job(const Json& job) {
+  constexpr uint64_t kCommandBytes = 8;
+  Job out;
   SK_TRY_ASSIGN(const Json* list, array(job, "tasks"));
   for (const Json& json : *list) {
     SK_TRY_ASSIGN(const uint64_t address, number(json, "regcmd", UINT64_MAX));
     SK_TRY_ASSIGN(const uint64_t count, number(json, "regcmd_count"));
-    tasks.push_back({index, address, static_cast<uint32_t>(count)});
+    out.commands.push_back({.words = {}, .address = address, .size_bytes = count * kCommandBytes});
   }
-  return {};
+  return out;
 }
 
 Result<void> add_handles(const Json& job, const char* field, bool Use::*flag, Uses& uses) {
@@ -198,7 +204,8 @@ Result<void> FolderSource::rocket(const Json& json, Submission& submission, Uses
   for (size_t i = 0; i < jobs->size(); ++i) {
     const std::string where = fmt::format("jobs[{}]", i);
     const Json& job = (*jobs)[i];
-    SK_TRY(read_tasks(job, static_cast<uint32_t>(i), submission.tasks).with_context(where));
+    SK_TRY_ASSIGN(Job one, read_job(job).with_context(where));
+    submission.jobs.push_back(std::move(one));
     SK_TRY(add_handles(job, "in_bos", &Use::read, uses).with_context(where));
     SK_TRY(add_handles(job, "out_bos", &Use::write, uses).with_context(where));
   }

@@ -23,6 +23,8 @@ void limit_room(const Outline& capture, BufferPlace& place) {
   if (next != starts->second.end()) place.room_bytes = *next - place.offset;
 }
 
+bool is_alone(const BufferPlace& place) { return place.offset == 0 && place.room_bytes == place.buffer->size_bytes; }
+
 uint8_t byte_at(const BufferPlace& place, uint64_t i) {
   const uint64_t at = place.offset + i;
   return at < place.buffer->bytes.size() ? place.buffer->bytes.data()[at] : 0;
@@ -94,6 +96,8 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
     return Finding{fmt::format(": {} of {} bytes, the first at {}", differing, size, first),
                    fmt::format("0x{:02x}", byte_at(at_a, first)), fmt::format("0x{:02x}", byte_at(at_b, first))};
   if (at_a.room_bytes < size || at_b.room_bytes < size)
+    return Finding{": room, bytes", fmt::format("{}", at_a.room_bytes), fmt::format("{}", at_b.room_bytes)};
+  if (exact_a_ && exact_b_ && is_alone(at_a) && is_alone(at_b) && at_a.room_bytes != at_b.room_bytes)
     return Finding{": room, bytes", fmt::format("{}", at_a.room_bytes), fmt::format("{}", at_b.room_bytes)};
   return std::nullopt;
 }

@@ -219,6 +219,8 @@ class Comparison {
       } else if (!match_.same_place(a.handle, a.offset_bytes, b->handle, b->offset_bytes)) {
         add(DifferenceKind::job, a.name, fmt::format("buffer {} + {}", a.handle, a.offset_bytes),
             fmt::format("buffer {} + {}", b->handle, b->offset_bytes));
+      } else if (!a.layout.empty() && !b->layout.empty() && a.layout != b->layout) {
+        add(DifferenceKind::job, a.name, a.layout, b->layout);
       }
     }
     for (const KnownTensor& b : side_b_.tensors) {

@@ -18,6 +18,7 @@ struct KnownTensor {
   std::string name;  // "input 0": the same tensor has the same name on both sides
   uint32_t handle = 0;
   uint64_t offset_bytes = 0;
+  std::string layout = {};  // how it lies there; empty: not known
 };
 struct ComparedSide {
   capture::Reader reader;

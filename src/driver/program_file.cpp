@@ -214,6 +214,7 @@ Result<Header> read_header(std::span<const uint8_t> file) {
   if (header.packed > 1 || header.table_bytes > std::min(kLimitBytes, capture::expansion_limit(file.size())))
     return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
   if (checksum_of(header, stored) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
+  if (header.reserved != known.reserved) return error(ErrorCode::malformed, "the end of the header is not 0");
   return header;
 }
 

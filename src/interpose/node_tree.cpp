@@ -17,7 +17,11 @@ namespace skillet::interpose {
 namespace {
 
 // All devices of these kinds, not only ours: what runs on a simulated chip shall not find a real one by chance.
-constexpr std::string_view kCovered[] = {"/dev/dri", "/dev/accel", "/sys/class/drm", "/sys/class/accel",
+constexpr std::string_view kCovered[] = {"/dev/dri",
+                                         "/dev/accel",
+                                         "/sys/class/drm",
+                                         "/sys/class/accel",
+                                         "/sys/bus/platform/drivers",
                                          "/sys/devices/platform/skillet"};
 constexpr std::string_view kCharacterDevices[] = {"/sys/dev/char/226:", "/sys/dev/char/261:"};
 
@@ -118,18 +122,29 @@ Result<void> NodeTree::add_node(const standin::NodePlace& place, const std::stri
   return link(fmt::format("/sys/class/{}/{}", place.subsystem, node.name), target);
 }
 
+// A device of the platform bus, as its driver lists it.
+Result<void> NodeTree::add_device(const standin::NodePlace& place, const standin::NodePlace::Device& device) {
+  const std::string path = "/sys/devices/platform/skillet/" + device.name;
+  SK_TRY(folder(path));
+  SK_TRY(link(path + "/subsystem", "../../../../bus/platform"));
+  if (device.of_full_name.empty()) return file(path + "/uevent", fmt::format("MODALIAS=platform:{}\n", device.name));
+  SK_TRY(link(path + "/driver", "../../../../bus/platform/drivers/" + place.driver));
+  SK_TRY(link(fmt::format("/sys/bus/platform/drivers/{}/{}", place.driver, device.name),
+              "../../../../devices/platform/skillet/" + device.name));
+  return file(path + "/uevent",
+              fmt::format("DRIVER={}\nOF_NAME=npu\nOF_FULLNAME={}\nOF_COMPATIBLE_0={}\nOF_COMPATIBLE_N=1\n"
+                          "MODALIAS=of:NnpuT(null)C{}\n",
+                          place.driver, device.of_full_name, device.compatible, device.compatible));
+}
+
 Result<void> NodeTree::fill(const standin::NodePlace& place) {
   major_ = place.major;
   const std::string device = "/sys/devices/platform/skillet/" + place.device_name;
   for (const std::string& path : {place.folder, std::string("/sys/dev/char"), "/sys/class/" + place.subsystem,
                                   "/sys/bus/platform/drivers/" + place.driver, device})
     SK_TRY(folder(path));
-  SK_TRY(file(device + "/uevent",
-              fmt::format("DRIVER={}\nOF_NAME=npu\nOF_FULLNAME={}\nOF_COMPATIBLE_0={}\nOF_COMPATIBLE_N=1\n"
-                          "MODALIAS=of:NnpuT(null)C{}\n",
-                          place.driver, place.of_full_name, place.compatible, place.compatible)));
-  SK_TRY(link(device + "/subsystem", "../../../../bus/platform"));
-  SK_TRY(link(device + "/driver", "../../../../bus/platform/drivers/" + place.driver));
+  SK_TRY(add_device(place, {place.device_name, place.of_full_name, place.compatible}));
+  for (const standin::NodePlace::Device& core : place.cores) SK_TRY(add_device(place, core));
   for (const standin::NodePlace::Node& node : place.nodes) SK_TRY(add_node(place, device, node));
   return {};
 }

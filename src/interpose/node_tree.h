@@ -36,6 +36,7 @@ class NodeTree {
  private:
   NodeTree() = default;
   Result<void> fill(const standin::NodePlace& place);
+  Result<void> add_device(const standin::NodePlace& place, const standin::NodePlace::Device& device);
   Result<void> add_node(const standin::NodePlace& place, const std::string& device,
                         const standin::NodePlace::Node& node);
   Result<void> folder(const std::string& path) const;

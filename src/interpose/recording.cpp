@@ -34,6 +34,9 @@ class LibcCalls final : public uapi::Syscalls {
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
   std::string compatible(int /*fd*/) override { return {}; }
+  std::vector<std::string> driven_devices(std::string_view driver) override {
+    return uapi::sysfs_driven_devices(driver);
+  }
 };
 
 // As the kernel calls the node behind an open file.

@@ -26,6 +26,7 @@ class Placed {
 
  private:
   explicit Placed(const driver::Program& program) : program_(program) {}
+  Result<capture::Commands> commands_of(const driver::ByteRange& range) const;
   const driver::Program& program_;
   capture::Submission submission_;  // buffer i has handle i
 };
@@ -61,14 +62,27 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
   return placed;
 }
 
+// For every kind of kernel: the words, and where they lie.
+Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) const {
+  const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
+  if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
+  capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
+                        .address = buffer.address + range.offset_bytes,
+                        .size_bytes = range.size_bytes};
+  const std::span<const uint8_t> bytes(buffer.bytes);
+  if (range.offset_bytes < bytes.size())  // trailing zeros are not stored
+    std::memcpy(out.words.data(), bytes.data() + range.offset_bytes,
+                std::min<uint64_t>(range.size_bytes, bytes.size() - range.offset_bytes));
+  return out;
+}
+
 Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip,
                                          const driver::Job& job) {
-  const driver::ByteRange& range = job.commands[0];
-  if (job.commands.size() != 1 || range.size_bytes % 4 != 0)
-    return error(ErrorCode::unsupported, "its commands are not one range of words");
-  submission_.stream.resize(range.size_bytes / 4);
-  std::memcpy(submission_.stream.data(), submission_.buffers[range.buffer].bytes.data() + range.offset_bytes,
-              range.size_bytes);
+  submission_.jobs.assign(1, {});
+  for (const driver::ByteRange& range : job.commands) {
+    SK_TRY_ASSIGN(capture::Commands commands, commands_of(range));
+    submission_.jobs[0].commands.push_back(std::move(commands));
+  }
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
   for (const driver::BufferUse& use : job.uses) submission_.buffers[use.buffer].listed = true;

@@ -13,9 +13,8 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
       .driver = options.compile, .min_macs_per_byte = options.min_macs_per_byte, .leave_out = options.allow_fallback};
   out.driver.keep_intermediates |= options.keep_intermediates;
   out.driver.allow_unproven |= target.simulated;
-  if (!target.chip.unproven.empty() && !out.driver.allow_unproven)
-    log::warning("{} is refused without allow_unproven=1, everything runs on the CPU: {}", target.name,
-                 target.chip.unproven);
+  if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())
+    log::warning("everything runs on the CPU: {}", taken.error().message);
   std::optional<CachingDriver> cache;
   if (target.driver != nullptr && !options.cache_dir.empty())
     out.cache = &cache.emplace(*target.driver, expand_home(options.cache_dir));

@@ -59,13 +59,14 @@ using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
                          const uapi::RecordSink& sink) {
   const std::string chip_name = name.substr(prefix.size());
-  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()) + meant_device(name); };
+  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()); };
   auto known = driver::find_chip(chip_name);
-  if (!known.ok()) return no_chip(chip_name, "driver", others());
+  if (!known.ok()) return no_chip(chip_name, "driver", others() + meant_device(name));
   driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   auto simulated = simulate(chip_name);
-  if (!simulated.ok()) return error(simulated.error().code, "{} ({})", simulated.error().message, others());
+  if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
+  if (!simulated.ok()) return error(ErrorCode::unsupported, "{} ({})", simulated.error().message, others());
   const standin::SimulatedCore core = std::move(simulated).value();
   SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, sink));
   target.simulated = true;
@@ -165,10 +166,20 @@ Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink
   if (name.starts_with(kNullPrefix)) return open_chip(name, kNullPrefix, standin::null_core, sink).with_context(name);
   if (name == "auto") return open_npu_or_cpu(sink);
   if (name.starts_with("/")) return open_node(name, sink);
-  if (name == "npu" || is_device_name(name)) return open_found(find_npus(), name, sink);
+  const bool is_chip = driver::find_chip(name).ok();  // "rk3588" looks like a device's name
+  if (name == "npu" || (is_device_name(name) && !is_chip)) return open_found(find_npus(), name, sink);
   return error(ErrorCode::invalid_argument,
                "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
                meant_device(name));
+}
+
+std::string refusal(const driver::Chip& chip) {
+  return chip.unproven.empty() ? "" : "refused without allow_unproven=1: " + chip.unproven;
+}
+
+Result<void> check_taken(const Target& target, bool allow_unproven) {
+  if (target.simulated || allow_unproven || target.chip.unproven.empty()) return {};
+  return error(ErrorCode::unsupported, "{} is {}", target.name, refusal(target.chip));
 }
 
 }  // namespace skillet::runtime

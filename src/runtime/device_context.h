@@ -60,4 +60,9 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
 // where there is one, receives every submission. Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
 
+// Why nothing runs on a real NPU of this chip without allow_unproven=1; empty: what is proven does.
+std::string refusal(const driver::Chip& chip);
+// For whoever asked for this device and no other: an error where a real one refuses everything.
+Result<void> check_taken(const Target& target, bool allow_unproven);
+
 }  // namespace skillet::runtime

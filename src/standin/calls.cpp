@@ -9,17 +9,6 @@ int refuse_unknown(Kernel& kernel, unsigned number) {
   return kernel.refuse(EINVAL, "ioctl {:#04x}: unknown", number);
 }
 
-int give_cap(Kernel& kernel, uapi::drm::GetCap& args) {
-  namespace drm = uapi::drm;
-  switch (args.capability) {
-    case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
-    case drm::kCapTimestampMonotonic: args.value = 1; return 0;
-    case drm::kCapSyncobj:
-    case drm::kCapSyncobjTimeline: args.value = 0; return 0;
-    default: return kernel.refuse(EOPNOTSUPP, "get_cap {:#x}: only for display drivers", args.capability);
-  }
-}
-
 void give_text(std::string_view text, char* to, size_t& length) {
   if (to != nullptr) std::memcpy(to, text.data(), std::min(length, text.size()));
   length = text.size();

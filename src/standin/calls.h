@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "standin/kernel.h"
-#include "uapi/drm.h"
 
 namespace skillet::standin {
 
@@ -26,16 +27,16 @@ struct Call {
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
 };
 
-template <typename File, typename Args, int (File::*kMethod)(Args&)>
+// kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of it.
+template <typename File, typename Args, auto kMethod>
 constexpr Call<File> call_row(std::string_view name) {
   static_assert(sizeof(Args) <= kArgumentBytesMax);
-  return {name, sizeof(Args),
-          [](File& file, void* args, const Fault&) { return (file.*kMethod)(*static_cast<Args*>(args)); }};
-}
-template <typename File, typename Args, int (File::*kMethod)(Args&, const Fault&)>
-constexpr Call<File> call_row(std::string_view name) {
-  return {name, sizeof(Args),
-          [](File& file, void* args, const Fault& fault) { return (file.*kMethod)(*static_cast<Args*>(args), fault); }};
+  return {name, sizeof(Args), [](File& file, void* args, const Fault& fault) {
+            if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
+              return std::invoke(kMethod, file, *static_cast<Args*>(args));
+            else
+              return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
+          }};
 }
 
 // What a FaultPlan may name.
@@ -50,9 +51,6 @@ std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
 
 // What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
 int refuse_unknown(Kernel& kernel, unsigned number);
-
-// What the core of DRM says of a driver that shares buffers and drives no display.
-int give_cap(Kernel& kernel, uapi::drm::GetCap& args);
 
 // Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
 template <typename File>

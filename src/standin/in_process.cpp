@@ -104,4 +104,12 @@ int InProcess::munmap(uint8_t* /*bytes*/, uint64_t /*size_bytes*/) { return 0; }
 
 std::string InProcess::compatible(int /*fd*/) { return kernel_->place().compatible; }
 
+std::vector<std::string> InProcess::driven_devices(std::string_view driver) {
+  std::vector<std::string> names;
+  const NodePlace place = kernel_->place();
+  if (place.driver != driver) return names;
+  for (const NodePlace::Device& one : place.cores) names.push_back(one.compatible);
+  return names;
+}
+
 }  // namespace skillet::standin

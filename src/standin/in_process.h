@@ -25,6 +25,7 @@ class InProcess final : public uapi::Syscalls {
   int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override;
   int munmap(uint8_t* bytes, uint64_t size_bytes) override;
   std::string compatible(int fd) override;
+  std::vector<std::string> driven_devices(std::string_view driver) override;
   std::string reason() const override { return kernel_->reason(); }
   bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
 

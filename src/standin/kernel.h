@@ -42,8 +42,12 @@ struct NodePlace {
   unsigned major = 0;
   std::string driver;        // of the platform bus
   std::string device_name;   // "ff100000.npu"
-  std::string of_full_name;  // "/soc/npu@ff100000"
+  std::string of_full_name;  // "/soc/npu@ff100000"; empty: the device is not in the device tree
   std::string compatible;    // "vivante,gc"
+  struct Device {
+    std::string name, of_full_name, compatible;
+  };
+  std::vector<Device> cores;  // devices that the driver drives beside that of the nodes
   struct Node {
     std::string name;  // "renderD128"
     unsigned minor = 0;

@@ -25,7 +25,7 @@ class Summer : public sim::Device {
 };
 
 capture::Capture sample() {
-  capture::Submission submission{.stream = {0x400000, 3, 4}};
+  capture::Submission submission{.jobs = capture::one_list({0x400000, 3, 4})};
   submission.buffers.push_back({.handle = 7, .address = 0x400000, .size_bytes = 16, .listed = true});
   capture::Capture capture;
   capture.submissions = {submission, submission};
@@ -59,7 +59,7 @@ TEST(Replay, KeepsUnrecordedContentsAndRestoresRecordedOnes) {
 
 TEST(Replay, RefusesWhatIsNotThere) {
   capture::Capture capture = sample();
-  capture.submissions[1].stream.clear();
+  capture.submissions[1].jobs = capture::one_list({});
   auto replay = replay_summer();
   EXPECT_EQ(replay.run(capture.submissions[1]).error().code, ErrorCode::unsupported);
   ASSERT_TRUE(replay.place(capture.submissions[0]).ok());
@@ -80,7 +80,7 @@ TEST(Replay, RefusesWhatIsNotThere) {
 // A buffer that is gone from the recording leaves its address to others; a handle may be used again elsewhere.
 TEST(Replay, FollowsBuffersToOtherAddresses) {
   capture::Capture capture = sample();
-  capture.submissions[1].stream[0] = 0x402000;
+  capture.submissions[1].jobs[0].commands[0].words[0] = 0x402000;
   capture.submissions[1].buffers = {
       {.handle = 7, .address = 0x402000, .size_bytes = 4096, .listed = true},
       {.handle = 8, .address = 0x400000, .size_bytes = 8192, .listed = true, .content = capture::Content::zero}};

@@ -125,7 +125,7 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
                                             .content = capture::Content::bytes,
                                             .bytes = Bytes{0, 1}};
   const auto& first = capture.submissions[0];
-  EXPECT_EQ(first.stream, std::vector<uint32_t>(std::begin(stream), std::end(stream)));
+  EXPECT_EQ(first.jobs, capture::one_list({std::begin(stream), std::end(stream)}));
   EXPECT_EQ(first.buffers[0], expected_in);
   EXPECT_EQ(first.buffers[1].content, capture::Content::zero);
   EXPECT_TRUE(first.buffers[1].write && !first.buffers[1].read);

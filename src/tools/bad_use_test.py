@@ -76,7 +76,18 @@ USES = [
     ("$as_user $sk capture -o $T/locked/x -- true", CANNOT_BEGIN, "locked/x: Permission denied"),
     ("$sk capture -o $T/empty -- true", CANNOT_BEGIN, "exists and is no capture file"),
     ("TMPDIR=/nonexistent $sk virtual --chip a311d -- true", CANNOT_BEGIN, "/nonexistent"),
+    ("$sk run $m --device sim:a311d --record ''", CANNOT_BEGIN, "--record: must not be empty"),
+    ("$sk run $m --device sim:a311d --cache-dir ''", CANNOT_BEGIN, "--cache-dir: must not be empty"),
+    ("$sk bug $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
+    ("$sk compile $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
+    ("ulimit -f 1; $sk compile $c/model.tflite --device sim:a311d -o $T/limited > /dev/null", FAILED, "limited: File too large"),
+    # Pictures that are damaged.
+    ("$sk run $m --image $T/flipped.png", CANNOT_BEGIN, "flipped.png: the picture is damaged or cut off"),
+    ("$sk run $m --image $T/cut.png", CANNOT_BEGIN, "cut.png: the picture is damaged or cut off"),
     # What cannot be meant.
+    ("SKILLET_SIM_TIE_RULE=foo $sk run $m --device sim:a311d", CANNOT_BEGIN,
+     "skillet: sim:a311d: SKILLET_SIM_TIE_RULE=foo: must be one of half_up, half_even, half_away, half_down\n"),
+    ("SKILLET_ALOW_UNPROVEN=1 $sk run $m --device cpu > /dev/null", FINE, "did you mean 'SKILLET_ALLOW_UNPROVEN'"),
     ("$sk", CANNOT_BEGIN, "subcommand is required"),
     ("$sk run", CANNOT_BEGIN, "MODEL is required"),
     ("$sk run $m --device npu", CANNOT_BEGIN, "no NPU here"),
@@ -97,6 +108,9 @@ def make_fixtures(folder):
         file.truncate(1 << 30)
     (folder / "empty").touch()
     Path(os.fsdecode(bytes(folder) + b"/x\xff.tflite")).write_bytes(model)
+    png = next(Path("models/digits").glob("*.png")).read_bytes()
+    (folder / "flipped.png").write_bytes(png[:60] + bytes([png[60] ^ 4]) + png[61:])
+    (folder / "cut.png").write_bytes(png[:-16])
     (folder / "locked").mkdir()
     (folder / "locked/model.tflite").write_bytes(model)
     (folder / "locked").chmod(0)

@@ -77,7 +77,7 @@ void add_bug(CLI::App& app, Outcome& outcome) {
       "and the model. Nothing is sent anywhere.\n"
       "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("-o,--output", options->output, "file to write, a tar archive")->required();
+  verb->add_option("-o,--output", options->output, "file to write, a tar archive")->check(not_empty())->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
   verb->add_option("--note", options->note, "what went wrong, in your words");
   verb->add_option("--tuning", options->tuning, "as in run")

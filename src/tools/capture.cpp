@@ -1,14 +1,11 @@
 // `skillet capture`: runs any program and records what it sends to the NPU.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "capture/reader.h"
 #include "interpose/environment.h"
-#include "tools/decoded.h"
+#include "tools/old_capture.h"
 #include "tools/preload.h"
 #include "tools/verbs.h"
 
@@ -32,21 +29,15 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Removes what an earlier recording left.
-Result<void> remove_old(const std::string& path) {
-  for (int number = 1; exists(numbered(path, number)); ++number) SK_TRY(remove_capture(numbered(path, number)));
-  return check_place(path);
-}
-
-// What exec would run; only then has an older recording to give way.
-bool can_be_run(const std::string& program) {
-  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+// What an earlier recording left: it gives way to the names that the program's first jobs will take.
+Result<std::vector<OldCapture>> set_aside_old(const std::string& path) {
+  std::vector<OldCapture> old;
+  for (int number = 1; number == 1 || exists(numbered(path, number)); ++number) {
+    SK_TRY_ASSIGN(OldCapture one, OldCapture::at(numbered(path, number)));
+    old.push_back(std::move(one));
   }
-  return false;
+  for (OldCapture& one : old) SK_TRY(one.set_aside());
+  return old;
 }
 
 // How many files there are, with a line for each.
@@ -57,7 +48,8 @@ Result<int> report(const std::string& path) {
     if (!recorded.cut_off().empty()) complain(recorded.cut_off());
     complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
-  if (number == 1) complain("nothing was recorded: the program sent no job to an etnaviv device");
+  if (number == 1)
+    complain("nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know");
   return number - 1;
 }
 
@@ -65,15 +57,17 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
   std::error_code failure;
   const std::string path = fs::absolute(options.path, failure).string();  // the program may change its folder
   if (failure) return error(ErrorCode::io, "{}: {}", options.path, failure.message());
-  if (can_be_run(options.command.at(0))) SK_TRY(remove_old(path));
+  SK_TRY_ASSIGN(std::vector<OldCapture> old, set_aside_old(path));
   SK_TRY_ASSIGN(const int code, run_preloaded({.command = options.command,
                                                .library = "libskillet-record.so",
                                                .order = PreloadOrder::before_others,
                                                .environment = {{interpose::kCaptureVariable, path}}}));
   outcome.begin();
-  if (code == kCannotRun || code == kNotFound) return code;
+  if ((code == kCannotRun || code == kNotFound) && !exists(path)) return code;
   SK_TRY_ASSIGN(const int recorded, report(path));
-  return code == kFine && recorded == 0 ? kFailed : code;
+  if (recorded == 0) return code == kFine ? kFailed : code;  // the older ones stay
+  for (OldCapture& one : old) one.discard();
+  return code;
 }
 
 }  // namespace
@@ -82,7 +76,7 @@ void add_capture(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       app.add_subcommand("capture",
-                         "Run any program and record what it sends to the NPU (etnaviv), real or virtual. The exit "
+                         "Run any program and record what it sends to the NPU, real or virtual. The exit "
                          "code is the program's.\n"
                          "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
                          "         skillet capture -- skillet virtual -- python3 classify.py");

@@ -39,8 +39,8 @@ CASES = [
     (["run", MODEL, "--device", "a311d"], 2, "device 'a311d' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP; did you mean 'sim:a311d'?"),
     (["run", MODEL, "--device", "SIM:A311D"], 2, "did you mean 'sim:a311d'?"),
     (["run", MODEL, "--device", "0"], 2, "device '0' is none of"),
-    (["run", MODEL, "--device", "sim:rk3588"], 2, "sim:rk3588: chip 'rk3588' is known, but rockchip has no driver of it yet (to be simulated: a311d"),
-    (["virtual", "--chip", "rk3588", "--", "true"], 2, "(to be simulated: a311d"),
+    (["run", MODEL, "--device", "sim:rk3568"], 2, "sim:rk3568: chip rk3568 (Rockchip RK3568) cannot be simulated: its registers are not modelled (to be simulated: a311d"),
+    (["virtual", "--chip", "rk3568", "--", "true"], 2, "(to be simulated: a311d"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
     (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (to be simulated: "),
     (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
@@ -258,7 +258,7 @@ class Command(unittest.TestCase):
             recorded.write_bytes(b"SKILCAP\n\2\0\0\0" + bytes(30))
             done = skillet("decode", str(recorded))
             self.assertEqual(done.returncode, 2)
-            self.assertIn("capture file of version 2; this build reads version 3: record it again", done.stderr)
+            self.assertIn("capture file of version 2; this build reads version 4: record it again", done.stderr)
             report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # gives way
             other = Path(folder) / "precious"
             other.write_text("no capture")
@@ -319,6 +319,17 @@ class Command(unittest.TestCase):
             for wrong in (["--device", "npu"], ["--device", "cpu"], ["--device", "sim:a311d", "--labels", "nowhere"]):
                 self.assertEqual(skillet("run", MODEL, *wrong, "--record", str(recorded)).returncode, 2)
                 self.assertEqual(recorded.read_bytes(), before)
+
+    def test_an_older_recording_stays_until_a_program_has_recorded_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "recorded"
+            report("run", MODEL, "--device", "sim:a311d", "--record", str(recorded))
+            before = recorded.read_bytes()
+            for program, code in (["true"], 1), (["no-such-program"], 127), (["/"], 126), (["sh", "-c", "exit 5"], 5):
+                done = skillet("capture", "-o", str(recorded), "--", *program)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertEqual(recorded.read_bytes(), before)
+                self.assertEqual(len(list(Path(folder).iterdir())), 1)
 
     def test_a_program_is_what_the_model_compiles_to(self):
         with tempfile.TemporaryDirectory() as folder:

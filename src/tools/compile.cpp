@@ -176,7 +176,8 @@ void add_compile(CLI::App& app, Outcome& outcome) {
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->required();
   verb->add_option("-o,--output", options->output,
-                   "program file to write (FILE.0, FILE.1, ... where there are several parts)");
+                   "program file to write (FILE.0, FILE.1, ... where there are several parts)")
+      ->check(not_empty());
   verb->add_option("--tuning", options->tuning,
                    "proven: only what is known to work on silicon; tuned: our own choices too; recorded: as recorded "
                    "drivers, for `skillet diff`")

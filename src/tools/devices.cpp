@@ -30,16 +30,10 @@ std::string kernel_driver_of(const fs::path& node) {
       .string();
 }
 
-// Nodes of accelerators whose kernel drivers this build does not speak to.
-void add_accelerators(std::vector<Row>& rows) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/accel", ignored)) {
-    if (!entry.path().filename().string().starts_with("accel")) continue;
-    rows.push_back({.device = entry.path().string(),
-                    .kernel_driver = kernel_driver_of(entry.path()),
-                    .title = "",
-                    .note = "this build has no driver for it"});
-  }
+// "core 1" of several that are asked for one by one, "3 cores" that the kernel shares out.
+std::string cores_text(const uapi::Core& core) {
+  const uint64_t cores = core.info.fact(uapi::kCoresFact);
+  return cores > 1 ? fmt::format("{} cores", cores) : fmt::format("core {}", core.index);
 }
 
 // One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
@@ -51,15 +45,15 @@ std::vector<Row> real_devices() {
     rows.push_back({.device = npu.core.info.node,
                     .kernel_driver = npu.core.info.kernel_driver,
                     .title = npu.chip.title,
-                    .note = fmt::format("core {}; also called {}", npu.core.index, npu.name),
-                    .usable = true});
+                    .note = fmt::format("{}; also called {}{}{}", cores_text(npu.core), npu.name,
+                                        npu.chip.unproven.empty() ? "" : "; ", runtime::refusal(npu.chip)),
+                    .usable = npu.chip.unproven.empty()});
   for (const uapi::NodeReport& node : nodes) {
     const runtime::NpuSearch search = runtime::identify({node});
     if (!search.npus.empty()) continue;
     const std::string driver = node.kernel_driver.empty() ? kernel_driver_of(node.node) : node.kernel_driver;
     rows.push_back({.device = node.node, .kernel_driver = driver, .title = "", .note = search.rejected});
   }
-  add_accelerators(rows);
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.device < b.device; });
   return rows;
 }

@@ -175,9 +175,15 @@ void Diagnosis::node(const uapi::NodeReport& report, const std::string& permissi
                fmt::format("{} belongs to the kernel driver '{}': a GPU, or an NPU that this version does not know",
                            report.node, report.kernel_driver));
   for (const runtime::FoundNpu& npu : search_.npus) {
-    if (npu.core.info.node == report.node)
-      return add("npu", Severity::fine,
-                 fmt::format("{} ({}): core {} is an NPU, {}", npu.name, report.node, npu.core.index, npu.chip.title));
+    if (npu.core.info.node != report.node) continue;
+    if (!driver->hint.empty()) add("driver-hint", Severity::note, std::string(driver->hint));
+    if (!npu.chip.unproven.empty())
+      return add("unproven-npu", Severity::problem,
+                 fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, report.node, npu.core.index,
+                             npu.chip.title, runtime::refusal(npu.chip)),
+                 "try it with SKILLET_ALLOW_UNPROVEN=1 and compare the results (skillet run MODEL --compare layers)");
+    return add("npu", Severity::fine,
+               fmt::format("{} ({}): core {} is an NPU, {}", npu.name, report.node, npu.core.index, npu.chip.title));
   }
   std::string ids;
   for (const uapi::Core& core : report.cores)

@@ -81,12 +81,11 @@ Result<driver::CaptureComparison> compare_paths(const Options& options) {
   SK_TRY_ASSIGN(DiffSide second, load_side(b_first ? options.path_a : options.path_b, chip, compile));
   if (!chip) chip = second.chip;
   if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
   DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
   for (DiffSide* side : {&a, &b}) {
     if (options.last > 0) side->reader.only_last(static_cast<size_t>(options.last));
   }
-  return driver::compare(*driver, *chip, std::move(a).side(), std::move(b).side());
+  return compare(*chip, std::move(a), std::move(b));
 }
 
 Result<void> diff(const Options& options, Outcome& outcome) {

@@ -11,9 +11,26 @@
 namespace skillet::tools {
 namespace {
 
+void add_tensors(DiffSide& side, std::string_view what, const std::vector<driver::TensorBinding>& bindings,
+                 const std::vector<runtime::PlacedTensor>& places) {
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    const driver::ImageShape& s = bindings[i].shape;
+    side.tensors.push_back({fmt::format("{} {}", what, i), places[i].handle, places[i].offset_bytes,
+                            fmt::format("{}x{}x{}x{} of {} bytes, {}", s.images, s.height, s.width, s.channels,
+                                        s.elem_bytes, driver::print(bindings[i].layout))});
+  }
+}
+
 Result<DiffSide> recorded(std::string kind, const driver::Chip& chip, std::vector<runtime::ProgramToRecord> programs) {
+  std::vector<std::pair<std::vector<driver::TensorBinding>, std::vector<driver::TensorBinding>>> bindings;
+  for (const runtime::ProgramToRecord& one : programs) bindings.emplace_back(one.program.inputs, one.program.outputs);
   SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(chip.name, std::move(programs)));
-  return DiffSide{std::move(kind), capture::Reader::of(std::move(done.capture)), chip, true};
+  DiffSide side{std::move(kind), capture::Reader::of(std::move(done.capture)), chip, true};
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    add_tensors(side, fmt::format("program {} input", i), bindings[i].first, done.programs[i].inputs);
+    add_tensors(side, fmt::format("program {} output", i), bindings[i].second, done.programs[i].outputs);
+  }
+  return side;
 }
 
 Result<DiffSide> from_model(const std::string& path, const std::optional<driver::Chip>& chip,
@@ -66,6 +83,15 @@ Result<DiffSide> load_side(const std::string& path, const std::optional<driver::
   if (program.ok()) return from_program(std::move(program).value()).with_context(path);
   return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a program ({})", path, capture.error().message,
                program.error().message);
+}
+
+Result<driver::CaptureComparison> compare(const driver::Chip& chip, DiffSide a, DiffSide b) {
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  if (a.tensors.empty() || b.tensors.empty()) a.tensors = b.tensors = {};
+  const auto side = [](DiffSide& of) {
+    return driver::ComparedSide{std::move(of.reader), std::move(of.tensors), of.exact_sizes};
+  };
+  return driver::compare(*driver, chip, side(a), side(b));
 }
 
 }  // namespace skillet::tools

@@ -1,6 +1,6 @@
 // One side of a comparison: a capture file, a folder with capture.json (a golden case), a program file, or a model that
 // is compiled here.
-// Called by `skillet diff` and by the test that its verdict is the golden judge's.
+// Called by `skillet diff`, and by the test that its verdict is the golden judge's.
 // Must not know: a vendor's anything.
 #pragma once
 
@@ -17,12 +17,14 @@ struct DiffSide {
   capture::Reader reader;
   std::optional<driver::Chip> chip;  // what it was made for, where that is known
   bool exact_sizes = false;
-
-  driver::ComparedSide side() && { return {std::move(reader), {}, exact_sizes}; }
+  std::vector<driver::KnownTensor> tensors = {};  // of programs and models
 };
 
 // `chip`: what a model is compiled for; programs and captures know theirs.
 Result<DiffSide> load_side(const std::string& path, const std::optional<driver::Chip>& chip,
                            const driver::CompileOptions& options);
+
+// As `chip` reads them. Where tensors lie is compared when both sides say so.
+Result<driver::CaptureComparison> compare(const driver::Chip& chip, DiffSide a, DiffSide b);
 
 }  // namespace skillet::tools

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "standin/simulated.h"
 #include "tools/diagnose.h"
 #include "tools/self_test.h"
 
@@ -197,6 +198,22 @@ TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   EXPECT_NE(find(findings, "npu")->what.find("etnaviv0 (/dev/dri/renderD128): core 0 is an NPU, Amlogic A311D"),
             std::string::npos);
   ASSERT_NE(find(findings, "other-driver"), nullptr);
+}
+
+TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
+  const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
+  MachineFacts facts = gather_facts(machine.root());
+  const auto node = standin::null_core("s905d3");
+  ASSERT_TRUE(node.ok());
+  uapi::Core npu = node->core;
+  npu.info.node = "/dev/dri/renderD128";
+  facts.nodes = {{npu.info.node, "etnaviv", {npu}, {}}};
+  facts.permissions = {""};
+  const auto findings = diagnose(facts);
+  const Finding* found = find(findings, "unproven-npu");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::problem);
+  EXPECT_NE(found->what.find("refused without allow_unproven=1"), std::string::npos) << found->what;
 }
 
 TEST(SelfTest, PassesOnASimulatedChipAndNoticesAChipThatComputesNothing) {

@@ -15,11 +15,11 @@ struct ExitCodes {
   std::string_view verb, fine, failed, cannot_begin;
 };
 
-inline constexpr std::string_view kUnreadable = "wrong use, a file or device that cannot be used";
+inline constexpr std::string_view kUnreadable = "wrong use; a file, device or place to write that cannot be used";
 inline constexpr std::array kExitCodes = {
     ExitCodes{"run", "it ran", "the run failed, or differs by more than --tolerance", kUnreadable},
     ExitCodes{"check", "every operation can run", "an operation can run nowhere", kUnreadable},
-    ExitCodes{"compile", "programs were made", "the NPU takes nothing, or a program cannot be written", kUnreadable},
+    ExitCodes{"compile", "programs were made", "the NPU takes nothing, or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
@@ -27,7 +27,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"virtual", "the program's own", "the program's own", "wrong use, or the program's own"},
     ExitCodes{"capture", "the program's own", "the program's own, or nothing was recorded",
               "wrong use, or the program's own"},
-    ExitCodes{"bug", "the report is written", "it cannot be written", kUnreadable},
+    ExitCodes{"bug", "the report is written", "writing it fails", kUnreadable},
 };
 
 constexpr const ExitCodes* exit_codes_of(std::string_view verb) {

@@ -1,5 +1,6 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -139,10 +140,15 @@ CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {
           "NUMBER"};
 }
 
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }, "PATH"};
+}
+
 }  // namespace skillet::tools
 
 int main(int argc, char** argv) {
   skillet::tools::keep_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
   skillet::tools::Outcome outcome;
   skillet::tools::run_guarded(argc, argv, outcome);
   return skillet::tools::finish_output(outcome.exit_code);

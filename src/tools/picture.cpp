@@ -48,6 +48,33 @@ bool is_cut_bmp(std::span<const uint8_t> file) {
   return word(10) + row_bytes * rows > file.size();
 }
 
+uint32_t crc32(std::span<const uint8_t> bytes) {
+  uint32_t crc = ~0U;
+  for (const uint8_t byte : bytes) {
+    crc ^= byte;
+    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xEDB88320U : 0);
+  }
+  return ~crc;
+}
+
+// stb reads a damaged PNG as if it were whole: each chunk (length, type, data) has a checksum behind it.
+bool is_damaged_png(std::span<const uint8_t> file) {
+  constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
+  constexpr size_t kFrameBytes = 12;
+  if (!std::ranges::equal(file.first(std::min(file.size(), kSignature.size())), kSignature,
+                          [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }))
+    return false;
+  const auto word = [&](size_t at) { return __builtin_bswap32(load_le<uint32_t>(file.data() + at)); };
+  for (size_t at = kSignature.size(); at < file.size();) {
+    if (file.size() - at < kFrameBytes || file.size() - at - kFrameBytes < word(at)) return true;
+    const size_t covered = size_t{word(at)} + 4;
+    if (crc32(file.subspan(at + 4, covered)) != word(at + 4 + covered)) return true;
+    if (load_le<uint32_t>(file.data() + at + 4) == 0x444E4549) return false;  // "IEND"
+    at += covered + 8;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Picture> load_picture(const std::string& path, int channels) {
@@ -60,6 +87,7 @@ Result<Picture> load_picture(const std::string& path, int channels) {
       int64_t{out.width_px} * out.height_px > kMaxPixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
                  out.height_px, kMaxPixels);
+  if (is_damaged_png(file)) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   if (is_cut_bmp(file)) return error(ErrorCode::malformed, "{}: the picture is cut off", path);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels, channels),

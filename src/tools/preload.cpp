@@ -45,6 +45,7 @@ std::string preload_list(const std::string& library, PreloadOrder order) {
   std::vector<char*> arguments;
   for (const std::string& one : what.command) arguments.push_back(const_cast<char*>(one.c_str()));
   arguments.push_back(nullptr);
+  std::signal(SIGXFSZ, SIG_DFL);
   ::execvp(arguments[0], arguments.data());
   const int number = errno;
   complain(fmt::format("{}: {}", what.command[0], std::strerror(number)));

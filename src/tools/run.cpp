@@ -10,8 +10,8 @@
 #include "compile/advice.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
-#include "tools/decoded.h"
 #include "tools/model.h"
+#include "tools/old_capture.h"
 #include "tools/progress.h"
 #include "tools/run_result.h"
 #include "tools/scores.h"
@@ -89,6 +89,7 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
                              const std::vector<std::string>& labels) {
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
+                   .is_quantized = !tensor.quant.empty(),
                    .top = {},
                    .difference = {}};
   const int64_t elems = tensor.shape.elems();
@@ -215,21 +216,21 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
+  SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
   // An older file gives way to the first submission, not before: there may be none.
-  sink.append = [append = sink.append, &failure, old = std::optional(options.record)](const capture::DeviceInfo& device,
-                                                                                      capture::Submission one) mutable {
-    Result<void> done = old ? remove_capture(*old) : Result<void>();
-    old.reset();
+  sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
+                    const capture::DeviceInfo& device, capture::Submission one) mutable {
+    Result<void> done = old ? old->set_aside() : Result<void>();
     if (done.ok()) done = append(device, std::move(one));
+    if (done.ok() && old) old->discard();
+    old.reset();
     if (!done.ok()) failure = done.error();
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
-  SK_TRY(check_gives_way(options.record));
-  SK_TRY(check_place(options.record));
   return target;
 }
 
@@ -268,6 +269,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   check_labels(options, graph, labels);
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   outcome.begin();
   result.device = target.name;
   const Stopwatch create_clock;
@@ -331,8 +333,9 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder");
-  verb->add_option("--record", options->record, "write what the device was sent to this capture file");
+  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
+  verb->add_option("--record", options->record, "write what the device was sent to this capture file")
+      ->check(not_empty());
   verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(run(*options, outcome)); });

@@ -38,7 +38,8 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-std::string unit(const std::string& type) { return type.starts_with("float") ? "" : " LSB"; }
+// Only what is quantized has a least significant bit; class numbers do not.
+std::string unit(bool is_quantized) { return is_quantized ? " LSB" : ""; }
 
 // "seven (0.99)"
 std::string caption(const TopClass& top) {
@@ -101,7 +102,8 @@ std::string print_output(const OutputResult& output) {
     out += fmt::format(", best {}\n{}", output.top.size(), table.print());
   }
   if (output.difference)
-    out += fmt::format("  largest difference from the CPU kernels: {:g}{}\n", *output.difference, unit(output.type));
+    out += fmt::format("  largest difference from the CPU kernels: {:g}{}\n", *output.difference,
+                       unit(output.is_quantized));
   return out;
 }
 
@@ -120,7 +122,7 @@ std::string print_inferences(const RunResult& result) {
     const TopClass top = output.top.empty() ? TopClass{} : output.top[0];
     table.add({inference.input, top.label.empty() ? fmt::format("{}", top.index) : top.label,
                fmt::format("{:.4f}", top.score), top.raw,
-               output.difference ? fmt::format("{:g}{}", *output.difference, unit(output.type)) : ""});
+               output.difference ? fmt::format("{:g}{}", *output.difference, unit(output.is_quantized)) : ""});
   }
   return out + table.print() + "\n";
 }

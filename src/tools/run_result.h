@@ -21,7 +21,8 @@ struct TopClass {
 };
 
 struct OutputResult {
-  std::string name, type;            // "uint8 1x1001"
+  std::string name, type;  // "uint8 1x1001"
+  bool is_quantized = false;
   std::vector<TopClass> top;         // of one vector of scores; empty for other outputs
   double low = 0, high = 0;          // smallest and largest real value
   std::optional<double> difference;  // from the CPU kernels: LSB, or real units for float32

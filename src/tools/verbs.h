@@ -27,6 +27,8 @@ struct Outcome {
 
 // "--top: must be a whole number from 1 to 100, not 'abc'".
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
+// Of names of files, which an unset variable of a script leaves empty.
+CLI::Validator not_empty();
 
 void add_run(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);

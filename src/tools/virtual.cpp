@@ -77,8 +77,9 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "virtual",
-      "Run any program with a simulated NPU: it finds /dev/dri/renderD128 and speaks to it as to the mainline etnaviv\n"
-      "driver. The exit code is the program's.\n"
+      "Run any program with a simulated NPU: it finds the node of the chip's mainline driver (/dev/dri/renderD128 or "
+      "an\n"
+      "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
   verb->add_option("--chip", options->chip, "which chip is there")->capture_default_str();
   verb->add_option("--fail", options->fail,

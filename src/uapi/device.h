@@ -77,6 +77,10 @@ class Device {
   virtual Result<Handle> import_dmabuf(int fd);
 };
 
+// The fact that tells how many equal cores one Core stands for, where its kernel driver shares them out itself: each
+// open device uses one at a time.
+inline constexpr const char* kCoresFact = "cores";
+
 // One core behind a device node. A node may hold cores that are no NPU; its ids tell, to those who know chips.
 struct Core {
   capture::DeviceInfo info;

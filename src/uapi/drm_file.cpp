@@ -65,6 +65,8 @@ Error os_error(const std::string& node, std::string_view what, int number) {
   return error(row->code, "{}: {}", head, exact.empty() ? row->text : exact);
 }
 
+bool is_interruption(int result) { return result == -EINTR || result == -EAGAIN; }
+
 // Repeats `attempt`, which gives 0 or more or a negative errno, for at most `patience` while it is interrupted: a few
 // times at once, as after a signal, then ever more slowly.
 template <typename Attempt>
@@ -72,7 +74,7 @@ int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
   constexpr int kAtOnce = 8;
   constexpr std::chrono::microseconds kFirstPause{50}, kLongestPause{2'000};
   int result = attempt();
-  if (result != -EINTR && result != -EAGAIN) return result;
+  if (!is_interruption(result)) return result;
   const auto give_up = std::chrono::steady_clock::now() + patience;
   auto pause = kFirstPause;
   for (int i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
@@ -81,7 +83,7 @@ int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
       pause = std::min(2 * pause, kLongestPause);
     }
     result = attempt();
-    if (result != -EINTR && result != -EAGAIN) return result;
+    if (!is_interruption(result)) return result;
   }
   return result;
 }
@@ -120,7 +122,9 @@ DrmFile::~DrmFile() {
 }
 
 int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience) const {
+  if (was_interrupted_) patience = std::min<std::chrono::nanoseconds>(patience, kShortPatience);
   const int result = patiently(patience, [&] { return calls_->ioctl(fd_, request, argument); });
+  was_interrupted_ = is_interruption(result);
   return result < 0 ? -result : 0;
 }
 

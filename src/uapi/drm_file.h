@@ -3,6 +3,7 @@
 // Must not know: any single kernel driver; buffers, addresses, submissions.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace skillet::uapi {
 std::string errno_name(int number);
 
 constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::milliseconds kShortPatience{10};
 
 class DrmFile {
  public:
@@ -32,7 +34,8 @@ class DrmFile {
   const std::string& node() const { return node_; }
   int fd() const { return fd_; }
   Syscalls& calls() const { return *calls_; }
-  // One ioctl, repeated for at most `patience` while signals interrupt it. The errno, or 0.
+  // One ioctl, repeated for at most `patience` while signals interrupt it, or kShortPatience after one on this file was
+  // never let through: no row of calls waits for long. The errno, or 0.
   int try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience = kPatience) const;
   // The same; `what` names the attempt in errors.
   Result<void> call(unsigned long request, void* argument, std::string_view what,
@@ -52,7 +55,8 @@ class DrmFile {
   SyscallsRef calls_;
   int fd_;
   std::string node_;
-  bool is_own_ = true;  // closed at the end
+  bool is_own_ = true;                                 // closed at the end
+  mutable std::atomic<bool> was_interrupted_ = false;  // for as long as a call has patience
 };
 
 }  // namespace skillet::uapi

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "uapi/etnaviv/etnaviv.h"
+#include "uapi/rocket/rocket.h"
 
 namespace skillet::uapi {
 namespace {
@@ -38,7 +39,7 @@ std::string NodeRange::text() const {
 }
 
 std::span<const KernelDriver> kernel_drivers() {
-  static const KernelDriver kDrivers[] = {etnaviv::kernel_driver()};
+  static const KernelDriver kDrivers[] = {etnaviv::kernel_driver(), rocket::kernel_driver()};
   return kDrivers;
 }
 

@@ -49,6 +49,7 @@ struct KernelDriver {
   std::span<const std::string_view> vendor_modules;  // a vendor's own drivers that would hold the device instead
   std::span<const Board> boards;
   std::string_view others;  // what else the driver's nodes may be, for those without an NPU
+  std::string_view hint;    // what users of its NPUs should know; empty: nothing
 
   Result<std::vector<Core>> (*ask)(const DrmFile& file) = nullptr;
   Result<std::unique_ptr<Device>> (*open)(const Core& core, const SyscallsRef& calls) = nullptr;

@@ -19,6 +19,7 @@ class RecordingCalls final : public Syscalls {
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
   std::string compatible(int fd) override { return below_->compatible(fd); }
+  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   std::string reason() const override { return below_->reason(); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 

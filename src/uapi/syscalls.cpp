@@ -9,10 +9,21 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 
 namespace skillet::uapi {
 namespace {
+
+// Of a device's folder in sysfs.
+std::string first_compatible(const std::string& folder) {
+  constexpr std::string_view kKey = "OF_COMPATIBLE_0=";
+  std::ifstream event(folder + "/uevent");
+  for (std::string line; std::getline(event, line);) {
+    if (line.starts_with(kKey)) return line.substr(kKey.size());
+  }
+  return {};
+}
 
 int negative_errno(int result) { return result < 0 ? -errno : result; }
 
@@ -32,21 +43,27 @@ class SystemCalls final : public Syscalls {
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
   std::string compatible(int fd) override;
+  std::vector<std::string> driven_devices(std::string_view driver) override { return sysfs_driven_devices(driver); }
 };
 
 // From sysfs, which a container may hide.
 std::string SystemCalls::compatible(int fd) {
-  constexpr std::string_view kKey = "OF_COMPATIBLE_0=";
   struct stat status {};
   if (::fstat(fd, &status) != 0) return {};
-  std::ifstream event(fmt::format("/sys/dev/char/{}:{}/device/uevent", major(status.st_rdev), minor(status.st_rdev)));
-  for (std::string line; std::getline(event, line);) {
-    if (line.starts_with(kKey)) return line.substr(kKey.size());
-  }
-  return {};
+  return first_compatible(fmt::format("/sys/dev/char/{}:{}/device", major(status.st_rdev), minor(status.st_rdev)));
 }
 
 }  // namespace
+
+std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/sys/bus/platform/drivers/{}", driver), ignored)) {
+    if (std::string name = first_compatible(entry.path().string()); !name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
 
 const SyscallsRef& system_calls() {
   static const SyscallsRef kCalls = std::make_shared<SystemCalls>();

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace skillet::uapi {
 
@@ -24,6 +26,8 @@ class Syscalls {
 
   // The first name that the device tree gives the device behind an open file; empty where nothing tells.
   virtual std::string compatible(int fd) = 0;
+  // The first such name of each device that a driver of the platform bus drives, in no order.
+  virtual std::vector<std::string> driven_devices(std::string_view driver) = 0;
   // Why the last call failed, where more is known than its errno.
   virtual std::string reason() const { return {}; }
   // True: a job that hangs is thrown away and counts as finished, as kernels do it.
@@ -32,5 +36,7 @@ class Syscalls {
 using SyscallsRef = std::shared_ptr<Syscalls>;
 
 const SyscallsRef& system_calls();
+// Syscalls::driven_devices() of this machine.
+std::vector<std::string> sysfs_driven_devices(std::string_view driver);
 
 }  // namespace skillet::uapi

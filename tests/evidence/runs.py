@@ -2,7 +2,6 @@
 import dataclasses
 
 GOLDEN = "build/release/tests/golden/skillet_golden"
-REPLAY = "build/release/tests/rockchip/skillet_rockchip_replay"
 CONFORMANCE = "build/release/tests/conformance/"
 MODELS = "../shared/models"
 PEER_SETS = ("teflon", "gen", "ops", "edge", "rand", "coral")
@@ -43,6 +42,7 @@ def peer(chip):
 
 
 CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus", "s905d3": "S905D3"}
+TITLES = CHIPS | {"rk3588": "RK3588"}
 NETWORKS = [
     ("mobilenet_v1_0.25_128_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
     ("mobilenet_v1_0.5_160_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
@@ -58,7 +58,7 @@ RUNS = {
     "tunings": graphs("tunings_test", 2000),
     "tamper": Run(["build/release/tests/golden/golden_tamper_test", "--gtest_also_run_disabled_tests",
                    "--gtest_filter=*EveryBitIsSeen"], "lines", shown="ctest -R golden_tamper_every_bit"),
-    "rk3588": Run([REPLAY, "--expect", "tests/expectations/rockchip-rk3588.txt"], "lines"),
+    "simulate-rk3588": golden("rk3588", "--simulate"),
     "peer-a311d": peer("a311d"),
 }
 for one in CHIPS:

@@ -85,9 +85,10 @@ Result<std::vector<RecordedJob>> read_jobs(const std::string& folder) {
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(folder));
   std::vector<RecordedJob> jobs;
   for (const capture::Submission& submission : capture.submissions) {
-    for (size_t i = 0; i + 1 < submission.stream.size(); i += 2) {
-      if (submission.stream[i] != hw::load_state_word(hw::State::nn_instruction_address)) continue;
-      SK_TRY_ASSIGN(RecordedJob job, read_job(submission, submission.stream[i + 1] & ~uint32_t{63}));
+    SK_TRY_ASSIGN(const std::span<const uint32_t> stream, capture::words_of(submission));
+    for (size_t i = 0; i + 1 < stream.size(); i += 2) {
+      if (stream[i] != hw::load_state_word(hw::State::nn_instruction_address)) continue;
+      SK_TRY_ASSIGN(RecordedJob job, read_job(submission, stream[i + 1] & ~uint32_t{63}));
       jobs.push_back(std::move(job));
     }
   }

@@ -36,7 +36,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   auto ours = capture::Reader::parse(file(model->reader));
   folder->reader.rewind();
   model->reader.rewind();
-  const auto direct = compare(*driver, chip, std::move(*folder).side(), std::move(*model).side());
+  const auto direct = tools::compare(chip, std::move(*folder), std::move(*model));
   ASSERT_TRUE(direct.ok()) << direct.error().message;
   EXPECT_EQ(direct->same(), same) << name;
   ASSERT_TRUE(theirs.ok() && ours.ok()) << name;

@@ -12,7 +12,13 @@
 #include "compile_compare.h"
 #include "driver/driver.h"
 #include "expectations.h"
+#include "replay_row.h"
+#ifdef SKILLET_GOLDEN_VIVANTE
 #include "sim_replay.h"
+#endif
+#ifdef SKILLET_GOLDEN_ROCKCHIP
+#include "replay.h"
+#endif
 
 namespace skillet::golden {
 namespace {
@@ -52,18 +58,34 @@ Row row_of(const ReplayRow& replay) {
           replay.elements,
           replay.differing,
           replay.simulated_ms};
+  if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
   if (replay.differing > 0)
     row.outcome.details.push_back(fmt::format("{} of {} elements differ, at most by {}", replay.differing,
                                               replay.elements, replay.max_difference));
-  if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
   return row;
+}
+
+// Who runs the recorded jobs of a family; null: nobody.
+SimulateCase simulator_of(const driver::Chip& chip) {
+  constexpr std::pair<std::string_view, SimulateCase> kFamilies[] = {
+#ifdef SKILLET_GOLDEN_VIVANTE
+      {"vivante", simulate_case},
+#endif
+#ifdef SKILLET_GOLDEN_ROCKCHIP
+      {"rockchip", rockchip_replay::simulate_case},
+#endif
+      {"", nullptr},
+  };
+  const auto* const found =
+      std::ranges::find(kFamilies, std::string_view(chip.family), [](const auto& one) { return one.first; });
+  return found == std::end(kFamilies) ? nullptr : found->second;
 }
 
 std::vector<Row> run_case(const Options& options, const driver::Chip& chip, const std::string& name) {
   if (!options.simulate)
     return {{.outcome = compare_case(options.dir, chip, name, {.tuning = *driver::tuning_from_name(options.tuning)})}};
   std::vector<Row> rows;
-  for (const ReplayRow& replay : simulate_case(options.dir, chip.name, name)) rows.push_back(row_of(replay));
+  for (const ReplayRow& replay : simulator_of(chip)(options.dir, chip.name, name)) rows.push_back(row_of(replay));
   return rows;
 }
 
@@ -182,6 +204,8 @@ Result<int> run(const Options& options) {
     return 0;
   }
   SK_TRY_ASSIGN(const std::vector<std::string> names, list_captures(options.dir, options.chip));
+  if (options.simulate && simulator_of(chip) == nullptr)
+    return error(ErrorCode::unsupported, "nothing here runs recorded jobs of the {} family", chip.family);
   if (options.switches) return print_switches(options, chip, options.cases.empty() ? names : options.cases);
   std::vector<Row> rows;
   for (const std::string& name : options.cases.empty() ? names : options.cases) {

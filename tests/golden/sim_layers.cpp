@@ -29,7 +29,9 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
   std::vector<Piece> pieces;
   for (size_t s = 0; s < capture.submissions.size(); ++s) {
     Piece piece{.submission = s};
-    const std::vector<uint32_t>& stream = capture.submissions[s].stream;
+    const auto words = capture::words_of(capture.submissions[s]);
+    if (!words.ok()) continue;
+    const std::span<const uint32_t> stream = *words;
     for (size_t i = 0; i + 1 < stream.size(); i += 2) {  // recorded packets are pairs of words
       piece.words.insert(piece.words.end(), {stream[i], stream[i + 1]});
       const bool nn = stream[i] == hw::load_state_word(hw::State::nn_instruction_address);
@@ -54,7 +56,8 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
 capture::Capture recorded_pieces(const capture::Capture& capture, const std::vector<Piece>& pieces) {
   capture::Capture out{.device = capture.device, .submissions = {}};
   for (const Piece& piece : pieces) {
-    out.submissions.push_back({.stream = piece.words, .buffers = capture.submissions[piece.submission].buffers});
+    out.submissions.push_back(
+        {.jobs = capture::one_list(piece.words), .buffers = capture.submissions[piece.submission].buffers});
   }
   keep_results(out);
   return out;

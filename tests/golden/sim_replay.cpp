@@ -133,17 +133,6 @@ Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const st
 
 }  // namespace
 
-std::string_view replay_class_name(ReplayClass result) {
-  switch (result) {
-    case ReplayClass::exact: return "exact";
-    case ReplayClass::within_1: return "within_1";
-    case ReplayClass::worse: return "worse";
-    case ReplayClass::not_comparable: return "not_comparable";
-    case ReplayClass::fault: return "fault";
-  }
-  return "?";
-}
-
 std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name) {
   auto rows = simulate_or_fail(dir, chip, name);
   if (rows.ok()) return std::move(rows).value();

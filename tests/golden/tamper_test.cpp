@@ -75,11 +75,13 @@ class Tampered {
   ComparedCase case_;
 };
 
+std::vector<uint32_t>& words_of(Submission& submission) { return submission.jobs.at(0).commands.at(0).words; }
+
 // Every `step`th bit; a prime takes them at all places of a word.
 void flip_bits(Tampered& t, size_t step) {
   for (Submission& s : t.capture().submissions) {
-    auto* stream = reinterpret_cast<uint8_t*>(s.stream.data());
-    for (size_t i = 0; i < s.stream.size() * 32; i += step)
+    auto* stream = reinterpret_cast<uint8_t*>(words_of(s).data());
+    for (size_t i = 0; i < words_of(s).size() * 32; i += step)
       t.try_bit("a bit of the command stream", stream[i / 8], i % 8);
     for (BufferSnapshot& b : s.buffers) {
       if (!b.listed || b.content != capture::Content::bytes || t.is_input(b.handle)) continue;
@@ -121,7 +123,7 @@ std::vector<size_t> operation_ends(const std::vector<uint32_t>& stream) {
 }
 
 void change_operations(Tampered& t) {
-  const std::vector<uint32_t> stream = t.capture().submissions.back().stream;
+  const std::vector<uint32_t> stream = words_of(t.capture().submissions.back());
   const std::vector<size_t> ends = operation_ends(stream);
   const auto piece = [&](size_t i) {
     return std::vector<uint32_t>(stream.begin() + static_cast<ptrdiff_t>(ends[i]),
@@ -132,7 +134,7 @@ void change_operations(Tampered& t) {
       std::vector<uint32_t> out;
       for (const auto& one : pieces) out.insert(out.end(), one.begin(), one.end());
       out.insert(out.end(), stream.begin() + static_cast<ptrdiff_t>(ends.back()), stream.end());
-      c.submissions.back().stream = out;
+      words_of(c.submissions.back()) = out;
       return out != stream;
     };
   };
@@ -154,9 +156,9 @@ void change_operations(Tampered& t) {
 
 void drop_words(Tampered& t) {
   for (size_t s = 0; s < t.capture().submissions.size(); ++s) {
-    for (size_t i = 0; i + 1 < t.capture().submissions[s].stream.size(); i += 2) {
+    for (size_t i = 0; i + 1 < words_of(t.capture().submissions[s]).size(); i += 2) {
       t.try_capture("a state load dropped", [&](Capture& c) {
-        auto& stream = c.submissions[s].stream;
+        auto& stream = words_of(c.submissions[s]);
         stream.erase(stream.begin() + static_cast<ptrdiff_t>(i), stream.begin() + static_cast<ptrdiff_t>(i) + 2);
         return true;
       });

@@ -105,7 +105,7 @@ int RecordedJob::submit(const Node& node, uint32_t flags, uint32_t& fence, int* 
   abi::GemSubmit args{};
   args.flags = abi::kSubmitSoftpin | flags;
   if (fence_fd != nullptr) args.fence_fd = *fence_fd;
-  const int failure = node.submit(args, listed(), recorded().stream);
+  const int failure = node.submit(args, listed(), stream());
   fence = args.fence;
   if (fence_fd != nullptr) *fence_fd = args.fence_fd;
   return failure;

@@ -66,6 +66,7 @@ class RecordedJob {
   uint32_t output_handle() const { return handles_.at(kOutput); }
   uint32_t input_handle() const { return handles_.at(kInput); }
   const capture::Submission& recorded() const { return capture_.submissions.back(); }
+  const std::vector<uint32_t>& stream() const { return recorded().jobs.at(0).commands.at(0).words; }
   std::vector<abi::SubmitBo> listed() const;
 
  private:

@@ -197,7 +197,7 @@ TEST(VirtualSubmit, AFaultLooksLikeAHang) {
   std::erase_if(listed, [&](const abi::SubmitBo& one) { return one.handle == job.input_handle(); });
   abi::GemSubmit args{};
   args.flags = abi::kSubmitSoftpin;
-  ASSERT_EQ(node.submit(args, listed, job.recorded().stream), 0);
+  ASSERT_EQ(node.submit(args, listed, job.stream()), 0);
   EXPECT_EQ(node.wait(args.fence, 1000), 0);
   EXPECT_TRUE(is_zero(job.output()));
   uint32_t fence = 0;
@@ -212,7 +212,7 @@ TEST(VirtualSubmit, AppliesRelocations) {
   const Node node;
   RecordedJob job = load_job();
   ASSERT_EQ(job.allocate(node), "");
-  std::vector<uint32_t> stream = job.recorded().stream;
+  std::vector<uint32_t> stream = job.stream();
   const std::vector<abi::SubmitBo> listed = job.listed();
   uint32_t fence = 0;
   ASSERT_EQ(job.submit(node, 0, fence), 0);  // from now on the buffers have their addresses

@@ -78,12 +78,13 @@ ALLOWED = {
     "src/uapi/drm.h": ([CALLS], "the calls that all DRM drivers share"),
     "src/capture/golden_folder.cpp": ([NAMES, CALLS], "reads folders of recorded calls, each of one of two kernel drivers"),
     "src/tools/devices.cpp": ([CALLS], "where device nodes are, for people"),
-    "src/tools/capture.cpp": ([NAMES], "help: what can be recorded"),
-    "src/tools/virtual.cpp": ([NAMES], "help: what the virtual node is"),
 }
 # In the lists of sources: the folders of kernel drivers, and the families that a test needs.
 CMAKE_ALLOWED = re.compile(r"\b(?:etnaviv|rocket|ethosu)/\S+|\bVENDORS( \w+)+|skillet_has_vendors\([^)]*\)|\bhas_\w+|\bETNAVIV\b")
 TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
+
+VARIABLE = re.compile(r'"(SKILLET_[A-Z0-9_]+)"')
+VARIABLES_HOME = "src/base/environment.h"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -92,6 +93,8 @@ class Lint:
     def __init__(self, root):
         self.root = Path(root)
         self.findings = []
+        home = self.root / VARIABLES_HOME
+        self.variables = set(VARIABLE.findall(home.read_text(encoding="utf-8"))) if home.is_file() else set()
         self.needed = set()  # of ALLOWED: (path, concept)
 
     def report(self, path, line, what):
@@ -116,6 +119,8 @@ class Lint:
         self.check_includes(path, lines)
         if not CONCEPT_HOME.match(path) and not TEST_FILE.search(path):
             self.check_concepts(path, lines)
+        if not TEST_FILE.search(path):
+            self.check_variables(path, lines)
         if path.endswith(".h"):
             self.check_header(path, lines)
 
@@ -140,6 +145,12 @@ class Lint:
                     self.needed.add((path, what))
                 elif match:
                     self.report(path, number, f"{what} '{match[0]}' in a shared folder; its place: {home}")
+
+    def check_variables(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            for name in VARIABLE.findall(line):
+                if name not in self.variables:
+                    self.report(path, number, f"the environment variable {name} is not in {VARIABLES_HOME}")
 
     def check_allowed(self):
         """After run(), of the whole tree: exceptions that nothing needs any longer."""

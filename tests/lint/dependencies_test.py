@@ -63,7 +63,6 @@ CASES = [
     ("src/tools/check.cpp", '#include "sim/memory.h"\n', "tools must not include"),
     ("src/tools/check.cpp", 'if (name == "etnaviv") return;\n', "vendor name 'etnaviv'"),
     ("src/tools/check.cpp", '"Example: skillet check a.tflite --device sim:a311d";\n', None),
-    ("src/tools/virtual.cpp", '"speaks to it as to etnaviv";\n', None),  # allowed by name
     ("src/tools/virtual.cpp", "request.nr_bos = 1;\n", "word of a kernel driver"),
     ("src/interpose/redirect.cpp", "request.nr_bos = 1;\n", "word of a kernel driver 'nr_bos'"),
     ("src/driver/chip.h", HEADER + "uint32_t product_id = 0;\n", "word of a kernel driver 'product_id'"),
@@ -78,6 +77,8 @@ CASES = [
     ("src/runtime/CMakeLists.txt", "skillet_test(model SOURCES x.cpp VENDORS vivante)\n", None),
     ("src/sim/vivante/CMakeLists.txt", "skillet_register(SIMULATOR vivante sim_vivante)\n", None),
     ("CMakeLists.txt", "add_subdirectory(src/drivers/vivante)\n", "vendor name 'vivante' in a shared list"),
+    ("src/ir/graph.cpp", 'getenv("SKILLET_NEW");\n', "the environment variable SKILLET_NEW is not in"),
+    ("src/base/environment.h", HEADER + '"SKILLET_NEW"\n', None),
     ("src/ir/graph.cpp", "int x;\n" * 500, None),
     ("src/ir/graph.cpp", "int x;\n" * 501, "file has 501 lines"),
     ("src/ir/op.def", "OP(x)\n" * 501, None),

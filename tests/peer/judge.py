@@ -36,8 +36,8 @@ def is_known(verdict, known):
     return verdict in ("fault", "worse") and (verdict == "fault") == (known[0] == "fault")
 
 
-JOB = re.compile(r"virtual: submit: job \d+: \d+ words, [1-9]\d* buffers")
-FAULT = re.compile(r"recover hung GPU: (.*)")
+JOB = re.compile(r"virtual: submit: job \d+: (?:\d+ words, [1-9]\d* buffers|\d+ tasks)")
+FAULT = re.compile(r"(?:recover hung GPU|NPU job timed out): (.*)")
 # Without a device the driver dies too, but then it is the node that is at fault.
 NO_DEVICE = re.compile(r"virtual device node: (.*)|(Couldn't open kernel device)")
 REFUSED = re.compile(r"^ *\d+ (\w+) +v\d+ +unsupported", re.MULTILINE)

@@ -28,9 +28,13 @@ def parse():
     options.add_argument("--set", action="append", metavar="NAME", help="folder in DIR/models (default: teflon)")
     options.add_argument("--only", metavar="TEXT", default="", help="only cases with TEXT in their name")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    options.add_argument("--host-time", action="store_true",
+                         help="instead: what an inference costs the host with our delegate and with the peer's, in one "
+                              "process, on devices that compute nothing")
     options.add_argument("--json", action="store_true", help="machine-readable output")
     options.add_argument("--work", default="build/peer-root", help=argparse.SUPPRESS)
     options.add_argument("--virtual", required=True, help=argparse.SUPPRESS)
+    options.add_argument("--delegate", required=True, help=argparse.SUPPRESS)
     return options.parse_args()
 
 
@@ -110,6 +114,21 @@ def speaks_against_us(results):
     return any(one["verdict"] == "wrong class" or judge.VERDICTS.get(one["verdict"], ("", False))[1] for one in results)
 
 
+def host_time(wanted, programs, options):
+    """An emulator is slow at everything: only the two delegates' relation to each other says something."""
+    rows = []
+    for case in wanted:
+        times = programs.host_time(case, options.chip, Path(options.delegate).resolve())
+        rows.append({"name": case.name, "ours_us": times[0], "peer_us": times[1]} if len(times) == 2 else
+                    {"name": case.name})
+        if not options.json:
+            print(f"{case.name:40} ours {times[0]:8.1f} us  peer {times[1]:8.1f} us  {times[1] / times[0]:5.2f} times ours"
+                  if len(times) == 2 else f"{case.name:40} not timed", flush=True)
+    if options.json:
+        print(json.dumps({"chip": options.chip, "emulated": bool(programs.emulator), "results": rows}, indent=1))
+    return 0
+
+
 def main():
     options = parse()
     folder, logs = Path(options.work), Path(options.work) / "logs"
@@ -125,6 +144,8 @@ def main():
     place, versions = root.prepare(folder.resolve(), say)
     programs = runner.Runner(folder.resolve(), place, Path(options.virtual).resolve())
     programs.build()
+    if options.host_time:
+        return host_time(wanted, programs, options)
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     say(f"{len(wanted)} models through Mesa's delegate on a virtual {options.chip}, {options.jobs} at a time")

@@ -1,4 +1,5 @@
-// Runs one model once with TensorFlow Lite, alone or with a delegate, and writes the outputs to files.
+// Runs one model once with TensorFlow Lite, alone or with a delegate, and writes the outputs to files; or times the
+// inferences of several delegates in one process.
 // Started by peer.py, one process per case, so that a delegate that dies takes nobody with it.
 // Must not know: which delegate, chip or node it runs on.
 #include <tensorflow/lite/delegates/external/external_delegate.h>
@@ -8,6 +9,7 @@
 #include <tensorflow/lite/kernels/register_ref.h>
 #include <tensorflow/lite/model_builder.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,10 +26,19 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: runner MODEL [--delegate LIBRARY] [--kernels reference|optimized] [--random SEED | --input FILE...]\n"
-    "              --output PREFIX      writes PREFIX0, PREFIX1, ...\n";
+    "              --output PREFIX      writes PREFIX0, PREFIX1, ...\n"
+    "       runner MODEL --repeat N --delegate LIBRARY [--set KEY=VALUE]... [--delegate LIBRARY...]...\n"
+    "              the time of an inference of each delegate, in turns in this one process\n";
+
+struct DelegateOptions {
+  std::string library;
+  std::vector<std::pair<std::string, std::string>> values;
+};
 
 struct Options {
-  std::string model, delegate, output;
+  std::string model, output;
+  std::vector<DelegateOptions> delegates;
+  int repeat = 0;
   std::vector<std::string> inputs;
   uint64_t seed = 1;
   bool is_reference = true;
@@ -48,7 +59,12 @@ Options parse(int count, char** words) {
     }
     if (++i >= count) stop(kUsage);
     if (word == "--delegate")
-      options.delegate = words[i];
+      options.delegates.push_back({words[i], {}});
+    else if (word == "--set" && !options.delegates.empty() && std::strchr(words[i], '=') != nullptr)
+      options.delegates.back().values.emplace_back(std::string(words[i], std::strchr(words[i], '=')),
+                                                   std::strchr(words[i], '=') + 1);
+    else if (word == "--repeat")
+      options.repeat = std::atoi(words[i]);
     else if (word == "--output")
       options.output = words[i];
     else if (word == "--input")
@@ -60,7 +76,7 @@ Options parse(int count, char** words) {
     else
       stop(kUsage);
   }
-  if (options.model.empty() || options.output.empty()) stop(kUsage);
+  if (options.model.empty() || (options.output.empty() && options.repeat == 0)) stop(kUsage);
   return options;
 }
 
@@ -104,10 +120,12 @@ void fill_from_file(TfLiteTensor& tensor, const std::string& path) {
 
 using Delegate = std::unique_ptr<TfLiteDelegate, void (*)(TfLiteDelegate*)>;
 
-Delegate load_delegate(const std::string& library) {
-  TfLiteExternalDelegateOptions options = TfLiteExternalDelegateOptionsDefault(library.c_str());
+Delegate load_delegate(const DelegateOptions& wanted) {
+  TfLiteExternalDelegateOptions options = TfLiteExternalDelegateOptionsDefault(wanted.library.c_str());
+  for (const auto& [key, value] : wanted.values)
+    if (options.insert(&options, key.c_str(), value.c_str()) != kTfLiteOk) stop("too many options");
   Delegate delegate(TfLiteExternalDelegateCreate(&options), TfLiteExternalDelegateDelete);
-  if (!delegate) stop("the delegate in " + library + " cannot be made");
+  if (!delegate) stop("the delegate in " + wanted.library + " cannot be made");
   return delegate;
 }
 
@@ -133,6 +151,40 @@ int milliseconds_since(std::chrono::steady_clock::time_point start) {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count());
 }
 
+struct Timed {
+  Delegate delegate;  // lives longer than the interpreter
+  std::unique_ptr<tflite::Interpreter> interpreter;
+  std::vector<double> us;
+};
+
+Timed make_timed(const tflite::FlatBufferModel& model, const tflite::OpResolver& kernels, const DelegateOptions& one) {
+  Timed out{load_delegate(one), nullptr, {}};
+  if (tflite::InterpreterBuilder(model, kernels)(&out.interpreter, 1) != kTfLiteOk) stop("no interpreter");
+  if (out.interpreter->ModifyGraphWithDelegate(out.delegate.get()) != kTfLiteOk) stop("the delegate failed");
+  if (out.interpreter->AllocateTensors() != kTfLiteOk) stop("no memory for the tensors");
+  std::printf("%s: ", one.library.c_str());
+  count_delegated(*out.interpreter);
+  return out;
+}
+
+// In turns, so that what else the machine does hits all alike.
+void print_times(const tflite::FlatBufferModel& model, const tflite::OpResolver& kernels, const Options& options) {
+  std::vector<Timed> all;
+  for (const DelegateOptions& one : options.delegates) all.push_back(make_timed(model, kernels, one));
+  for (int i = 0; i < options.repeat; ++i) {
+    for (Timed& one : all) {
+      const auto start = std::chrono::steady_clock::now();
+      if (one.interpreter->Invoke() != kTfLiteOk) stop("the inference failed");
+      one.us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::sort(all[i].us.begin(), all[i].us.end());
+    std::printf("%s: inference, us: min %.1f median %.1f\n", options.delegates[i].library.c_str(), all[i].us.front(),
+                all[i].us[all[i].us.size() / 2]);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -144,8 +196,12 @@ int main(int count, char** words) {
   const tflite::OpResolver& kernels =
       options.is_reference ? static_cast<const tflite::OpResolver&>(reference) : optimized;
 
+  if (options.repeat > 0) {
+    print_times(*model, kernels, options);
+    return 0;
+  }
   Delegate delegate(nullptr, TfLiteExternalDelegateDelete);  // lives longer than the interpreter
-  if (!options.delegate.empty()) delegate = load_delegate(options.delegate);
+  if (!options.delegates.empty()) delegate = load_delegate(options.delegates[0]);
   std::unique_ptr<tflite::Interpreter> interpreter;
   if (tflite::InterpreterBuilder(*model, kernels)(&interpreter, 1) != kTfLiteOk) stop("no interpreter");
   auto start = std::chrono::steady_clock::now();

@@ -77,6 +77,16 @@ class Runner:
                     "MESA_SHADER_CACHE_DISABLE": "true"}
         return self.start(case, [*preloaded, self.virtual_library], ["--delegate", self.root / TEFLON], settings)
 
+    def host_time(self, case, chip, delegate):
+        """The least of an inference with `delegate` and with the peer's, us."""
+        arguments = [case.model, "--repeat", "200", "--delegate", delegate, "--set", f"device=null:{chip}",
+                     "--delegate", self.root / TEFLON]
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "SKILLET_VIRTUAL_CHIP": f"null:{chip}",
+                       "MESA_SHADER_CACHE_DISABLE": "true"}
+        with tempfile.TemporaryDirectory(prefix="skillet-peer-") as scratch:
+            done = finish(self.command([self.virtual_library], arguments), environment, Path(scratch))
+        return [float(us) for us in re.findall(r"inference, us: min ([\d.]+)", done.log)]
+
     def start(self, case, preloaded, arguments, settings):
         with tempfile.TemporaryDirectory(prefix="skillet-peer-") as scratch:
             inputs = [word for path in case.inputs for word in ("--input", path)] or ["--random", "1"]

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/int_math.h"
 #include "capture/capture.h"
 #include "recorded_memory.h"
 #include "sim/rockchip/device.h"
@@ -39,18 +40,23 @@ capture::Capture read_filled(const std::string& folder) {
   return std::move(capture).value();
 }
 
+Result<void> run_job(sim::rockchip::Npu& npu, const capture::Job& job, RecordedMemory& memory) {
+  for (const capture::Commands& task : job.commands) {
+    const auto count = static_cast<uint32_t>(task.size_bytes / kCommandBytes);
+    const bool is_first = &task == job.commands.data();
+    SK_TRY_ASSIGN(const auto result, npu.run_task(0, {task.address, count, 1, is_first}, memory.get()));
+    if (!result.completes()) return error(ErrorCode::timeout, "{}", result.stall);
+  }
+  return {};
+}
+
 Result<Contents> run_directly(const capture::Capture& capture) {
   SK_TRY_ASSIGN(const auto npu, sim::rockchip::Npu::create(kChip));
   RecordedMemory memory;
   Contents out;
   for (const capture::Submission& submission : capture.submissions) {
     SK_TRY(memory.add(submission));
-    for (size_t i = 0; i < submission.tasks.size(); ++i) {
-      const capture::Task& task = submission.tasks[i];
-      const bool is_first = i == 0 || submission.tasks[i - 1].job != task.job;
-      SK_TRY_ASSIGN(const auto result, npu->run_task(0, {task.address, task.count, 1, is_first}, memory.get()));
-      if (!result.completes()) return error(ErrorCode::timeout, "{}", result.stall);
-    }
+    for (const capture::Job& job : submission.jobs) SK_TRY(run_job(*npu, job, memory));
     for (const capture::BufferSnapshot& buffer : submission.buffers) {
       SK_TRY_ASSIGN(const auto bytes, memory.get().at(buffer.address, buffer.size_bytes, "buffer"));
       out[buffer.address] = Bytes(bytes.begin(), bytes.end());
@@ -87,14 +93,13 @@ class Kernel {
 
   // One call for all jobs of the submission.
   Result<void> run(const capture::Submission& submission) {
-    std::vector<uapi::Job> jobs;
-    for (const capture::Task& task : submission.tasks) {
-      if (jobs.size() <= task.job) jobs.resize(task.job + 1);
-      const auto place = std::prev(handles_.upper_bound(task.address));
-      jobs[task.job].commands.push_back({place->second, task.address - place->first, task.count * kCommandBytes});
-    }
     std::vector<uapi::JobId> ids;
-    for (uapi::Job& job : jobs) {
+    for (const capture::Job& recorded : submission.jobs) {
+      uapi::Job job;
+      for (const capture::Commands& task : recorded.commands) {
+        const auto place = std::prev(handles_.upper_bound(task.address));
+        job.commands.push_back({place->second, task.address - place->first, task.size_bytes});
+      }
       for (const capture::BufferSnapshot& one : submission.buffers) {
         if (one.listed) job.buffers.push_back({handles_.at(one.address), one.read, one.write});
       }
@@ -110,18 +115,20 @@ class Kernel {
     for (const auto& [address, handle] : handles_) {
       SK_TRY(device_->begin_cpu(handle, false));
       SK_TRY_ASSIGN(const auto bytes, device_->map(handle));
-      out[address] = Bytes(bytes.begin(), bytes.end());
+      out[address] = Bytes(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(sizes_.at(address)));
       SK_TRY(device_->end_cpu(handle));
     }
     return out;
   }
 
  private:
-  // The kernel gives the first address that is free, so a buffer that nobody uses fills what lies before.
+  // The kernel gives the first address that is free, so a buffer that nobody uses fills what lies before. Recorded jobs
+  // read beyond what was asked for, to the end of the page.
   Result<uapi::Handle> alloc_at(uint64_t address, uint64_t size_bytes) {
     if (next_ < address) SK_TRY(device_->alloc(address - next_));
-    next_ = (address + size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-    SK_TRY_ASSIGN(handles_[address], device_->alloc(size_bytes));
+    sizes_[address] = size_bytes;
+    next_ = align_up(address + size_bytes, kPageBytes);
+    SK_TRY_ASSIGN(handles_[address], device_->alloc(next_ - address));
     SK_TRY_ASSIGN(const uint64_t got, device_->address(handles_[address]));
     if (got != address) return error(ErrorCode::internal, "a buffer of {:#x} lies at {:#x}", address, got);
     return handles_[address];
@@ -130,6 +137,7 @@ class Kernel {
   static constexpr uint64_t kPageBytes = 4096;
   std::unique_ptr<uapi::Device> device_;
   std::map<uint64_t, uapi::Handle> handles_;
+  std::map<uint64_t, uint64_t> sizes_;
   uint64_t next_ = kPageBytes;  // after the guard
 };
 
@@ -137,7 +145,7 @@ Result<Contents> run_through_kernel(const capture::Capture& capture) {
   SK_TRY_ASSIGN(const auto kernel, Kernel::open());
   for (const capture::Submission& submission : capture.submissions) {
     SK_TRY(kernel->add(submission));
-    if (!submission.tasks.empty()) SK_TRY(kernel->run(submission));
+    if (!submission.jobs.empty()) SK_TRY(kernel->run(submission));
   }
   return kernel->contents();
 }

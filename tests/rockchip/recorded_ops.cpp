@@ -12,8 +12,9 @@ const capture::BufferSnapshot* buffer_at(const capture::Submission& submission, 
   return nullptr;
 }
 
-void read_registers(const capture::BufferSnapshot& buffer, const capture::Task& task, RecordedOp& op) {
-  for (uint64_t at = task.address - buffer.address, i = 0; i < task.count; ++i, at += hw::kCommandBytes) {
+void read_registers(const capture::BufferSnapshot& buffer, const capture::Commands& task, RecordedOp& op) {
+  for (uint64_t at = task.address - buffer.address, i = 0; i < task.size_bytes / hw::kCommandBytes;
+       ++i, at += hw::kCommandBytes) {
     std::array<uint32_t, 2> words{};
     if (at + 8 <= buffer.bytes.size()) std::memcpy(words.data(), buffer.bytes.data() + at, 8);
     const auto command = bits::read<hw::Command>(words);
@@ -44,17 +45,18 @@ Result<std::vector<RecordedOp>> recorded_ops(const capture::Capture& capture) {
   for (size_t s = 0; s < capture.submissions.size(); ++s) {
     const capture::Submission& submission = capture.submissions[s];
     uint32_t last_buffer = 0;
-    for (size_t t = 0; t < submission.tasks.size(); ++t) {
-      const capture::Task& task = submission.tasks[t];
-      const capture::BufferSnapshot* const buffer = buffer_at(submission, task.address);
-      if (buffer == nullptr) return error(ErrorCode::malformed, "task {}: commands in no buffer", t);
-      if (ops.empty() || ops.back().submission != s || buffer->handle != last_buffer) {
-        ops.push_back({.submission = s});
-        read_registers(*buffer, task, ops.back());
-        describe(ops.back());
+    for (size_t j = 0; j < submission.jobs.size(); ++j) {
+      for (const capture::Commands& task : submission.jobs[j].commands) {
+        const capture::BufferSnapshot* const buffer = buffer_at(submission, task.address);
+        if (buffer == nullptr) return error(ErrorCode::malformed, "job {}: commands in no buffer", j);
+        if (ops.empty() || ops.back().submission != s || buffer->handle != last_buffer) {
+          ops.push_back({.submission = s});
+          read_registers(*buffer, task, ops.back());
+          describe(ops.back());
+        }
+        last_buffer = buffer->handle;
+        ops.back().tasks.push_back({j, task});
       }
-      last_buffer = buffer->handle;
-      ops.back().tasks.push_back(t);
     }
   }
   return ops;

@@ -17,7 +17,11 @@ namespace hw = ::skillet::rockchip::hw;
 
 struct RecordedOp {
   size_t submission = 0;
-  std::vector<size_t> tasks;               // into Submission::tasks, in order
+  struct Task {
+    size_t job = 0;
+    capture::Commands commands;
+  };
+  std::vector<Task> tasks;                 // in order
   std::map<uint32_t, uint32_t> registers;  // address -> value in the first task
   template <typename T>
   T get() const {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "capture/capture.h"
+#include "captures.h"
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
 #include "ir/graph.h"
@@ -76,7 +76,9 @@ class Values {
 };
 
 Row compare(std::string name, const Bytes& simulated, const Bytes& expected, bool is_signed) {
-  Row row{.name = std::move(name), .elements = static_cast<int64_t>(expected.size())};
+  Row row;
+  row.name = std::move(name);
+  row.elements = static_cast<int64_t>(expected.size());
   if (simulated.size() != expected.size()) {
     row.reason = fmt::format("{} bytes, the reference has {}", simulated.size(), expected.size());
     return row;
@@ -87,7 +89,9 @@ Row compare(std::string name, const Bytes& simulated, const Bytes& expected, boo
     row.max_difference = std::max(row.max_difference, std::abs(a - b));
     row.differing += a != b ? 1 : 0;
   }
-  row.outcome = row.max_difference == 0 ? Outcome::exact : row.max_difference == 1 ? Outcome::within_1 : Outcome::worse;
+  row.result = row.max_difference == 0   ? ReplayClass::exact
+               : row.max_difference == 1 ? ReplayClass::within_1
+                                         : ReplayClass::worse;
   return row;
 }
 
@@ -129,19 +133,19 @@ class Replay {
   }
 
   Result<void> operation(const Taken& t) {
-    const capture::Submission& submission = capture_.submissions[t.op.submission];
     if (submission_ != static_cast<int64_t>(t.op.submission)) SK_TRY(start_submission(t.op.submission));
     const auto start = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < t.op.tasks.size(); ++i) SK_TRY(task(submission, t, i));
+    for (size_t i = 0; i < t.op.tasks.size(); ++i) SK_TRY(task(t, i));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     rows_.final.simulated_ms += time.count();
     return check_operation(t, time.count());
   }
 
-  Result<void> task(const capture::Submission& submission, const Taken& t, size_t i) {
-    const capture::Task& recorded = submission.tasks[t.op.tasks[i]];
-    const bool first = i == 0 || submission.tasks[t.op.tasks[i - 1]].job != recorded.job;
-    SK_TRY_ASSIGN(const auto result, npu_.run_task(0, {recorded.address, recorded.count, 1, first}, memory_.get()));
+  Result<void> task(const Taken& t, size_t i) {
+    const capture::Commands& recorded = t.op.tasks[i].commands;
+    const bool first = i == 0 || t.op.tasks[i - 1].job != t.op.tasks[i].job;
+    const auto count = static_cast<uint32_t>(recorded.size_bytes / hw::kCommandBytes);
+    SK_TRY_ASSIGN(const auto result, npu_.run_task(0, {recorded.address, count, 1, first}, memory_.get()));
     if (!result.completes()) return error(ErrorCode::device, "task {}: {}", i, result.stall);
     return {};
   }
@@ -221,7 +225,7 @@ class Replay {
     SK_TRY(reference.run());
     Row& all = rows_.final;
     all.name = name_;
-    all.outcome = Outcome::exact;
+    all.result = ReplayClass::exact;
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       const ir::TensorId id = graph_.outputs[i];
       const std::span<uint8_t> computed = reference.tensor(id);
@@ -230,10 +234,10 @@ class Replay {
       all.elements += one.elements;
       all.differing += one.differing;
       all.max_difference = std::max(all.max_difference, one.max_difference);
-      all.outcome = std::max(all.outcome, one.outcome);
+      all.result = std::max(all.result, one.result);
       if (all.reason.empty()) all.reason = one.reason;
     }
-    if (all.outcome == Outcome::worse && all.reason.empty() && taken_.size() > 1)
+    if (all.result == ReplayClass::worse && all.reason.empty() && taken_.size() > 1)
       all.reason = fmt::format("{} operations, each within 1: differences add up", taken_.size());
     return {};
   }
@@ -265,33 +269,29 @@ Result<CaseRows> replay_or_fail(const std::string& dir, const std::string& name,
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::exact: return "exact";
-    case Outcome::within_1: return "within_1";
-    case Outcome::worse: return "worse";
-    case Outcome::not_comparable: return "not_comparable";
-    case Outcome::fault: return "fault";
-  }
-  return "?";
-}
-
 CaseRows replay_case(const std::string& dir, const std::string& name, const sim::rockchip::Options& options) {
   auto rows = replay_or_fail(dir, name, options);
   if (rows.ok()) return std::move(rows).value();
-  return {.final = {.name = name, .outcome = Outcome::fault, .reason = rows.error().message}};
+  CaseRows failed;
+  failed.final.name = name;
+  failed.final.reason = rows.error().message;
+  return failed;
+}
+
+std::vector<golden::ReplayRow> simulate_case(const std::string& dir, const std::string& /*chip*/,
+                                             const std::string& name) {
+  constexpr size_t kNetwork = 8;  // operations of a whole one
+  const CaseRows found = replay_case(dir, name, {});
+  std::vector<golden::ReplayRow> rows = {found.final};
+  for (size_t i = 0; i < found.each.size() && found.each.size() > kNetwork; ++i) {
+    rows.push_back(found.each[i]);
+    rows.back().name = fmt::format("{}:{}", name, i);
+  }
+  return rows;
 }
 
 Result<std::vector<CaseRows>> replay_all(const std::string& dir, const sim::rockchip::Options& options) {
-  std::vector<std::string> names;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/rk3588", failed)) {
-    if (entry.path().filename() != "capture.json") continue;
-    const auto folder = entry.path().parent_path();
-    names.push_back(folder.parent_path().filename().string() + "/" + folder.filename().string());
-  }
-  if (names.empty()) return error(ErrorCode::io, "{}/rk3588: no captures there", dir);
-  std::sort(names.begin(), names.end());
+  SK_TRY_ASSIGN(const std::vector<std::string> names, golden::list_captures(dir, "rk3588"));
   std::vector<CaseRows> all;
   for (const std::string& name : names) all.push_back(replay_case(dir, name, options));
   return all;

@@ -16,7 +16,7 @@ TEST(RockchipReplay, SmallCases) {
   for (const CaseRows& rows : *cases) {
     check_operations(rows);
     operations += rows.each.size();
-    EXPECT_FALSE(rows.final.outcome == Outcome::worse && rows.final.reason.empty()) << rows.final.name;
+    EXPECT_FALSE(rows.final.result == ReplayClass::worse && rows.final.reason.empty()) << rows.final.name;
   }
   EXPECT_EQ(operations, 19U);
 }
@@ -36,7 +36,7 @@ TEST(RockchipReplay, NothingStaleIsUsed) {
   ASSERT_TRUE(cases.ok());
   for (const CaseRows& rows : *cases) {
     if (rows.final.name != "edge/scale_2m100_u8") {
-      EXPECT_NE(rows.final.outcome, Outcome::fault) << rows.final.reason;
+      EXPECT_NE(rows.final.result, ReplayClass::fault) << rows.final.reason;
     }
   }
 }
@@ -44,7 +44,7 @@ TEST(RockchipReplay, NothingStaleIsUsed) {
 TEST(RockchipReplay, MissingCases) {
   EXPECT_FALSE(replay_all(kSmall + "/none", {}).ok());
   const CaseRows rows = replay_case(kSmall, "gen/none", {});
-  EXPECT_EQ(rows.final.outcome, Outcome::fault);
+  EXPECT_EQ(rows.final.result, ReplayClass::fault);
   EXPECT_NE(rows.final.reason.find("none"), std::string::npos) << rows.final.reason;
 }
 

@@ -10,7 +10,7 @@
 
 namespace skillet::rockchip_replay {
 
-inline bool is_good(const Row& row) { return row.outcome == Outcome::exact || row.outcome == Outcome::within_1; }
+inline bool is_good(const Row& row) { return row.result == ReplayClass::exact || row.result == ReplayClass::within_1; }
 
 // An operation is right unless the recorded driver is known to get it wrong; a lost clamp spares what is not clamped.
 inline void check_operations(const CaseRows& rows) {

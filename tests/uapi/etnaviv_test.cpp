@@ -214,6 +214,15 @@ TEST(Etnaviv, SurvivesSignals) {
   EXPECT_EQ(node.spy().calls[abi::kGemNew], 7);
 }
 
+// A call that never gets through is waited for once, not each time.
+TEST(Etnaviv, WaitsOnceForWhatNeverComes) {
+  KernelNode node("gem_new:*:EINTR");
+  const auto device = open(node);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(device->alloc(1).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
 // Freeing asks once, without patience, whether the last job of a buffer is done.
 TEST(Etnaviv, FreesWithoutWaiting) {
   KernelNode node("submit:1:hang,wait_fence:*:EINTR");

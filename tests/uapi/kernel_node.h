@@ -40,6 +40,7 @@ class SpiedCalls final : public uapi::Syscalls {
     return below_->mmap(fd, size_bytes, offset, bytes);
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
+  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   std::string compatible(int fd) override { return below_->compatible(fd); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 

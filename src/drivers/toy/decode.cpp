@@ -30,10 +30,11 @@ class Decoder {
   explicit Decoder(const capture::Submission& submission) : submission_(submission) {}
 
   Result<driver::Annotated> run() {
-    if (submission_.stream.size() != hw::Command::kWords)
-      return error(ErrorCode::malformed, "{} words are no command of the toy", submission_.stream.size());
-    const auto command = bits::read<hw::Command>(submission_.stream);
-    add_fields(hw::Command::descriptor(), submission_.stream, 0, command.opcode != hw::Opcode::run);
+    SK_TRY_ASSIGN(const std::span<const uint32_t> stream, capture::words_of(submission_));
+    if (stream.size() != hw::Command::kWords)
+      return error(ErrorCode::malformed, "{} words are no command of the toy", stream.size());
+    const auto command = bits::read<hw::Command>(stream);
+    add_fields(hw::Command::descriptor(), stream, 0, command.opcode != hw::Opcode::run);
     if (command.opcode != hw::Opcode::run) return std::move(out_);
     SK_TRY_ASSIGN(const auto words, read_descriptor(submission_, command.job_address.offset));
     add_fields(hw::Descriptor::descriptor(), words, bits::read<hw::Descriptor>(words).bytes, false);

@@ -83,7 +83,7 @@ TEST(ToyDriver, CompilesToDescriptorsWithRelocations) {
 
 TEST(ToyDriver, DecodesWhatItCompiles) {
   capture::Submission submission;
-  submission.stream = {static_cast<uint32_t>(hw::Opcode::run), 0x1000};
+  submission.jobs = capture::one_list({static_cast<uint32_t>(hw::Opcode::run), 0x1000});
   hw::Descriptor fields{.bytes = 24, .least = 7};
   fields.result.offset = 0x40;
   const auto words = bits::pack(fields).value();

@@ -24,14 +24,15 @@ class Decoder {
   Decoder(const hw::ChipRow& chip, const capture::Submission& submission) : chip_(chip), submission_(submission) {}
 
   Result<driver::Annotated> run() {
-    SK_TRY_ASSIGN(const std::vector<StateLoad> loads, parse_stream(submission_.stream));
+    SK_TRY_ASSIGN(stream_, capture::words_of(submission_));
+    SK_TRY_ASSIGN(const std::vector<StateLoad> loads, parse_stream(stream_));
     size_t next = 0;
     for (const StateLoad& load : loads) {
       other_words(next, load.word);
       next = load.word + 1;
       SK_TRY(state(load).with_context(fmt::format("stream word {}", load.word)));
     }
-    other_words(next, submission_.stream.size());
+    other_words(next, stream_.size());
     return std::move(out_);
   }
 
@@ -49,7 +50,7 @@ class Decoder {
   // Packets and padding: the words that are no values of states.
   void other_words(size_t from, size_t to) {
     for (size_t word = from; word < to; ++word) {
-      const std::string value = fmt::format("0x{:08x}", submission_.stream[word]);
+      const std::string value = fmt::format("0x{:08x}", stream_[word]);
       add(fmt::format("word {} packet", word), "packet", value, value);
     }
   }
@@ -154,6 +155,7 @@ class Decoder {
 
   const hw::ChipRow& chip_;
   const capture::Submission& submission_;
+  std::span<const uint32_t> stream_;
   driver::Annotated out_;
 };
 

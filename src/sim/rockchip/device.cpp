@@ -40,4 +40,6 @@ Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Optio
   return std::unique_ptr<Device>(std::make_unique<NpuDevice>(std::move(npu)));
 }
 
+Result<std::unique_ptr<Device>> create(std::string_view chip) { return create_device(chip); }
+
 }  // namespace skillet::sim::rockchip

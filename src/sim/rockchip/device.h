@@ -10,5 +10,7 @@ namespace skillet::sim::rockchip {
 // Each list of commands of a job is a task. Its end is what the kernel sees: a completion bit of the DPU; a job without
 // one fails with ErrorCode::timeout.
 Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Options& options = {});
+// The same for sim::create().
+Result<std::unique_ptr<Device>> create(std::string_view chip);
 
 }  // namespace skillet::sim::rockchip

@@ -63,7 +63,7 @@ Result<void> choose(const char* variable, const std::array<std::string_view, N>&
   if (text == nullptr || *text == '\0') return {};
   const auto* const found = std::ranges::find(names, text);
   if (found == names.end())
-    return error(ErrorCode::invalid_argument, "{}={}: must be one of {}", variable, text, fmt::join(names, ", "));
+    return error(ErrorCode::malformed, "{}={}: must be one of {}", variable, text, fmt::join(names, ", "));
   value = static_cast<T>(found - names.begin());
   return {};
 }
@@ -89,6 +89,7 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
 }
 
 Result<std::unique_ptr<Device>> create(std::string_view chip) {
+  if (hw::find_chip(chip) == nullptr) return create(chip, Options{});  // says so, whatever the environment does
   SK_TRY_ASSIGN(const Options options, options_from_environment());
   return create(chip, options);
 }

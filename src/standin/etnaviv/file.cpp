@@ -10,19 +10,8 @@ namespace skillet::standin::etnaviv {
 namespace {
 
 constexpr uint32_t kCacheMask = abi::kBoCached | abi::kBoWriteCombined | abi::kBoUncached;
-constexpr int kOffsetShift = 32;  // the offset of a buffer for mmap() is its handle << this
 
 }  // namespace
-
-EtnavivFile::Entry* EtnavivFile::find(uint32_t handle) {
-  const auto found = entries_.find(handle);
-  return found == entries_.end() ? nullptr : &found->second;
-}
-
-uint32_t EtnavivFile::add(std::shared_ptr<Buffer> buffer) {
-  entries_[++last_handle_] = {.buffer = std::move(buffer)};
-  return last_handle_;
-}
 
 int EtnavivFile::check_pipe(uint32_t pipe) {
   if (pipe >= abi::kMaxPipes) return kernel_.refuse(EINVAL, "pipe {}: there are {} at most", pipe, abi::kMaxPipes);
@@ -58,8 +47,6 @@ int EtnavivFile::set_version(drm::SetVersion& args) {
   return 0;
 }
 
-int EtnavivFile::get_cap(drm::GetCap& args) { return give_cap(kernel_, args); }
-
 int EtnavivFile::get_param(abi::GetParam& args) {
   if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
   const std::optional<uint64_t> value = param_of(kernel_.cores()[args.pipe].identity, args.param);
@@ -78,7 +65,7 @@ int EtnavivFile::gem_new(abi::GemNew& args) {
   const int failure = kernel_.create_buffer(args.size, made);
   if (failure != 0) return kernel_.refuse(-failure, "gem_new: no memory for {} bytes", args.size);
   const Lock lock(kernel_.state());
-  args.handle = add(std::move(made));
+  args.handle = add({std::move(made), {}});
   kernel_.trace("gem_new: {} bytes, handle {}", args.size, args.handle);
   return 0;
 }
@@ -92,63 +79,22 @@ int EtnavivFile::gem_userptr(abi::GemUserptr& args) {
   const int failure = Buffer::of_user_memory(args.user_ptr, args.user_size, made);
   if (failure != 0) return kernel_.refuse(-failure, "gem_userptr: no memory at {:#x}", args.user_ptr);
   const Lock lock(kernel_.state());
-  args.handle = add(std::move(made));
+  args.handle = add({std::move(made), {}});
   return 0;
-}
-
-int EtnavivFile::gem_close(drm::GemClose& args) {
-  std::shared_ptr<Buffer> last;  // its memory goes after the lock
-  const Lock lock(kernel_.state());
-  Entry* const entry = find(args.handle);
-  if (entry == nullptr) return kernel_.refuse(EINVAL, "gem_close: no handle {}", args.handle);
-  last = std::move(entry->buffer);
-  if (entry->address != 0) closed_.push_back({last, entry->address});
-  entries_.erase(args.handle);
-  reclaim();
-  return 0;
-}
-
-// An address is free again once its buffer is idle.
-void EtnavivFile::reclaim() {
-  std::erase_if(closed_, [&](const Closed& one) {
-    if (one.buffer->busy(kernel_.jobs(), true)) return false;
-    addresses_.give_back(one.address, one.buffer->size_bytes());
-    return true;
-  });
 }
 
 int EtnavivFile::gem_info(abi::GemInfo& args) {
   if (args.pad != 0) return kernel_.refuse(EINVAL, "gem_info: pad is {}", args.pad);
   const Lock lock(kernel_.state());
   if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "gem_info: no handle {}", args.handle);
-  args.offset = uint64_t{args.handle} << kOffsetShift;
-  return 0;
-}
-
-int EtnavivFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
-  if (const Fault fault = kernel_.next_fault("mmap"); fault.kind == FaultKind::number)
-    return kernel_.inject(fault, "mmap");
-  const Lock lock(kernel_.state());
-  const auto handle = static_cast<uint32_t>(offset >> kOffsetShift);
-  const Entry* const entry = uint64_t{handle} << kOffsetShift == offset ? find(handle) : nullptr;
-  if (entry == nullptr || size_bytes > entry->buffer->size_bytes() ||
-      (!kernel_.options().is_own_process && entry->buffer->descriptor() < 0))
-    return kernel_.refuse(EINVAL, "mmap: no buffer of {} bytes at offset {:#x}", size_bytes, offset);
-  out = entry->buffer;
+  args.offset = offset_of(args.handle);
   return 0;
 }
 
 int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
-  if ((args.flags & ~(drm::kPrimeCloexec | drm::kPrimeReadWrite)) != 0)
-    return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
   const std::lock_guard in_order(kernel_.order());  // no job writes while the memory moves
   const Lock lock(kernel_.state());
-  const Entry* const entry = find(args.handle);
-  if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);
-  const int fd = kernel_.export_buffer(entry->buffer, (args.flags & drm::kPrimeCloexec) != 0);
-  if (fd < 0) return kernel_.refuse(-fd, "prime_handle_to_fd: handle {} cannot be exported", args.handle);
-  args.fd = fd;
-  return 0;
+  return export_buffer(args);
 }
 
 // One memory has one handle in each file.
@@ -162,7 +108,7 @@ int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
     args.handle = handle;
     return 0;
   }
-  args.handle = add(std::move(found));
+  args.handle = add({std::move(found), {}});
   return 0;
 }
 

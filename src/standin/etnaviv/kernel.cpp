@@ -20,6 +20,7 @@ NodePlace Kernel::place() const {
           .device_name = std::string(identity.device_name),
           .of_full_name = std::string(identity.of_full_name),
           .compatible = std::string(identity.compatible),
+          .cores = {},
           .nodes = {{"card0", drm::kCardMinor}, {"renderD128", drm::kRenderMinor}}};
 }
 

@@ -45,15 +45,15 @@ int EtnavivFile::read(const abi::GemSubmit& args, Request& request) {
 int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry) {
   const uint64_t size = entry.buffer->size_bytes();
   if (!is_softpin) {
-    if (entry.address != 0) return 0;
+    if (entry.address) return 0;
     const auto address = addresses_.take(size);
     if (!address.ok()) return -ENOSPC;
     entry.address = *address;
     return 0;
   }
   if (entry.address == listed.presumed) return 0;
-  if (entry.address != 0)
-    return kernel_.refuse(EINVAL, "submit: handle {} is mapped at {:#x}, not at {:#x}", listed.handle, entry.address,
+  if (entry.address)
+    return kernel_.refuse(EINVAL, "submit: handle {} is mapped at {:#x}, not at {:#x}", listed.handle, *entry.address,
                           listed.presumed);
   if (listed.presumed % abi::kPageBytes != 0) return -EINVAL;
   if (!addresses_.take_at(listed.presumed, size)) return -ENOSPC;
@@ -84,7 +84,7 @@ int EtnavivFile::look_up(const abi::GemSubmit& args, Request& request) {
     if (const int failure = place(listed, is_softpin, entry); failure != 0)
       return kernel_.refuse(-failure, "submit: handle {}: no room for {} bytes at {:#x}", listed.handle,
                             entry.buffer->size_bytes(), listed.presumed);
-    request.uses.push_back({entry.buffer, entry.address, (listed.flags & abi::kSubmitBoWrite) != 0});
+    request.uses.push_back({entry.buffer, *entry.address, (listed.flags & abi::kSubmitBoWrite) != 0});
   }
   return 0;
 }

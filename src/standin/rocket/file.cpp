@@ -9,8 +9,6 @@
 namespace skillet::standin::rocket {
 namespace {
 
-constexpr int kOffsetShift = 32;  // the offset of a buffer for mmap() is its handle << this
-
 using File = RocketFile;
 // By number.
 constexpr auto kCalls = [] {
@@ -30,7 +28,8 @@ constexpr auto kCalls = [] {
 
 std::vector<std::string_view> call_names() { return names_of<File>(kCalls); }
 
-RocketFile::RocketFile(Kernel& kernel, unsigned minor) : standin::File(minor), kernel_(kernel) {
+RocketFile::RocketFile(Kernel& kernel, unsigned minor)
+    : GemFile(kernel, minor, {0, abi::kAddressEnd, abi::kPageBytes}), kernel_(kernel) {
   const Lock lock(kernel_.state());
   kernel_.add(entity_);
 }
@@ -44,11 +43,6 @@ int RocketFile::ioctl(unsigned long request, void* argument) {
   return run_call<RocketFile>(kCalls, kernel_, *this, request, argument);
 }
 
-Mapping* RocketFile::find(uint32_t handle) {
-  const auto found = entries_.find(handle);
-  return found == entries_.end() ? nullptr : &found->second;
-}
-
 // The driver registers no version numbers.
 int RocketFile::version(drm::Version& args) {
   args.version_major = args.version_minor = args.version_patch = 0;
@@ -58,17 +52,11 @@ int RocketFile::version(drm::Version& args) {
   return 0;
 }
 
-int RocketFile::get_cap(drm::GetCap& args) { return give_cap(kernel_, args); }
-
-// Jobs reach every buffer of their file, and those that were closed until the last job that lists them ends.
-void RocketFile::list_mappings() {
-  std::erase_if(closed_, [&](const Mapping& one) {
-    if (one.buffer->busy(kernel_.jobs(), true)) return false;
-    addresses_.give_back(one.address, one.buffer->size_bytes());
-    return true;
-  });
-  entity_.mappings = closed_;
-  for (const auto& [handle, entry] : entries_) entity_.mappings.push_back(entry);
+std::vector<Mapping> RocketFile::mappings() const {
+  std::vector<Mapping> out;
+  for (const Entry& one : closed_) out.push_back({one.buffer, *one.address});
+  for (const auto& [handle, one] : entries_) out.push_back({one.buffer, *one.address});
+  return out;
 }
 
 int RocketFile::create_bo(abi::CreateBo& args) {
@@ -77,53 +65,21 @@ int RocketFile::create_bo(abi::CreateBo& args) {
   if (const int failure = kernel_.create_buffer(args.size, made); failure != 0)
     return kernel_.refuse(-failure, "create_bo: no memory for {} bytes", args.size);
   const Lock lock(kernel_.state());
-  list_mappings();
+  reclaim();
   const auto address = addresses_.take(made->size_bytes());
   if (!address.ok()) return kernel_.refuse(ENOMEM, "create_bo: no room for {} bytes", args.size);
-  entries_[++last_handle_] = {std::move(made), *address};
-  args.handle = last_handle_;
+  args.handle = add({std::move(made), *address});
   args.dma_address = *address;
-  args.offset = uint64_t{last_handle_} << kOffsetShift;
+  args.offset = offset_of(args.handle);
   kernel_.trace("create_bo: {} bytes, handle {} at {:#x}", args.size, args.handle, args.dma_address);
   return 0;
 }
 
-int RocketFile::gem_close(drm::GemClose& args) {
-  std::shared_ptr<Buffer> last;  // its memory goes after the lock
-  const Lock lock(kernel_.state());
-  const Mapping* const entry = find(args.handle);
-  if (entry == nullptr) return kernel_.refuse(EINVAL, "gem_close: no handle {}", args.handle);
-  last = entry->buffer;
-  closed_.push_back(*entry);
-  entries_.erase(args.handle);
-  list_mappings();
-  return 0;
-}
-
-int RocketFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
-  if (const Fault fault = kernel_.next_fault("mmap"); fault.kind == FaultKind::number)
-    return kernel_.inject(fault, "mmap");
-  const Lock lock(kernel_.state());
-  const auto handle = static_cast<uint32_t>(offset >> kOffsetShift);
-  const Mapping* const entry = uint64_t{handle} << kOffsetShift == offset ? find(handle) : nullptr;
-  if (entry == nullptr || size_bytes > entry->buffer->size_bytes())
-    return kernel_.refuse(EINVAL, "mmap: no buffer of {} bytes at offset {:#x}", size_bytes, offset);
-  out = entry->buffer;
-  return 0;
-}
-
 int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
-  if ((args.flags & ~(drm::kPrimeCloexec | drm::kPrimeReadWrite)) != 0)
-    return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
   const Lock lock(kernel_.state());
-  const Mapping* const entry = find(args.handle);
-  if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);
   if (!kernel_.jobs().all_finished())
     return kernel_.refuse(EBUSY, "prime_handle_to_fd: memory cannot move under a job");
-  const int fd = kernel_.export_buffer(entry->buffer, (args.flags & drm::kPrimeCloexec) != 0);
-  if (fd < 0) return kernel_.refuse(-fd, "prime_handle_to_fd: handle {} cannot be exported", args.handle);
-  args.fd = fd;
-  return 0;
+  return export_buffer(args);
 }
 
 // With OnFault::error, which no kernel has: what the simulator stopped is the error of the next call.
@@ -137,7 +93,7 @@ int RocketFile::prep_bo(abi::PrepBo& args) {
   if (args.reserved != 0) return kernel_.refuse(EINVAL, "prep_bo: reserved is {}", args.reserved);
   Lock lock(kernel_.state());
   kernel_.adopt_process();
-  const Mapping* const entry = find(args.handle);
+  const Entry* const entry = find(args.handle);
   if (entry == nullptr) return kernel_.refuse(ENOENT, "prep_bo: no handle {}", args.handle);
   const std::shared_ptr<Buffer> buffer = entry->buffer;
   const Jobs::Time deadline = Jobs::time(0, args.timeout_ns);

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "standin/rocket/file.h"
+#include "standin/rocket/identity.h"
 
 namespace skillet::standin::rocket {
 
@@ -29,6 +30,7 @@ NodePlace Kernel::place() const {
           .device_name = "rknn",
           .of_full_name = "",
           .compatible = "",
+          .cores = cores_of(chip_).value_or(std::vector<NodePlace::Device>()),
           .nodes = {{"accel0", 0}}};
 }
 
@@ -110,7 +112,7 @@ void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lo
   const QueuedJob job = std::move(entity.jobs.front());
   entity.jobs.pop_front();
   entity.is_running = true;
-  const std::vector<Mapping> mappings = entity.mappings;
+  const std::vector<Mapping> mappings = entity.file.mappings();
   lock.unlock();
   const Result<void> done = simulate(core, job, mappings);
   lock.lock();
@@ -126,8 +128,10 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   if (job.fault == FaultKind::reset || job.fault == FaultKind::reset_before) simulator_->reset(core);
   if (job.fault == FaultKind::reset) return {};
   sim::Memory memory;
-  for (const Mapping& one : mappings)
-    SK_TRY(memory.map(one.address, one.buffer->bytes(), fmt::format("buffer at {:#x}", one.address)));
+  for (const Mapping& one : mappings) {
+    const uint64_t size = options().is_own_process ? one.buffer->asked_bytes() : one.buffer->size_bytes();
+    SK_TRY(memory.map(one.address, one.buffer->bytes().first(size), fmt::format("buffer at {:#x}", one.address)));
+  }
   return simulator_->run({.commands = job.tasks, .core = core}, memory);
 }
 
@@ -145,6 +149,8 @@ void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, const Resu
   jobs().finish(job.id);
   entity.is_running = false;
 }
+
+bool has(std::string_view chip) { return cores_of(chip).has_value(); }
 
 std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,
                                         Options options) {

@@ -1,7 +1,7 @@
 // Kernel: a stand-in for the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each core
 // that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500 ms
 // like one that is done.
-// Called by tests; by the table of stand-ins once a compiler for the chips behind it is there.
+// Called by open_simulated() and the virtual device node, through the table of stand-ins, and by tests.
 // Must not know: descriptors of the process, paths, registers.
 #pragma once
 
@@ -38,13 +38,15 @@ struct Mapping {
   uint64_t address = 0;
 };
 
+class RocketFile;
+
 // What a file has queued. While it has, it stays with one core, in order.
 struct Entity {
+  const RocketFile& file;
   std::deque<QueuedJob> jobs;
   uint32_t core = 0;
   bool is_running = false;
-  std::vector<Mapping> mappings;  // everything that its jobs can reach
-  std::string fault;              // of a job that the simulator stopped, with OnFault::error: for the next call
+  std::string fault;  // of a job that the simulator stopped, with OnFault::error: for the next call
 };
 
 class Kernel : public standin::Kernel {
@@ -87,7 +89,12 @@ class Kernel : public standin::Kernel {
   pid_t owner_ = 0;
 };
 
+// Whether the chip stands behind this kernel.
+bool has(std::string_view chip);
 std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,
                                         Options options);
+
+// What a FaultPlan may name.
+std::vector<std::string_view> call_names();
 
 }  // namespace skillet::standin::rocket

@@ -53,7 +53,7 @@ std::optional<std::string> RocketFile::queue(const Request& request, FaultKind f
   QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .fault = fault};
   for (const auto* handles : {&request.in, &request.out}) {
     for (const uint32_t handle : *handles) {
-      const Mapping* const entry = find(handle);
+      const Entry* const entry = find(handle);
       if (entry == nullptr) return fmt::format("no handle {}", handle);
       if (std::ranges::find(job.buffers, entry->buffer) != job.buffers.end())
         return fmt::format("handle {} is listed twice", handle);
@@ -77,7 +77,7 @@ int RocketFile::submit(abi::Submit& args, const Fault& fault) {
   const Lock lock(kernel_.state());
   kernel_.adopt_process();
   if (const int failure = give_fault("submit"); failure != 0) return failure;
-  list_mappings();
+  reclaim();
   FaultKind next = fault.kind;
   for (const Request& request : requests) {
     if (const auto reason = queue(request, std::exchange(next, FaultKind::none)))

@@ -153,11 +153,13 @@ Result<void> RecordedFile::record(int fd, const GemSubmit& args) {
 // Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop.
 Result<capture::Submission> RecordedFile::snapshot(int fd, const GemSubmit& args) {
   std::vector<SubmitBo> listed;
+  std::vector<uint32_t> words;
   capture::Submission submission;
   if (args.nr_bos > kLargestSubmission || args.stream_size > kLargestSubmission || args.stream_size % 4 != 0 ||
       copy_array_from_user(listed, args.bos, args.nr_bos) != 0 ||
-      copy_array_from_user(submission.stream, args.stream, args.stream_size / 4) != 0)
+      copy_array_from_user(words, args.stream, args.stream_size / 4) != 0)
     return error(ErrorCode::invalid_argument, "bad submission");
+  submission.jobs = capture::one_list(std::move(words));
   submission.parameters = parameters_of(args);
   std::map<uint32_t, SubmitBo> uses;
   for (const SubmitBo& one : listed) {

@@ -137,11 +137,12 @@ Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls) {
 }
 
 Result<void> Replay::place(const capture::Submission& submission) {
-  if (submission.stream.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
+  SK_TRY_ASSIGN(const std::span<const uint32_t> words, capture::words_of(submission));
+  if (words.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
   SK_TRY(check_sizes(submission));
   SK_TRY(state_->drop_freed(submission));
   SK_TRY(state_->make_room(submission));
-  state_->stream = submission.stream;
+  state_->stream.assign(words.begin(), words.end());
   state_->listed.clear();
   for (const capture::BufferSnapshot& one : submission.buffers) {
     if (!one.listed) continue;

@@ -1,13 +1,17 @@
-// The client of the mainline kernel driver rocket.
-// Called by tests; a row in uapi/kernels.cpp comes with a compiler for the chips behind it.
+// The client of the mainline kernel driver rocket, as its row in the table of kernel drivers names it.
+// Called by uapi/kernels.cpp.
 // Must not know: chips.
 #pragma once
 
-#include "uapi/device.h"
+#include "uapi/kernels.h"
 
 namespace skillet::uapi::rocket {
 
+KernelDriver kernel_driver();
+
+Result<Core> read_core(const DrmFile& file);
 // All cores are behind one node and share the jobs of an open file; more files use more cores at once.
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
+std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
 
 }  // namespace skillet::uapi::rocket

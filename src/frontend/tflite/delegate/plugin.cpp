@@ -41,9 +41,7 @@ Result<runtime::Target> open(const Options& options, std::string& why_none) {
   auto target = runtime::open_target(any ? "npu" : options.device);
   if (target.ok() && target->driver == nullptr && options.require_npu)
     return error(ErrorCode::invalid_argument, "require_npu=1, but device={}", options.device);
-  if (target.ok() && must && !target->simulated && !target->chip.unproven.empty() && !options.compile.allow_unproven)
-    return error(ErrorCode::unsupported, "{} is refused without allow_unproven=1: {}", target->name,
-                 target->chip.unproven);
+  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.compile.allow_unproven));
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
     return target;
@@ -71,6 +69,7 @@ Result<void> tell_problems(const Options& options) {
 Result<std::unique_ptr<Delegate>> make(std::shared_ptr<State> state, ReportError report_error) {
   Options& options = state->options;
   if (options.help) log::write(log::Level::info, options_help());
+  if (log::debug_flag("help")) log::write(log::Level::info, log::debug_flags_help());
   std::string why_none;
   SK_TRY_ASSIGN(state->target, open(options, why_none));
   check_switches(state->target, options);

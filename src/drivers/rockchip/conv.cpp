@@ -1,0 +1,270 @@
+#include "drivers/rockchip/conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/int_math.h"
+#include "drivers/rockchip/numerics.h"
+#include "drivers/rockchip/tile.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+using ir::OpKind;
+
+constexpr int32_t kZero = 128;  // a weight of 0, unsigned
+constexpr int32_t kDiagonal = 127;
+constexpr uint32_t kInAddition = 0xFFFFFF80, kRecordedZeroPad = 0xFFFF8080, kRecordedDepthwisePad = 0x0B0B;
+
+Error does_not_fit(const char* what, double value) {
+  return error(ErrorCode::unsupported, "{} of {:g} does not fit the chip's multiplier", what, value);
+}
+
+// Zero points as the registers have them, and as they enter biases: recorded jobs take signed bytes for unsigned ones,
+// and for biases the number as it is (section 4.1).
+int32_t register_zero(const ir::Tensor& tensor, const Tuning& tuning) {
+  return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point() & 0xFF;
+}
+int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
+  return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point();
+}
+
+std::vector<uint8_t> unsigned_bytes(const ir::Tensor& tensor, const Tuning& tuning) {
+  std::vector<uint8_t> bytes(tensor.data.begin(), tensor.data.end());
+  if (tensor.dtype == ir::DType::int8 && tuning.signed_tensors)
+    std::ranges::for_each(bytes, [](uint8_t& byte) { byte ^= 0x80; });
+  return bytes;
+}
+
+uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
+  const auto byte = static_cast<uint8_t>(zero - kZero);
+  if (tuning.pad_lanes) return byte * 0x01010101U;
+  uint32_t value = static_cast<uint32_t>(zero - kZero);
+  if (conv.kernel_width >= 3 && zero == 0) value = kRecordedZeroPad;
+  if (conv.in_addition) value = kInAddition;
+  if (conv.depthwise && zero == 0x8B) value = kRecordedDepthwisePad;
+  return value;
+}
+
+// Transposed, as recorded: what is called a width is a number of rows.
+void set_window(const Window& w, const Tuning& tuning, Conv& conv) {
+  conv.in = w.in, conv.out = w.out;
+  conv.kernel_height = w.kernel_height, conv.kernel_width = w.kernel_width;
+  if (!tuning.row_major) {
+    std::swap(conv.in.height, conv.in.width);
+    std::swap(conv.out.height, conv.out.width);
+    std::swap(conv.kernel_height, conv.kernel_width);
+  }
+  conv.stride_x = w.stride_x;
+  conv.stride_y = tuning.both_strides ? w.stride_y : w.stride_x;
+  conv.dilation_y = w.dilation_y, conv.dilation_x = w.dilation_x;
+  conv.pad_top = w.pad_top, conv.pad_left = w.pad_left;
+  conv.pad_bottom = w.pad_bottom, conv.pad_right = w.pad_right;
+}
+
+// How sums become output bytes.
+struct Scales {
+  float product = 1;               // real value of 1 in the sum
+  std::vector<float> per_channel;  // instead
+};
+
+int32_t limit_of(double real, double unit) {
+  const double limit = std::ceil(real / unit);
+  return limit < std::numeric_limits<int32_t>::max() ? static_cast<int32_t>(limit)
+                                                     : std::numeric_limits<int32_t>::max();
+}
+
+Result<void> set_output(const ir::Tensor& to, const Scales& scales, ir::Activation activation, const Tuning& tuning,
+                        Conv& conv) {
+  const float out_scale = to.quant.scale();
+  double unit = scales.product;  // real value of 1 where limits apply
+  if (scales.per_channel.empty()) {
+    conv.out_gain = output_gain(scales.product / out_scale, tuning.carry);
+  } else {
+    std::vector<double> gains;
+    for (const float scale : scales.per_channel) gains.push_back(double{scale} / out_scale);
+    ChannelGains channels = channel_gains(gains);
+    conv.out_gain = channels.out;
+    conv.multipliers = std::move(channels.multipliers);
+    unit = value_of(conv.out_gain) * out_scale;
+  }
+  if (conv.truncate != 0) --conv.out_gain.shift;
+  if (tuning.more_operations && !is_valid(conv.out_gain)) return does_not_fit("a gain", scales.product / out_scale);
+  conv.out_offset = register_zero(to, tuning) - kZero;
+  if (!tuning.activations) return {};
+  const Limits limits = limits_of(to, activation);
+  conv.clamp.on = limits.lower || limits.upper;
+  if (limits.upper) conv.clamp.limit = limit_of(*limits.upper, unit);
+  return {};
+}
+
+// What the products lack: the true bias, and the zero points of features times all weights.
+Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, Conv& conv) {
+  const auto channels = static_cast<size_t>(conv.out.channels);
+  const size_t per_channel = conv.depthwise ? static_cast<size_t>(conv.taps())
+                                            : static_cast<size_t>(conv.taps()) * static_cast<size_t>(conv.in.channels);
+  for (size_t c = 0; c < channels; ++c) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < per_channel; ++i)
+      sum += conv.weights[conv.depthwise ? i * channels + c : c * per_channel + i] - conv.weight_zero;
+    const int64_t value =
+        ((c < bias.size() ? bias[c] : 0) - int64_t{zero - kZero} * sum) / (int64_t{1} << conv.truncate);
+    if (value != static_cast<int32_t>(value))
+      return error(ErrorCode::unsupported, "the bias of channel {} needs more than 32 bits", c);
+    conv.bias.push_back(static_cast<int32_t>(value));
+  }
+  return {};
+}
+
+// Depthwise filters with several outputs per input, or of one channel: a convolution whose other weights are 0.
+void widen(const Window& w, Conv& conv) {
+  const auto in = static_cast<size_t>(w.in.channels), out = static_cast<size_t>(w.out.channels);
+  const auto taps = static_cast<size_t>(conv.taps());
+  std::vector<uint8_t> wide(out * taps * in, static_cast<uint8_t>(conv.weight_zero));
+  for (size_t c = 0; c < out; ++c) {
+    for (size_t tap = 0; tap < taps; ++tap)
+      wide[(c * taps + tap) * in + c / static_cast<size_t>(w.multiplier)] = conv.weights[tap * out + c];
+  }
+  conv.weights = std::move(wide);
+}
+
+Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window& w, const Tuning& tuning, Conv& conv) {
+  const ir::Tensor& filter = graph.tensor(op.inputs[1]);
+  conv.weights = unsigned_bytes(filter, tuning);
+  conv.weight_zero = bias_zero(filter, tuning);
+  if (!tuning.more_operations) {
+    conv.depthwise = w.depthwise && w.in.channels > 1 && w.out.channels > 1;
+    return {};
+  }
+  conv.depthwise = w.depthwise && w.multiplier == 1 && w.in.channels > 1;
+  if (w.depthwise && !conv.depthwise) widen(w, conv);
+  return {};
+}
+
+std::vector<int32_t> biases_of(const ir::Graph& graph, const ir::Op& op) {
+  const ir::TensorId bias = op.input(2);
+  return bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(bias).values<int32_t>();
+}
+
+// Depthwise, weights 0 but for those of `taps` (all when empty).
+Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning) {
+  Conv conv{.depthwise = true};
+  set_window(w, tuning, conv);
+  const auto channels = static_cast<size_t>(w.in.channels);
+  conv.weights.assign(static_cast<size_t>(conv.taps()) * channels, taps.empty() ? kZero + 1 : kZero);
+  for (const int32_t tap : taps)
+    std::fill_n(conv.weights.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(tap) * channels), channels,
+                static_cast<uint8_t>(kZero + 1));
+  return conv;
+}
+
+Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,
+                        const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv) {
+  conv.input_zero = register_zero(from, tuning);
+  conv.pad_value = pad_value(conv, conv.input_zero, tuning);
+  SK_TRY(set_bias(bias, bias_zero(from, tuning), conv));
+  return set_output(to, scales, activation, tuning, conv);
+}
+
+}  // namespace
+
+// Every window must hold a part of the image: it is as large as the border on both sides.
+Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) {
+  Window w{.in = plane_of(from.shape), .out = plane_of(to.shape), .depthwise = true};
+  w.kernel_height = pads.top + pads.bottom + 1, w.kernel_width = pads.left + pads.right + 1;
+  w.pad_top = w.pad_bottom = w.kernel_height - 1;
+  w.pad_left = w.pad_right = w.kernel_width - 1;
+  return w;
+}
+
+Conv shape_of(const Window& w) {
+  Tuning tuning;
+  tuning.row_major = tuning.both_strides = true;
+  Conv conv{.depthwise = w.depthwise && w.multiplier == 1 && w.in.channels > 1};
+  set_window(w, tuning, conv);
+  return conv;
+}
+
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, ir::TensorId source, const Tuning& tuning,
+                       bool in_addition) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(source), &filter = graph.tensor(op.inputs[1]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  Conv conv{.in_addition = in_addition};
+  const Window w = window_of(graph, id, source);
+  set_window(w, tuning, conv);
+  SK_TRY(set_weights(graph, op, w, tuning, conv));
+  conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
+  Scales scales{.product = from.quant.scale() * filter.quant.scale()};
+  if (is_per_channel(filter.quant)) {
+    for (const float scale : filter.quant.scales) scales.per_channel.push_back(from.quant.scale() * scale);
+  }
+  SK_TRY(set_values(from, to, biases_of(graph, op), scales, activation_of(op), tuning, conv));
+  return conv;
+}
+
+Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  Conv conv = constant_depthwise(window_of(graph, id, op.inputs[0]), {}, tuning);
+  const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
+  SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
+  return conv;
+}
+
+Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,
+                       const Tuning& tuning) {
+  const Window w = copy_window(from, to, pads);
+  const int32_t tap = pads.bottom * w.kernel_width + pads.right;
+  Conv conv = constant_depthwise(w, {&tap, 1}, tuning);
+  SK_TRY(set_values(from, to, {}, {.product = from.quant.scale()}, activation, tuning, conv));
+  return conv;
+}
+
+namespace {
+
+Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning) {
+  Addition addition;
+  addition.offset = kZero - register_zero(other, tuning);
+  addition.gain = operand_gain(other.quant.scale() / unit);
+  if (tuning.more_operations && !is_valid(addition.gain)) return does_not_fit("a ratio", other.quant.scale() / unit);
+  return addition;
+}
+
+}  // namespace
+
+SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
+  const auto scale = [&](size_t i) { return graph.tensor(op.inputs[i]).quant.scale(); };
+  // The second of SUB is the one that can be negated.
+  const size_t main = op.kind == OpKind::sub || scale(1) < scale(0) ? 1 : 0;
+  const float unit = scale(main) / kDiagonal;
+  return {main, unit, scale(1 - main) / unit};
+}
+
+Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
+                      ir::Activation activation, const Tuning& tuning) {
+  const Plane plane = plane_of(main.shape);
+  Conv conv;
+  set_window({.in = plane, .out = plane}, tuning, conv);
+  const auto channels = static_cast<size_t>(plane.channels);
+  conv.weights.assign(channels * channels, kZero);
+  for (size_t c = 0; c < channels; ++c)
+    conv.weights[c * (channels + 1)] = static_cast<uint8_t>(kZero + sign * kDiagonal);
+  const float unit = main.quant.scale() / kDiagonal;
+  SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
+  SK_TRY_ASSIGN(conv.addition, addition_of(other, unit, tuning));
+  conv.addition->clamp = std::exchange(conv.clamp, {});
+  return conv;
+}
+
+Result<void> fuse_addition(const ir::Graph& graph, ir::OpId conv_op, ir::OpId add_op, const Tuning& tuning,
+                           Conv& conv) {
+  const ir::Op &op = graph.op(conv_op), &add = graph.op(add_op);
+  const float unit = graph.tensor(op.inputs[0]).quant.scale() * graph.tensor(op.inputs[1]).quant.scale();
+  SK_TRY_ASSIGN(conv.addition, addition_of(graph.tensor(add.inputs[1]), unit, tuning));
+  return set_output(graph.tensor(add.outputs[0]), {.product = unit}, ir::Activation::none, tuning, conv);
+}
+
+}  // namespace skillet::drivers::rockchip

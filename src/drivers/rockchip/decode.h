@@ -1,0 +1,14 @@
+// Decoding: the register commands of a recorded submission -> text and fields, from the same rows that the encoder
+// packs with. Called by driver.cpp. Must not know: how a driver makes its jobs.
+#pragma once
+
+#include "base/result.h"
+#include "capture/capture.h"
+#include "driver/driver.h"
+
+namespace skillet::drivers::rockchip {
+
+// Every bit of every command of every task is a field.
+Result<driver::Annotated> decode(const capture::Submission& submission);
+
+}  // namespace skillet::drivers::rockchip

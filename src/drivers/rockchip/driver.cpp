@@ -1,0 +1,66 @@
+// The five calls. cmake/vendors.cmake makes the registry that calls driver().
+#include "driver/driver.h"
+
+#include "base/log.h"
+#include "drivers/rockchip/decode.h"
+#include "drivers/rockchip/encode.h"
+#include "drivers/rockchip/support.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
+
+class RockchipDriver final : public driver::Driver {
+ public:
+  RockchipDriver() {
+    int32_t row = 0;
+    for (const hw::ChipRow& chip : hw::chips()) {
+      const char* const unproven = chip.has(hw::kRegisters3588) ? "" : "its registers are not those of the RK3588";
+      chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, unproven});
+    }
+  }
+
+  std::string_view name() const override { return "rockchip"; }
+  std::span<const driver::Chip> chips() const override { return chips_; }
+
+  // The kernel tells nothing but the device tree's name of the cores.
+  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override {
+    for (const driver::Chip& chip : chips_) {
+      const std::string_view compatible = row_of(chip).compatible;
+      if (!compatible.empty() && compatible == info.compatible) return chip;
+    }
+    return Error{ErrorCode::unsupported, ""};
+  }
+
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return rockchip::supports(row_of(chip), graph, op);
+  }
+
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning));
+    auto program = encode(row_of(chip), graph, lowered, tuning);
+    if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
+    return program;
+  }
+
+  std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
+
+  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
+    return rockchip::decode(submission);
+  }
+
+ private:
+  std::vector<driver::Chip> chips_;
+};
+
+}  // namespace
+
+const driver::Driver& driver() {
+  static const RockchipDriver instance;
+  return instance;
+}
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,225 @@
+#include "drivers/rockchip/encode.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "drivers/rockchip/registers.h"
+#include "drivers/rockchip/weights.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+using driver::BufferId;
+using driver::BufferRole;
+using driver::Program;
+
+constexpr uint64_t kPieceAlign = 64;        // of constants, commands and tensors within a buffer
+constexpr uint64_t kOverReadBytes = 32768;  // the feature fetch may read a bank beyond its end (10.1)
+constexpr double kJobMs = 100;              // the kernel gives a job up after 500
+
+class Encoder {
+ public:
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, const Lowered& lowered, const Tuning& tuning)
+      : chip_(chip), graph_(graph), in_(lowered), tuning_(tuning) {}
+
+  Result<Program> run() {
+    program_.chip = std::string(chip_.name);
+    add_buffers();
+    for (const Operation& operation : in_.operations) {
+      const std::string name = fmt::format("{} ({})", ir::describe_op(graph_, operation.op), operation.kind);
+      SK_TRY(encode_operation(operation).with_context(name));
+    }
+    close_job();
+    finish(constants_, constant_bytes_);
+    finish(commands_, command_bytes_);
+    bind(in_.inputs, program_.inputs);
+    bind(in_.outputs, program_.outputs);
+    bind(in_.intermediates, program_.intermediates);
+    return std::move(program_);
+  }
+
+ private:
+  // ---- buffers ----
+
+  BufferId add_buffer(std::string name, BufferRole role, uint64_t size_bytes) {
+    program_.buffers.push_back({std::move(name), role, size_bytes, {}, {}});
+    return static_cast<BufferId>(program_.buffers.size() - 1);
+  }
+
+  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded.
+  void add_buffers() {
+    constants_ = add_buffer("constants", BufferRole::constant, 0);
+    commands_ = add_buffer("commands", BufferRole::commands, 0);
+    const uint64_t slack = tuning_.counted_banks ? kOverReadBytes : 0;
+    uint64_t shared = 0;
+    for (const Slot& slot : in_.slots) {
+      if (tuning_.joined_jobs && slot.role == BufferRole::scratch) {
+        slots_.push_back({kShared, shared});
+        shared = align_up(shared + slot.size_bytes, kPieceAlign);
+      } else {
+        slots_.push_back({add_buffer(slot.name, slot.role, slot.size_bytes + slack), 0});
+      }
+    }
+    if (shared == 0) return;
+    const BufferId intermediates = add_buffer("intermediates", BufferRole::scratch, shared + slack);
+    for (auto& [buffer, offset] : slots_) {
+      if (buffer == kShared) buffer = intermediates;
+    }
+  }
+
+  bits::Address at(const Place& place, uint64_t more = 0) const {
+    const auto& [buffer, offset] = slots_[place.slot];
+    return {buffer, offset + place.offset_bytes + more};
+  }
+
+  static bits::Address append(Bytes& to, const Bytes& bytes, BufferId buffer) {
+    const uint64_t offset = to.size();
+    to.insert(to.end(), bytes.begin(), bytes.end());
+    to.resize(align_up(to.size(), kPieceAlign));
+    return {buffer, offset};
+  }
+
+  void finish(BufferId id, Bytes& contents) {
+    program_.buffers[id].size_bytes = std::max<uint64_t>(contents.size(), 1);
+    program_.buffers[id].contents = std::move(contents);
+  }
+
+  void bind(const std::vector<PlacedTensor>& placed, std::vector<driver::TensorBinding>& bindings) const {
+    for (const PlacedTensor& p : placed) {
+      const ir::Tensor& tensor = graph_.tensor(p.tensor);
+      const bits::Address address = at(p.place);
+      bindings.push_back({p.tensor, address.symbol, address.offset, driver::image_shape(tensor),
+                          layout_of(tensor, p.packed, tuning_)});
+    }
+  }
+
+  void note(BufferId buffer, uint64_t offset, uint64_t size, const char* what) {
+    program_.debug_map.push_back({buffer, static_cast<uint32_t>(offset), static_cast<uint32_t>(size), what,
+                                  static_cast<int32_t>(program_.operations.size()) - 1});
+  }
+
+  // ---- jobs ----
+
+  Result<void> encode_operation(const Operation& operation) {
+    const Conv& conv = operation.conv;
+    const Geometry g = geometry(conv, tuning_);
+    SK_TRY_ASSIGN(const Split parts, split(chip_, conv, g, tuning_));
+    const int64_t products = conv.depthwise ? 1 : conv.in.channels;
+    program_.operations.push_back(
+        {operation.op, operation.kind,
+         static_cast<uint64_t>(conv.out.pixels() * conv.out.channels * conv.taps() * products)});
+    const Bytes weights = pack_weights(conv, g, tuning_), operands = pack_operands(conv, g, tuning_);
+    const TaskPlaces whole{.input = at(conv.input),
+                           .output = at(conv.output),
+                           .second = conv.addition ? at(conv.addition->second) : bits::Address{},
+                           .weights = append(constant_bytes_, weights, constants_),
+                           .operands = append(constant_bytes_, operands, constants_)};
+    note(constants_, whole.weights.offset, weights.size(), "weights");
+    note(constants_, whole.operands.offset, operands.size(), "operands");
+    for (size_t i = 0; i < parts.tasks.size(); ++i) {
+      const Task& task = parts.tasks[i];
+      // The weights of the task before are there only in the same job.
+      if (!task.reuse_weights) make_room(conv, g, parts, i);
+      SK_TRY(encode_task(conv, g, task, whole, parts.tasks.size() > 1, i + 1 < parts.tasks.size()));
+      predicted_ms_ += predicted_ms(conv, g, task);
+      if (!tuning_.joined_jobs && !parts.one_job) close_job();
+    }
+    if (!tuning_.joined_jobs) close_job();
+    keep_open_ = operation.continued;
+    return {};
+  }
+
+  // Closes the job before tasks that belong together would make it too long.
+  void make_room(const Conv& conv, const Geometry& g, const Split& parts, size_t first) {
+    double ms = predicted_ms(conv, g, parts.tasks[first]);
+    for (size_t i = first + 1; i < parts.tasks.size() && parts.tasks[i].reuse_weights; ++i)
+      ms += predicted_ms(conv, g, parts.tasks[i]);
+    if (predicted_ms_ + ms > kJobMs && !keep_open_) close_job();
+  }
+
+  TaskPlaces places_of(const Conv& conv, const Geometry& g, const Task& task, TaskPlaces places) const {
+    const auto surface = static_cast<uint64_t>(task.first_lane / kAtom);
+    const uint64_t out = surface * static_cast<uint64_t>(g.out_surface) * kAtom +
+                         static_cast<uint64_t>(task.out_top) * static_cast<uint64_t>(conv.out.width) * kAtom;
+    const auto row = static_cast<uint64_t>(g.packed && tuning_.packed_rows ? g.line_stride : conv.in.width * kAtom);
+    places.input.offset += static_cast<uint64_t>(task.top) * row;
+    if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(conv.in.pixels()) * kAtom;
+    places.output.offset += out;
+    if (conv.addition) places.second.offset += out;
+    places.weights.offset += weights_offset(conv, g, task);
+    places.operands.offset += operands_offset(conv, task);
+    return places;
+  }
+
+  Result<void> encode_task(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& whole, bool several,
+                           bool has_next) {
+    const TaskPlaces places = places_of(conv, g, task, whole);
+    const uint64_t offset = command_bytes_.size();
+    const NextTask next{{commands_, offset + align_up(uint64_t{kCommandsPerTask} * hw::kCommandBytes, kPieceAlign)},
+                        kCommandsPerTask};
+    const bool chained = several && !tuning_.joined_jobs;
+    SK_TRY_ASSIGN(const Commands commands,
+                  write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
+    append(command_bytes_, commands.bytes, commands_);
+    for (driver::Relocation relocation : commands.relocations) {
+      relocation.at_byte += offset;
+      program_.buffers[commands_].relocations.push_back(relocation);
+    }
+    note(commands_, offset, commands.bytes.size(), "task");
+    job_.commands.push_back({commands_, offset, commands.bytes.size()});
+    use(constants_, true, false);
+    use(places.input.symbol, true, false);
+    if (conv.addition) use(places.second.symbol, true, false);
+    use(places.output.symbol, false, true);
+    set_witness(conv, g, task, places.output);
+    return {};
+  }
+
+  void use(BufferId buffer, bool read, bool write) {
+    for (driver::BufferUse& one : job_.uses) {
+      if (one.buffer != buffer) continue;
+      one.read |= read;
+      one.write |= write;
+      return;
+    }
+    job_.uses.push_back({buffer, read, write});
+  }
+
+  // The last pixel of the task's last surface that holds channels.
+  void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
+    const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
+    const int64_t surface = ceil_div(channels, kAtom) - 1;
+    const int64_t pixel = surface * g.out_surface + int64_t{task.out_rows} * conv.out.width - 1;
+    job_.witness = {output.symbol, output.offset + static_cast<uint64_t>(pixel) * kAtom, driver::kWitnessBytes};
+  }
+
+  void close_job() {
+    if (job_.commands.empty()) return;
+    job_.name = fmt::format("job {}", program_.jobs.size());
+    program_.jobs.push_back(std::exchange(job_, {}));
+    predicted_ms_ = 0;
+  }
+
+  static constexpr BufferId kShared = UINT32_MAX;
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  const Lowered& in_;
+  const Tuning& tuning_;
+  Program program_;
+  BufferId constants_ = 0, commands_ = 0;
+  std::vector<std::pair<BufferId, uint64_t>> slots_;  // by slot: where it begins
+  Bytes constant_bytes_, command_bytes_;
+  // the job being written
+  driver::Job job_;
+  double predicted_ms_ = 0;
+  bool keep_open_ = false;
+};
+
+}  // namespace
+
+Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, const Lowered& lowered, const Tuning& tuning) {
+  return Encoder(chip, graph, lowered, tuning).run();
+}
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,273 @@
+#include "drivers/rockchip/lower.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/recorded.h"
+#include "drivers/rockchip/tile.h"
+#include "ir/macs.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+uint64_t surface_bytes(const Plane& plane) { return static_cast<uint64_t>(plane.pixels()) * kAtom; }
+uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_div(channels, kAtom)); }
+
+class Lowerer {
+ public:
+  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
+      : chip_(chip), graph_(graph), tuning_(tuning), places_(graph.tensors.size()), consumers_(ir::consumers(graph)) {}
+
+  Result<Lowered> run() {
+    if (!tuning_.more_operations || !tuning_.exact_additions) {
+      SK_TRY_ASSIGN(recorded_, recorded_plan(graph_));
+    }
+    for (const TensorId input : graph_.inputs) {
+      if (!graph_.tensor(input).is_constant()) define(input, driver::BufferRole::input);
+    }
+    for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
+      if (const driver::Support support = supports(chip_, graph_, op_); !support.ok)
+        return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
+      SK_TRY(lower_op(graph_.op(op_)).with_context(ir::describe_op(graph_, op_)));
+    }
+    return finish();
+  }
+
+ private:
+  const ir::Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  std::optional<PlacedTensor>& placed(TensorId id) { return places_[static_cast<size_t>(id)]; }
+  bool is_output(TensorId id) const { return std::ranges::count(graph_.outputs, id) != 0; }
+
+  // ---- memory ----
+
+  // One channel that only convolutions read lies as it comes from the host.
+  bool lies_packed(TensorId id) const {
+    if (plane_of(tensor(id).shape).channels != 1) return false;
+    const auto& readers = consumers_[static_cast<size_t>(id)];
+    return !is_output(id) && std::ranges::all_of(readers, [&](ir::OpId reader) {
+      const ir::Op& op = graph_.op(reader);
+      return (op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d) && op.inputs[0] == id;
+    });
+  }
+
+  PlacedTensor& define(TensorId id, driver::BufferRole role) {
+    const ir::Tensor& t = tensor(id);
+    const Plane plane = plane_of(t.shape);
+    const bool packed = role == driver::BufferRole::input && lies_packed(id);
+    uint64_t size = surface_bytes(plane) * surfaces(plane.channels);
+    if (!tuning_.whole_groups) size *= 2;  // as recorded
+    size = std::max(size, layout_of(t, packed, tuning_).size_bytes);
+    out_.slots.push_back({t.name, role, size});
+    placed(id) = PlacedTensor{id, {static_cast<SlotId>(out_.slots.size() - 1), 0}, packed};
+    return *placed(id);
+  }
+  // Of what an operation of ours makes, or as recorded will make.
+  Place place_of(TensorId id) {
+    if (placed(id)) return placed(id)->place;
+    return define(id, is_output(id) ? driver::BufferRole::output : driver::BufferRole::scratch).place;
+  }
+  void touch(const Place& place, uint64_t bytes) {
+    if (!tuning_.whole_groups) return;
+    uint64_t& size = out_.slots[place.slot].size_bytes;
+    size = std::max(size, place.offset_bytes + bytes);
+  }
+  bool comes_from_host(const Place& place) const { return out_.slots[place.slot].role == driver::BufferRole::input; }
+
+  // Another tensor at the same memory. What the host writes and reads must not be the same.
+  Result<void> alias(TensorId from, TensorId to, uint64_t offset_bytes) {
+    Place place = place_of(from);
+    place.offset_bytes += offset_bytes;
+    const bool packed = placed(from)->packed;
+    if (packed || (is_output(to) && comes_from_host(place)))
+      return copy(view(from, to), to, place, place_of(to), {}, ir::Activation::none);
+    placed(to) = PlacedTensor{to, place, false};
+    if (is_output(to)) out_.slots[place.slot].role = driver::BufferRole::output;
+    return {};
+  }
+  // `to` with the values of `from`.
+  ir::Tensor view(TensorId from, TensorId to) const {
+    ir::Tensor piece = tensor(from);
+    piece.shape = tensor(to).shape;
+    return piece;
+  }
+
+  // ---- operations ----
+
+  void emit(std::string kind, Conv conv) {
+    const Geometry g = geometry(conv, tuning_);
+    touch(conv.input, input_bytes(conv, g));
+    touch(conv.output, output_bytes(g));
+    if (conv.addition) touch(conv.addition->second, output_bytes(g));
+    out_.operations.push_back({op_, std::move(kind), std::move(conv)});
+  }
+
+  Result<void> lower_op(const ir::Op& op) {
+    switch (op.kind) {
+      case OpKind::conv_2d:
+      case OpKind::depthwise_conv_2d:
+      case OpKind::fully_connected: return lower_conv(op);
+      case OpKind::average_pool_2d:
+      case OpKind::mean: return lower_average(op);
+      case OpKind::add:
+      case OpKind::sub: return lower_sum(op);
+      case OpKind::concatenation: return lower_concatenation(op);
+      case OpKind::split:
+      case OpKind::split_v: return lower_division(op);
+      case OpKind::pad: return lower_copy(op, *pad_amounts(graph_, op));
+      case OpKind::relu:
+      case OpKind::relu6:
+      case OpKind::quantize: return lower_copy(op, {});
+      case OpKind::reshape:
+      case OpKind::squeeze:
+      case OpKind::expand_dims: return lower_reshape(op);
+      default: return error(ErrorCode::internal, "supports() takes what lower() does not know");
+    }
+  }
+
+  Result<void> lower_conv(const ir::Op& op) {
+    const TensorId source = source_of(graph_, op_);
+    const RecordedConv recorded = recorded_.empty() ? RecordedConv{} : recorded_[static_cast<size_t>(op_)];
+    const bool fused = !tuning_.exact_additions && recorded.add >= 0;
+    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, source, tuning_, !tuning_.exact_additions && recorded.in_addition));
+    conv.input = place_of(source);
+    conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
+    TensorId output = op.outputs[0];
+    if (fused) {
+      SK_TRY(fuse_addition(graph_, op_, recorded.add, tuning_, conv));
+      conv.addition->second = place_of(graph_.op(recorded.add).inputs[1]);
+      output = graph_.op(recorded.add).outputs[0];
+    }
+    conv.output = place_of(output);
+    emit(fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width,
+                     fused ? " and addition" : ""),
+         std::move(conv));
+    return {};
+  }
+
+  Result<void> lower_average(const ir::Op& op) {
+    SK_TRY_ASSIGN(Conv conv, make_average(graph_, op_, tuning_));
+    return emit_from_to("average", op.inputs[0], op.outputs[0], std::move(conv));
+  }
+  Result<void> emit_from_to(std::string kind, TensorId from, TensorId to, Conv conv) {
+    SK_TRY_ASSIGN(conv.input, surfaces_of(from));
+    conv.output = place_of(to);
+    emit(std::move(kind), std::move(conv));
+    return {};
+  }
+  // What reads surfaces cannot read packed rows; tensors that lie packed have other readers only.
+  Result<Place> surfaces_of(TensorId id) {
+    const Place place = place_of(id);
+    if (placed(id)->packed) return error(ErrorCode::internal, "'{}' lies in rows of bytes", tensor(id).name);
+    return place;
+  }
+
+  Result<void> lower_sum(const ir::Op& op) {
+    if (!tuning_.exact_additions) return {};  // the convolution in front has it
+    const SumScales scales = sum_scales(graph_, op);
+    const TensorId main = op.inputs[scales.main], other = op.inputs[1 - scales.main];
+    const int32_t sign = op.kind == OpKind::sub ? -1 : 1;
+    SK_TRY_ASSIGN(Conv conv,
+                  make_sum(tensor(main), tensor(other), tensor(op.outputs[0]), sign, activation_of(op), tuning_));
+    SK_TRY_ASSIGN(conv.addition->second, surfaces_of(other));
+    return emit_from_to(op.kind == OpKind::sub ? "subtract" : "add", main, op.outputs[0], std::move(conv));
+  }
+
+  Result<void> copy(const ir::Tensor& from, TensorId to, const Place& input, const Place& output,
+                    const PadAmounts& pads, ir::Activation activation) {
+    ir::Tensor piece = tensor(to);
+    if (pads.top + pads.bottom + pads.left + pads.right == 0) piece.shape = from.shape;
+    SK_TRY_ASSIGN(Conv conv, make_copy(from, piece, pads, activation, tuning_));
+    conv.input = input;
+    conv.output = output;
+    emit("copy", std::move(conv));
+    return {};
+  }
+  Result<void> lower_copy(const ir::Op& op, const PadAmounts& pads) {
+    SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[0]));
+    return copy(tensor(op.inputs[0]), op.outputs[0], input, place_of(op.outputs[0]), pads, activation_of(op));
+  }
+
+  // Copies write whole groups of channels: each over the end of the one before, so in their order.
+  Result<void> lower_concatenation(const ir::Op& op) {
+    Place output = place_of(op.outputs[0]);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
+      const ir::Tensor& from = tensor(op.inputs[i]);
+      SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
+      out_.operations.back().continued = i + 1 < op.inputs.size();
+      output.offset_bytes += surface_bytes(plane_of(from.shape)) * surfaces(plane_of(from.shape).channels);
+    }
+    return {};
+  }
+
+  Result<void> lower_division(const ir::Op& op) {
+    const TensorId whole = op.inputs[op.kind == OpKind::split_v ? 0 : 1];
+    SK_TRY(surfaces_of(whole));
+    uint64_t offset = 0;
+    for (const TensorId output : op.outputs) {
+      const Plane plane = plane_of(tensor(output).shape);
+      SK_TRY(alias(whole, output, offset));
+      offset += surface_bytes(plane) * surfaces(plane.channels);
+    }
+    return {};
+  }
+
+  // What flattens has readers that look through it.
+  Result<void> lower_reshape(const ir::Op& op) {
+    const TensorId from = op.inputs[0], to = op.outputs[0];
+    if (plane_of(tensor(from).shape).channels != plane_of(tensor(to).shape).channels) return {};
+    SK_TRY(surfaces_of(from));
+    return alias(from, to, 0);
+  }
+
+  Result<Lowered> finish() {
+    for (const TensorId input : graph_.inputs) {
+      if (placed(input)) out_.inputs.push_back(*placed(input));
+    }
+    for (const TensorId output : graph_.outputs) {
+      if (!placed(output)) return error(ErrorCode::unsupported, "'{}' is not formed on the NPU", tensor(output).name);
+      out_.outputs.push_back(*placed(output));
+    }
+    for (const auto& one : places_) {
+      if (one) out_.intermediates.push_back(*one);
+    }
+    return std::move(out_);
+  }
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  const Tuning& tuning_;
+  std::vector<RecordedConv> recorded_;  // by op; empty: nothing is as recorded
+  std::vector<std::optional<PlacedTensor>> places_;
+  const std::vector<std::vector<ir::OpId>> consumers_;
+  Lowered out_;
+  ir::OpId op_ = 0;
+};
+
+}  // namespace
+
+driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning) {
+  const driver::ImageShape shape = driver::image_shape(tensor);
+  const bool is_signed = tensor.dtype == ir::DType::int8;
+  const auto zero = static_cast<uint8_t>(unsigned_zero(tensor));
+  const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
+  if (!packed) return driver::blocked_layout(shape, kAtom, surface_flip, static_cast<uint8_t>(zero ^ 0x80));
+  // Unsigned bytes.
+  const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
+  driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
+  layout.row = static_cast<uint64_t>(pitch);
+  layout.image = layout.row * static_cast<uint64_t>(shape.height);
+  layout.size_bytes = layout.image;
+  layout.pad_byte = zero;
+  return layout;
+}
+
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
+  return Lowerer(chip, graph, tuning).run();
+}
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,19 @@
+// IR operations -> the NPU's operations and the memory between them.
+// Called by driver.cpp.
+// Must not know: tasks, registers, programs.
+#pragma once
+
+#include "base/result.h"
+#include "drivers/rockchip/operations.h"
+#include "drivers/rockchip/support.h"
+#include "drivers/rockchip/tuning.h"
+
+namespace skillet::drivers::rockchip {
+
+// The error names the operation that the chip does not run.
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
+
+// The layout of a tensor's bytes at its place.
+driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning);
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,102 @@
+// What the NPU is asked to do, before tasks, buffers and bits: convolutions with all that follows them in one pass.
+// Written by lower.cpp, read by tile.cpp, weights.cpp, registers.cpp, encode.cpp.
+// Must not know: register fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/program.h"
+#include "ir/graph.h"
+
+namespace skillet::drivers::rockchip {
+
+// The innermost three dimensions of a tensor.
+struct Plane {
+  int32_t height = 1, width = 1, channels = 1;
+  int64_t pixels() const { return int64_t{height} * width; }
+};
+
+// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); one
+// input channel may lie as rows of bytes instead (5.2).
+using SlotId = uint32_t;
+struct Slot {
+  std::string name;
+  driver::BufferRole role = driver::BufferRole::scratch;
+  uint64_t size_bytes = 0;  // what operations touch, beyond the tensor too
+};
+struct Place {
+  SlotId slot = 0;
+  uint64_t offset_bytes = 0;
+};
+
+// Multiplication by scale / 2^shift.
+struct Gain {
+  int32_t scale = 0;
+  int32_t shift = 0;
+};
+
+// RELU on the sum, with an upper limit or without.
+struct Clamp {
+  bool on = false;
+  std::optional<int32_t> limit;
+};
+
+// out = convolution + gain * (second byte + offset)
+struct Addition {
+  Place second;
+  int32_t offset = 0;
+  Gain gain;
+  Clamp clamp;
+};
+
+// Values are unsigned bytes, as weights; what is signed has 128 added (section 0.1).
+struct Conv {
+  Plane in, out;
+  int32_t kernel_height = 1, kernel_width = 1;
+  int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
+  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool depthwise = false;
+  bool packed = false;       // one input channel, in rows of bytes
+  bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
+
+  std::vector<uint8_t> weights;  // [output channel][tap][input channel]; depthwise [tap][channel]
+  int32_t weight_zero = 128;
+  std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
+  std::vector<int16_t> multipliers;  // of sums, 1/2^15; empty: none
+  int32_t input_zero = 128;
+  uint32_t pad_value = 0;  // register value
+  uint32_t truncate = 0;   // bits cut off the sum
+  Clamp clamp;
+  std::optional<Addition> addition;
+  Gain out_gain;
+  int32_t out_offset = 0;
+  Place input, output;
+
+  int32_t taps() const { return kernel_height * kernel_width; }
+  int32_t extent_y() const { return (kernel_height - 1) * dilation_y + 1; }
+  int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
+};
+
+struct Operation {
+  ir::OpId op = -1;
+  std::string kind;  // for reports
+  Conv conv;
+  bool continued = false;  // the next operation writes over the end of this one's surfaces: both in one job
+};
+
+struct PlacedTensor {
+  ir::TensorId tensor = ir::kNoTensor;
+  Place place;
+  bool packed = false;
+};
+
+struct Lowered {
+  std::vector<Slot> slots;
+  std::vector<Operation> operations;
+  std::vector<PlacedTensor> inputs, outputs, intermediates;
+};
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,262 @@
+#include "drivers/rockchip/support.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/numerics.h"
+#include "drivers/rockchip/tile.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+using driver::Support;
+using ir::OpKind;
+
+constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
+constexpr int32_t kChannelsMax = 8128;     // the exact maximum of 13 bits damages the last ones
+constexpr int64_t kProductsMax = 1 << 17;  // of one sum that surely fits 32 bits
+constexpr int32_t kKernelSeen = 7;         // larger filters are in no known program
+
+const Tuning& proven() {
+  static const Tuning tuning = tuning_of({}).value();
+  return tuning;
+}
+
+Support takes(const ir::Tensor& tensor) {
+  const ir::Quant& quant = tensor.quant;
+  if (tensor.dtype != ir::DType::uint8 && tensor.dtype != ir::DType::int8)
+    return Support::no("'{}' is {}; the NPU computes on 8-bit quantized tensors", tensor.name,
+                       ir::dtype_name(tensor.dtype));
+  if (tensor.is_constant()) return Support::no("'{}' is constant; the NPU has constants as weights only", tensor.name);
+  if (images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
+    return Support::no("'{}' is {}; the NPU takes one image at a time", tensor.name, tensor.shape.to_string());
+  if (is_per_channel(quant))
+    return Support::no("'{}' is quantized per channel; of tensors only weights may be", tensor.name);
+  const int32_t zero = unsigned_zero(tensor);
+  if (quant.empty() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) || zero < 0 || zero > 255)
+    return Support::no("'{}' has no quantization that means anything", tensor.name);
+  if (plane_of(tensor.shape).channels > kChannelsMax)
+    return Support::no("'{}' has {} channels; the NPU counts to {}", tensor.name, plane_of(tensor.shape).channels,
+                       kChannelsMax);
+  return Support::yes();
+}
+
+Support fits(const hw::ChipRow& chip, const Window& w) {
+  const auto over = [](int32_t v, int32_t limit) { return v < 1 || v > limit; };
+  if (over(w.in.width, kWidthMax) || over(w.out.width, kWidthMax) || w.in.height < 1 || w.out.height < 1)
+    return Support::no("rows of {} and {} pixels; the NPU counts to {}", w.in.width, w.out.width, kWidthMax);
+  if (over(w.kernel_height, kKernelMax) || over(w.kernel_width, kKernelMax))
+    return Support::no("a filter of {}x{}; the NPU has at most {}x{}", w.kernel_height, w.kernel_width, kKernelMax,
+                       kKernelMax);
+  if (over(w.stride_y, kStrideMax) || over(w.stride_x, kStrideMax))
+    return Support::no("strides of {} and {}; the NPU has 1 to {}", w.stride_y, w.stride_x, kStrideMax);
+  if (over(w.dilation_y, kDilationMax) || over(w.dilation_x, kDilationMax))
+    return Support::no("dilations of {} and {}; the NPU has 1 to {}", w.dilation_y, w.dilation_x, kDilationMax);
+  if (w.pad_top > kPadMax || w.pad_left > kPadMax)
+    return Support::no("{} rows and {} columns of padding; the NPU has at most {}", w.pad_top, w.pad_left, kPadMax);
+  const Conv conv = shape_of(w);
+  const Geometry g = geometry(conv, proven());
+  if (g.kernel_bytes >= kProductsMax && !conv.depthwise)
+    return Support::no("{} products in one sum; the NPU is known to hold {}", g.kernel_bytes, kProductsMax - 1);
+  if (const auto parts = split(chip, conv, g, proven()); !parts.ok()) return Support::no("{}", parts.error().message);
+  if (w.stride_y != w.stride_x) return Support::yes_unproven("strides that differ for rows and columns");
+  if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)
+    return Support::yes_unproven(fmt::format("a filter larger than {}x{}", kKernelSeen, kKernelSeen));
+  return Support::yes();
+}
+
+Support takes_gain(double gain) {
+  if (is_valid(output_gain(static_cast<float>(gain), true))) return Support::yes();
+  return Support::no("a gain of {:g}: the NPU multiplies by 2^-49 to 2^14", gain);
+}
+
+Support takes_activation(ir::Activation activation) {
+  if (activation == ir::Activation::none || activation == ir::Activation::relu || activation == ir::Activation::relu6)
+    return Support::yes();
+  return Support::no("the NPU fuses RELU and RELU6, not {}", ir::activation_name(activation));
+}
+
+// The first refusal; else what is unproven, else yes.
+Support all_of(std::initializer_list<Support> parts) {
+  const auto refused = std::ranges::find(parts, false, &Support::ok);
+  if (refused != parts.end()) return *refused;
+  const auto unproven = std::ranges::find(parts, true, &Support::unproven);
+  return unproven != parts.end() ? *unproven : Support::yes();
+}
+
+Support filter(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor& filter = graph.tensor(op.inputs[1]);
+  if (!filter.is_constant()) return Support::no("'{}' is computed; the NPU's weights are constant", filter.name);
+  if (filter.dtype != ir::DType::uint8 && filter.dtype != ir::DType::int8)
+    return Support::no("'{}' is {}; the NPU's weights have 8 bits", filter.name, ir::dtype_name(filter.dtype));
+  const auto good = [](float scale) { return scale > 0 && std::isfinite(scale); };
+  if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
+    return Support::no("'{}' has no scale that means anything", filter.name);
+  const std::vector<int32_t>& zeros = filter.quant.zero_points;
+  const int32_t zero = unsigned_zero(filter);
+  if (zero < 0 || zero > 255 || std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
+    return Support::no("'{}' has zero points that differ; the NPU has one", filter.name);
+  const ir::TensorId bias = op.input(2);
+  if (bias != ir::kNoTensor && (!graph.tensor(bias).is_constant() || graph.tensor(bias).dtype != ir::DType::int32))
+    return Support::no("'{}' is no constant int32 bias", graph.tensor(bias).name);
+  return Support::yes();
+}
+
+Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(source_of(graph, id)), &weights = graph.tensor(op.inputs[1]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), filter(graph, op), takes_activation(activation_of(op))});
+  if (!first.ok) return first;
+  const Window w = window_of(graph, id, source_of(graph, id));
+  if (op.kind == OpKind::conv_2d && weights.shape.back(0) != w.in.channels)
+    return Support::no("a filter for {} of {} channels; the NPU has no groups", weights.shape.back(0), w.in.channels);
+  if (op.kind == OpKind::fully_connected &&
+      weights.shape.back(0) != int64_t{w.kernel_height} * w.kernel_width * w.in.channels)
+    return Support::no("{} weights for rows of {}", weights.shape.back(0), w.in.channels);
+  const float largest = std::ranges::max(weights.quant.scales);
+  return all_of({fits(chip, w), takes_gain(double{from.quant.scale()} * largest / to.quant.scale())});
+}
+
+Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), takes_activation(activation_of(op))});
+  if (!first.ok) return first;
+  if (op.kind == OpKind::mean) {
+    const ir::Tensor& axes = graph.tensor(op.inputs[1]);
+    std::vector<int32_t> values = axes.is_constant() ? axes.values<int32_t>() : std::vector<int32_t>();
+    std::ranges::for_each(values, [&](int32_t& axis) { axis += axis < 0 ? from.shape.rank() : 0; });
+    std::ranges::sort(values);
+    if (from.shape.rank() != 4 || values != std::vector<int32_t>{1, 2})
+      return Support::no("a mean over other axes than rows and columns");
+  }
+  const Window w = window_of(graph, id, op.inputs[0]);
+  if (w.pad_top + w.pad_bottom + w.pad_left + w.pad_right != 0)
+    return Support::no("an average that leaves padding out; the NPU's counts it");
+  return all_of(
+      {fits(chip, w), takes_gain(double{from.quant.scale()} / to.quant.scale() / (w.kernel_height * w.kernel_width))});
+}
+
+Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads,
+             ir::Activation activation) {
+  return all_of({takes(from), takes(to), takes_activation(activation), fits(chip, copy_window(from, to, pads)),
+                 takes_gain(double{from.quant.scale()} / to.quant.scale())});
+}
+
+Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const auto pads = pad_amounts(graph, op);
+  if (!pads) return Support::no("the NPU pads rows and columns, by constant amounts");
+  return copy(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), *pads, ir::Activation::none);
+}
+
+Support sum(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(a), takes(b), takes(to), takes_activation(activation_of(op))});
+  if (!first.ok) return first;
+  if (a.shape != b.shape) return Support::no("'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+  const SumScales scales = sum_scales(graph, op);
+  if (!is_valid(operand_gain(scales.ratio)))
+    return Support::no("'{}' and '{}' have scales too far apart", a.name, b.name);
+  const Plane plane = plane_of(a.shape);
+  const Support limits = limits_of(to, activation_of(op)).upper
+                             ? Support::yes_unproven("an upper limit after an addition")
+                             : Support::yes();
+  return all_of({fits(chip, {.in = plane, .out = plane}), takes_gain(double{scales.unit} / to.quant.scale()), limits});
+}
+
+// Pieces begin at multiples of 16 channels: those lie together.
+Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int32_t channels = plane_of(graph.tensor(parts[i]).shape).channels;
+    if (i + 1 < parts.size() && channels % kAtom != 0)
+      return Support::no("a piece of {} channels in front of others; the NPU keeps {} together", channels, kAtom);
+  }
+  return Support::yes();
+}
+
+Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const auto& attrs = op.as<ir::ConcatAttrs>();
+  const int32_t rank = to.shape.rank();
+  if ((attrs.axis < 0 ? attrs.axis + rank : attrs.axis) != rank - 1)
+    return Support::no("joined along another axis than channels");
+  if (const Support parts = pieces(graph, op.inputs); !parts.ok) return parts;
+  for (const ir::TensorId input : op.inputs) {
+    const ir::Tensor& from = graph.tensor(input);
+    ir::Tensor piece = to;
+    piece.shape = from.shape;
+    if (const Support one = copy(chip, from, piece, {}, attrs.activation); !one.ok || one.unproven) return one;
+  }
+  return takes(to);
+}
+
+Support division(const ir::Graph& graph, const ir::Op& op) {
+  const bool sized = op.kind == OpKind::split_v;
+  const ir::Tensor& from = graph.tensor(op.inputs[sized ? 0 : 1]);
+  const ir::Tensor& axis = graph.tensor(op.inputs[sized ? 2 : 0]);
+  if (!axis.is_constant()) return Support::no("the axis is computed");
+  const int32_t value = axis.values<int32_t>().at(0), rank = from.shape.rank();
+  if ((value < 0 ? value + rank : value) != rank - 1) return Support::no("divided along another axis than channels");
+  for (const ir::TensorId output : op.outputs) {
+    if (const Support one = takes(graph.tensor(output)); !one.ok) return one;
+    if (graph.tensor(output).quant != from.quant) return Support::no("the pieces have other scales than the whole");
+  }
+  return all_of({takes(from), pieces(graph, op.outputs)});
+}
+
+// What keeps pixels and channels moves nothing; what flattens an image is taken where fully connected layers read it.
+Support reshape(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to)});
+  if (!first.ok) return first;
+  if (from.quant != to.quant || from.dtype != to.dtype) return Support::no("its output has another quantization");
+  if (plane_of(from.shape).channels == plane_of(to.shape).channels) return Support::yes();
+  const auto readers = ir::consumers(graph)[static_cast<size_t>(op.outputs[0])];
+  const auto looks_through = [&](ir::OpId reader) { return source_of(graph, reader) == op.inputs[0]; };
+  const bool is_output = std::ranges::count(graph.outputs, op.outputs[0]) != 0;
+  if (!is_output && !readers.empty() && std::ranges::all_of(readers, looks_through)) return Support::yes();
+  return Support::no("{} to {} moves channels, which lie in groups of {}", from.shape.to_string(), to.shape.to_string(),
+                     kAtom);
+}
+
+Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  switch (op.kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::fully_connected: return convolution(chip, graph, id);
+    case OpKind::average_pool_2d:
+    case OpKind::mean: return average(chip, graph, id);
+    case OpKind::add:
+    case OpKind::sub: return sum(chip, graph, op);
+    case OpKind::concatenation: return concatenation(chip, graph, op);
+    case OpKind::split:
+    case OpKind::split_v: return division(graph, op);
+    case OpKind::pad: return pad(chip, graph, op);
+    case OpKind::reshape:
+    case OpKind::squeeze:
+    case OpKind::expand_dims: return reshape(graph, id);
+    case OpKind::relu:
+    case OpKind::relu6:
+    case OpKind::quantize:
+      return copy(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), {}, activation_of(op));
+    case OpKind::max_pool_2d:
+      return Support::no(
+          "the NPU's pooling unit does not tell the kernel when it is done, so that each would take 500 ms");
+    default: return Support::no("no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
+  }
+}
+
+}  // namespace
+
+Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  if (!chip.has(hw::kRegisters3588))
+    return Support::no("the {} packs its registers in a way of its own, which is not written yet", chip.title);
+  return by_kind(chip, graph, id);
+}
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,105 @@
+// A weight is stored as its unsigned value - 128. Convolutions: groups of 32 kernels; within one, groups of 32 input
+// channels, taps by rows, kernels, channels. The last group of channels has as many lanes as are programmed:
+//   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
+// Lanes beyond the input's channels hold the weights' zero point, so that they cancel out whatever lies there; kernels
+// beyond the output's hold 0.
+// Depthwise: groups of 64 channels, [channel / 64][tap][channel % 64].
+#include "drivers/rockchip/weights.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+constexpr int32_t kOperandGroup = 8;
+constexpr size_t kOperandGroupBytes = 64, kCorrectionsAt = 32, kMultipliersAt = 48;
+
+uint8_t stored(int32_t value) { return static_cast<uint8_t>(value - 128); }
+
+// The recorded driver's last groups, as it is known to write them: not those that it announces.
+int32_t recorded_lanes(int32_t channels) {
+  if (channels <= 16) return 16;
+  if (channels <= 32) return 32;
+  if (channels < kDepthwiseGroup) return channels;
+  if (channels % kDepthwiseGroup == 0 || channels % 32 > 16) return kDepthwiseGroup;
+  return std::max(channels % kDepthwiseGroup, 16);
+}
+
+Bytes pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+  const int32_t channels = conv.in.channels;
+  const uint8_t fill = tuning.whole_groups ? 0 : stored(conv.weight_zero);
+  Bytes out;
+  for (int32_t first = 0; first < g.in_lanes; first += kDepthwiseGroup) {
+    const bool last = first + kDepthwiseGroup >= channels;
+    const int32_t lanes = !last || tuning.whole_groups ? kDepthwiseGroup : recorded_lanes(channels);
+    for (int32_t tap = 0; tap < conv.taps(); ++tap) {
+      for (int32_t c = first; c < first + lanes; ++c)
+        out.push_back(c < channels ? stored(conv.weights[static_cast<size_t>(tap * channels + c)]) : fill);
+    }
+    if (last) break;
+  }
+  return out;
+}
+
+Bytes pack_direct(const Conv& conv, const Geometry& g) {
+  const int32_t channels = conv.in.channels, taps = conv.taps();
+  Bytes out(static_cast<size_t>(g.weight_bytes()));
+  size_t at = 0;
+  for (int32_t first = 0; first < g.kernels; first += kKernelGroup) {
+    const int32_t kernels = std::min(kKernelGroup, g.kernels - first);
+    for (int32_t lane = 0; lane < g.in_lanes; lane += kLaneGroup) {
+      const int32_t lanes = std::min(kLaneGroup, g.in_lanes - lane), present = std::clamp(channels - lane, 0, lanes);
+      for (int32_t tap = 0; tap < taps; ++tap) {
+        for (int32_t k = first; k < first + kernels; ++k, at += static_cast<size_t>(lanes)) {
+          if (k >= conv.out.channels) continue;
+          const auto from = (static_cast<size_t>(k) * static_cast<size_t>(taps) + static_cast<size_t>(tap)) *
+                                static_cast<size_t>(channels) +
+                            static_cast<size_t>(lane);
+          for (int32_t i = 0; i < lanes; ++i)
+            out[at + static_cast<size_t>(i)] =
+                stored(i < present ? conv.weights[from + static_cast<size_t>(i)] : conv.weight_zero);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+  return conv.depthwise ? pack_depthwise(conv, g, tuning) : pack_direct(conv, g);
+}
+
+uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {
+  const int64_t per_channel = conv.depthwise ? conv.taps() : g.kernel_bytes;
+  return static_cast<uint64_t>(per_channel * task.first_lane);
+}
+
+Bytes pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+  const auto lanes = static_cast<size_t>(tuning.whole_groups ? g.out_lanes : conv.out.channels);
+  const bool multiplied = !conv.multipliers.empty();
+  Bytes out(multiplied ? align_up(lanes, static_cast<size_t>(kOperandGroup)) / kOperandGroup * kOperandGroupBytes
+                       : lanes * 4);
+  for (size_t c = 0; c < conv.bias.size(); ++c) {
+    if (!multiplied) {
+      store_le(out.data() + c * 4, conv.bias[c]);
+      continue;
+    }
+    uint8_t* const group = out.data() + c / kOperandGroup * kOperandGroupBytes;
+    const size_t i = c % kOperandGroup;
+    store_le(group + i * 4, conv.bias[c]);
+    store_le(group + kCorrectionsAt + i * 2, static_cast<int16_t>(128 - conv.weight_zero));
+    store_le(group + kMultipliersAt + i * 2, conv.multipliers[c]);
+  }
+  return out;
+}
+
+uint64_t operands_offset(const Conv& conv, const Task& task) {
+  const auto first = static_cast<uint64_t>(task.first_lane);
+  return conv.multipliers.empty() ? first * 4 : first / kOperandGroup * kOperandGroupBytes;
+}
+
+}  // namespace skillet::drivers::rockchip

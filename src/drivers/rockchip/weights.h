@@ -1,0 +1,19 @@
+// Weights and per-channel operands as the chip reads them. Hardware specification 5.3, 5.4, 5.7.
+// Called by encode.cpp.
+// Must not know: graphs, registers, memory.
+#pragma once
+
+#include "base/bytes.h"
+#include "drivers/rockchip/tile.h"
+
+namespace skillet::drivers::rockchip {
+
+// All kernels, group after group: those of a task begin at weights_offset().
+Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning);
+uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
+
+// What is added to each channel's sum; with multipliers, groups of eight channels of all operands.
+Bytes pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning);
+uint64_t operands_offset(const Conv& conv, const Task& task);
+
+}  // namespace skillet::drivers::rockchip

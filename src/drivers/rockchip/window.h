@@ -1,0 +1,49 @@
+// Geometry and values of graph operations, as support and lowering both see them.
+// Called by support.cpp, conv.cpp, lower.cpp.
+// Must not know: tasks, registers.
+#pragma once
+
+#include "drivers/rockchip/operations.h"
+
+namespace skillet::drivers::rockchip {
+
+// What a convolution, pooling or fully connected layer slides over what.
+struct Window {
+  Plane in, out;
+  int32_t kernel_height = 1, kernel_width = 1;
+  int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
+  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool depthwise = false;
+  int32_t multiplier = 1;  // depthwise: output channels per input channel
+};
+// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MEAN over rows and columns. A fully connected layer on
+// a tensor that it flattens has a filter as large as that (`source`: the tensor that is read).
+Window window_of(const ir::Graph& graph, ir::OpId op, ir::TensorId source);
+
+Plane plane_of(const ir::Shape& shape);
+// Images that a shape holds; 1: what the chip takes.
+int64_t images_of(const ir::Shape& shape);
+
+// The tensor that an operation reads in place of its input: what RESHAPE only renames for a fully connected layer.
+ir::TensorId source_of(const ir::Graph& graph, ir::OpId op);
+
+// Scale of a tensor where it is one for all channels.
+bool is_per_channel(const ir::Quant& quant);
+// Zero point of the tensor as unsigned bytes.
+int32_t unsigned_zero(const ir::Tensor& tensor);
+
+ir::Activation activation_of(const ir::Op& op);
+// Of RELU and RELU6: whether the output type does it by saturation; else which of the two limits are left to do.
+struct Limits {
+  bool lower = false;
+  std::optional<double> upper;  // real value
+};
+Limits limits_of(const ir::Tensor& output, ir::Activation activation);
+
+// PAD: rows and columns before and after; nothing where it pads channels or images, or is not known.
+struct PadAmounts {
+  int32_t top = 0, bottom = 0, left = 0, right = 0;
+};
+std::optional<PadAmounts> pad_amounts(const ir::Graph& graph, const ir::Op& op);
+
+}  // namespace skillet::drivers::rockchip

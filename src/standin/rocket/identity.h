@@ -1,0 +1,17 @@
+// What sysfs tells about the cores that stand behind rocket.
+// Called by the stand-in for rocket, and by the table of stand-ins.
+// Must not know: what a core does.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "standin/kernel.h"
+
+namespace skillet::standin::rocket {
+
+// The cores of a chip by its name; nothing for those that are no chip of this driver.
+std::optional<std::vector<NodePlace::Device>> cores_of(std::string_view chip);
+
+}  // namespace skillet::standin::rocket

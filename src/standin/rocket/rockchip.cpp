@@ -1,0 +1,26 @@
+// How the chips of drivers/rockchip show to rocket.
+#include "drivers/rockchip/hw/rockchip.h"
+
+#include "standin/rocket/identity.h"
+
+namespace skillet::standin::rocket::rockchip {
+namespace {
+
+constexpr uint64_t kFirstCore = 0xfdab0000, kCoreDistance = 0x10000;
+
+}  // namespace
+
+std::optional<std::vector<NodePlace::Device>> cores_of(std::string_view chip) {
+  const auto* const row = ::skillet::rockchip::hw::find_chip(chip);
+  if (row == nullptr) return std::nullopt;
+  std::vector<NodePlace::Device> cores;
+  for (int i = 0; i < row->cores; ++i) {
+    const uint64_t base = kFirstCore + static_cast<uint64_t>(i) * kCoreDistance;
+    cores.push_back({.name = fmt::format("{:x}.npu", base),
+                     .of_full_name = fmt::format("/npu@{:x}", base),
+                     .compatible = std::string(row->compatible)});
+  }
+  return cores;
+}
+
+}  // namespace skillet::standin::rocket::rockchip

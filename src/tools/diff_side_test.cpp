@@ -1,0 +1,60 @@
+// What `skillet diff` sees of two programs that differ in one thing.
+#include "tools/diff_side.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "runtime/toy_session.h"
+
+namespace skillet::tools {
+namespace {
+
+// x -> y = max(x, K)
+driver::Program compiled(const driver::Chip& chip) {
+  ir::Graph graph = runtime::chain_of_one();
+  const ir::TensorId k = graph.add_tensor(graph.tensors[0]);
+  ir::set_constant(graph.tensor(k), Bytes(runtime::kElems, 130));
+  graph.ops[0].kind = ir::OpKind::maximum;
+  graph.ops[0].inputs.push_back(k);
+  return (*driver::driver_of(chip))->compile(chip, graph, {}).value();
+}
+
+DiffSide side_of(const driver::Program& program, const std::string& name) {
+  const std::string path = testing::TempDir() + name;
+  EXPECT_TRUE(write_file(path, *driver::serialise(program, false)).ok());
+  auto side = load_side(path, std::nullopt, {});
+  EXPECT_TRUE(side.ok()) << side.error().message;
+  return std::move(side).value();
+}
+
+TEST(Diff, SeesWhatAProgramSaysOfTensorsAndSizes) {
+  struct Case {
+    const char* name;
+    std::function<void(driver::Program&)> change;
+    bool same = false;
+  };
+  const auto first = [](driver::Program& p, driver::BufferRole role) -> driver::Buffer& {
+    return *std::ranges::find(p.buffers, role, &driver::Buffer::role);
+  };
+  const Case cases[] = {
+      {"nothing", [](driver::Program&) {}, true},
+      {"xor of an input", [](driver::Program& p) { p.inputs[0].layout.xor_byte ^= 0x80; }},
+      {"pad of an output", [](driver::Program& p) { p.outputs[0].layout.pad_byte ^= 1; }},
+      {"shape of an input", [](driver::Program& p) { --p.inputs[0].shape.height; }},
+      {"room of a constant", [&](driver::Program& p) { first(p, driver::BufferRole::constant).size_bytes += 64; }},
+      {"names", [](driver::Program& p) { p.buffers[0].name = "other"; }, true},
+  };
+  const driver::Chip chip = driver::find_chip("toy").value();
+  const driver::Program program = compiled(chip);
+  for (const Case& one : cases) {
+    driver::Program changed = program;
+    one.change(changed);
+    const auto compared = compare(chip, side_of(program, "a.skp"), side_of(changed, "b.skp"));
+    ASSERT_TRUE(compared.ok()) << one.name << ": " << compared.error().message;
+    EXPECT_EQ(compared->same(), one.same) << one.name;
+  }
+}
+
+}  // namespace
+}  // namespace skillet::tools
