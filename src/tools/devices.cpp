@@ -58,6 +58,11 @@ std::vector<Row> real_devices() {
   return rows;
 }
 
+std::string note_of(const driver::Chip& chip) {
+  const std::string note = "simulated in this process";
+  return chip.unproven.empty() ? note : fmt::format("{}; unproven: {}", note, chip.unproven);
+}
+
 std::vector<Row> simulated_devices() {
   std::vector<Row> rows;
   for (const driver::Driver* driver : driver::drivers()) {
@@ -67,7 +72,7 @@ std::vector<Row> simulated_devices() {
       rows.push_back({.device = device,
                       .kernel_driver = target.ok() ? target->context->device->info().kernel_driver : "",
                       .title = chip.title,
-                      .note = target.ok() ? "simulated in this process" : target.error().message,
+                      .note = target.ok() ? note_of(chip) : target.error().message,
                       .usable = target.ok()});
     }
   }

@@ -163,8 +163,52 @@ TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);
 }
 
+// Rows of which nothing but ids and parameters are known compile and compute all the same.
+TEST(OtherChips, AgreeWithTheCpuKernels) {
+  const log::ScopedLevel quiet(log::Level::error);
+  int chips = 0;
+  for (const driver::Chip& chip : (*driver::driver_of(*driver::find_chip("a311d")))->chips()) {
+    if (chip.unproven.empty()) continue;
+    auto target = runtime::open_target("sim:" + chip.name);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    auto failing = std::make_unique<FailingDevice>(std::move(target->context->device));
+    FailingDevice& device = *failing;
+    target->context->device = std::move(failing);
+    Tally tally;
+    for (uint32_t seed = 1; seed <= 60; ++seed) {
+      const std::string problem = judge(seed, driver::Tuning::proven, *target, device, -1, tally);
+      ASSERT_TRUE(problem.empty()) << chip.name << ", seed " << seed << ": " << problem;
+    }
+    EXPECT_GT(tally.compared, 200) << chip.name;
+    ++chips;
+  }
+  EXPECT_GE(chips, 10);
+}
+
+// Sizes that the recorded driver would give filters of hundreds of megabytes, or none.
+TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
+  const log::ScopedLevel quiet(log::Level::error);
+  for (const char* chip : {"a311d", "imx8mp"}) {
+    for (const char* shape : {"1x1x1x16382", "1x7x8193x5", "1x1x3x8000", "1x8191x1x3"}) {
+      const auto graph = ir::parse(fmt::format(
+          "tensor 0 \"a\" uint8 {0} scale=0.5 zero=3\ntensor 1 \"b\" uint8 {0} scale=0.25 zero=200\n"
+          "tensor 2 \"sum\" uint8 {0} scale=0.75 zero=100\nop 0 ADD in=[0 1] out=[2]\ninputs 0 1\noutputs 2\n",
+          shape));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const auto target = runtime::open_target(fmt::format("sim:{}", chip));
+      ASSERT_TRUE(target.ok()) << target.error().message;
+      auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true});
+      ASSERT_TRUE(session.ok()) << session.error().message;
+      Tally tally;
+      const std::string problem = run_and_check(**session, random_inputs(*graph, 1), tally);
+      EXPECT_TRUE(problem.empty()) << chip << " " << shape << ": " << problem;
+      EXPECT_EQ(tally.compared, 1) << chip << " " << shape;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
-                         testing::Combine(testing::Values("a311d", "imx8mp"),
+                         testing::Combine(testing::Values("a311d", "imx8mp", "s905d3"),
                                           testing::Values(driver::Tuning::proven, driver::Tuning::tuned)),
                          [](const auto& test) {
                            const bool proven = std::get<1>(test.param) == driver::Tuning::proven;

@@ -109,6 +109,11 @@ def error_rows(model):
     return rows + ["submit:1:hang", "submit:2:hang", "submit:3:hang"]
 
 
+def waits(fail):
+    """Whether most of such a run is waiting for a time limit."""
+    return fail.endswith(":hang") or ":*:EINTR" in fail
+
+
 def cells(models_by_name):
     for name, model in models_by_name.items():
         for front_end in (command, delegate):
@@ -122,7 +127,7 @@ def cells(models_by_name):
 
 def print_table(results):
     print(f"\n{'':8} {'':14} {'right':>6} {'error':>6} {'wrong':>6}")
-    for front_end, name in dict.fromkeys((front_end, name) for front_end, name, _, _, _ in results):
+    for front_end, name in sorted({(front_end, name) for front_end, name, _, _, _ in results}):
         counts = Counter(kind for f, n, _, kind, _ in results if (f, n) == (front_end, name))
         print(f"{front_end:8} {name:14} {counts['right']:6} {counts['error']:6} {counts['wrong']:6}")
     total = Counter(kind for _, _, _, kind, _ in results)
@@ -142,7 +147,8 @@ def main():
             else:
                 print(f"left out: {MOBILENET} is not there")
         todo = list(cells(models_by_name))
-        with ThreadPoolExecutor(4) as pool:
+        todo.sort(key=lambda cell: not waits(cell[3]))  # the others run meanwhile
+        with ThreadPoolExecutor(8) as pool:
             outcomes = list(pool.map(lambda cell: outcome(cell[0], *cell[2:]), todo))
         results = [(front_end.__name__, name, fail, kind, text)
                    for (front_end, name, _, fail, _), (kind, text) in zip(todo, outcomes)]

@@ -32,6 +32,16 @@ std::optional<AdditionGeometry> planes_geometry(const Image& operand) {
   return AdditionGeometry{image(elems / rows, rows, 2), image(elems / rows, rows, 1), 2, 2};
 }
 
+// As few rows as fit the fields, each a chunk: many channels would make filters of their number squared.
+std::optional<AdditionGeometry> fewest_chunks(int64_t elems) {
+  for (int64_t chunks = ceil_div(elems, kMaxImageSize); chunks <= kMaxChunks; ++chunks) {
+    if (elems % chunks != 0) continue;
+    const int64_t size = elems / chunks;
+    return AdditionGeometry{image(size, 1, 2 * chunks), image(size, 1, chunks), 1, 1, false};
+  }
+  return std::nullopt;
+}
+
 // V8: the operands are cut into equal chunks; chunk j of the first and of the second make output plane j. Chunks are
 // rows or planes of the image, so that a column of the filter reaches several.
 std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
@@ -42,7 +52,7 @@ std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
     return AdditionGeometry{image(w * h, 3, 2 * c / 3), image(w * h, 1, c), 1, 3};
   if (std::max(w, h) <= kMaxImageSize && c <= kMaxChunks)
     return AdditionGeometry{image(w, h, 2 * c), image(w, h, c), 1, 1};
-  return std::nullopt;
+  return fewest_chunks(operand.bytes());
 }
 
 Kernels planes_kernels(const AdditionWeights& w) {

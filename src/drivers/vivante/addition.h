@@ -13,6 +13,7 @@ namespace skillet::drivers::vivante {
 struct AdditionGeometry {
   Image in, out;
   int32_t kernel_width = 1, kernel_height = 1;
+  bool recorded = true;  // cut as the recorded driver does; others compute the same
 };
 // Nothing when no image of these elements fits the chip's fields.
 std::optional<AdditionGeometry> addition_geometry(const hw::ChipRow& chip, const Image& operand);

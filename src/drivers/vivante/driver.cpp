@@ -26,7 +26,7 @@ class VivanteDriver final : public driver::Driver {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips())
       chips_.push_back(
-          {std::string(chip.name), "vivante", std::string(chip.title), row++, std::string(hw::assumption_of(chip))});
+          {std::string(chip.name), "vivante", std::string(chip.title), row++, std::string(chip.assumption)});
   }
 
   std::string_view name() const override { return "vivante"; }

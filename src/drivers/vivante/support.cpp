@@ -215,8 +215,10 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   if (activation != ir::Activation::none && unsigned_zero_point(out) != 0)
     return Support::no("fused activation on an addition whose output zero point is not the lowest value");
   RETURN_IF_NO(check_addition_scales(chip, graph, op));
-  if (!addition_geometry(chip, image_of(a.shape)))
+  const auto geometry = addition_geometry(chip, image_of(a.shape));
+  if (!geometry)
     return Support::no("{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(), kMaxImageSize);
+  if (!geometry->recorded) return Support::yes_unproven("additions of this size were never recorded");
   return Support::yes();
 }
 
@@ -375,7 +377,7 @@ bool needs_unrecorded_layout(const hw::ChipRow& chip, const ir::Graph& graph, co
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   Support support = check_op(chip, graph, id);
-  if (support.ok && chip.has(hw::kAssumed))
+  if (support.ok && !chip.assumption.empty())
     return Support::yes_unproven(fmt::format("nothing was ever seen right on {}", chip.title));
   if (support.ok && !support.unproven && needs_unrecorded_layout(chip, graph, graph.op(id)))
     return Support::yes_unproven("layout changes of tensors this large were never recorded");
@@ -454,6 +456,7 @@ bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
 StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& s) {
   if (s.stride == 1) return StrideMethod::none;
   if (is_native_depthwise(chip, s)) return StrideMethod::first_pixel;
+  if (!chip.has(hw::kFirstPixelPooling)) return StrideMethod::reshuffle;
   if (s.pointwise && !s.depthwise) {
     const hw::Generation& g = hw::generation_of(chip);
     const bool small = s.in.height <= g.reshuffled_rows_max || s.in.channels <= g.reshuffled_channels_max;

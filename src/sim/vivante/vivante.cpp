@@ -82,8 +82,8 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr)
     return error(ErrorCode::invalid_argument, "no Vivante chip '{}': there are {}", chip, chip_names());
-  if (const std::string_view assumption = hw::assumption_of(*row); !assumption.empty())
-    log::info("simulated {}: {}; read as {}", chip, assumption,
+  if (!row->assumption.empty())
+    log::info("simulated {}: {}; coefficients of enhanced V7 chips are read as {}", chip, row->assumption,
               kCoefficients[static_cast<size_t>(options.enhanced_coefficients)]);
   return std::unique_ptr<Device>(std::make_unique<Chip>(*row, options));
 }

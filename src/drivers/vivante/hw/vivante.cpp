@@ -49,8 +49,9 @@ constexpr std::array kStates = {
 
 constexpr std::array kChips = {
 #define CHIP(name, title, ids, generation, nn, tp, in_depth, acc_depth, sram, zrl, offset_bits, max_kernel, mhz, \
-             flags)                                                                                              \
-  ChipRow{#name, title, ids, generation, nn, tp, in_depth, acc_depth, sram, zrl, offset_bits, max_kernel, mhz, flags},
+             flags, assumption)                                                                                  \
+  ChipRow{#name, title, ids,         generation, nn,  tp,    in_depth,  acc_depth,                               \
+          sram,  zrl,   offset_bits, max_kernel, mhz, flags, assumption},
 #include "drivers/vivante/hw/chips.def"
 #undef CHIP
 };
@@ -90,14 +91,6 @@ std::string_view state_name(uint32_t address) {
 }
 
 std::span<const ChipRow> chips() { return kChips; }
-
-std::string_view assumption_of(const ChipRow& chip) {
-  if (!chip.has(kAssumed)) return {};
-  return "coefficients are assumed to have the V7 format (evidence: recorded jobs of a driver that is not known to "
-         "work "
-         "on this chip; buffers of its vendor's driver begin with V8's header: switch v8_coefficients; whether weights "
-         "are raw there: switch raw_weights)";
-}
 
 const ChipRow* find_chip(std::string_view name) {
   for (const ChipRow& row : kChips) {

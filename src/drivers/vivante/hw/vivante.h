@@ -81,7 +81,6 @@ enum ChipFlag : uint32_t {
   kDepthwise = 8,    // native depthwise
   kSlowOutput = 16,  // has the slow_output bit
   kSramCaches = 32,  // caching kernels and image tiles in on-chip memory works with a known driver
-  kAssumed = 64,     // recorded jobs, but none of a driver that is known to work on it: see assumption_of()
 };
 struct ChipRow {
   std::string_view name, title;
@@ -96,12 +95,11 @@ struct ChipRow {
   int kernel_size_max;  // px, both directions
   int clock_mhz;
   uint32_t flags;
+  std::string_view assumption;  // why nothing on this chip is proven, on what evidence, what is missing; or empty
 
   bool has(ChipFlag flag) const { return (flags & flag) != 0; }
 };
 std::span<const ChipRow> chips();
-// What is assumed about a chip with kAssumed, and on what evidence; empty for others.
-std::string_view assumption_of(const ChipRow& chip);
 const ChipRow* find_chip(std::string_view name);
 // By what the kernel tells; the low 4 bits of the revision do not matter (specification section 1.3).
 const ChipRow* find_chip(const ChipIds& ids);
