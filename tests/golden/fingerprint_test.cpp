@@ -85,8 +85,9 @@ class Planted {
 };
 
 void flip_bits(Planted& planted, capture::Submission& submission, size_t step) {
-  auto* stream = reinterpret_cast<uint8_t*>(submission.stream.data());
-  for (size_t i = 0; i < submission.stream.size() * 32; i += step) planted.flip(stream[i / 8], i % 8);
+  std::vector<uint32_t>& words = submission.jobs.at(0).commands.at(0).words;
+  auto* stream = reinterpret_cast<uint8_t*>(words.data());
+  for (size_t i = 0; i < words.size() * 32; i += step) planted.flip(stream[i / 8], i % 8);
   for (capture::BufferSnapshot& buffer : submission.buffers) {
     if (!buffer.listed) continue;
     for (bool* flag : {&buffer.read, &buffer.write}) {
