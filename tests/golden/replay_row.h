@@ -25,7 +25,7 @@ struct ReplayRow {
   int64_t elements = 0, differing = 0;
   int max_difference = 0;
   std::string reason;
-  uint64_t output_hash = 0;  // of what was simulated; 0: nothing was
+  uint64_t output_hash = 0;  // of what was simulated; 0: nothing was, or it is not kept
   double simulated_ms = 0;
 };
 
