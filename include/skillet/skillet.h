@@ -1,7 +1,9 @@
 /* Skillet: runs quantized TensorFlow Lite models on NPUs, through mainline Linux drivers or simulated chips.
  *
  * The only public interface. Plain C; nothing is thrown, nothing aborts on bad models or devices.
- * Objects are used by one thread at a time; different objects of different devices may be used at the same time.
+ * Each object is used by one thread at a time; different models, of one device or several, may run at the same time. On
+ * an NPU with several cores the models of a device share the cores out among them: as many run at once as there are
+ * cores, the others wait for their turn in the order in which they came.
  *
  *   skillet_device* device;
  *   skillet_model* model;
@@ -107,6 +109,11 @@ SKILLET_API skillet_status skillet_output_info(const skillet_model* model, size_
 SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes);
 /* Runs the model once, to its end. */
 SKILLET_API skillet_status skillet_run(skillet_model* model);
+/* Starts one run in the background. Until skillet_wait() has returned, the model takes no other calls but
+ * skillet_close_model, which waits too. */
+SKILLET_API skillet_status skillet_start(skillet_model* model);
+/* Waits for the run that was started last; what it came to is what skillet_run would have returned. */
+SKILLET_API skillet_status skillet_wait(skillet_model* model);
 /* Copies output `index` of the last run, an error when that failed; `bytes` must be the output's size. */
 SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes);
 
@@ -117,6 +124,8 @@ SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t
  * model returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run.
  */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
+/* The same as skillet_start: the arrays may go, the memory that they point to stays until skillet_wait() has returned. */
+SKILLET_API skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
 

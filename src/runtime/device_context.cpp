@@ -17,14 +17,25 @@ uapi::RecordSink debug_sink() {
   return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : uapi::RecordSink{};
 }
 
+Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, const uapi::Core& core,
+                                                    const uapi::SyscallsRef& calls) {
+  auto context = std::make_shared<DeviceContext>();
+  context->chip = chip;
+  SK_TRY_ASSIGN(context->device, uapi::open_core(core, calls));
+  return context;
+}
+
 // `given`, where there is one, receives what the core is sent.
 Result<Target> target_of(std::string name, driver::Chip chip, const driver::Driver* driver, const uapi::Core& core,
                          const uapi::SyscallsRef& calls, const uapi::RecordSink& given) {
   const uapi::RecordSink sink = given.append ? given : debug_sink();
   Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
-  target.context = std::make_shared<DeviceContext>();
-  target.context->chip = target.chip.name;
-  SK_TRY_ASSIGN(target.context->device, uapi::open_core(core, sink.append ? uapi::record(calls, sink) : calls));
+  SK_TRY_ASSIGN(target.context, open_context(target.chip.name, core, sink.append ? uapi::record(calls, sink) : calls));
+  // What is recorded comes from one file.
+  if (const uint64_t cores = core.info.fact(uapi::kCoresFact); cores > 1 && !sink.append)
+    target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
+      return open_context(chip_name, core, calls);
+    });
   return target;
 }
 

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/fair_mutex.h"
 #include "base/result.h"
 #include "capture/capture.h"
 #include "driver/driver.h"
+#include "runtime/device_pool.h"
 #include "runtime/shared_buffer.h"
 #include "uapi/device.h"
 #include "uapi/recorder.h"
@@ -21,6 +23,7 @@ namespace skillet::runtime {
 
 // Shared by all programs that run on one device file.
 struct DeviceContext {
+  FairMutex mutex;   // held by whoever uses any of the rest: sessions on several threads may share it
   std::string chip;  // its name: what programs are compiled for
   std::unique_ptr<uapi::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
@@ -34,6 +37,7 @@ struct Target {
   driver::Chip chip;
   const driver::Driver* driver = nullptr;  // borrowed from the registry
   std::shared_ptr<DeviceContext> context;  // null: compile only
+  std::shared_ptr<DevicePool> pool;        // of an NPU with several cores: each session takes its context from it
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
 };
 

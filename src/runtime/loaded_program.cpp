@@ -32,6 +32,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
                  context->chip);
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
   const driver::Program& own = loaded->program_;
+  const std::lock_guard lock(loaded->context_->mutex);
   SK_TRY(loaded->check_bindings(graph));
   loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
@@ -46,6 +47,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
 }
 
 LoadedProgram::~LoadedProgram() {
+  const std::lock_guard lock(context_->mutex);
   for (const InitJob& job : init_jobs_) {
     if (job.id != kUnprepared) device().release(job.id);
   }
@@ -191,6 +193,7 @@ Result<bool> LoadedProgram::try_run(const HostBytes& bytes_of) {
 // A job that left no trace may have been thrown away when another program's job hung, so everything runs once more: the
 // inputs too, which jobs may have overwritten, and the initialisation, which a reset undoes.
 Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
+  const std::lock_guard lock(context_->mutex);
   has_results_ = false;
   for (const bool is_last : {false, true}) {
     const auto written = try_run(bytes_of);
@@ -271,6 +274,7 @@ Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) 
   if (bytes.size() != binding->shape.bytes())
     return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), binding->shape.bytes());
   const driver::BufferId id = binding->buffer;
+  const std::lock_guard lock(context_->mutex);
   SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
   settle(id, access);  // gives back what the mark covers: run() has looked at the witnesses
   copy_out(access, *binding, bytes);

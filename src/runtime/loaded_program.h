@@ -45,6 +45,7 @@ class LoadedProgram {
   bool has(ir::TensorId tensor) const;
   // After a run that succeeded.
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
+  // Each call waits for its turn on the device.
   // Of the program's buffer on the device.
   uapi::Handle handle(driver::BufferId buffer) const { return own_places_[buffer].handle; }
   // How many bytes of tensors have been copied so far.

@@ -72,7 +72,7 @@ std::vector<uapi::JobBuffer> LoadedProgram::list_buffers(const driver::Job& job)
     const uapi::Handle handle = places_[use.buffer].handle;
     const auto known = std::ranges::find(list, handle, &uapi::JobBuffer::handle);
     if (known == list.end()) {
-      list.push_back({handle, use.read, use.write, use.slot});
+      list.push_back({handle, use.read, use.write, use.slot, program_.buffers[use.buffer].is_constant()});
     } else {
       known->read |= use.read;
       known->write |= use.write;

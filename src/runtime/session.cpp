@@ -52,6 +52,8 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   if (unproven != 0)
     log::info("{}: {} ops were never seen on silicon{}", target_.name, unproven,
               target_.simulated ? "; a real NPU takes them with allow_unproven=1 only" : "");
+  if (target_.pool != nullptr && std::ranges::any_of(report_.parts, &PartReport::on_npu))
+    target_.context = target_.pool->take();
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i].program)));
   return {};

@@ -82,6 +82,8 @@ class Session {
   // The graph after the passes. Tensor ids are those of the graph given to create(); ops may have moved.
   const ir::Graph& graph() const { return graph_; }
   const Report& report() const { return report_; }
+  // The device file that the NPU parts run on; null: none.
+  const std::shared_ptr<DeviceContext>& context() const { return target_.context; }
   // Compiled NPU program of a part; null for CPU parts. Contents of buffers are gone once loaded.
   const driver::Program* program(size_t part) const;
 

@@ -9,8 +9,10 @@
 namespace skillet::standin {
 namespace {
 
-constexpr std::pair<std::string_view, FaultKind> kOfJobs[] = {
-    {"hang", FaultKind::hang}, {"reset", FaultKind::reset}, {"reset_before", FaultKind::reset_before}};
+constexpr std::pair<std::string_view, FaultKind> kOfJobs[] = {{"hang", FaultKind::hang},
+                                                              {"reset", FaultKind::reset},
+                                                              {"reset_before", FaultKind::reset_before},
+                                                              {"drop", FaultKind::drop}};
 constexpr int kErrnoLast = 133;
 
 int errno_by_name(std::string_view name) {
@@ -24,9 +26,13 @@ int errno_by_name(std::string_view name) {
 Result<Fault> parse_fault(std::string_view call, std::string_view what) {
   for (const auto& [name, kind] : kOfJobs) {
     if (what != name) continue;
-    if (call != "submit") return error(ErrorCode::invalid_argument, "only submit can {}", what);
+    if (kind == FaultKind::drop && call != "job") return error(ErrorCode::invalid_argument, "only job can drop");
+    if (call != "submit" && call != "job") return error(ErrorCode::invalid_argument, "only submit can {}", what);
     return Fault{kind, 0};
   }
+  if (call == "job")
+    return error(ErrorCode::invalid_argument, "'{}' is none of hang, reset, reset_before, drop: a job has no errno",
+                 what);
   const int number = errno_by_name(what);
   if (number == 0)
     return error(ErrorCode::invalid_argument, "'{}' is no errno name such as EIO, nor hang, reset or reset_before",

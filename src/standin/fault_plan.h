@@ -20,6 +20,7 @@ enum class FaultKind : uint8_t {
   hang,          // submit: the job never finishes
   reset,         // submit: the job is thrown away and counts as finished, as after a reset of the core
   reset_before,  // submit: the core has been reset since the job before, as when a job of another process hung
+  drop,          // job: it is thrown away without a word before it is queued
 };
 
 struct Fault {
@@ -30,8 +31,8 @@ struct Fault {
 class FaultPlan {
  public:
   // Comma list of CALL:N:WHAT; N counts the calls of that name from 1: a number, a range 2-5 or 2-*, or * for all of
-  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. An error names the part and what is
-  // allowed.
+  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. A job of several in one submit is
+  // "job:5:reset", which takes these and `drop`. An error names the part and what is allowed.
   static Result<FaultPlan> parse(std::string_view text);
 
   // Counts one call and tells its fate.

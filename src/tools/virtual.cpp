@@ -84,7 +84,8 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
   verb->add_option("--chip", options->chip, "which chip is there")->capture_default_str();
   verb->add_option("--fail", options->fail,
                    "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
-                   "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung)");
+                   "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
+                   "a submit takes several jobs, job:N may do the same or drop");
   verb->add_option("--on-fault", options->on_fault,
                    "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
                    "written), or error (the submit fails with EIO)")

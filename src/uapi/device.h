@@ -30,7 +30,8 @@ struct JobBuffer {
   Handle handle = 0;
   bool read = false;
   bool write = false;
-  uint8_t slot = 0;  // where a kernel has numbered slots for buffers: which one
+  uint8_t slot = 0;       // where a kernel has numbered slots for buffers: which one
+  bool constant = false;  // no job writes it: where jobs are ordered by what they list, it need not be listed
 };
 
 // One job of the kernel. How many lists of commands it may have is up to the kernel: etnaviv one, rocket one for each

@@ -23,8 +23,12 @@ PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
 MOBILENET_PICTURES = [str(MOBILENET.parent / f"{name}.bmp") for name in ("cat", "bird", "grace_hopper")]
 
-CALLS = ["open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_cpu_fini", "gem_close",
-         "submit", "wait_fence"]
+IS_ROCKET = CHIP.startswith("rk")
+CALLS = (["open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit"] if IS_ROCKET else
+         ["open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_cpu_fini", "gem_close",
+          "submit", "wait_fence"])
+SLOW_WHEN_INTERRUPTED = ("create_bo", "prep_bo", "submit") if IS_ROCKET else (
+    "gem_new", "gem_cpu_prep", "submit", "wait_fence")
 ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
 PLACES = ["1", "2", "3", "5", "9", "*"]
 RESETS = ["reset", "reset_before"]
@@ -86,11 +90,13 @@ def healthy(front_end, model):
     else:
         assert max(differences) <= LARGEST_DIFFERENCE, f"{front_end.__name__} {model.name}: {differences}"
         allowed = [LARGEST_DIFFERENCE] * 3
+    # Of etnaviv a call is a job; rocket takes several in a call.
     return allowed, len(re.findall(r"virtual: submit: job", done.stderr))
 
 
 def reset_rows(count):
-    return [f"submit:{at}:{kind}" for at in [*range(1, count + 1), "*"] for kind in RESETS]
+    call, kinds = ("job", [*RESETS, "drop"]) if IS_ROCKET else ("submit", RESETS)
+    return [f"{call}:{at}:{kind}" for at in [*range(1, count + 1), "*"] for kind in kinds]
 
 
 def error_rows(model):
@@ -99,7 +105,7 @@ def error_rows(model):
     rows = [f"{call}:{at}:{error}" for call in CALLS for at in PLACES for error in ERRORS]
     rows += [f"{call}:{at}:EINTR" for call in CALLS for at in ("1", "3")]
     if model == models.DIGITS:  # seconds each
-        rows += [f"{call}:*:EINTR" for call in ("gem_new", "gem_cpu_prep", "submit", "wait_fence")]
+        rows += [f"{call}:*:EINTR" for call in SLOW_WHEN_INTERRUPTED]
     return rows + ["submit:1:hang", "submit:2:hang", "submit:3:hang"]
 
 

@@ -220,6 +220,14 @@ Result<void> judge(const std::string& dir, const driver::Chip& chip, const drive
 
 }  // namespace
 
+bool ComparedCase::recorded_sizes_are_exact() const {
+  constexpr uint64_t kPageBytes = 4096;
+  const auto is_exact = [](const capture::BufferSnapshot& buffer) { return buffer.size_bytes % kPageBytes != 0; };
+  return std::ranges::any_of(recorded.submissions, [&](const capture::Submission& submission) {
+    return std::ranges::any_of(submission.buffers, is_exact);
+  });
+}
+
 std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison) {
   std::vector<std::string> lines;
   for (const auto kind : {driver::DifferenceKind::job, driver::DifferenceKind::field, driver::DifferenceKind::bytes}) {

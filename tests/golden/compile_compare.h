@@ -18,7 +18,11 @@ struct ComparedCase {
   std::vector<std::string> refusals;
   bool has_recorded_job = false, has_our_job = false;
 
-  driver::ComparedSide recorded_side() const { return {capture::Reader::of(recorded), recorded_tensors, false}; }
+  driver::ComparedSide recorded_side() const {
+    return {capture::Reader::of(recorded), recorded_tensors, recorded_sizes_are_exact()};
+  }
+  // A kernel that rounds gives whole pages.
+  bool recorded_sizes_are_exact() const;
   driver::ComparedSide our_side() const { return {capture::Reader::of(ours), our_tensors, true}; }
 };
 // DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.

@@ -27,7 +27,8 @@ Result<CompiledModel> compile_model(const std::string& path, const driver::Chip&
                                     const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  compile::Options all{.driver = options, .leave_out = false};
+  // As recorded a driver refuses what the recorded one does; otherwise what does not compile is a fault.
+  compile::Options all{.driver = options, .leave_out = options.tuning == driver::Tuning::recorded};
   all.driver.allow_unproven = true;
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
   CompiledModel out{.chip = chip};

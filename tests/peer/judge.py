@@ -16,7 +16,10 @@ VERDICTS = {
 }
 
 # What recorded jobs of the same driver come to on our simulator, and why: only those speak for a fault of the driver.
-KNOWN = re.compile(r"(worse|fault|not_comparable) +(?:\[[^]]*\] )?(\(\d.*|int8 .*|recorded tensors .*)")
+KNOWN = re.compile(
+    r"(worse|fault|not_comparable) +(?:\[[^]]*\] )?(\(\d.*|int8 .*|recorded tensors .*|(?:signed tensors are|the fused convolution is not"
+    r"|rows are|pad bytes are|the input converter|one input and one output|the activation is|the model declares|the addition|rows of"
+    r"|one stride for) .*)")
 
 
 def known_faults(path):

@@ -22,7 +22,7 @@ import runner
 def parse():
     options = argparse.ArgumentParser(prog="./x peer", description=__doc__,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("chip", metavar="CHIP", help="the chip that the node stands for: a311d")
+    options.add_argument("chip", metavar="CHIP", help="the chip that the node stands for: a311d, imx8mp, rk3588")
     options.add_argument("dir", metavar="DIR", nargs="?", default="../shared/golden",
                          help="folder with models/ and cases/ (default: %(default)s)")
     options.add_argument("--set", action="append", metavar="NAME", help="folder in DIR/models (default: teflon)")

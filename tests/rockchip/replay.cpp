@@ -1,5 +1,7 @@
 #include "replay.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -89,6 +91,7 @@ Row compare(std::string name, const Bytes& simulated, const Bytes& expected, boo
     row.max_difference = std::max(row.max_difference, std::abs(a - b));
     row.differing += a != b ? 1 : 0;
   }
+  row.output_hash = XXH64(simulated.data(), simulated.size(), 0);
   row.result = row.max_difference == 0   ? ReplayClass::exact
                : row.max_difference == 1 ? ReplayClass::within_1
                                          : ReplayClass::worse;
@@ -232,6 +235,7 @@ class Replay {
       const Bytes expected = model_.expected[i] ? *model_.expected[i] : Bytes(computed.begin(), computed.end());
       const Row one = compare(name_, values_[id], expected, is_int8(graph_.tensor(id)));
       all.elements += one.elements;
+      all.output_hash = XXH64(values_[id].data(), values_[id].size(), all.output_hash);
       all.differing += one.differing;
       all.max_difference = std::max(all.max_difference, one.max_difference);
       all.result = std::max(all.result, one.result);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "capture/capture.h"
 #include "standin/in_process.h"
 #include "standin/rocket/kernel.h"
 #include "uapi/rocket/abi.h"
@@ -127,6 +128,69 @@ TEST_F(Rocket, RefusesWhatTheKernelWouldDropWithoutAWord) {
     ASSERT_FALSE(refused.ok()) << one.message;
     EXPECT_NE(refused.error().message.find(one.message), std::string::npos) << refused.error().message;
   }
+}
+
+// One by one of the jobs of a call: the others run, the call and the wait succeed.
+TEST_F(Rocket, LosesSingleJobsOfACall) {
+  for (const char* fault : {"job:2:drop", "job:2:reset", "job:2:hang"}) {
+    start(fault);
+    const auto device = open();
+    const Chain first = chain(*device, 3), second = chain(*device, 2), third = chain(*device, 2);
+    const uapi::JobId jobs[] = {first.job, second.job, third.job};
+    EXPECT_TRUE(device->wait(device->submit(jobs).value(), milliseconds(5000)).ok()) << fault;
+    EXPECT_EQ(byte(*device, first, 3), 3) << fault;
+    EXPECT_EQ(byte(*device, second, 2), 0) << fault;
+    EXPECT_EQ(byte(*device, third, 2), 2) << fault;
+  }
+  for (const char* wrong : {"job:1:EIO", "submit:1:drop"}) EXPECT_FALSE(standin::FaultPlan::parse(wrong).ok()) << wrong;
+}
+
+// The node tells nothing; the devices that the driver drives do.
+TEST_F(Rocket, IsIdentifiedByItsCores) {
+  if (!standin::rocket::has("rk3588")) GTEST_SKIP() << "this build has no family behind rocket";
+  standin::Options options{.faults = {}, .is_own_process = true};
+  const auto calls = std::make_shared<standin::InProcess>(
+      standin::rocket::create("rk3588", std::make_unique<Adder>(most_), std::move(options)), kNode);
+  const uapi::NodeReport report = uapi::ask_node(kNode, calls).value();
+  EXPECT_EQ(report.kernel_driver, "rocket");
+  ASSERT_EQ(report.cores.size(), 1u) << "one node, which shares its cores out";
+  EXPECT_EQ(report.cores[0].info.compatible, "rockchip,rk3588-rknn-core");
+  EXPECT_EQ(report.cores[0].info.fact(uapi::kCoresFact), 3u);
+  start();  // a chip of the test's own has no cores in sysfs
+  const uapi::NodeReport unknown = uapi::ask_node(kNode, calls_).value();
+  EXPECT_EQ(unknown.cores.at(0).info.compatible, "");
+  EXPECT_EQ(unknown.cores.at(0).info.fact(uapi::kCoresFact), 0u);
+}
+
+TEST_F(Rocket, IsRecorded) {
+  start("submit:3:EINVAL");
+  capture::Capture recorded;
+  const uapi::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
+  const auto device = uapi::rocket::open_device(core, uapi::record(core, calls_, recorded)).value();
+  const Chain first = chain(*device, 2), second = chain(*device, 1);
+  const uapi::JobId jobs[] = {first.job, second.job};
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(device->wait(device->submit(jobs).value(), milliseconds(1000)).ok());
+  EXPECT_FALSE(device->submit(jobs).ok());
+  ASSERT_EQ(recorded.submissions.size(), 2u) << "without the one that the kernel refused";
+  EXPECT_EQ(recorded.device.kernel_driver, "rocket");
+  const capture::Submission& one = recorded.submissions[1];
+  const uint64_t commands = device->address(first.commands).value();
+  ASSERT_EQ(one.jobs.size(), 2u);
+  const std::vector<capture::Commands> tasks = {{{}, commands, 8}, {{}, commands + 16, 8}};
+  EXPECT_EQ(one.jobs[0].commands, tasks);
+  for (const capture::BufferSnapshot& buffer : one.buffers) {
+    const bool is_data = buffer.handle == first.data || buffer.handle == second.data;
+    EXPECT_EQ(buffer.write, is_data) << "buffer " << buffer.handle;
+    EXPECT_EQ(buffer.listed, is_data) << "buffer " << buffer.handle;
+    if (buffer.handle == first.data) {
+      EXPECT_EQ(buffer.bytes, (Bytes{0, 1, 2}));
+      EXPECT_EQ(buffer.address, device->address(first.data).value());
+    }
+    if (buffer.handle == first.commands) {
+      EXPECT_GT(buffer.bytes.size(), 16u) << "jobs reach buffers that are not listed";
+    }
+  }
+  EXPECT_EQ(capture::parse(capture::serialise(recorded).value()).value(), recorded);
 }
 
 // Any of these: SUBMIT says 0, the job is not run, the others are.

@@ -22,8 +22,8 @@ Error does_not_fit(const char* what, double value) {
   return error(ErrorCode::unsupported, "{} of {:g} does not fit the chip's multiplier", what, value);
 }
 
-// Zero points as the registers have them, and as they enter biases: recorded jobs take signed bytes for unsigned ones,
-// and for biases the number as it is (section 4.1).
+// Zero points as most registers have them, and as they enter biases and additions: recorded jobs take signed bytes for
+// unsigned ones there, and here the number as it is (section 4.1).
 int32_t register_zero(const ir::Tensor& tensor, const Tuning& tuning) {
   return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point() & 0xFF;
 }
@@ -227,7 +227,7 @@ namespace {
 
 Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning) {
   Addition addition;
-  addition.offset = kZero - register_zero(other, tuning);
+  addition.offset = kZero - bias_zero(other, tuning);
   addition.gain = operand_gain(other.quant.scale() / unit);
   if (tuning.more_operations && !is_valid(addition.gain)) return does_not_fit("a ratio", other.quant.scale() / unit);
   return addition;

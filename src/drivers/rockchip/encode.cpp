@@ -72,11 +72,23 @@ class Encoder {
     return {buffer, offset + place.offset_bytes + more};
   }
 
-  static bits::Address append(Bytes& to, const Bytes& bytes, BufferId buffer) {
+  static uint64_t append(Bytes& to, const Bytes& bytes) {
     const uint64_t offset = to.size();
     to.insert(to.end(), bytes.begin(), bytes.end());
     to.resize(align_up(to.size(), kPieceAlign));
-    return {buffer, offset};
+    return offset;
+  }
+  bits::Address add_constant(const char* what, Bytes bytes) {
+    bits::Address address{constants_, constant_bytes_.size()};
+    const uint64_t size = bytes.size();
+    if (tuning_.joined_jobs) {
+      append(constant_bytes_, bytes);
+    } else {
+      address = {add_buffer(fmt::format("{} {}", what, program_.operations.size() - 1), BufferRole::constant, size), 0};
+      program_.buffers[address.symbol].contents = std::move(bytes);
+    }
+    note(address.symbol, address.offset, size, what);
+    return address;
   }
 
   void finish(BufferId id, Bytes& contents) {
@@ -108,14 +120,11 @@ class Encoder {
     program_.operations.push_back(
         {operation.op, operation.kind,
          static_cast<uint64_t>(conv.out.pixels() * conv.out.channels * conv.taps() * products)});
-    const Bytes weights = pack_weights(conv, g, tuning_), operands = pack_operands(conv, g, tuning_);
     const TaskPlaces whole{.input = at(conv.input),
                            .output = at(conv.output),
                            .second = conv.addition ? at(conv.addition->second) : bits::Address{},
-                           .weights = append(constant_bytes_, weights, constants_),
-                           .operands = append(constant_bytes_, operands, constants_)};
-    note(constants_, whole.weights.offset, weights.size(), "weights");
-    note(constants_, whole.operands.offset, operands.size(), "operands");
+                           .weights = add_constant("weights", pack_weights(conv, g, tuning_)),
+                           .operands = add_constant("operands", pack_operands(conv, g, tuning_))};
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       const Task& task = parts.tasks[i];
       // The weights of the task before are there only in the same job.
@@ -160,14 +169,15 @@ class Encoder {
     const bool chained = several && !tuning_.joined_jobs;
     SK_TRY_ASSIGN(const Commands commands,
                   write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
-    append(command_bytes_, commands.bytes, commands_);
+    append(command_bytes_, commands.bytes);
     for (driver::Relocation relocation : commands.relocations) {
       relocation.at_byte += offset;
       program_.buffers[commands_].relocations.push_back(relocation);
     }
     note(commands_, offset, commands.bytes.size(), "task");
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
-    use(constants_, true, false);
+    use(places.weights.symbol, true, false);
+    use(places.operands.symbol, true, false);
     use(places.input.symbol, true, false);
     if (conv.addition) use(places.second.symbol, true, false);
     use(places.output.symbol, false, true);

@@ -88,10 +88,10 @@ class Lowerer {
     if (is_output(to)) out_.slots[place.slot].role = driver::BufferRole::output;
     return {};
   }
-  // `to` with the values of `from`.
+  // The channels of `to` of a tensor that has its pixels.
   ir::Tensor view(TensorId from, TensorId to) const {
     ir::Tensor piece = tensor(from);
-    piece.shape = tensor(to).shape;
+    piece.shape.dims.back() = plane_of(tensor(to).shape).channels;
     return piece;
   }
 

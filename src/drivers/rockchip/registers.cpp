@@ -9,7 +9,6 @@ namespace {
 
 constexpr uint32_t kGrainsMax = 1023, kUsualGrains = 51;
 constexpr uint32_t kSharedOperand = 5;  // comb_use: both readers share the addition's operand
-constexpr int64_t kSurfaceMin = 12;     // what the readers take a surface for at least, in pixels
 constexpr uint32_t kMultiplierShift = 15;
 constexpr uint32_t kUseAlu = 1, kUseAll = 7;  // brdma_data_use
 constexpr uint32_t kAllLanes = 0xFFFF;

@@ -83,7 +83,9 @@ class Splitter {
   // Channels are divided until at least one output row of each part fits.
   Result<Split> counted() const {
     const int32_t group = conv_.depthwise ? kDepthwiseGroup : kKernelGroup;
-    for (int32_t lanes = g_.out_lanes;; lanes = align_up(lanes / 2, group)) {
+    // Of an addition's operand more than two small surfaces are read too far apart (4.5).
+    const bool small_addition = conv_.addition && g_.out_surface < kSurfaceMin;
+    for (int32_t lanes = small_addition ? group : g_.out_lanes;; lanes = align_up(lanes / 2, group)) {
       if (auto parts = in_parts(lanes)) return std::move(*parts);
       if (lanes == group) break;
     }

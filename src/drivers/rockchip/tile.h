@@ -14,6 +14,7 @@ namespace hw = ::skillet::rockchip::hw;
 
 constexpr int32_t kAtom = 16;  // channels of one pixel that lie together
 constexpr int32_t kKernelGroup = 32, kLaneGroup = 32, kDepthwiseGroup = 64;
+constexpr int64_t kSurfaceMin = 12;  // pixels that readers of an addition take a surface for at least (section 4.5)
 
 // Sizes of a whole convolution as its tasks program them.
 struct Geometry {

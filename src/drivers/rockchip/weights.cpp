@@ -43,23 +43,34 @@ Bytes pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning) 
   return out;
 }
 
-Bytes pack_direct(const Conv& conv, const Geometry& g) {
+// Recorded: a kernel that fills up an odd number takes a full group of lanes, so that what follows lies further on.
+int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
+  return tuning.whole_groups || conv.in.channels <= kLaneGroup ? lanes : kLaneGroup;
+}
+
+Bytes pack_direct(const Conv& conv, const Geometry& g, const Tuning& tuning) {
   const int32_t channels = conv.in.channels, taps = conv.taps();
-  Bytes out(static_cast<size_t>(g.weight_bytes()));
+  const int32_t last_lanes = g.in_lanes - (ceil_div(g.in_lanes, kLaneGroup) - 1) * kLaneGroup;
+  const int32_t longer = (filler_lanes(conv, last_lanes, tuning) - last_lanes) * taps * (g.kernels - conv.out.channels);
+  Bytes out(static_cast<size_t>(g.weight_bytes() + std::max(longer, 0)));
   size_t at = 0;
   for (int32_t first = 0; first < g.kernels; first += kKernelGroup) {
     const int32_t kernels = std::min(kKernelGroup, g.kernels - first);
     for (int32_t lane = 0; lane < g.in_lanes; lane += kLaneGroup) {
       const int32_t lanes = std::min(kLaneGroup, g.in_lanes - lane), present = std::clamp(channels - lane, 0, lanes);
       for (int32_t tap = 0; tap < taps; ++tap) {
-        for (int32_t k = first; k < first + kernels; ++k, at += static_cast<size_t>(lanes)) {
-          if (k >= conv.out.channels) continue;
+        for (int32_t k = first; k < first + kernels; ++k) {
+          if (k >= conv.out.channels) {
+            at += static_cast<size_t>(filler_lanes(conv, lanes, tuning));
+            continue;
+          }
           const auto from = (static_cast<size_t>(k) * static_cast<size_t>(taps) + static_cast<size_t>(tap)) *
                                 static_cast<size_t>(channels) +
                             static_cast<size_t>(lane);
           for (int32_t i = 0; i < lanes; ++i)
             out[at + static_cast<size_t>(i)] =
                 stored(i < present ? conv.weights[from + static_cast<size_t>(i)] : conv.weight_zero);
+          at += static_cast<size_t>(lanes);
         }
       }
     }
@@ -70,7 +81,7 @@ Bytes pack_direct(const Conv& conv, const Geometry& g) {
 }  // namespace
 
 Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning) {
-  return conv.depthwise ? pack_depthwise(conv, g, tuning) : pack_direct(conv, g);
+  return conv.depthwise ? pack_depthwise(conv, g, tuning) : pack_direct(conv, g, tuning);
 }
 
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {

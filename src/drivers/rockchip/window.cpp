@@ -125,10 +125,10 @@ ir::Activation activation_of(const ir::Op& op) {
 }
 
 Limits limits_of(const ir::Tensor& output, ir::Activation activation) {
-  constexpr double kSix = 6;
+  constexpr float kSix = 6;
   Limits limits;
   const int32_t zero = unsigned_zero(output);
-  const double top = (255 - zero) * double{output.quant.scale()};
+  const float top = static_cast<float>(255 - zero) * output.quant.scale();
   if (activation != ir::Activation::relu && activation != ir::Activation::relu6) return limits;
   limits.lower = zero > 0;
   if (activation == ir::Activation::relu6 && top > kSix) limits.upper = kSix;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <future>
 
 #include "base/parse_bool.h"
 #include "frontend/tflite/import.h"
@@ -16,6 +17,8 @@ struct skillet_device {
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
+  std::future<skillet::Result<void>>
+      started;  // valid between skillet_start and skillet_wait; its end waits for the run
 };
 
 namespace {
@@ -62,6 +65,14 @@ skillet_status guard(Body body) noexcept {
 }
 
 Error null_argument(const char* name) { return skillet::error(ErrorCode::invalid_argument, "{} is null", name); }
+
+// A model that can be used now.
+Result<void> check_model(const skillet_model* model) {
+  if (model == nullptr) return null_argument("model");
+  if (model->started.valid())
+    return skillet::error(ErrorCode::invalid_argument, "a run has been started: skillet_wait comes first");
+  return {};
+}
 
 skillet_type type_of(skillet::ir::DType dtype) {
   using skillet::ir::DType;
@@ -129,7 +140,7 @@ Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::
 }
 
 Result<void> get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
-  if (model == nullptr) return null_argument("model");
+  SK_TRY(check_model(model));
   if (data == nullptr && bytes != 0) return null_argument("data");
   SK_TRY_ASSIGN(const std::span<const uint8_t> output, model->session->output(index));
   if (bytes != output.size())
@@ -152,6 +163,31 @@ Result<Spans> spans(const skillet::ir::Graph& graph, const std::vector<skillet::
     out.emplace_back(static_cast<uint8_t*>(const_cast<void*>(pointers[i])), bytes);
   }
   return out;
+}
+
+struct CallersMemory {
+  std::vector<std::span<const uint8_t>> inputs;
+  Spans outputs;
+};
+
+Result<CallersMemory> callers_memory(const skillet_model* model, const void* const* inputs, void* const* outputs) {
+  SK_TRY(check_model(model));
+  const skillet::ir::Graph& graph = model->session->graph();
+  SK_TRY_ASSIGN(const Spans in, spans(graph, graph.inputs, inputs, "inputs"));
+  SK_TRY_ASSIGN(Spans out, spans(graph, graph.outputs, outputs, "outputs"));
+  return CallersMemory{{in.begin(), in.end()}, std::move(out)};
+}
+
+// `body` on a thread of its own; what it would throw is an error.
+template <typename Body>
+std::future<Result<void>> in_background(Body body) {
+  return std::async(std::launch::async, [body = std::move(body)]() -> Result<void> {
+    try {
+      return body();
+    } catch (const std::exception& e) {
+      return skillet::error(ErrorCode::internal, "{}", e.what());
+    }
+  });
 }
 
 Result<skillet::runtime::DeviceContext*> context_of(const skillet_device* device) {
@@ -219,7 +255,7 @@ skillet_status skillet_output_info(const skillet_model* model, size_t index, ski
 
 skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes) {
   return guard([&]() -> Result<void> {
-    if (model == nullptr) return null_argument("model");
+    SK_TRY(check_model(model));
     if (data == nullptr && bytes != 0) return null_argument("data");
     return model->session->set_input(index, {static_cast<const uint8_t*>(data), bytes});
   });
@@ -227,8 +263,24 @@ skillet_status skillet_set_input(skillet_model* model, size_t index, const void*
 
 skillet_status skillet_run(skillet_model* model) {
   return guard([&]() -> Result<void> {
-    if (model == nullptr) return null_argument("model");
+    SK_TRY(check_model(model));
     return model->session->run();
+  });
+}
+
+skillet_status skillet_start(skillet_model* model) {
+  return guard([&]() -> Result<void> {
+    SK_TRY(check_model(model));
+    model->started = in_background([session = model->session.get()] { return session->run(); });
+    return {};
+  });
+}
+
+skillet_status skillet_wait(skillet_model* model) {
+  return guard([&]() -> Result<void> {
+    if (model == nullptr) return null_argument("model");
+    if (!model->started.valid()) return skillet::error(ErrorCode::invalid_argument, "no run has been started");
+    return model->started.get();
   });
 }
 
@@ -238,18 +290,23 @@ skillet_status skillet_get_output(const skillet_model* model, size_t index, void
 
 skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
   return guard([&]() -> Result<void> {
-    if (model == nullptr) return null_argument("model");
-    const skillet::ir::Graph& graph = model->session->graph();
-    SK_TRY_ASSIGN(const auto in, spans(graph, graph.inputs, inputs, "inputs"));
-    SK_TRY_ASSIGN(const auto out, spans(graph, graph.outputs, outputs, "outputs"));
-    const std::vector<std::span<const uint8_t>> read_only(in.begin(), in.end());
-    return model->session->run_on(read_only, out);
+    SK_TRY_ASSIGN(const CallersMemory memory, callers_memory(model, inputs, outputs));
+    return model->session->run_on(memory.inputs, memory.outputs);
+  });
+}
+
+skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
+  return guard([&]() -> Result<void> {
+    SK_TRY_ASSIGN(CallersMemory memory, callers_memory(model, inputs, outputs));
+    model->started = in_background(
+        [session = model->session.get(), own = std::move(memory)] { return session->run_on(own.inputs, own.outputs); });
+    return {};
   });
 }
 
 uint64_t skillet_copied_bytes(const skillet_model* model) {
   uint64_t sum = 0;
-  if (model == nullptr) return sum;
+  if (!check_model(model).ok()) return sum;
   for (const skillet::runtime::PartReport& part : model->session->report().parts) sum += part.copied_bytes;
   return sum;
 }
@@ -259,6 +316,7 @@ skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void**
     if (data == nullptr) return null_argument("data");
     *data = nullptr;
     SK_TRY_ASSIGN(auto* context, context_of(device));
+    const std::lock_guard lock(context->mutex);
     SK_TRY_ASSIGN(const auto buffer, context->shared.alloc(*context->device, bytes));
     *data = buffer.bytes.data();
     if (dmabuf_fd != nullptr) *dmabuf_fd = buffer.dmabuf;
@@ -269,6 +327,7 @@ skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void**
 skillet_status skillet_buffer_free(skillet_device* device, void* data) {
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(auto* context, context_of(device));
+    const std::lock_guard lock(context->mutex);
     return context->shared.free(*context->device, static_cast<const uint8_t*>(data));
   });
 }
@@ -287,6 +346,7 @@ int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out
 const char* skillet_explain(skillet_model* model) {
   if (model == nullptr) return "";
   guard([&]() -> Result<void> {
+    if (model->started.valid()) model->started.wait();
     model->explanation = skillet::runtime::explain(*model->session);
     return {};
   });

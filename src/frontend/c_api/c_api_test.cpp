@@ -115,6 +115,43 @@ struct SharedCase {
   bool matches(const char* out) const { return std::memcmp(out, expected.data(), expected.size()) == 0; }
 };
 
+TEST(CApi, RunsInTheBackground) {
+  const Device sim("sim:a311d");
+  const std::vector<char> input = file("input_0.bin");
+  std::vector<char> expected(file("output_0.bin").size());
+  std::vector<skillet_model*> models(4);
+  for (skillet_model*& model : models) {
+    ASSERT_EQ(skillet_load_file(sim.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK);
+    ASSERT_EQ(skillet_set_input(model, 0, input.data(), input.size()), SKILLET_OK);
+  }
+  ASSERT_EQ(skillet_run(models[0]), SKILLET_OK);
+  ASSERT_EQ(skillet_get_output(models[0], 0, expected.data(), expected.size()), SKILLET_OK);
+  EXPECT_EQ(skillet_wait(models[0]), SKILLET_INVALID_ARGUMENT) << "nothing was started";
+  std::vector<char> last(expected.size());
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < 3; ++i) ASSERT_EQ(skillet_start(models[i]), SKILLET_OK) << skillet_last_error();
+    const void* const inputs[] = {input.data()};
+    void* const outputs[] = {last.data()};
+    ASSERT_EQ(skillet_start_on(models[3], inputs, outputs), SKILLET_OK) << skillet_last_error();
+    EXPECT_EQ(skillet_run(models[0]), SKILLET_INVALID_ARGUMENT);
+    EXPECT_EQ(skillet_start(models[0]), SKILLET_INVALID_ARGUMENT);
+    EXPECT_EQ(skillet_set_input(models[0], 0, input.data(), input.size()), SKILLET_INVALID_ARGUMENT);
+    EXPECT_EQ(skillet_get_output(models[0], 0, last.data(), last.size()), SKILLET_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(skillet_last_error()).find("skillet_wait"), std::string::npos);
+    for (skillet_model* model : models) EXPECT_EQ(skillet_wait(model), SKILLET_OK) << skillet_last_error();
+    EXPECT_EQ(last, expected);
+    for (size_t i = 0; i < 3; ++i) {
+      std::vector<char> output(expected.size());
+      ASSERT_EQ(skillet_get_output(models[i], 0, output.data(), output.size()), SKILLET_OK) << skillet_last_error();
+      EXPECT_EQ(output, expected);
+    }
+  }
+  ASSERT_EQ(skillet_start(models[1]), SKILLET_OK);
+  for (skillet_model* model : models) skillet_close_model(model);  // one of them runs
+  EXPECT_EQ(skillet_start(nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_wait(nullptr), SKILLET_INVALID_ARGUMENT);
+}
+
 TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
   SharedCase test;
   ASSERT_NE(test.data, nullptr);

@@ -26,7 +26,11 @@ constexpr auto kCalls = [] {
 
 }  // namespace
 
-std::vector<std::string_view> call_names() { return names_of<File>(kCalls); }
+std::vector<std::string_view> call_names() {
+  std::vector<std::string_view> names = names_of<File>(kCalls);
+  names.push_back("job");
+  return names;
+}
 
 RocketFile::RocketFile(Kernel& kernel, unsigned minor)
     : GemFile(kernel, minor, {0, abi::kAddressEnd, abi::kPageBytes}), kernel_(kernel) {

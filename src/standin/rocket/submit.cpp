@@ -49,6 +49,7 @@ int RocketFile::read_tasks(Request& request) {
 
 // Why the job is dropped; nothing: it is queued.
 std::optional<std::string> RocketFile::queue(const Request& request, FaultKind fault) {
+  if (fault == FaultKind::drop) return "injected fault";
   if (!request.is_sound) return "its arguments are bad";
   QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .fault = fault};
   for (const auto* handles : {&request.in, &request.out}) {
@@ -80,7 +81,8 @@ int RocketFile::submit(abi::Submit& args, const Fault& fault) {
   reclaim();
   FaultKind next = fault.kind;
   for (const Request& request : requests) {
-    if (const auto reason = queue(request, std::exchange(next, FaultKind::none)))
+    const FaultKind own = kernel_.next_fault("job").kind, first = std::exchange(next, FaultKind::none);
+    if (const auto reason = queue(request, own == FaultKind::none ? first : own))
       kernel_.trace("submit: a job is dropped: {}", *reason);
   }
   return 0;

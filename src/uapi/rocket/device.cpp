@@ -211,7 +211,10 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
     SK_TRY_ASSIGN(const Task task, task_of(commands).with_context(fmt::format("job '{}'", job.name)));
     to.tasks.push_back(task);
   }
-  for (const JobBuffer& use : job.buffers) SK_TRY(list(use, to).with_context(fmt::format("job '{}'", job.name)));
+  // Buffers stay mapped while they exist; what is listed orders the jobs, at the price of a lock.
+  for (const JobBuffer& use : job.buffers) {
+    if (!use.constant) SK_TRY(list(use, to).with_context(fmt::format("job '{}'", job.name)));
+  }
   if (to.tasks.empty() || to.out.empty())
     return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would tell its end",
                  job.name, to.tasks.size(), to.out.size());

@@ -10,6 +10,7 @@ namespace skillet::delegate {
 namespace {
 
 void take_back(runtime::DeviceContext& context, const skillet_buffer_info& info) {
+  const std::lock_guard lock(context.mutex);
   auto freed = context.shared.free(*context.device, static_cast<const uint8_t*>(info.data));
   if (!freed.ok()) log::warning("releasing a shared buffer: {}", freed.error().message);
 }
@@ -54,6 +55,7 @@ void CApiBuffers::import(runtime::DeviceContext& context, std::span<const uint8_
   if (std::ranges::any_of(known_, same)) return;
   known_.push_back({info});
   const std::span<uint8_t> all(static_cast<uint8_t*>(info.data), info.bytes);
+  const std::lock_guard lock(context.mutex);
   const auto imported = context.shared.import(*context.device, info.dmabuf_fd, all);
   known_.back().imported = imported.ok();
   if (!imported.ok()) log::info("tensors in a shared buffer are copied: {}", imported.error().message);

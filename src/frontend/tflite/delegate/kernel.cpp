@@ -60,7 +60,7 @@ Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::sha
 
 Kernel::~Kernel() {
   const log::ScopedLevel level(state_->options.log);
-  const std::lock_guard lock(state_->device);
+  const std::lock_guard lock(state_->mutex);
   session_.reset();
   // All of them: kernels that stay import theirs again.
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
@@ -77,7 +77,7 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
   output_bytes_.resize(outputs_.size());
   runtime::SessionOptions options = session_options(state_->options);
   if (only_on_npu) options.min_macs_per_byte = static_cast<uint64_t>(state_->options.min_macs_per_byte);
-  const std::lock_guard lock(state_->device);
+  const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(state_->target, std::move(host.graph), options));
   refusals_.clear();
@@ -124,7 +124,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
   };
   if (session_ == nullptr || !unchanged()) SK_TRY(build(context, false));
   {
-    const std::lock_guard lock(state_->device);
+    const std::lock_guard lock(state_->mutex);
     state_->buffers.find_library();
   }
   const ir::Graph& graph = session_->graph();
@@ -145,14 +145,20 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     SK_TRY_ASSIGN(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
   }
-  const std::lock_guard lock(state_->device);
-  runtime::DeviceContext& device = *state_->target.context;
-  state_->buffers.drop_freed(device);
-  for (const auto bytes : input_bytes_) state_->buffers.import(device, bytes);
-  for (const auto bytes : output_bytes_) state_->buffers.import(device, bytes);
+  import_buffers();
   SK_TRY(session_->run_on(input_bytes_, output_bytes_));
   log_copies();
   return {};
+}
+
+// Memory has addresses on one file: a session on another core's file copies.
+void Kernel::import_buffers() {
+  const std::shared_ptr<runtime::DeviceContext>& own = state_->target.context;
+  const std::lock_guard lock(state_->mutex);
+  state_->buffers.drop_freed(*own);
+  if (session_->context().get() != own.get()) return;
+  for (const auto bytes : input_bytes_) state_->buffers.import(*own, bytes);
+  for (const auto bytes : output_bytes_) state_->buffers.import(*own, bytes);
 }
 
 // When it changes: hosts may exchange the memory of tensors from run to run.

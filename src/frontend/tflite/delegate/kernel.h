@@ -21,8 +21,8 @@ namespace skillet::delegate {
 struct State {
   Options options;
   runtime::Target target;  // without a driver: nothing is claimed
-  CApiBuffers buffers;
-  std::mutex device;  // interpreters on several threads may share a delegate; a device file is used by one at a time
+  CApiBuffers buffers;     // those in use on the target's own file
+  std::mutex mutex;  // of `buffers`, and of building sessions: interpreters on several threads may share a delegate
 };
 
 // What a session of the delegate's options is made with.
@@ -65,6 +65,7 @@ class Kernel {
   Result<void> build(TfLiteContext* context, bool only_on_npu);
   void refuse(const compile::Compiled& compiled);
   void describe();
+  void import_buffers();
   void log_copies();
 
   std::shared_ptr<State> state_;

@@ -1,0 +1,41 @@
+// DevicePool: the open files of one NPU, as many as it has cores: its kernel gives each file one core at a time.
+// Called by sessions and by open_target().
+// Must not know: programs, single kernel drivers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+
+namespace skillet::runtime {
+
+struct DeviceContext;
+
+class DevicePool : public std::enable_shared_from_this<DevicePool> {
+ public:
+  using Open = std::function<Result<std::shared_ptr<DeviceContext>>()>;
+  // At most `most` files, `first` among them; the others are opened when they are needed.
+  DevicePool(std::shared_ptr<DeviceContext> first, size_t most, Open open);
+
+  // The file with the fewest holders, or another one while all have some; until the last copy of what it gives is gone.
+  // From any thread.
+  std::shared_ptr<DeviceContext> take();
+  size_t open_files() const;
+
+ private:
+  struct File {
+    std::shared_ptr<DeviceContext> context;
+    size_t holders = 0;
+  };
+  void give_back(const DeviceContext* context);
+
+  mutable std::mutex mutex_;
+  size_t most_;
+  Open open_;
+  std::vector<File> files_;
+};
+
+}  // namespace skillet::runtime

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The command on a virtual RK3588: found, run, recorded, decoded, compared; what is lost is noticed.
+
+usage: virtual_test.py SKILLET
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = sys.argv.pop()
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = str(ROOT / "models/digits.tflite")
+PICTURE = str(ROOT / "models/digits/7.png")
+RUN = [SKILLET, "run", MODEL, "--image", PICTURE, "--compare", "--json", "--device"]
+
+
+def call(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def virtual(*command, fail=None):
+    return call(SKILLET, "virtual", "--chip", "rk3588", *(["--fail", fail] if fail else []), "--", *command)
+
+
+class Node(unittest.TestCase):
+    def run_on(self, device, fail=None):
+        code, out, err = virtual(*RUN, device, fail=fail)
+        self.assertEqual(code, 0, err)
+        return json.loads(out), err
+
+    def test_is_found_by_all_names(self):
+        code, out, err = virtual(SKILLET, "devices", "--json")
+        self.assertEqual(code, 0, err)
+        (row,) = [one for one in json.loads(out) if one["device"] == "/dev/accel/accel0"]
+        self.assertEqual((row["kernel_driver"], row["usable"]), ("rocket", True))
+        self.assertIn("3 cores; also called rocket0", row["note"])
+        results = {device: self.run_on(device)[0] for device in ("auto", "npu", "rocket0", "/dev/accel/accel0")}
+        for device, result in results.items():
+            self.assertGreater(result["npu_ops"], 10, device)
+            self.assertLessEqual(result["runs"][0]["outputs"][0]["max_difference"], 2, device)
+
+    def test_doctor_is_content(self):
+        code, out, err = virtual(SKILLET, "doctor", "--json")
+        self.assertEqual(code, 0, err)
+        report = json.loads(out)
+        self.assertEqual(report["ready"], ["/dev/accel/accel0"])
+        self.assertIn("200 MHz", " ".join(one["what"] for one in report["findings"]))
+
+    def test_is_recorded_and_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [f"{folder}/{name}.skcap" for name in "ab"]
+            for file in files:
+                code, _, err = call(SKILLET, "capture", "-o", file, "--", SKILLET, "virtual", "--chip", "rk3588", "--",
+                                    *RUN, "npu")
+                self.assertEqual(code, 0, err)
+                self.assertIn("submissions to", err)
+            code, out, err = call(SKILLET, "decode", files[0], "--json")
+            self.assertEqual(code, 0, err)
+            decoded = json.loads(out)
+            self.assertEqual((decoded["chip"], decoded["kernel_driver"]), ("rk3588", "rocket"))
+            self.assertFalse([field for one in decoded["submissions"] for field in one["fields"] if field["unknown"]])
+            self.assertEqual(call(SKILLET, "diff", *files)[0], 0)
+            program = f"{folder}/program.skp"
+            self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", "sim:rk3588", "--record", program)[0], 0)
+            code, out, err = call(SKILLET, "diff", files[0], program)
+            self.assertEqual(code, 0, out + err)
+
+    def test_lost_jobs_are_noticed(self):
+        for fail, where, said in (("job:1:drop", "npu", "running it once more"), ("job:1:reset", "npu", "running it once more"),
+                                  ("job:*:drop", "cpu", "left its output untouched")):
+            with self.subTest(fail):
+                result, err = self.run_on("npu", fail)
+                self.assertIn(said, err)
+                self.assertLessEqual(result["runs"][0]["outputs"][0]["max_difference"], 2)
+                self.assertEqual(result["parts"][0]["where"], where)
+
+
+if __name__ == "__main__":
+    unittest.main()
