@@ -236,13 +236,16 @@ Conv only(const Conv& whole, const std::vector<bool>& kept) {
 
 Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
   constexpr double kErrorMax = 0.25;
-  SK_TRY_ASSIGN(const Conv whole, make_conv(graph, id, tuning));
-  if (whole.multipliers.empty()) return std::vector<Conv>{whole};
+  SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning));
+  std::vector<Conv> passes;
+  if (whole.multipliers.empty()) {
+    passes.push_back(std::move(whole));
+    return passes;
+  }
   const ir::Op& op = graph.op(id);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const float from_scale = graph.tensor(op.inputs[0]).quant.scale();
   const std::vector<float>& scales = graph.tensor(op.inputs[1]).quant.scales;
-  std::vector<Conv> passes;
   std::vector<bool> left(scales.size(), true);
   while (std::ranges::count(left, true) != 0) {
     // What is left decides the gain; channels that this gain is too coarse for wait for the next pass.

@@ -24,7 +24,7 @@ class Lowerer {
 
   Result<Lowered> run() {
     if (!tuning_.more_operations || !tuning_.exact_additions) {
-      SK_TRY_ASSIGN(recorded_, recorded_plan(graph_));
+      SK_TRY_ASSIGN(recorded_, recorded_plan(graph_, !tuning_.more_operations));
     }
     for (const TensorId input : graph_.inputs) {
       if (!graph_.tensor(input).is_constant()) define(input, driver::BufferRole::input);
@@ -197,8 +197,12 @@ class Lowerer {
     return place;
   }
 
+  bool is_fused() const {
+    return !tuning_.exact_additions &&
+           std::ranges::any_of(recorded_, [&](const RecordedConv& conv) { return conv.add == op_; });
+  }
   Result<void> lower_sum(const ir::Op& op) {
-    if (!tuning_.exact_additions) return {};  // the convolution in front has it
+    if (is_fused()) return {};  // the convolution in front has it
     const SumScales scales = sum_scales(graph_, op);
     const TensorId main = op.inputs[scales.main], other = op.inputs[1 - scales.main];
     const int32_t sign = op.kind == OpKind::sub ? -1 : 1;

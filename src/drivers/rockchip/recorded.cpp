@@ -20,28 +20,31 @@ std::string why_not(const ir::Graph& graph, const ir::Op& op) {
 
 }  // namespace
 
-Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph) {
+Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph, bool strict) {
   std::vector<RecordedConv> plan(graph.ops.size());
-  std::vector<ir::OpId> producer = ir::producers(graph);  // after fusing
-  const auto refuse = [&](size_t id, std::string_view what) {
-    return error(ErrorCode::unsupported, "{}: the recorded driver does not take {}",
-                 describe_op(graph, static_cast<ir::OpId>(id)), what);
-  };
+  std::vector<ir::OpId> maker(graph.tensors.size(), -1);  // convolutions that it takes, after fusing
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const ir::Op& op = graph.ops[id];
+    const auto made_by = [&](size_t input) -> ir::OpId& { return maker[static_cast<size_t>(op.inputs[input])]; };
+    ir::OpId& result = maker[static_cast<size_t>(op.outputs[0])];
+    std::string why;
     if (is_conv(op.kind)) {
-      if (const std::string why = why_not(graph, op); !why.empty()) return refuse(id, why);
-      continue;
+      why = why_not(graph, op);
+      if (why.empty()) result = static_cast<ir::OpId>(id);
+    } else if (op.kind != ir::OpKind::add) {
+      why = ir::op_name(op);
+    } else if (made_by(0) < 0) {
+      why = "an addition to what no convolution makes";
+    } else if (plan[static_cast<size_t>(made_by(0))].add >= 0) {
+      why = "two additions to one convolution";
+    } else {
+      plan[static_cast<size_t>(made_by(0))] = {static_cast<ir::OpId>(id), true};
+      if (made_by(1) >= 0) plan[static_cast<size_t>(made_by(1))].in_addition = true;
+      result = made_by(0);
     }
-    if (op.kind != ir::OpKind::add) return refuse(id, ir::op_name(op));
-    const auto made_by = [&](size_t input) { return producer[static_cast<size_t>(op.inputs[input])]; };
-    const ir::OpId first = made_by(0), second = made_by(1);
-    if (first < 0) return refuse(id, "an addition to what no convolution makes");
-    RecordedConv& fused = plan[static_cast<size_t>(first)];
-    if (fused.add >= 0) return refuse(id, "two additions to one convolution");
-    fused = {static_cast<ir::OpId>(id), true};
-    if (second >= 0) plan[static_cast<size_t>(second)].in_addition = true;
-    producer[static_cast<size_t>(op.outputs[0])] = first;
+    if (strict && !why.empty())
+      return error(ErrorCode::unsupported, "{}: the recorded driver does not take {}",
+                   describe_op(graph, static_cast<ir::OpId>(id)), why);
   }
   return plan;
 }

@@ -15,7 +15,7 @@ struct RecordedConv {
   ir::OpId add = -1;         // the addition that it computes too
   bool in_addition = false;  // it has one, or its output is the other operand of one
 };
-// By op. Error names the operation that the recorded driver does not take.
-Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph);
+// By op. `strict`: an error names the operation that the recorded driver does not take; else such a one is left alone.
+Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph, bool strict);
 
 }  // namespace skillet::drivers::rockchip

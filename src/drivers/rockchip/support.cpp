@@ -16,6 +16,7 @@ using driver::Support;
 using ir::OpKind;
 
 constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
+constexpr int64_t kPlaneMax = 1 << 26;              // pixels: strides are counted in 28 bits
 constexpr int32_t kChannelsMax = 8128;              // the exact maximum of 13 bits damages the last ones
 constexpr double kUnitMax = 0.5, kOperandMax = 16;  // of additions, in steps of the output
 constexpr double kGainMax = 128;                    // sums times more leave the 32 bits of the CPU kernels
@@ -47,6 +48,9 @@ Support takes(const ir::Tensor& tensor) {
 
 Support fits(const hw::ChipRow& chip, const Window& w) {
   const auto over = [](int32_t v, int32_t limit) { return v < 1 || v > limit; };
+  if (std::max(w.in.pixels(), w.out.pixels()) > kPlaneMax)
+    return Support::no("images of {} and {} pixels; the NPU's strides count to {}", w.in.pixels(), w.out.pixels(),
+                       kPlaneMax);
   if (over(w.in.width, kWidthMax) || over(w.out.width, kWidthMax) || w.in.height < 1 || w.out.height < 1)
     return Support::no("rows of {} and {} pixels; the NPU counts to {}", w.in.width, w.out.width, kWidthMax);
   if (over(w.kernel_height, kKernelMax) || over(w.kernel_width, kKernelMax))
