@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "compile/report.h"
 #include "frontend/tflite/import.h"
 
@@ -30,6 +31,7 @@ Result<CompiledModel> compile_model(const std::string& path, const driver::Chip&
   // As recorded a driver refuses what the recorded one does; otherwise what does not compile is a fault.
   compile::Options all{.driver = options, .leave_out = options.tuning == driver::Tuning::recorded};
   all.driver.allow_unproven = true;
+  const log::ScopedLevel quiet(all.leave_out ? std::optional(log::Level::error) : std::nullopt);  // a warning each
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
   CompiledModel out{.chip = chip};
   for (const compile::OpRow& row : compile::rows(compiled)) {

@@ -105,10 +105,14 @@ Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, Conv& conv
   const auto channels = static_cast<size_t>(conv.out.channels);
   const size_t per_channel = conv.depthwise ? static_cast<size_t>(conv.taps())
                                             : static_cast<size_t>(conv.taps()) * static_cast<size_t>(conv.in.channels);
+  const auto sum_of = [&](size_t c) {
+    const size_t first = conv.depthwise ? c : c * per_channel, step = conv.depthwise ? channels : 1;
+    int64_t sum = -int64_t{conv.weight_zero} * static_cast<int64_t>(per_channel);
+    for (size_t i = 0; i < per_channel; ++i) sum += conv.weights[first + i * step];
+    return sum;
+  };
   for (size_t c = 0; c < channels; ++c) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < per_channel; ++i)
-      sum += conv.weights[conv.depthwise ? i * channels + c : c * per_channel + i] - conv.weight_zero;
+    const int64_t sum = sum_of(c);
     const int64_t value =
         ((c < bias.size() ? bias[c] : 0) - int64_t{zero - kZero} * sum) / (int64_t{1} << conv.truncate);
     if (value != static_cast<int32_t>(value))

@@ -100,6 +100,9 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
     return Support::no("'{}' has no scale that means anything", filter.name);
   if (filter.dtype == ir::DType::uint8 && is_per_channel(filter.quant))
     return Support::no("'{}' is uint8 with a scale per channel, which means nothing to TensorFlow Lite", filter.name);
+  const auto outputs = static_cast<size_t>(plane_of(graph.tensor(op.outputs[0]).shape).channels);
+  if (is_per_channel(filter.quant) && filter.quant.scales.size() != outputs)
+    return Support::no("'{}' has {} scales for {} outputs", filter.name, filter.quant.scales.size(), outputs);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
   if (zero < 0 || zero > 255 || std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
@@ -232,7 +235,8 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   const bool sized = op.kind == OpKind::split_v;
   const ir::Tensor& from = graph.tensor(op.inputs[sized ? 0 : 1]);
   const ir::Tensor& axis = graph.tensor(op.inputs[sized ? 2 : 0]);
-  if (!axis.is_constant()) return Support::no("the axis is computed");
+  if (!axis.is_constant() || axis.dtype != ir::DType::int32 || axis.shape.elems() != 1)
+    return Support::no("the axis is computed");
   const int32_t value = axis.values<int32_t>().at(0), rank = from.shape.rank();
   if ((value < 0 ? value + rank : value) != rank - 1) return Support::no("divided along another axis than channels");
   for (const ir::TensorId output : op.outputs) {

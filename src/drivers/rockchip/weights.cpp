@@ -67,9 +67,9 @@ Bytes pack_direct(const Conv& conv, const Geometry& g, const Tuning& tuning) {
           const auto from = (static_cast<size_t>(k) * static_cast<size_t>(taps) + static_cast<size_t>(tap)) *
                                 static_cast<size_t>(channels) +
                             static_cast<size_t>(lane);
-          for (int32_t i = 0; i < lanes; ++i)
-            out[at + static_cast<size_t>(i)] =
-                stored(i < present ? conv.weights[from + static_cast<size_t>(i)] : conv.weight_zero);
+          uint8_t* const to = out.data() + at;
+          for (int32_t i = 0; i < present; ++i) to[i] = stored(conv.weights[from + static_cast<size_t>(i)]);
+          std::fill(to + present, to + lanes, stored(conv.weight_zero));
           at += static_cast<size_t>(lanes);
         }
       }
