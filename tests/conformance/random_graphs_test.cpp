@@ -9,10 +9,10 @@
 
 #include "base/int_math.h"
 #include "base/log.h"
-#include "drivers/vivante/support.h"
 #include "random_graph.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tolerance.h"
 
 namespace skillet {
 namespace {
@@ -25,13 +25,13 @@ struct Tally {
 };
 
 // The ops on the chip, each against the CPU's kernel for the chip's own inputs.
-std::string check_chip(runtime::Session& session, Tally& tally) {
+std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tally& tally) {
   const auto diffs = session.compare_layers();
   if (!diffs.ok()) return diffs.error().message;
   for (const runtime::LayerDiff& diff : *diffs) {
     tally.compared += diff.compared;
     const OpKind kind = session.graph().op(diff.op).kind;
-    if (diff.compared && diff.max_abs_diff > drivers::vivante::tolerance(kind))
+    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, kind))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
                          diff.differing, diff.elems, diff.max_abs_diff);
   }
@@ -66,12 +66,13 @@ std::string check_cpu(runtime::Session& session, Tally& tally) {
   return "";
 }
 
-std::string run_and_check(runtime::Session& session, const std::vector<Bytes>& inputs, Tally& tally) {
+std::string run_and_check(runtime::Session& session, const driver::Chip& chip, const std::vector<Bytes>& inputs,
+                          Tally& tally) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (auto set = session.set_input(i, inputs[i]); !set.ok()) return set.error().message;
   }
   if (auto ran = session.run(); !ran.ok()) return ran.error().message;
-  for (std::string problem : {check_chip(session, tally), check_cpu(session, tally)}) {
+  for (std::string problem : {check_chip(session, chip, tally), check_cpu(session, tally)}) {
     if (!problem.empty()) return problem;
   }
   const ir::Graph& graph = session.graph();
@@ -103,7 +104,7 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
   device.submits = 0;
   if (fails) device.fail_from = fail_from;
   for (int run = 0; run < (fails ? 3 : 1); ++run) {
-    const std::string problem = run_and_check(**session, inputs, tally);
+    const std::string problem = run_and_check(**session, target.chip, inputs, tally);
     if (!problem.empty()) return fmt::format("run {}: {}{}", run, problem, text);
   }
   for (const runtime::PartReport& part : (*session)->report().parts) tally.fallbacks += !part.fallback.empty();
@@ -200,7 +201,7 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
       auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true});
       ASSERT_TRUE(session.ok()) << session.error().message;
       Tally tally;
-      const std::string problem = run_and_check(**session, random_inputs(*graph, 1), tally);
+      const std::string problem = run_and_check(**session, target->chip, random_inputs(*graph, 1), tally);
       EXPECT_TRUE(problem.empty()) << chip << " " << shape << ": " << problem;
       EXPECT_EQ(tally.compared, 1) << chip << " " << shape;
     }
@@ -208,7 +209,7 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
-                         testing::Combine(testing::Values("a311d", "imx8mp", "s905d3"),
+                         testing::Combine(testing::Values("a311d", "imx8mp", "s905d3", "rk3588"),
                                           testing::Values(driver::Tuning::proven, driver::Tuning::tuned)),
                          [](const auto& test) {
                            const bool proven = std::get<1>(test.param) == driver::Tuning::proven;

@@ -187,13 +187,12 @@ Conv shape_of(const Window& w) {
   return conv;
 }
 
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, ir::TensorId source, const Tuning& tuning,
-                       bool in_addition) {
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, bool in_addition) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor &from = graph.tensor(source), &filter = graph.tensor(op.inputs[1]);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &filter = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   Conv conv{.in_addition = in_addition};
-  const Window w = window_of(graph, id, source);
+  const Window w = window_of(graph, id);
   set_window(w, tuning, conv);
   SK_TRY(set_weights(graph, op, w, tuning, conv));
   conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
@@ -208,7 +207,7 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, ir::TensorId source,
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  Conv conv = constant_depthwise(window_of(graph, id, op.inputs[0]), {}, tuning);
+  Conv conv = constant_depthwise(window_of(graph, id), {}, tuning);
   const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
   SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
   return conv;

@@ -14,9 +14,8 @@ Conv shape_of(const Window& w);
 // Of make_copy().
 Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads);
 
-// All but places. `source`: the tensor that is read; `in_addition`: see Conv. Errors say what does not fit.
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, ir::TensorId source, const Tuning& tuning,
-                       bool in_addition = false);
+// All but places. `in_addition`: see Conv. Errors say what does not fit.
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning, bool in_addition = false);
 // AVERAGE_POOL_2D, MEAN: depthwise, each weight 1.
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
 // The same values in another quantization, with a border of zeros and limits: depthwise, one weight of 1.

@@ -78,13 +78,16 @@ class Encoder {
     to.resize(align_up(to.size(), kPieceAlign));
     return offset;
   }
-  bits::Address add_constant(const char* what, Bytes bytes) {
+  // `room`: of a buffer of its own, which has zeros behind the bytes.
+  bits::Address add_constant(const char* what, Bytes bytes, uint64_t room) {
     bits::Address address{constants_, constant_bytes_.size()};
     const uint64_t size = bytes.size();
     if (tuning_.joined_jobs) {
       append(constant_bytes_, bytes);
     } else {
-      address = {add_buffer(fmt::format("{} {}", what, program_.operations.size() - 1), BufferRole::constant, size), 0};
+      address = {add_buffer(fmt::format("{} {}", what, program_.operations.size() - 1), BufferRole::constant,
+                            std::max(size, room)),
+                 0};
       program_.buffers[address.symbol].contents = std::move(bytes);
     }
     note(address.symbol, address.offset, size, what);
@@ -120,11 +123,13 @@ class Encoder {
     program_.operations.push_back(
         {operation.op, operation.kind,
          static_cast<uint64_t>(conv.out.pixels() * conv.out.channels * conv.taps() * products)});
+    Bytes weights = pack_weights(conv, g, tuning_), operands = pack_operands(conv, g, tuning_);
+    const uint64_t operand_bytes = operands.size();
     const TaskPlaces whole{.input = at(conv.input),
                            .output = at(conv.output),
                            .second = conv.addition ? at(conv.addition->second) : bits::Address{},
-                           .weights = add_constant("weights", pack_weights(conv, g, tuning_)),
-                           .operands = add_constant("operands", pack_operands(conv, g, tuning_))};
+                           .weights = add_constant("weights", std::move(weights), recorded_weights_room(conv)),
+                           .operands = add_constant("operands", std::move(operands), operand_bytes)};
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       const Task& task = parts.tasks[i];
       // The weights of the task before are there only in the same job.

@@ -129,10 +129,10 @@ class Lowerer {
   }
 
   Result<void> lower_conv(const ir::Op& op) {
-    const TensorId source = source_of(graph_, op_);
+    const TensorId source = op.inputs[0];
     const RecordedConv recorded = recorded_.empty() ? RecordedConv{} : recorded_[static_cast<size_t>(op_)];
     const bool fused = !tuning_.exact_additions && recorded.add >= 0;
-    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, source, tuning_, !tuning_.exact_additions && recorded.in_addition));
+    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, !tuning_.exact_additions && recorded.in_addition));
     conv.input = place_of(source);
     conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
     TensorId output = op.outputs[0];
@@ -216,10 +216,8 @@ class Lowerer {
     return {};
   }
 
-  // What flattens has readers that look through it.
   Result<void> lower_reshape(const ir::Op& op) {
     const TensorId from = op.inputs[0], to = op.outputs[0];
-    if (plane_of(tensor(from).shape).channels != plane_of(tensor(to).shape).channels) return {};
     SK_TRY(surfaces_of(from));
     return alias(from, to, 0);
   }

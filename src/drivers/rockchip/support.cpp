@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/numerics.h"
@@ -14,9 +16,10 @@ using driver::Support;
 using ir::OpKind;
 
 constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
-constexpr int32_t kChannelsMax = 8128;     // the exact maximum of 13 bits damages the last ones
-constexpr int64_t kProductsMax = 1 << 17;  // of one sum that surely fits 32 bits
-constexpr int32_t kKernelSeen = 7;         // larger filters are in no known program
+constexpr int32_t kChannelsMax = 8128;              // the exact maximum of 13 bits damages the last ones
+constexpr double kUnitMax = 0.5, kOperandMax = 16;  // of additions, in steps of the output
+constexpr double kGainMax = 128;                    // sums times more leave the 32 bits of the CPU kernels
+constexpr int32_t kKernelSeen = 7;                  // larger filters are in no known program
 
 const Tuning& proven() {
   static const Tuning tuning = tuning_of({}).value();
@@ -29,7 +32,7 @@ Support takes(const ir::Tensor& tensor) {
     return Support::no("'{}' is {}; the NPU computes on 8-bit quantized tensors", tensor.name,
                        ir::dtype_name(tensor.dtype));
   if (tensor.is_constant()) return Support::no("'{}' is constant; the NPU has constants as weights only", tensor.name);
-  if (images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
+  if (tensor.shape.rank() == 0 || images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
     return Support::no("'{}' is {}; the NPU takes one image at a time", tensor.name, tensor.shape.to_string());
   if (is_per_channel(quant))
     return Support::no("'{}' is quantized per channel; of tensors only weights may be", tensor.name);
@@ -57,8 +60,6 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
     return Support::no("{} rows and {} columns of padding; the NPU has at most {}", w.pad_top, w.pad_left, kPadMax);
   const Conv conv = shape_of(w);
   const Geometry g = geometry(conv, proven());
-  if (g.kernel_bytes >= kProductsMax && !conv.depthwise)
-    return Support::no("{} products in one sum; the NPU is known to hold {}", g.kernel_bytes, kProductsMax - 1);
   if (const auto parts = split(chip, conv, g, proven()); !parts.ok()) return Support::no("{}", parts.error().message);
   if (w.stride_y != w.stride_x) return Support::yes_unproven("strides that differ for rows and columns");
   if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)
@@ -67,8 +68,8 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
 }
 
 Support takes_gain(double gain) {
-  if (is_valid(output_gain(static_cast<float>(gain), true))) return Support::yes();
-  return Support::no("a gain of {:g}: the NPU multiplies by 2^-49 to 2^14", gain);
+  if (gain < kGainMax && is_valid(output_gain(static_cast<float>(gain), true))) return Support::yes();
+  return Support::no("a gain of {:g}: the NPU multiplies by 2^-49 to {}", gain, kGainMax);
 }
 
 Support takes_activation(ir::Activation activation) {
@@ -93,6 +94,8 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
   const auto good = [](float scale) { return scale > 0 && std::isfinite(scale); };
   if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
     return Support::no("'{}' has no scale that means anything", filter.name);
+  if (filter.dtype == ir::DType::uint8 && is_per_channel(filter.quant))
+    return Support::no("'{}' is uint8 with a scale per channel, which means nothing to TensorFlow Lite", filter.name);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
   if (zero < 0 || zero > 255 || std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
@@ -103,26 +106,47 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
   return Support::yes();
 }
 
+// Sums of products and biases, with zero points in them or out, must fit 32 bits; so must they times a gain above 1.
+Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, double gain) {
+  const int64_t products = int64_t{w.kernel_height} * w.kernel_width * (w.depthwise ? 1 : w.in.channels);
+  int64_t largest = 255 * 255 * products;
+  if (const ir::TensorId bias = op.input(2); bias != ir::kNoTensor) {
+    int64_t most = 0;
+    for (const int32_t value : graph.tensor(bias).values<int32_t>()) most = std::max(most, std::abs(int64_t{value}));
+    largest += most;
+  }
+  if (static_cast<double>(largest) * std::max(gain, 1.0) <= std::numeric_limits<int32_t>::max()) return Support::yes();
+  return Support::no("{} products and a bias may add up to {}, times {:g} more than 32 bits hold", products, largest,
+                     std::max(gain, 1.0));
+}
+
+Support same_types(const ir::Tensor& a, const ir::Tensor& b) {
+  if (a.dtype == b.dtype) return Support::yes();
+  return Support::no("'{}' is {}, '{}' {}", a.name, ir::dtype_name(a.dtype), b.name, ir::dtype_name(b.dtype));
+}
+
 Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor &from = graph.tensor(source_of(graph, id)), &weights = graph.tensor(op.inputs[1]);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &weights = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), filter(graph, op), takes_activation(activation_of(op))});
+  const Support first = all_of({takes(from), takes(to), filter(graph, op), same_types(from, to),
+                                same_types(from, weights), takes_activation(activation_of(op))});
   if (!first.ok) return first;
-  const Window w = window_of(graph, id, source_of(graph, id));
+  const Window w = window_of(graph, id);
   if (op.kind == OpKind::conv_2d && weights.shape.back(0) != w.in.channels)
     return Support::no("a filter for {} of {} channels; the NPU has no groups", weights.shape.back(0), w.in.channels);
   if (op.kind == OpKind::fully_connected &&
       weights.shape.back(0) != int64_t{w.kernel_height} * w.kernel_width * w.in.channels)
     return Support::no("{} weights for rows of {}", weights.shape.back(0), w.in.channels);
   const float largest = std::ranges::max(weights.quant.scales);
-  return all_of({fits(chip, w), takes_gain(double{from.quant.scale()} * largest / to.quant.scale())});
+  const double gain = double{from.quant.scale()} * largest / to.quant.scale();
+  return all_of({fits(chip, w), sums_fit(graph, op, w, gain), takes_gain(gain)});
 }
 
 Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), takes_activation(activation_of(op))});
+  const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
     const ir::Tensor& axes = graph.tensor(op.inputs[1]);
@@ -132,7 +156,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     if (from.shape.rank() != 4 || values != std::vector<int32_t>{1, 2})
       return Support::no("a mean over other axes than rows and columns");
   }
-  const Window w = window_of(graph, id, op.inputs[0]);
+  const Window w = window_of(graph, id);
   if (w.pad_top + w.pad_bottom + w.pad_left + w.pad_right != 0)
     return Support::no("an average that leaves padding out; the NPU's counts it");
   return all_of(
@@ -148,18 +172,24 @@ Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& 
 Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto pads = pad_amounts(graph, op);
   if (!pads) return Support::no("the NPU pads rows and columns, by constant amounts");
-  return copy(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), *pads, ir::Activation::none);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  if (from.quant != to.quant) return Support::no("its output has another quantization");
+  return copy(chip, from, to, *pads, ir::Activation::none);
 }
 
 Support sum(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(a), takes(b), takes(to), takes_activation(activation_of(op))});
+  const Support first =
+      all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (a.shape != b.shape) return Support::no("'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
   const SumScales scales = sum_scales(graph, op);
-  if (!is_valid(operand_gain(scales.ratio)))
-    return Support::no("'{}' and '{}' have scales too far apart", a.name, b.name);
+  // One operand is rounded to units of the sum, the other one's gain has 15 bits: both must be fine enough.
+  const double step = to.quant.scale();
+  if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
+      double{scales.ratio} * scales.unit > kOperandMax * step)
+    return Support::no("'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
   const Plane plane = plane_of(a.shape);
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
@@ -193,7 +223,8 @@ Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir:
   return takes(to);
 }
 
-Support division(const ir::Graph& graph, const ir::Op& op) {
+// As a view of the whole; where both are the host's, it is a copy.
+Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const bool sized = op.kind == OpKind::split_v;
   const ir::Tensor& from = graph.tensor(op.inputs[sized ? 0 : 1]);
   const ir::Tensor& axis = graph.tensor(op.inputs[sized ? 2 : 0]);
@@ -201,24 +232,20 @@ Support division(const ir::Graph& graph, const ir::Op& op) {
   const int32_t value = axis.values<int32_t>().at(0), rank = from.shape.rank();
   if ((value < 0 ? value + rank : value) != rank - 1) return Support::no("divided along another axis than channels");
   for (const ir::TensorId output : op.outputs) {
-    if (const Support one = takes(graph.tensor(output)); !one.ok) return one;
-    if (graph.tensor(output).quant != from.quant) return Support::no("the pieces have other scales than the whole");
+    const ir::Tensor& to = graph.tensor(output);
+    if (to.quant != from.quant) return Support::no("the pieces have other scales than the whole");
+    if (const Support one = copy(chip, to, to, {}, ir::Activation::none); !one.ok) return one;
   }
   return all_of({takes(from), pieces(graph, op.outputs)});
 }
 
-// What keeps pixels and channels moves nothing; what flattens an image is taken where fully connected layers read it.
-Support reshape(const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
+// What keeps channels moves nothing.
+Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to)});
+  const Support first = all_of({takes(to), copy(chip, from, from, {}, ir::Activation::none)});
   if (!first.ok) return first;
   if (from.quant != to.quant || from.dtype != to.dtype) return Support::no("its output has another quantization");
   if (plane_of(from.shape).channels == plane_of(to.shape).channels) return Support::yes();
-  const auto readers = ir::consumers(graph)[static_cast<size_t>(op.outputs[0])];
-  const auto looks_through = [&](ir::OpId reader) { return source_of(graph, reader) == op.inputs[0]; };
-  const bool is_output = std::ranges::count(graph.outputs, op.outputs[0]) != 0;
-  if (!is_output && !readers.empty() && std::ranges::all_of(readers, looks_through)) return Support::yes();
   return Support::no("{} to {} moves channels, which lie in groups of {}", from.shape.to_string(), to.shape.to_string(),
                      kAtom);
 }
@@ -235,11 +262,11 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::sub: return sum(chip, graph, op);
     case OpKind::concatenation: return concatenation(chip, graph, op);
     case OpKind::split:
-    case OpKind::split_v: return division(graph, op);
+    case OpKind::split_v: return division(chip, graph, op);
     case OpKind::pad: return pad(chip, graph, op);
     case OpKind::reshape:
     case OpKind::squeeze:
-    case OpKind::expand_dims: return reshape(graph, id);
+    case OpKind::expand_dims: return reshape(chip, graph, op);
     case OpKind::relu:
     case OpKind::relu6:
     case OpKind::quantize:
@@ -252,6 +279,8 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 }
 
 }  // namespace
+
+int tolerance(ir::OpKind /*kind*/) { return 1; }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!chip.has(hw::kRegisters3588))

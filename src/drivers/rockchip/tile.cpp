@@ -9,6 +9,7 @@ namespace {
 
 constexpr int32_t kRowsMax = 2047;
 constexpr int64_t kPixelsMax = (int64_t{1} << 22) - 1;
+constexpr int64_t kEntriesMax = (1 << 14) - 1;
 constexpr int32_t kStreamedDataBanks = 7;  // when weights do not stay
 
 int32_t recorded_out_lanes(const Conv& conv) {
@@ -217,8 +218,9 @@ class Splitter {
     return task;
   }
   bool fits(const Task& task, int32_t lanes, int32_t usable) const {
-    return task.rows <= kRowsMax && int64_t{task.out_rows} * conv_.out.width <= kPixelsMax &&
-           banks_for(task.rows, lanes) <= usable;
+    const int64_t packed_entries = g_.packed ? int64_t{g_.row_width} * task.rows : 0;
+    return task.rows <= kRowsMax && packed_entries <= kEntriesMax &&
+           int64_t{task.out_rows} * conv_.out.width <= kPixelsMax && banks_for(task.rows, lanes) <= usable;
   }
 
   const Conv& conv_;

@@ -84,6 +84,12 @@ Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning) {
   return conv.depthwise ? pack_depthwise(conv, g, tuning) : pack_direct(conv, g, tuning);
 }
 
+uint64_t recorded_weights_room(const Conv& conv) {
+  const int64_t kernels = conv.depthwise ? 1 : align_up(conv.out.channels, 2);
+  const int64_t lanes = align_up(std::max(conv.in.channels, kAtom), kLaneGroup);
+  return static_cast<uint64_t>(conv.taps() * kernels * lanes * 2);
+}
+
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {
   const int64_t per_channel = conv.depthwise ? conv.taps() : g.kernel_bytes;
   return static_cast<uint64_t>(per_channel * task.first_lane);

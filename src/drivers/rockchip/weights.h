@@ -11,6 +11,8 @@ namespace skillet::drivers::rockchip {
 // All kernels, group after group: those of a task begin at weights_offset().
 Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning);
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
+// What the recorded driver makes room for.
+uint64_t recorded_weights_room(const Conv& conv);
 
 // What is added to each channel's sum; with multipliers, groups of eight channels of all operands.
 Bytes pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning);

@@ -68,9 +68,9 @@ int64_t images_of(const ir::Shape& shape) {
   return images;
 }
 
-Window window_of(const ir::Graph& graph, ir::OpId id, ir::TensorId source) {
+Window window_of(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  Window w{.in = plane_of(graph.tensor(source).shape), .out = plane_of(graph.tensor(op.outputs[0]).shape)};
+  Window w{.in = plane_of(graph.tensor(op.inputs[0]).shape), .out = plane_of(graph.tensor(op.outputs[0]).shape)};
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d: conv(graph, op, w); break;
@@ -84,18 +84,6 @@ Window window_of(const ir::Graph& graph, ir::OpId id, ir::TensorId source) {
     default: break;
   }
   return w;
-}
-
-ir::TensorId source_of(const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  if (op.kind != OpKind::fully_connected) return op.inputs[0];
-  const ir::OpId before = ir::producers(graph)[static_cast<size_t>(op.inputs[0])];
-  if (before < 0 || graph.op(before).kind != OpKind::reshape) return op.inputs[0];
-  const ir::Tensor& from = graph.tensor(graph.op(before).inputs[0]);
-  const Plane plane = plane_of(from.shape);
-  const int64_t elems = plane.pixels() * plane.channels;
-  const bool one_row = images_of(from.shape) == 1 && elems == graph.tensor(op.inputs[1]).shape.back(0);
-  return one_row ? graph.op(before).inputs[0] : op.inputs[0];
 }
 
 bool is_per_channel(const ir::Quant& quant) {

@@ -17,15 +17,12 @@ struct Window {
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
 // CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MEAN over rows and columns. A fully connected layer on
-// a tensor that it flattens has a filter as large as that (`source`: the tensor that is read).
-Window window_of(const ir::Graph& graph, ir::OpId op, ir::TensorId source);
+// an image that it flattens has a filter as large as that.
+Window window_of(const ir::Graph& graph, ir::OpId op);
 
 Plane plane_of(const ir::Shape& shape);
 // Images that a shape holds; 1: what the chip takes.
 int64_t images_of(const ir::Shape& shape);
-
-// The tensor that an operation reads in place of its input: what RESHAPE only renames for a fully connected layer.
-ir::TensorId source_of(const ir::Graph& graph, ir::OpId op);
 
 // Scale of a tensor where it is one for all channels.
 bool is_per_channel(const ir::Quant& quant);

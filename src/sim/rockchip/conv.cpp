@@ -145,9 +145,9 @@ class Reader {
                           each * static_cast<uint64_t>(job_.kernels));
     if (job_.depthwise ? job_.kernels != 1 : job_.kernels > job_.out_lanes)
       return not_modelled("cna.weight_size2.weight_kernels = {} with {} output channels", job_.kernels, job_.out_lanes);
-    if (job_.taps() * job_.in_lanes >= kSumLimit)
-      return not_modelled("{} products in one sum: what happens beyond 32 bits is not known",
-                          job_.taps() * job_.in_lanes);
+    const int64_t products = job_.taps() * (job_.depthwise ? 1 : job_.in_lanes);
+    if (products >= kSumLimit)
+      return not_modelled("{} products in one sum: what happens beyond 32 bits is not known", products);
     return {};
   }
 
