@@ -19,7 +19,7 @@ VERDICTS = {
 KNOWN = re.compile(
     r"(worse|fault|not_comparable) +(?:\[[^]]*\] )?(\(\d.*|int8 .*|recorded tensors .*|(?:signed tensors are|the fused convolution is not"
     r"|rows are|pad bytes are|the input converter|one input and one output|the activation is|the model declares|the addition|rows of"
-    r"|one stride for|the driver does not check) .*)")
+    r"|one stride for|the driver does not check)\b.*)")
 
 
 def known_faults(path):
