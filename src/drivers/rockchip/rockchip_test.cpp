@@ -20,6 +20,58 @@ TEST(RockchipDriver, IsFoundByItsCoresInTheDeviceTree) {
   EXPECT_FALSE(driver().identify({.kernel_driver = "rocket", .compatible = ""}).ok());
 }
 
+constexpr const char* kConv = R"(graph ""
+tensor 0 "in" uint8 1x8x8x16 scale=0.5 zero=120
+tensor 1 "w" uint8 32x3x3x16 scale=0.25 zero=131 const=zeros:4608
+tensor 2 "b" int32 32 scale=0.125 zero=0 const=zeros:128
+tensor 3 "out" uint8 1x8x8x32 scale=64 zero=7
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3]
+)";
+
+std::string replaced(std::string text, std::string_view find, std::string_view by) {
+  for (size_t at = 0; !find.empty() && (at = text.find(find, at)) != std::string::npos; at += by.size())
+    text.replace(at, find.size(), by);
+  return text;
+}
+
+// Each refusal beside the nearest graph that is taken; what is taken compiles, and is proven unless it says more.
+TEST(RockchipDriver, RefusesWithAReason) {
+  struct Row {
+    const char *find, *by, *reason;
+    bool taken = false;
+  };
+  const Row rows[] = {
+      {"", "", "", true},
+      {"zero=120", "zero=0", "", true},
+      {"out=[3]", "out=[3] activation=relu6", "", true},
+      {"out=[3]", "out=[3] activation=relu_n1_to_1", "the NPU fuses RELU and RELU6"},
+      {"out=[3]", "out=[3] dilation_h=2 dilation_w=2", "", true},
+      {"out=[3]", "out=[3] dilation_h=33 dilation_w=2", "the NPU has 1 to 32"},
+      {"uint8", "int16", "the NPU computes on 8-bit quantized tensors"},
+      {"scale=64", "scale=0.0009", "the NPU multiplies by 2^-49 to 128"},
+      {"1x8x8", "2x8x8", "the NPU takes one image at a time"},
+      {"1x8x8", "1x1x2047", "", true},
+      {"1x8x8", "1x1x2048", "the NPU counts to 2047"},
+      {"uint8 32x3x3x16 scale=0.25 zero=131", "int8 32x3x3x16 scale=0.25 zero=3", "'in' is uint8, 'w' int8"},
+      {"CONV_2D", "MAX_POOL_2D", "does not tell the kernel when it is done"},
+      {"CONV_2D", "TANH", "no known program of the NPU computes TANH"},
+  };
+  const driver::Chip& chip = driver().chips()[0];
+  for (const Row& row : rows) {
+    const auto graph = ir::parse(replaced(kConv, row.find, row.by));
+    ASSERT_TRUE(graph.ok()) << row.by << ": " << graph.error().message;
+    const driver::Support support = driver().supports(chip, *graph, 0);
+    EXPECT_EQ(support.ok, row.taken) << row.by << ": " << support.reason;
+    EXPECT_NE(support.reason.find(row.reason), std::string::npos) << row.by << ": " << support.reason;
+    const auto program = driver().compile(chip, *graph, {});
+    EXPECT_EQ(program.ok(), support.ok) << "compile() checks again";
+    EXPECT_TRUE(!program.ok() || driver::verify(*program).ok());
+  }
+  EXPECT_FALSE(driver().supports(driver().chips()[1], ir::parse(kConv).value(), 0).ok) << "registers of another chip";
+}
+
 // Commands of one task: a constant's address, a tensor's, a value, bits of no row, a register of no row, the end.
 TEST(RockchipDriver, DecodesEveryBit) {
   const auto command = [](hw::Target target, uint32_t address, uint32_t value) {

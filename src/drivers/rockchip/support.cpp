@@ -105,8 +105,9 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
     return Support::no("'{}' has {} scales for {} outputs", filter.name, filter.quant.scales.size(), outputs);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
-  if (zero < 0 || zero > 255 || std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
+  if (std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
     return Support::no("'{}' has zero points that differ; the NPU has one", filter.name);
+  if (zero < 0 || zero > 255) return Support::no("'{}' has a zero point that no value of it has", filter.name);
   const ir::TensorId bias = op.input(2);
   if (bias != ir::kNoTensor && (!graph.tensor(bias).is_constant() || graph.tensor(bias).dtype != ir::DType::int32))
     return Support::no("'{}' is no constant int32 bias", graph.tensor(bias).name);
