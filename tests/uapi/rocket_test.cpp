@@ -10,6 +10,7 @@
 #include "capture/capture.h"
 #include "standin/in_process.h"
 #include "standin/rocket/kernel.h"
+#include "threads_in_children.h"
 #include "uapi/rocket/abi.h"
 
 namespace skillet::testing {
@@ -309,17 +310,6 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   device.reset();
   EXPECT_EQ(most_, 1);
 }
-
-#ifdef __has_feature
-#define SK_HAS_FEATURE __has_feature
-#else
-#define SK_HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || SK_HAS_FEATURE(thread_sanitizer)
-constexpr bool kChildrenMayHaveThreads = false;  // ThreadSanitizer ends them
-#else
-constexpr bool kChildrenMayHaveThreads = true;
-#endif
 
 // The child has no threads: it starts its own, and is not waiting for what its parent does.
 TEST_F(Rocket, AChildOfForkGoesOn) {
