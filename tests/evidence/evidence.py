@@ -43,6 +43,9 @@ def needed(template):
         words = arguments_of(text)
         if directive == "networks":
             names |= {f"network-{model}-{words[0]}" for model, _, _ in NETWORKS}
+        elif directive in ("differences", "compression"):
+            kind = {"differences": "whole", "compression": "weights"}[directive]
+            names |= {f"{kind}-{model}-{chip}" for model, _, _ in NETWORKS for chip in words}
         elif directive != "command":
             names |= {words[0]} if directive == "lines" else set(words)
     if unknown := names - set(RUNS):

@@ -32,6 +32,18 @@ def network(model, picture, labels, chip):
     return Run(["build/release/src/tools/skillet", "run", *options, "--json"], shown=" ".join(["skillet run", *options]))
 
 
+def whole_network(model, chip):
+    options = [f"{MODELS}/{model}.tflite", "--image", *(f"{MODELS}/{picture}.bmp" for picture in PICTURES)]
+    options += ["--device", f"sim:{chip}", "--compare"]
+    return Run(["build/release/src/tools/skillet", "run", *options, "--json"], shown=" ".join(["skillet run", *options]))
+
+
+def weights(model, chip):
+    options = [f"{MODELS}/{model}.tflite", "--device", f"sim:{chip}", "--report"]
+    return Run(["build/release/src/tools/skillet", "compile", *options, "--json"],
+               shown=" ".join(["skillet compile", *options]))
+
+
 def graphs(test, count):
     return Run([f"{CONFORMANCE}{test}"], "lines", environment={"SKILLET_RANDOM_GRAPHS": str(count)})
 
@@ -43,6 +55,7 @@ def peer(chip):
 
 CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus", "s905d3": "S905D3"}
 TITLES = CHIPS | {"rk3588": "RK3588"}
+PICTURES = ("cat", "bird", "grace_hopper")
 NETWORKS = [
     ("mobilenet_v1_0.25_128_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
     ("mobilenet_v1_0.5_160_quant", "grace_hopper.bmp", "imagenet_labels.txt"),
@@ -60,6 +73,7 @@ RUNS = {
                    "--gtest_filter=*EveryBitIsSeen"], "lines", shown="ctest -R golden_tamper_every_bit"),
     "simulate-rk3588": golden("rk3588", "--simulate"),
     "peer-a311d": peer("a311d"),
+    "peer-imx8mp": peer("imx8mp"),
 }
 for one in CHIPS:
     RUNS[f"golden-{one}"] = golden(one)
@@ -67,4 +81,6 @@ for one in CHIPS:
     RUNS[f"switches-{one}"] = golden(one, "--switches")
     RUNS[f"simulate-{one}"] = golden(one, "--simulate")
     for row in NETWORKS:
+        RUNS[f"whole-{row[0]}-{one}"] = whole_network(row[0], one)
+        RUNS[f"weights-{row[0]}-{one}"] = weights(row[0], one)
         RUNS[f"network-{row[0]}-{one}"] = network(*row, one)

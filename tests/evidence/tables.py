@@ -84,6 +84,34 @@ def networks(outputs, chip):
                      "best class"], rows)
 
 
+def differences(outputs, *chips):
+    """Of the outputs at the end of whole networks, in steps of the output: the largest of each picture."""
+    rows = []
+    for model, _, _ in table_of_runs.NETWORKS:
+        row = [model]
+        for chip in chips:
+            runs = outputs[f"whole-{model}-{chip}"]["runs"]
+            largest = [max(one["max_difference"] for one in run["outputs"]) for run in runs]
+            row.append(", ".join(f"{one:.3g}" for one in largest))
+        rows.append(row + [outputs[f"whole-{model}-{chips[0]}"]["runs"][0]["outputs"][0]["type"]])
+    titles = [f"{chip_title(f'x-{chip}')}: {', '.join(table_of_runs.PICTURES)}" for chip in chips]
+    return markdown(["model"] + titles + ["first output"], rows)
+
+
+def compression(outputs, chip):
+    """Bytes of weights of whole models."""
+    rows = []
+    for model, _, _ in table_of_runs.NETWORKS:
+        layers = [one for part in outputs[f"weights-{model}-{chip}"]["parts"] for one in part["weights"]]
+        total = {key: sum(one[key] for one in layers) for key in ("raw", "recorded", "tuned", "format", "entropy")}
+        larger = sum(one["tuned"] > one["recorded"] for one in layers)
+        rows.append([model, len(layers), *(f"{one:,}" for one in total.values()),
+                     f"{100 * (total['tuned'] / total['format'] - 1):.1f} %",
+                     f"{100 * (total['tuned'] / total['entropy'] - 1):.1f} %", larger])
+    return markdown([table_of_runs.CHIPS[chip], "jobs with weights", "raw", "recorded", "tuned", "format's bound",
+                     "entropy", "tuned over the bound", "tuned over entropy", "jobs where tuned is larger than recorded"], rows)
+
+
 def peer(outputs, name):
     results = [one for one in outputs[name]["results"] if "/" in one["name"]]
     verdicts = sorted({one["verdict"] for one in results}, key=lambda v: -sum(one["verdict"] == v for one in results))
@@ -111,4 +139,5 @@ def command(_, name):
     return f"`{table_of_runs.RUNS[name].text()}`"
 
 
-DIRECTIVES = {one.__name__: one for one in (counts, sets, faults, switches, networks, peer, lines, command)}
+DIRECTIVES = {one.__name__: one for one in (counts, sets, faults, switches, networks, differences, compression, peer,
+                                              lines, command)}

@@ -204,6 +204,66 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning
   return conv;
 }
 
+namespace {
+
+// By how much a channel's result can be off for its multiplier's rounding, in steps of the output.
+double multiplier_error(const Conv& conv, size_t channel, double gain, int16_t multiplier) {
+  const auto channels = static_cast<size_t>(conv.out.channels);
+  const size_t count = conv.weights.size() / channels;
+  int64_t sum = std::abs(int64_t{conv.bias[channel]});
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t weight = conv.weights[conv.depthwise ? i * channels + channel : channel * count + i];
+    sum += int64_t{255} * std::abs(weight - conv.weight_zero);
+  }
+  return 0.5 / std::max<double>(multiplier, 0.5) * std::min(255.0, gain * static_cast<double>(sum));
+}
+
+// Channels that are not `kept` give 0.
+Conv only(const Conv& whole, const std::vector<bool>& kept) {
+  Conv conv = whole;
+  const auto channels = static_cast<size_t>(conv.out.channels);
+  const size_t count = conv.weights.size() / channels;
+  for (size_t c = 0; c < channels; ++c) {
+    if (kept[c]) continue;
+    for (size_t i = 0; i < count; ++i)
+      conv.weights[conv.depthwise ? i * channels + c : c * count + i] = static_cast<uint8_t>(conv.weight_zero);
+    conv.bias[c] = 0;
+  }
+  return conv;
+}
+
+}  // namespace
+
+Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
+  constexpr double kErrorMax = 0.25;
+  SK_TRY_ASSIGN(const Conv whole, make_conv(graph, id, tuning));
+  if (whole.multipliers.empty()) return std::vector<Conv>{whole};
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const float from_scale = graph.tensor(op.inputs[0]).quant.scale();
+  const std::vector<float>& scales = graph.tensor(op.inputs[1]).quant.scales;
+  std::vector<Conv> passes;
+  std::vector<bool> left(scales.size(), true);
+  while (std::ranges::count(left, true) != 0) {
+    // What is left decides the gain; channels that this gain is too coarse for wait for the next pass.
+    Scales now;
+    float largest = 0;
+    for (size_t c = 0; c < scales.size(); ++c) largest = std::max(largest, left[c] ? scales[c] : 0);
+    for (const float scale : scales) now.per_channel.push_back(from_scale * std::min(scale, largest));
+    Conv conv = whole;
+    conv.clamp = {};
+    SK_TRY(set_output(to, now, activation_of(op), tuning, conv));
+    std::vector<bool> kept(scales.size());
+    for (size_t c = 0; c < scales.size(); ++c) {
+      const double gain = double{now.per_channel[c]} / to.quant.scale();
+      kept[c] = left[c] && (scales[c] == largest || multiplier_error(whole, c, gain, conv.multipliers[c]) <= kErrorMax);
+      if (kept[c]) left[c] = false;
+    }
+    passes.push_back(only(conv, kept));
+  }
+  return passes;
+}
+
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);

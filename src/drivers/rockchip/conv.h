@@ -16,6 +16,9 @@ Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmount
 
 // All but places. `in_addition`: see Conv. Errors say what does not fit.
 Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning, bool in_addition = false);
+// The same in several passes where scales per channel are too far apart for one gain: each computes some channels and
+// gives 0 for the others, so that their sum is the result. One pass: make_conv().
+Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
 // AVERAGE_POOL_2D, MEAN: depthwise, each weight 1.
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
 // The same values in another quantization, with a border of zeros and limits: depthwise, one weight of 1.

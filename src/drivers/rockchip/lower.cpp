@@ -129,21 +129,53 @@ class Lowerer {
   }
 
   Result<void> lower_conv(const ir::Op& op) {
-    const TensorId source = op.inputs[0];
-    const RecordedConv recorded = recorded_.empty() ? RecordedConv{} : recorded_[static_cast<size_t>(op_)];
+    if (!recorded_.empty()) return lower_as_recorded(op);
+    SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_));
+    const ir::Tensor& to = tensor(op.outputs[0]);
+    std::optional<Place> sum;
+    for (size_t i = 0; i < passes.size(); ++i) {
+      const bool alone = passes.size() == 1;
+      const Place result = alone ? place_of(op.outputs[0]) : temporary(to);
+      SK_TRY(emit_conv(op, std::move(passes[i]), result, alone ? "" : " of some channels"));
+      if (!alone && sum) {
+        SK_TRY_ASSIGN(Conv conv, make_sum(to, to, to, 1, ir::Activation::none, tuning_));
+        conv.input = *sum;
+        conv.addition->second = result;
+        conv.output = i + 1 < passes.size() ? temporary(to) : place_of(op.outputs[0]);
+        sum = conv.output;
+        emit("add", std::move(conv));
+      } else {
+        sum = result;
+      }
+    }
+    return {};
+  }
+  Place temporary(const ir::Tensor& like) {
+    const Plane plane = plane_of(like.shape);
+    out_.slots.push_back(
+        {like.name + " (some channels)", driver::BufferRole::scratch, surface_bytes(plane) * surfaces(plane.channels)});
+    return {static_cast<SlotId>(out_.slots.size() - 1), 0};
+  }
+
+  Result<void> lower_as_recorded(const ir::Op& op) {
+    const RecordedConv recorded = recorded_[static_cast<size_t>(op_)];
     const bool fused = !tuning_.exact_additions && recorded.add >= 0;
     SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, !tuning_.exact_additions && recorded.in_addition));
-    conv.input = place_of(source);
-    conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
     TensorId output = op.outputs[0];
     if (fused) {
       SK_TRY(fuse_addition(graph_, op_, recorded.add, tuning_, conv));
       conv.addition->second = place_of(graph_.op(recorded.add).inputs[1]);
       output = graph_.op(recorded.add).outputs[0];
     }
-    conv.output = place_of(output);
-    emit(fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width,
-                     fused ? " and addition" : ""),
+    return emit_conv(op, std::move(conv), place_of(output), fused ? " and addition" : "");
+  }
+
+  Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what) {
+    const TensorId source = op.inputs[0];
+    conv.input = place_of(source);
+    conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
+    conv.output = output;
+    emit(fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width, what),
          std::move(conv));
     return {};
   }
