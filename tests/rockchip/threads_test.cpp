@@ -11,6 +11,7 @@
 #include "frontend/tflite/import.h"
 #include "runtime/device_pool.h"
 #include "runtime/session.h"
+#include "threads_in_children.h"
 
 namespace skillet::runtime {
 namespace {
@@ -89,6 +90,7 @@ TEST(ThreeCores, ThirtyTwoThreadsOfOneProcess) {
 }
 
 TEST(ThreeCores, EightProcessesOfFourThreads) {
+  if (!testing::kChildrenMayHaveThreads) GTEST_SKIP() << "no threads in children";
   const std::vector<Bytes> expected = expected_results(4 * kRuns);
   std::vector<pid_t> children;
   for (int i = 0; i < 8; ++i) {

@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 
 #include "capture/capture.h"
 #include "standin/in_process.h"
 #include "standin/rocket/kernel.h"
+#include "threads_in_children.h"
 #include "uapi/rocket/abi.h"
 
 namespace skillet::testing {
@@ -162,6 +165,47 @@ TEST_F(Rocket, IsIdentifiedByItsCores) {
   EXPECT_EQ(unknown.cores.at(0).info.fact(uapi::kCoresFact), 0u);
 }
 
+// An accelerator of another driver has the first node.
+class Neighbours final : public uapi::Syscalls {
+ public:
+  static constexpr int kOther = 1 << 20;  // no descriptor of the stand-in
+  explicit Neighbours(uapi::SyscallsRef rocket) : rocket_(std::move(rocket)) {}
+
+  int open(const std::string& path) override { return path == "/dev/accel/accel0" ? kOther : rocket_->open(path); }
+  int close(int fd) override { return fd == kOther ? 0 : rocket_->close(fd); }
+  int ioctl(int fd, unsigned long request, void* argument) override {
+    if (fd != kOther) return rocket_->ioctl(fd, request, argument);
+    if (request != drm::kVersion) return -EINVAL;
+    auto& version = *static_cast<drm::Version*>(argument);
+    std::strcpy(version.name, "other");
+    version.name_len = 5;
+    return 0;
+  }
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    return rocket_->mmap(fd, size_bytes, offset, bytes);
+  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return rocket_->munmap(bytes, size_bytes); }
+  std::string compatible(int fd) override { return rocket_->compatible(fd); }
+  std::vector<std::string> driven_devices(std::string_view driver) override { return rocket_->driven_devices(driver); }
+
+ private:
+  uapi::SyscallsRef rocket_;
+};
+
+TEST_F(Rocket, IsFoundBesideOtherAccelerators) {
+  standin::Options options{.faults = {}, .is_own_process = true};
+  auto kernel = standin::rocket::create("adder", std::make_unique<Adder>(most_), std::move(options));
+  const auto calls =
+      std::make_shared<Neighbours>(std::make_shared<standin::InProcess>(std::move(kernel), "/dev/accel/accel1"));
+  const std::vector<uapi::NodeReport> found = uapi::find_devices("", calls);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].kernel_driver, "other");
+  EXPECT_TRUE(found[0].cores.empty() && !found[0].error);
+  EXPECT_EQ(found[1].node, "/dev/accel/accel1");
+  ASSERT_EQ(found[1].cores.size(), 1u);
+  EXPECT_TRUE(uapi::open_core(found[1].cores[0], calls).ok());
+}
+
 TEST_F(Rocket, IsRecorded) {
   start("submit:3:EINVAL");
   capture::Capture recorded;
@@ -309,17 +353,6 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   device.reset();
   EXPECT_EQ(most_, 1);
 }
-
-#ifdef __has_feature
-#define SK_HAS_FEATURE __has_feature
-#else
-#define SK_HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || SK_HAS_FEATURE(thread_sanitizer)
-constexpr bool kChildrenMayHaveThreads = false;  // ThreadSanitizer ends them
-#else
-constexpr bool kChildrenMayHaveThreads = true;
-#endif
 
 // The child has no threads: it starts its own, and is not waiting for what its parent does.
 TEST_F(Rocket, AChildOfForkGoesOn) {

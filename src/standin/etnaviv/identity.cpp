@@ -41,7 +41,7 @@ constexpr uint32_t kIdParams[] = {kParamModel, kParamRevision, kParamProductId, 
 
 }  // namespace
 
-Identity identity_of(std::string_view chip) {
+Identity identity_of([[maybe_unused]] std::string_view chip) {
   std::optional<Identity> identity;
 #define ETNAVIV(vendor) \
   if (!identity) identity = vendor::identity_of(chip);
