@@ -54,6 +54,7 @@ TEST(NnCoefficientsV8, FaultsNameTheirCause) {
            Case{24, 1, "avg_bias"},
            Case{26, 1, "unknown bytes"},
            Case{28, 62, "stream size 62 bits, but its 11 bytes end at bit 63"},
+           Case{28, 64, "stream size 64 bits, but its 11 bytes end at bit 63"},
            Case{28, 0, "stream size of core 0 = 0"},
            Case{28, 40, "truncated"},
            Case{32, 8, "stream size of core 1 = 8 bits, but 1 of 6"},

@@ -296,6 +296,27 @@ TEST(NnUnit, ExampleOfTheSpecification) {
   }
 }
 
+// Decoded coefficients are kept from job to job: the same bytes under another zero point are others.
+TEST(NnUnit, KeepsCoefficientsByTheirZeroPoint) {
+  const NnExample example(5);
+  Words other = nn_example();
+  other[22] ^= 0x10;
+  const auto alone = example.run(other), first = example.run(nn_example());
+  ASSERT_TRUE(alone.ok() && first.ok());
+  ASSERT_NE(*alone, *first);
+  TestMemory memory;
+  memory.add(0x00501000, example.in, "input");
+  memory.add(0x00502000, example.coefficients, "coefficients");
+  const auto out = memory.add(0x00503000, Bytes(512), "output");
+  const auto descriptor = memory.add_words(kDescriptorAddress, nn_example(), "descriptor");
+  const auto device = create("a311d", {});
+  ASSERT_TRUE(device.ok() && (*device)->execute(kStartNn, memory.get()).ok());
+  EXPECT_TRUE(std::ranges::equal(out, *first));
+  std::ranges::copy(as_bytes(other), descriptor.begin());
+  ASSERT_TRUE((*device)->execute(kStartNn, memory.get()).ok());
+  EXPECT_TRUE(std::ranges::equal(out, *alone));
+}
+
 // A TP job reads what an NN job wrote: right after a job that flushes.
 TEST(NnUnit, WhatIsNotFlushedIsNotRead) {
   struct Row {
