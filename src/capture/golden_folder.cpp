@@ -105,6 +105,8 @@ Result<DeviceInfo> FolderSource::device_of(const Json& json) {
   if (json.contains("compatible")) {
     SK_TRY_ASSIGN(info.compatible, text(json, "compatible"));
   }
+  // They do not say which chip; the driver knew one when they were recorded.
+  if (info.kernel_driver == "rocket" && info.compatible.empty()) info.compatible = "rockchip,rk3588-rknn-core";
   if (info.kernel_driver != "etnaviv") return info;
   for (const char* field : {"model", "revision", "product", "customer", "eco"}) {
     SK_TRY_ASSIGN(const uint64_t value, number(json, field));

@@ -106,7 +106,7 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
 // must leave as much less of it.
 bool BufferMatch::same_size(uint64_t a, uint64_t b, int64_t distance) const {
   if (exact_a_ == exact_b_) return a == b || (!exact_a_ && distance == 0 && is_rounded(std::min(a, b), std::max(a, b)));
-  return exact_a_ ? is_rounded(a, b) : is_rounded(b, a);
+  return a == b || (exact_a_ ? is_rounded(a, b) : is_rounded(b, a));
 }
 
 std::optional<BufferMatch::Finding> BufferMatch::memory(const AnnotatedField& a, const AnnotatedField& b,

@@ -11,7 +11,8 @@
 
 namespace skillet::runtime {
 
-// Ends the access also on the way out of an error.
+// end() says whether what was written will reach the device. Without it, as on the way out of an error, the access ends
+// too.
 class CpuAccess {
  public:
   // The view is exactly `size_bytes` long, which the device must have mapped.
@@ -32,6 +33,7 @@ class CpuAccess {
     if (auto ended = device_->end_cpu(handle_); !ended.ok()) log::warning("end of access: {}", ended.error().message);
   }
   std::span<uint8_t> bytes() const { return bytes_; }
+  Result<void> end() { return device_->end_cpu(std::exchange(handle_, 0)); }
 
  private:
   CpuAccess(uapi::Device& device, uapi::Handle handle) : device_(&device), handle_(handle) {}

@@ -17,9 +17,8 @@ std::shared_ptr<DeviceContext> DevicePool::take() {
     auto more = open_();
     if (more.ok()) {
       least = files_.insert(files_.end(), File{std::move(more).value()});
-    } else {
+    } else {  // the next one may have more luck
       log::info("{} of {} cores: {}", files_.size(), most_, more.error().message);
-      most_ = files_.size();
     }
   }
   ++least->holders;

@@ -33,7 +33,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   void give_back(const DeviceContext* context);
 
   mutable std::mutex mutex_;
-  size_t most_;
+  const size_t most_;
   Open open_;
   std::vector<File> files_;
 };

@@ -110,13 +110,14 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
   };
   if (buffer.contents.empty() && buffer.relocations.empty() && std::ranges::none_of(program_.inputs, has_gaps))
     return {};
-  SK_TRY_ASSIGN(const CpuAccess access,
+  SK_TRY_ASSIGN(CpuAccess access,
                 CpuAccess::begin(device(), places_[id].handle, buffer.size_bytes, true).with_context(buffer.name));
   if (!buffer.contents.empty()) std::memcpy(access.bytes().data(), buffer.contents.data(), buffer.contents.size());
   for (const Binding& input : program_.inputs) {
     if (has_gaps(input)) driver::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
   }
-  return relocate_all(id, access.bytes()).with_context(buffer.name);
+  SK_TRY(relocate_all(id, access.bytes()).with_context(buffer.name));
+  return access.end().with_context(buffer.name);
 }
 
 Result<void> LoadedProgram::relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const {
@@ -204,8 +205,7 @@ Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
     if (!is_last)
       log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
   }
-  return error(ErrorCode::device,
-               "{}: the job left its output untouched: the NPU hung and was reset (see dmesg for 'recover hung GPU')",
+  return error(ErrorCode::device, "{}: the job left its output untouched: the NPU hung and was reset (see dmesg)",
                device().info().node);
 }
 
@@ -224,9 +224,9 @@ Result<void> LoadedProgram::write_input(const Binding& input, std::span<const ui
   SK_TRY(place(input, bytes));
   if (is_in_place(input, bytes)) return {};
   copied_bytes_ += bytes.size();
-  SK_TRY_ASSIGN(const CpuAccess access, open(input.buffer, true));
+  SK_TRY_ASSIGN(CpuAccess access, open(input.buffer, true));
   driver::store(input.layout, input.shape, bytes, tensor_bytes(access, input));
-  return {};
+  return access.end();
 }
 
 // Looks at all witnesses before the first byte of an output leaves, and at all of them when one is untouched.
@@ -234,16 +234,18 @@ Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
   bool written = true;
   for (const driver::BufferId id : watched_) {
     if (!outputs_.empty() && id == outputs_[0].buffer) continue;  // opened below anyway
-    SK_TRY_ASSIGN(const CpuAccess access, open(id, true));
+    SK_TRY_ASSIGN(CpuAccess access, open(id, true));
     written &= settle(id, access);
     if (!has_moved(id)) mark(id, access);
+    SK_TRY(access.end());
   }
   for (const Binding& output : outputs_) {
     const driver::BufferId id = output.buffer;
-    SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
+    SK_TRY_ASSIGN(CpuAccess access, open(id, is_watched(id)));
     written &= settle(id, access);
+    if (written) copy_out(access, output, bytes_of(output.tensor));
+    SK_TRY(access.end());
     if (!written) break;
-    copy_out(access, output, bytes_of(output.tensor));
   }
   return written;
 }

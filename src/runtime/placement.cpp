@@ -53,8 +53,9 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
 }
 
 Result<void> LoadedProgram::readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address) {
-  SK_TRY_ASSIGN(const CpuAccess access, open(where, true));
-  return relocate(access.bytes(), relocation, address);
+  SK_TRY_ASSIGN(CpuAccess access, open(where, true));
+  SK_TRY(relocate(access.bytes(), relocation, address));
+  return access.end();
 }
 
 // They are prepared anew when all tensors have their places.

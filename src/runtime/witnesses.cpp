@@ -38,8 +38,9 @@ void LoadedProgram::mark(driver::BufferId buffer, const CpuAccess& access) {
 Result<void> LoadedProgram::mark_all() {
   for (Watch& watch : watches_) {
     if (watch.check.is_marked()) continue;
-    SK_TRY_ASSIGN(const CpuAccess access, open(watch.witness.buffer, true));
+    SK_TRY_ASSIGN(CpuAccess access, open(watch.witness.buffer, true));
     mark(watch.witness.buffer, access);
+    SK_TRY(access.end());
   }
   return {};
 }

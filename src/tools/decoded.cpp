@@ -8,7 +8,7 @@ Result<driver::Chip> chip_of(const capture::DeviceInfo& device, const std::strin
   for (const driver::Driver* driver : driver::drivers()) {
     auto chip = driver->identify(device);
     if (chip.ok()) return chip;
-    reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
+    if (!chip.error().message.empty()) reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
   }
   return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver,
                reasons);

@@ -31,7 +31,7 @@ constexpr Advice kAdvice[] = {
     {EPERM, "EPERM", ErrorCode::io,
      "not permitted: a container or sandbox must let the node through (--device NODE; skillet doctor tells more)"},
     {ETIMEDOUT, "ETIMEDOUT", ErrorCode::timeout,
-     "the NPU did not finish in time: it hangs or is very busy; dmesg shows 'recover hung GPU' if it was reset"},
+     "the NPU did not finish in time: it hangs or is very busy; dmesg tells if it was reset"},
     {EIO, "EIO", ErrorCode::device,
      "the hardware or its driver failed (see dmesg); try again, then reload the driver or reboot"},
     {EINVAL, "EINVAL", ErrorCode::device,

@@ -68,7 +68,7 @@ const Call kCalls[] = {
     {"gem_new", 1, "cpu"},      {"gem_new", 3, "cpu"},      {"gem_info", 1, "cpu"},
     {"mmap", 2, "cpu"},         {"gem_cpu_prep", 1, "cpu"},  // of loading
     {"gem_cpu_prep", 7, "cpu"},                              // of the second run
-    {"gem_cpu_fini", 1, "npu"}, {"submit", 1, "cpu"},        // of the set-up
+    {"gem_cpu_fini", 1, "cpu"}, {"submit", 1, "cpu"},        // of the set-up
     {"submit", 2, "cpu"},                                    // of the first run
     {"submit", 3, "cpu"},                                    // of the second run
     {"wait_fence", 1, "cpu"},   {"wait_fence", 3, "cpu"},    // of the second run

@@ -26,7 +26,7 @@ CALLS = {
     "gem_info": [(1, "cpu")],
     "mmap": [(1, "cpu")],
     "gem_cpu_prep": [(1, "cpu"), (4, "cpu")],
-    "gem_cpu_fini": [(1, "npu")],
+    "gem_cpu_fini": [(1, "cpu")],
     "submit": [(1, "cpu"), (2, "cpu")],
     "wait_fence": [(1, "cpu"), (2, "cpu")],
     "gem_close": [(1, "npu")],

@@ -76,9 +76,19 @@ int32_t limit_of(double real, double unit) {
                                                      : std::numeric_limits<int32_t>::max();
 }
 
-Result<void> set_output(const ir::Tensor& to, const Scales& scales, ir::Activation activation, const Tuning& tuning,
+// An upper limit is a whole number of steps of the sum: where those are coarse, products have finer ones.
+Scales with_fine_limits(const ir::Tensor& to, Scales scales, ir::Activation activation, const Conv& conv) {
+  constexpr float kCoarse = 0.25F;
+  const bool coarse = scales.product > kCoarse * to.quant.scale();
+  if (scales.per_channel.empty() && coarse && limits_of(to, activation).upper)
+    scales.per_channel.assign(static_cast<size_t>(conv.out.channels), scales.product);
+  return scales;
+}
+
+Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activation activation, const Tuning& tuning,
                         Conv& conv) {
   const float out_scale = to.quant.scale();
+  const Scales scales = tuning.activations ? with_fine_limits(to, given, activation, conv) : given;
   double unit = scales.product;  // real value of 1 where limits apply
   if (scales.per_channel.empty()) {
     conv.out_gain = output_gain(scales.product / out_scale, tuning.carry);
@@ -88,6 +98,7 @@ Result<void> set_output(const ir::Tensor& to, const Scales& scales, ir::Activati
     ChannelGains channels = channel_gains(gains);
     conv.out_gain = channels.out;
     conv.multipliers = std::move(channels.multipliers);
+    conv.multiplier_shift = channels.shift;
     unit = value_of(conv.out_gain) * out_scale;
   }
   if (conv.truncate != 0) --conv.out_gain.shift;
@@ -101,18 +112,28 @@ Result<void> set_output(const ir::Tensor& to, const Scales& scales, ir::Activati
 }
 
 // What the products lack: the true bias, and the zero points of features times all weights.
-Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, Conv& conv) {
+Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuning& tuning, Conv& conv) {
   const auto channels = static_cast<size_t>(conv.out.channels);
   const size_t per_channel = conv.depthwise ? static_cast<size_t>(conv.taps())
                                             : static_cast<size_t>(conv.taps()) * static_cast<size_t>(conv.in.channels);
-  const auto sum_of = [&](size_t c) {
-    const size_t first = conv.depthwise ? c : c * per_channel, step = conv.depthwise ? channels : 1;
-    int64_t sum = -int64_t{conv.weight_zero} * static_cast<int64_t>(per_channel);
-    for (size_t i = 0; i < per_channel; ++i) sum += conv.weights[first + i * step];
-    return sum;
+  struct Sums {
+    int64_t sum = 0, absolute = 0;
   };
+  const auto sums_of = [&](size_t c) {
+    const size_t first = conv.depthwise ? c : c * per_channel, step = conv.depthwise ? channels : 1;
+    Sums out;
+    for (size_t i = 0; i < per_channel; ++i) {
+      const int32_t weight = conv.weights[first + i * step] - conv.weight_zero;
+      out.sum += weight;
+      out.absolute += std::abs(weight);
+    }
+    return out;
+  };
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
   for (size_t c = 0; c < channels; ++c) {
-    const int64_t sum = sum_of(c);
+    const auto [sum, absolute] = sums_of(c);
+    if (tuning.more_operations && c < bias.size() && std::abs(int64_t{bias[c]}) + 255 * absolute > kLargest)
+      return error(ErrorCode::unsupported, "the sums of channel {} may need more than 32 bits", c);
     const int64_t value =
         ((c < bias.size() ? bias[c] : 0) - int64_t{zero - kZero} * sum) / (int64_t{1} << conv.truncate);
     if (value != static_cast<int32_t>(value))
@@ -168,7 +189,7 @@ Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std:
                         const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv) {
   conv.input_zero = register_zero(from, tuning);
   conv.pad_value = pad_value(conv, conv.input_zero, tuning);
-  SK_TRY(set_bias(bias, bias_zero(from, tuning), conv));
+  SK_TRY(set_bias(bias, bias_zero(from, tuning), tuning, conv));
   return set_output(to, scales, activation, tuning, conv);
 }
 
@@ -242,7 +263,7 @@ Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const
   constexpr double kErrorMax = 0.25;
   SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning));
   std::vector<Conv> passes;
-  if (whole.multipliers.empty()) {
+  if (!is_per_channel(graph.tensor(graph.op(id).inputs[1]).quant)) {
     passes.push_back(std::move(whole));
     return passes;
   }

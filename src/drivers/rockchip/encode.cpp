@@ -131,9 +131,14 @@ class Encoder {
                            .weights = add_constant("weights", std::move(weights), recorded_weights_room(conv)),
                            .operands = add_constant("operands", std::move(operands), operand_bytes)};
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
-      const Task& task = parts.tasks[i];
+      Task task = parts.tasks[i];
       // The weights of the task before are there only in the same job.
-      if (!task.reuse_weights) make_room(conv, g, parts, i);
+      if (!task.reuse_weights) {
+        make_room(conv, g, parts, i);
+      } else if (tuning_.joined_jobs && !keep_open_ && predicted_ms_ + predicted_ms(conv, g, task) > kJobMs) {
+        close_job();
+        task.reuse_weights = false;
+      }
       SK_TRY(encode_task(conv, g, task, whole, parts.tasks.size() > 1, i + 1 < parts.tasks.size()));
       predicted_ms_ += predicted_ms(conv, g, task);
       if (!tuning_.joined_jobs && !parts.one_job) close_job();

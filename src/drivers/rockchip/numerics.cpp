@@ -10,6 +10,7 @@ namespace {
 
 constexpr int32_t kShiftOrigin = 141;  // of a biased exponent: 127 + 14
 constexpr int32_t kMultiplierShift = 15;
+constexpr double kProductSteps = 8;  // of a product, in a step of the output, at least
 constexpr double kMultiplierMax = 32767;
 
 int32_t biased_exponent(uint32_t bits) { return static_cast<int32_t>(bits >> 23 & 255); }
@@ -46,9 +47,11 @@ bool recorded_truncates(float weight_scale) {
 ChannelGains channel_gains(std::span<const double> gains) {
   const double largest = std::ranges::max(gains);
   ChannelGains out;
-  out.out = output_gain(static_cast<float>(largest * (1 << kMultiplierShift) / kMultiplierMax), true);
+  const double more_bits = std::ceil(std::log2(std::max(largest * kProductSteps, 1.0)));
+  out.shift = kMultiplierShift - static_cast<int32_t>(std::min<double>(more_bits, kMultiplierShift));
+  out.out = output_gain(static_cast<float>(std::ldexp(largest, out.shift) / kMultiplierMax), true);
   for (const double gain : gains) {
-    const double exact = std::ldexp(gain / value_of(out.out), kMultiplierShift);
+    const double exact = std::ldexp(gain / value_of(out.out), out.shift);
     out.multipliers.push_back(static_cast<int16_t>(std::min(std::round(exact), kMultiplierMax)));
   }
   return out;

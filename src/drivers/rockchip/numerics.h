@@ -23,9 +23,11 @@ double value_of(Gain gain);
 // Scales of weights for which the recorded driver cuts one bit off the sum.
 bool recorded_truncates(float weight_scale);
 
-// Scales per channel: one output gain, and a multiplier of 1/2^15 for each channel's sum.
+// Scales per channel: one output gain, and a multiplier of 1/2^shift for each channel's sum. A step of the products is
+// a small part of a step of the output, whatever the gains.
 struct ChannelGains {
   Gain out;
+  int32_t shift = 15;
   std::vector<int16_t> multipliers;
 };
 ChannelGains channel_gains(std::span<const double> gains);

@@ -65,7 +65,8 @@ struct Conv {
   std::vector<uint8_t> weights;  // [output channel][tap][input channel]; depthwise [tap][channel]
   int32_t weight_zero = 128;
   std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
-  std::vector<int16_t> multipliers;  // of sums, 1/2^15; empty: none
+  std::vector<int16_t> multipliers;  // of sums, 1/2^multiplier_shift; empty: none
+  int32_t multiplier_shift = 0;
   int32_t input_zero = 128;
   uint32_t pad_value = 0;  // register value
   uint32_t truncate = 0;   // bits cut off the sum

@@ -8,8 +8,7 @@ namespace skillet::drivers::rockchip {
 namespace {
 
 constexpr uint32_t kGrainsMax = 1023, kUsualGrains = 51;
-constexpr uint32_t kSharedOperand = 5;  // comb_use: both readers share the addition's operand
-constexpr uint32_t kMultiplierShift = 15;
+constexpr uint32_t kSharedOperand = 5;        // comb_use: both readers share the addition's operand
 constexpr uint32_t kUseAlu = 1, kUseAll = 7;  // brdma_data_use
 constexpr uint32_t kAllLanes = 0xFFFF;
 
@@ -193,7 +192,7 @@ class Writer {
   }
 
   void output() {
-    const uint32_t surface = u(g_.out_surface * kAtom), shift = c_.multipliers.empty() ? 0 : kMultiplierShift;
+    const uint32_t surface = u(g_.out_surface * kAtom), shift = u(c_.multiplier_shift);
     put(hw::DpuFeatureModeCfg{
         .output_mode = hw::OutputMode::memory, .conv_mode = mode(), .burst_len = hw::Burst::beats_16});
     put(hw::DpuDataFormat{.bs_mul_shift_value_neg = shift});
@@ -215,7 +214,7 @@ class Writer {
                      .bs_alu_algo = hw::StageAlu::add});
     put(hw::DpuBsAluCfg{});
     put(hw::DpuBsMulCfg{.bs_mul_src = multiplied ? hw::Operand::from_memory : hw::Operand::from_register,
-                        .bs_mul_shift_value = multiplied ? kMultiplierShift : 0});
+                        .bs_mul_shift_value = u(c_.multiplier_shift)});
     put(hw::DpuBsReluxCmpValue{});
     put(hw::DpuBsOwCfg{.size_e_0 = more_surfaces, .size_e_1 = more_surfaces, .size_e_2 = more_surfaces});
     put(hw::DpuBsOwOp{.ow_op = 128 - c_.weight_zero});

@@ -199,6 +199,8 @@ Support sum(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
       double{scales.ratio} * scales.unit > kOperandMax * step)
     return Support::no("'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
   const Plane plane = plane_of(a.shape);
+  if (limits_of(to, activation_of(op)).upper && scales.unit > to.quant.scale())
+    return Support::no("an upper limit between two steps of the sum");
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();

@@ -27,9 +27,9 @@ int64_t soon() {
 // Arrays of structs that may be longer than ours.
 template <typename T>
 Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride) {
-  std::vector<T> out(count);
   if (count > kMostItems || (count != 0 && stride < sizeof(T)))
     return error(ErrorCode::invalid_argument, "{} items of {} bytes", count, stride);
+  std::vector<T> out(count);
   for (uint64_t i = 0; i < count; ++i) {
     if (copy_from_user(&out[i], from + i * stride, sizeof(T)) != 0)
       return error(ErrorCode::invalid_argument, "bad pointer to item {}", i);
