@@ -124,7 +124,8 @@ SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t
  * model returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run.
  */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
-/* The same as skillet_start: the arrays may go, the memory that they point to stays until skillet_wait() has returned. */
+/* The same as skillet_start: the arrays may go, the memory that they point to stays until skillet_wait() has returned.
+ */
 SKILLET_API skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);

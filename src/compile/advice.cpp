@@ -47,7 +47,11 @@ std::string without_names(std::string_view reason) {
     const size_t close = open == std::string_view::npos ? open : reason.find('\'', open + 1);
     if (close == std::string_view::npos) break;
     out += reason.substr(0, open);
-    if (out.ends_with(' ')) {
+    if (out.ends_with(" and ") || out.ends_with(" or ")) {
+      out += "another";
+    } else if (out.ends_with(" -> ")) {
+      out.resize(out.size() - 4);
+    } else if (out.ends_with(' ')) {
       out.pop_back();
     } else {
       out += "a tensor";

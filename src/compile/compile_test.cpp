@@ -201,7 +201,8 @@ TEST(Advice, ReasonsAreGroupedWithoutNames) {
   EXPECT_EQ(without_names("filter 'a/b;c' is quantized per channel; the chip has one"),
             "filter is quantized per channel; the chip has one");
   EXPECT_EQ(without_names("'a' is float32"), "a tensor is float32");
-  EXPECT_EQ(without_names("'a' and 'b' differ"), "a tensor and differ");
+  EXPECT_EQ(without_names("'a' and 'b' differ"), "a tensor and another differ");
+  EXPECT_EQ(without_names("op 1 ADD -> 'a': no kernel"), "op 1 ADD: no kernel");
   EXPECT_EQ(without_names("it's odd"), "it's odd");
   const OpRow rows[] = {
       {.why = "no RELU"},           {.why = "filter 'a' is odd"}, {.on_npu = true, .why = "unproven: x"},

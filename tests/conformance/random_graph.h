@@ -115,6 +115,9 @@ class GraphMaker : RandomOps {
     ir::Quant quant{std::vector<float>(scales, scale), std::vector<int32_t>(scales, zp), axis};
     // Scales that differ: TFLite has them for int8 without a zero point.
     if (dtype_ == DType::int8 && scales > 1 && zp == 0 && chance(2)) quant.scales[0] *= 1.25F;
+    if (dtype_ == DType::int8 && scales > 1 && zp == 0 && chance(2)) {
+      for (float& one : quant.scales) one *= power(-14, 0);
+    }
     return constant(dtype_, std::move(s), bytes, std::move(quant));
   }
   TensorId bias(int count, float scale) {

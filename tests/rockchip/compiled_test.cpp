@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet {
@@ -119,6 +120,74 @@ TEST(RockchipCompiled, ModelOutputs) {
     EXPECT_EQ(std::vector<int>(out.begin(), out.begin() + 16), c.first) << c.kind;
     EXPECT_EQ(crc32(out), c.crc) << c.kind;
   }
+}
+
+// Where multipliers and limits are coarse: a channel whose scale is far below the others', gains above 1.
+TEST(RockchipCompiled, ExtremeGainsAreWithinOne) {
+  constexpr const char* kIn = "tensor 0 \"in\" int8 1x8x8x16 scale={} zero=-3\n";
+  constexpr const char* kFilter = "tensor 1 \"w\" int8 4x1x1x16 scale={} zero=0 axis=0 const=zeros:64\n";
+  const struct {
+    const char* what;
+    float in, out;
+    std::vector<float> filter;
+    int32_t bias;
+    const char* activation;
+  } cases[] = {
+      {"a scale of 1e-5 of the others'", 0.05F, 0.02F, {0.01F, 1e-7F, 0.02F, 0.005F}, 200'000'000, "none"},
+      {"gains of 20", 0.5F, 0.025F, {0.9F, 1.0F, 0.3F, 0.7F}, 100, "none"},
+      {"a limit between two steps of the sum", 0.5F, 0.05F, {1.0F}, 3, "relu6"},
+      {"the same per channel", 0.5F, 0.05F, {1.0F, 0.6F, 0.1F, 0.8F}, 3, "relu6"},
+  };
+  for (const auto& c : cases) {
+    const std::string text = fmt::format(
+        "graph \"\"\n{}{}tensor 2 \"b\" int32 4 scale=1 zero=0 const=zeros:16\ntensor 3 \"out\" int8 1x8x8x4 scale={} "
+        "zero=-128\ninputs 0\noutputs 3\nop 0 CONV_2D in=[0 1 2] out=[3] activation={}\n",
+        fmt::format(fmt::runtime(kIn), c.in), fmt::format(fmt::runtime(kFilter), 1), c.out, c.activation);
+    auto parsed = ir::parse(text);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    ir::Graph graph = std::move(parsed).value();
+    Generator draw;
+    graph.tensor(1).quant = {c.filter, std::vector<int32_t>(c.filter.size(), 0), 0};
+    Bytes weights = draw.bytes(64);
+    for (uint8_t& w : weights) w = static_cast<uint8_t>(static_cast<int8_t>(w) / 64);
+    ir::set_constant(graph.tensor(1), std::move(weights));
+    Bytes bias(16);
+    store_le(bias.data() + 4, c.bias);
+    ir::set_constant(graph.tensor(2), std::move(bias));
+    const auto target = runtime::open_target("sim:rk3588");
+    const auto session = runtime::Session::create(graph, *target, {.allow_fallback = false});
+    ASSERT_TRUE(session.ok()) << c.what << ": " << session.error().message;
+    const Bytes input = draw.bytes(1024);
+    const std::span<const uint8_t> spans[] = {input};
+    const auto outputs = (*session)->run(spans);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    auto reference = ref::Interpreter::create(graph);
+    ASSERT_TRUE(reference.ok());
+    std::ranges::copy(input, reference->tensor(0).begin());
+    ASSERT_TRUE(reference->run().ok());
+    int most = 0, distinct = 0;
+    const std::span<uint8_t> expected = reference->tensor(3);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      most = std::max(most, std::abs(static_cast<int8_t>(expected[i]) - static_cast<int8_t>((*outputs)[0][i])));
+      distinct += expected[i] != expected[0];
+    }
+    EXPECT_LE(most, 1) << c.what;
+    EXPECT_GT(distinct, 20) << c.what << ": says nothing";
+  }
+}
+
+// The kernel throws away what runs for 500 ms.
+TEST(RockchipCompiled, LongOperationsAreSeveralJobs) {
+  const ir::Graph graph =
+      ir::parse(
+          "graph \"\"\ntensor 0 \"in\" uint8 1x2000x256x64 scale=1 zero=0\ntensor 1 \"w\" uint8 128x3x3x64 "
+          "scale=0.01 zero=128 const=zeros:73728\ntensor 2 \"out\" uint8 1x2000x256x128 scale=1 zero=0\n"
+          "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2]\n")
+          .value();
+  const driver::Chip chip = driver::find_chip("rk3588").value();
+  const auto program = (*driver::driver_of(chip))->compile(chip, graph, {});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_GE(program->jobs.size(), 2u);
 }
 
 }  // namespace

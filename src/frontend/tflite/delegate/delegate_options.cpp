@@ -97,7 +97,8 @@ constexpr std::array kRows = {
         "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
         "those that "
         "only move data; 0: take all (4)"},
-    Row{"timeout_ms", "", parse_timeout, "milliseconds, 1 or more, that one run of one partition may take on the device (10000)"},
+    Row{"timeout_ms", "", parse_timeout,
+        "milliseconds, 1 or more, that one run of one partition may take on the device (10000)"},
     Row{"help", "", parse_help, "1: print this list (0)"},
 };
 
