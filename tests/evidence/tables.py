@@ -19,7 +19,7 @@ def words(text):
 
 
 def chip_title(run):
-    return table_of_runs.TITLES[run.rsplit("-", 1)[1]]
+    return table_of_runs.CHIPS[run.rsplit("-", 1)[1]]
 
 
 def counts(outputs, *names):
