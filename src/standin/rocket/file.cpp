@@ -80,9 +80,14 @@ int RocketFile::create_bo(abi::CreateBo& args) {
 }
 
 int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
-  const Lock lock(kernel_.state());
-  if (!kernel_.jobs().all_finished())
-    return kernel_.refuse(EBUSY, "prime_handle_to_fd: memory cannot move under a job");
+  Lock lock(kernel_.state());
+  // Its memory becomes a file's, at the same place: not while a job writes it. What no job lists is read at most.
+  while (const Entry* const entry = find(args.handle)) {
+    const std::shared_ptr<Buffer> buffer = entry->buffer;
+    const std::optional<JobId> job = buffer->busy(kernel_.jobs(), true);
+    if (!job) break;
+    kernel_.jobs().wait(lock, *job, Jobs::time(INT64_MAX, 0), false);
+  }
   return export_buffer(args);
 }
 
