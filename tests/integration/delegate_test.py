@@ -21,7 +21,7 @@ SHARED = ROOT.parent / "shared/models"
 CASES = ["default_kernels", "resize", "threads", "processes", "reload", "invokes", "options"]
 # Differences allowed against the runtime's own kernels, in units of the output (max, mean). The NPU rounds each
 # requantization otherwise than TensorFlow Lite (docs/delegate.md): one layer is off by 1 at most, a network by a few
-# here and there. MoveNet's outputs are places as shares of the image. Skillet without TensorFlow Lite must give the
+# here and there, of which a softmax makes more. MoveNet's outputs are places as shares of the image. Skillet without TensorFlow Lite must give the
 # same bits.
 ONE_LAYER, NETWORK, MOVENET = (1, 0.1), (32, 0.25), (0.05, 0.02)
 
