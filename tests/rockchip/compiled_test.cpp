@@ -135,8 +135,8 @@ TEST(RockchipCompiled, ExtremeGainsAreWithinOne) {
   } cases[] = {
       {"a scale of 1e-5 of the others'", 0.05F, 0.02F, {0.01F, 1e-7F, 0.02F, 0.005F}, 200'000'000, "none"},
       {"gains of 20", 0.5F, 0.025F, {0.9F, 1.0F, 0.3F, 0.7F}, 100, "none"},
-      {"a limit between two steps of the sum", 0.5F, 0.05F, {1.0F}, 3, "relu6"},
-      {"the same per channel", 0.5F, 0.05F, {1.0F, 0.6F, 0.1F, 0.8F}, 3, "relu6"},
+      {"a limit between two steps of the sum", 0.8F, 0.03F, {1.0F}, 3, "relu6"},
+      {"the same per channel", 0.8F, 0.03F, {1.0F, 0.6F, 0.1F, 0.8F}, 3, "relu6"},
   };
   for (const auto& c : cases) {
     const std::string text = fmt::format(
