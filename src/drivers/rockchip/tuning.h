@@ -5,21 +5,7 @@
 #include "base/result.h"
 #include "driver/driver.h"
 
+#define SK_TUNING_FILE "drivers/rockchip/tuning.def"
 namespace skillet::drivers::rockchip {
-
-// All off: as recorded.
-struct Tuning {
-#define PROVEN(name, results, reason) bool name = false;
-#define SWITCH(name, reason) bool name = false;
-#define TRIAL(name, reason) bool name = false;
-#include "drivers/rockchip/tuning.def"
-#undef PROVEN
-#undef SWITCH
-#undef TRIAL
-};
-std::span<const driver::TuningSwitch> tuning_switches();
-// From the options: those of the tuning, and those that CompileOptions::switches lists. Error names an unknown switch
-// and the known ones.
-Result<Tuning> tuning_of(const driver::CompileOptions& options);
-
+#include "driver/declare_tuning.h"
 }  // namespace skillet::drivers::rockchip
