@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/log.h"
 #include "uapi/kernels.h"
 
 namespace skillet::uapi {
@@ -60,6 +61,25 @@ int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
 }
 
 }  // namespace
+
+// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
+int FileRecorder::submit(int fd, unsigned long request, void* argument) {
+  const std::lock_guard lock(mutex_);
+  bool is_recorded = false;
+  if (!has_failed_) {
+    const auto done = record(fd, reinterpret_cast<uint64_t>(argument));
+    is_recorded = done.ok();
+    if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
+      has_failed_ = true;
+      log::write(log::Level::error, "recording stops: " + done.error().message);
+    }
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (is_refused(result) && is_recorded) {
+    if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
+  }
+  return result;
+}
 
 std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink) {
   const auto version = DrmFile::borrow(calls, fd, node).version();

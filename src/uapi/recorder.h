@@ -17,6 +17,8 @@ using RecordSink = capture::Sink;
 
 class FileRecorder {
  public:
+  FileRecorder(SyscallsRef calls, std::string node, RecordSink sink)
+      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)) {}
   virtual ~FileRecorder() = default;
   // Forwards one ioctl; its result.
   virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
@@ -24,7 +26,21 @@ class FileRecorder {
   std::mutex& mutex() { return mutex_; }
 
  protected:
+  // Forwards a submission, of which record() has been told.
+  int submit(int fd, unsigned long request, void* argument);
+  // Gives `sink_` what the call sends, with mutex_ held. Error invalid_argument: the kernel will refuse it, it is no
+  // reason to stop.
+  virtual Result<void> record(int fd, uint64_t argument) = 0;
+  // Whether this result says that nothing of it was run.
+  virtual bool is_refused(int result) const { return result != 0; }
+
+  const SyscallsRef calls_;
+  const std::string node_;  // for the capture
+  const RecordSink sink_;
   std::mutex mutex_;
+
+ private:
+  bool has_failed_ = false;  // guarded by mutex_
 };
 
 // What records the open file `fd`, by the kernel driver behind it; null for drivers that we do not speak to. `node`:

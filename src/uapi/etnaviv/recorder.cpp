@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "base/user_memory.h"
 #include "uapi/etnaviv/abi.h"
 #include "uapi/etnaviv/etnaviv.h"
@@ -28,8 +27,7 @@ Timespec soon() {
 // One open file of an etnaviv node.
 class RecordedFile final : public FileRecorder {
  public:
-  RecordedFile(SyscallsRef calls, std::string node, RecordSink sink)
-      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)) {}
+  using FileRecorder::FileRecorder;
   ~RecordedFile() override;
 
   int ioctl(int fd, unsigned long request, void* argument) override;
@@ -42,21 +40,18 @@ class RecordedFile final : public FileRecorder {
     uint64_t address = 0;  // on the device, once a submission said so
   };
 
-  int submit(int fd, unsigned long request, void* argument);
   void learn(unsigned long request, void* argument);
   void forget(uint32_t handle);
-  Result<void> record(int fd, const GemSubmit& args);
+  Result<void> record(int fd, uint64_t argument) override;
+  // EIO: the kernel took the job, and it failed.
+  bool is_refused(int result) const override { return result != 0 && result != -EIO; }
   Result<capture::Submission> snapshot(int fd, const GemSubmit& args);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
   std::span<const uint8_t> map(int fd, uint32_t handle, Buffer& buffer);
 
-  SyscallsRef calls_;
-  std::string node_;
-  RecordSink sink_;
   // Guarded by mutex_:
   std::map<uint32_t, Buffer> buffers_;
   std::optional<capture::DeviceInfo> info_;
-  bool has_failed_ = false;
 };
 
 // What a submission says beside commands and buffers, where it is not as in a plain one: core 0, pipe 3D, addresses
@@ -120,28 +115,9 @@ void RecordedFile::forget(uint32_t handle) {
   buffers_.erase(found);
 }
 
-// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
-int RecordedFile::submit(int fd, unsigned long request, void* argument) {
-  const std::lock_guard lock(mutex_);
+Result<void> RecordedFile::record(int fd, uint64_t argument) {
   GemSubmit args{};
-  bool is_recorded = false;
-  if (!has_failed_ && copy_from_user(&args, reinterpret_cast<uint64_t>(argument), sizeof args) == 0) {
-    const auto done = record(fd, args);
-    is_recorded = done.ok();
-    if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
-      has_failed_ = true;
-      log::write(log::Level::error, "recording stops: " + done.error().message);
-    }
-  }
-  const int result = calls_->ioctl(fd, request, argument);
-  // EIO: the kernel took the job, and it failed.
-  if (result != 0 && result != -EIO && is_recorded) {
-    if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
-  }
-  return result;
-}
-
-Result<void> RecordedFile::record(int fd, const GemSubmit& args) {
+  if (copy_from_user(&args, argument, sizeof args) != 0) return error(ErrorCode::invalid_argument, "bad pointer");
   if (!info_) {
     SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_), args.pipe));
     info_ = std::move(core.info);

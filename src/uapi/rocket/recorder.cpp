@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "base/user_memory.h"
 #include "uapi/rocket/abi.h"
 #include "uapi/rocket/rocket.h"
@@ -40,8 +39,7 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
 // One open file of a rocket node.
 class RecordedFile final : public FileRecorder {
  public:
-  RecordedFile(SyscallsRef calls, std::string node, RecordSink sink)
-      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)) {}
+  using FileRecorder::FileRecorder;
   ~RecordedFile() override;
 
   int ioctl(int fd, unsigned long request, void* argument) override;
@@ -56,20 +54,15 @@ class RecordedFile final : public FileRecorder {
   };
   using Uses = std::map<uint32_t, Use>;  // by handle
 
-  int submit(int fd, unsigned long request, void* argument);
   void forget(uint32_t handle);
-  Result<void> record(int fd, const Submit& args);
+  Result<void> record(int fd, uint64_t argument) override;
   Result<capture::Submission> snapshot(int fd, const Submit& args);
   static Result<capture::Job> read_job(const SubmitJob& args, Uses& uses);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
 
-  SyscallsRef calls_;
-  std::string node_;
-  RecordSink sink_;
   // Guarded by mutex_:
   std::map<uint32_t, Buffer> buffers_;
   std::optional<capture::DeviceInfo> info_;
-  bool has_failed_ = false;
 };
 
 RecordedFile::~RecordedFile() {
@@ -103,27 +96,9 @@ void RecordedFile::forget(uint32_t handle) {
   buffers_.erase(found);
 }
 
-// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
-int RecordedFile::submit(int fd, unsigned long request, void* argument) {
-  const std::lock_guard lock(mutex_);
+Result<void> RecordedFile::record(int fd, uint64_t argument) {
   Submit args{};
-  bool is_recorded = false;
-  if (!has_failed_ && copy_from_user(&args, reinterpret_cast<uint64_t>(argument), sizeof args) == 0) {
-    const auto done = record(fd, args);
-    is_recorded = done.ok();
-    if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
-      has_failed_ = true;
-      log::write(log::Level::error, "recording stops: " + done.error().message);
-    }
-  }
-  const int result = calls_->ioctl(fd, request, argument);
-  if (result != 0 && is_recorded) {
-    if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
-  }
-  return result;
-}
-
-Result<void> RecordedFile::record(int fd, const Submit& args) {
+  if (copy_from_user(&args, argument, sizeof args) != 0) return error(ErrorCode::invalid_argument, "bad pointer");
   if (!info_) {
     SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_)));
     info_ = std::move(core.info);
