@@ -21,6 +21,7 @@ LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of
 TEST_TIMEOUT_S = 180
 QUICK_S = 4  # tests below it run before the others
 JOBS = "-j2"
+FEWER = {"SKILLET_PROPERTY_CASES": "300"}  # as under the sanitizers: these alone take as long as all others
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Test:
     name: str
     target: str  # its program, within the build folder; empty: it needs all of it
     cost: float
+    files: list  # what it names of the build folder
 
 
 def parse(text):
@@ -146,7 +148,8 @@ class Tree:
         self.build = self.dir / "build/release"
 
     def run(self, *command, **options):
-        return subprocess.run([str(c) for c in command], cwd=self.dir, capture_output=True, text=True, **options)
+        return subprocess.run([str(c) for c in command], cwd=self.dir, capture_output=True, text=True, env=os.environ | FEWER,
+                              **options)
 
     def prepare(self):
         if not (self.dir / ".git").exists():
@@ -170,10 +173,17 @@ class Tree:
         for test in json.loads(listed)["tests"]:
             if LEFT_OUT.match(test["name"]):
                 continue
-            program = test["command"][0]
-            inside = program.startswith(f"{self.build}/") and not any(f"{self.build}/" in part for part in test["command"][1:])
-            result.append(Test(test["name"], program.removeprefix(f"{self.build}/") if inside else "", costs.get(test["name"], 0)))
+            words = test["command"] + [word for one in test.get("properties", []) if one["name"] == "ENVIRONMENT"
+                                       for word in one["value"]]
+            files = re.findall(re.escape(str(self.build)) + r"[^\s:;\"']*", " ".join(words))
+            alone = files == [test["command"][0]]
+            result.append(Test(test["name"], files[0].removeprefix(f"{self.build}/") if alone else "",
+                               costs.get(test["name"], 0), [pathlib.Path(file) for file in files]))
         return result
+
+    def affected(self, tests, since_ns):
+        """Those whose programs have been built anew, or that name a folder of programs."""
+        return [t for t in tests if any(f.is_dir() or (f.exists() and f.stat().st_mtime_ns > since_ns) for f in t.files)]
 
     def costs(self):
         path = self.build / "Testing/Temporary/CTestCostData.txt"
@@ -198,11 +208,13 @@ class Tree:
         path = self.dir / mutant.path
         source = path.read_text()
         path.write_text(mutated(mutant, source))
+        planted_ns = path.stat().st_mtime_ns
         try:
             for group in groups:
                 if not self.compiles(group):
                     return {"test": "", "compiles": False}
-                if failed := self.failing_test(group):
+                group = self.affected(group, planted_ns)
+                if group and (failed := self.failing_test(group)):
                     return {"test": failed, "compiles": True}
             return {"test": "", "compiles": True}
         finally:
