@@ -18,6 +18,9 @@ Bytes raw(const P& params) {
   return out;
 }
 
+inline auto pad(ir::Padding p) { return p == ir::Padding::same ? kTfLitePaddingSame : kTfLitePaddingValid; }
+inline TfLiteEnum act(ir::Activation a) { return static_cast<TfLiteEnum>(a); }
+
 // What the host's parameters hold of each type of attributes; empty for ops without parameters.
 class ParamsEncoder {
  public:
@@ -69,9 +72,6 @@ class ParamsEncoder {
   Bytes operator()(const ir::BlockAttrs& a) const { return raw(TfLiteBlockParams{a.block_size}); }
 
  private:
-  static auto pad(ir::Padding p) { return p == ir::Padding::same ? kTfLitePaddingSame : kTfLitePaddingValid; }
-  static TfLiteEnum act(ir::Activation a) { return static_cast<TfLiteEnum>(a); }
-
   ir::OpKind kind_;
 };
 
