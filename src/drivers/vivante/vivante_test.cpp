@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/int_math.h"
@@ -446,6 +447,26 @@ TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   int copies = 0;
   for (const Operation& op : lowered->operations) copies += op.kind == "TP copy";
   EXPECT_EQ(copies, 2);
+}
+
+// Pieces of a tensor of one pixel lie, without a transpose, in the input itself: the first slot.
+TEST(VivanteLower, PiecesOfAnInputAreCopied) {
+  constexpr const char* kSplitAndAdd = R"(graph ""
+tensor 0 "axis" int32 scalar const=[3]
+tensor 1 "in" uint8 1x1x1x8 scale=1 zero=128
+tensor 2 "a" uint8 1x1x1x4 scale=1 zero=128
+tensor 3 "b" uint8 1x1x1x4 scale=1 zero=128
+tensor 4 "sum" uint8 1x1x1x4 scale=2 zero=128
+inputs 1
+outputs 4
+op 0 SPLIT in=[0 1] out=[2 3] count=2
+op 1 ADD in=[2 3] out=[4]
+)";
+  const auto graph = ir::parse(kSplitAndAdd);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto lowered = lower(a311d(), *graph, {.skip_idle_transposes = true});
+  ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+  EXPECT_EQ(std::ranges::count(lowered->operations, "TP copy", &Operation::kind), 2);
 }
 
 TEST(VivanteDriver, EncodesEveryRefusalAsAnErrorThatNamesTheOp) {
