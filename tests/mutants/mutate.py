@@ -40,9 +40,8 @@ class Mutant:
 @dataclass
 class Test:
     name: str
-    target: str  # its program, within the build folder; empty: it needs all of it
+    targets: list  # what it names of the build folder, its own program first; none: it needs all of it
     cost: float
-    files: list  # what it names of the build folder
 
 
 def parse(text):
@@ -94,7 +93,7 @@ def stages(path, tests, noticed_before):
     """The tests for a bug in `path`, in the order in which they are worth trying: lists of tests that run together."""
     folder = str(pathlib.PurePosixPath(path).parent)
     first = [t for t in tests if t.name == noticed_before]
-    near = [t for t in tests if t.target and (str(pathlib.PurePosixPath(t.target).parent) + "/").startswith(folder + "/")]
+    near = [t for t in tests if t.targets and f"{pathlib.PurePosixPath(t.targets[0]).parent}/".startswith(f"{folder}/")]
     quick = [t for t in tests if t.cost < QUICK_S]
     done, result = set(), []
     for group in (first, near, quick, tests):
@@ -175,15 +174,16 @@ class Tree:
                 continue
             words = test["command"] + [word for one in test.get("properties", []) if one["name"] == "ENVIRONMENT"
                                        for word in one["value"]]
-            files = re.findall(re.escape(str(self.build)) + r"[^\s:;\"']*", " ".join(words))
-            alone = files == [test["command"][0]]
-            result.append(Test(test["name"], files[0].removeprefix(f"{self.build}/") if alone else "",
-                               costs.get(test["name"], 0), [pathlib.Path(file) for file in files]))
+            paths = re.findall(re.escape(str(self.build)) + r"/?([^\s:;\"']*)", " ".join(words))
+            named = not any((self.build / path).is_dir() for path in paths)
+            result.append(Test(test["name"], paths if named else [], costs.get(test["name"], 0)))
         return result
 
     def affected(self, tests, since_ns):
-        """Those whose programs have been built anew, or that name a folder of programs."""
-        return [t for t in tests if any(f.is_dir() or (f.exists() and f.stat().st_mtime_ns > since_ns) for f in t.files)]
+        """Those whose programs have been built anew, or that name no program."""
+        def is_new(path):
+            return path.exists() and path.stat().st_mtime_ns > since_ns
+        return [t for t in tests if not t.targets or any(is_new(self.build / target) for target in t.targets)]
 
     def costs(self):
         path = self.build / "Testing/Temporary/CTestCostData.txt"
@@ -192,7 +192,7 @@ class Tree:
 
     def compiles(self, tests):
         """Builds what the tests need; all, when one of them needs it or there are none."""
-        targets = [t.target for t in tests] if all(t.target for t in tests) else []
+        targets = sorted({target for t in tests for target in t.targets}) if all(t.targets for t in tests) else []
         return self.run("ninja", "-C", str(self.build), JOBS, *targets).returncode == 0
 
     def failing_test(self, tests):

@@ -22,7 +22,7 @@ src/b/two.cpp
 
 
 def test(name, target, cost=0.0):
-    return Test(name, target, cost, [])
+    return Test(name, [target] if target else [], cost)
 
 
 class MutateTest(unittest.TestCase):
