@@ -401,8 +401,9 @@ Copier copier(uapi::Device& device) {
 TEST_F(Rocket, AWriteWaitsForJobsThatRead) {
   start();
   const auto device = open();
+  const Chain before = chain(*device, 10);
   const Copier copy = copier(*device);
-  ASSERT_TRUE(device->submit({&copy.job, 1}).ok());
+  for (const uapi::JobId job : {before.job, copy.job}) ASSERT_TRUE(device->submit({&job, 1}).ok());
   ASSERT_TRUE(device->begin_cpu(copy.from, true).ok());
   EXPECT_EQ(device->map(copy.to).value()[39], 1) << "the job has ended";
 }
