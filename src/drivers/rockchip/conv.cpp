@@ -185,6 +185,16 @@ Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tu
   return conv;
 }
 
+// Each byte of a tensor times the same weight.
+Conv flat_diagonal(const Plane& plane, int32_t weight) {
+  const Flat whole = flat(plane);
+  Conv conv{.in = whole.plane, .out = whole.plane, .pitch = whole.pitch};
+  const auto channels = static_cast<size_t>(whole.plane.channels);
+  conv.weights.assign(channels * channels, kZero);
+  for (size_t c = 0; c < channels; ++c) conv.weights[c * (channels + 1)] = static_cast<uint8_t>(kZero + weight);
+  return conv;
+}
+
 Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,
                         const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv) {
   conv.input_zero = register_zero(from, tuning);
@@ -212,12 +222,13 @@ Conv shape_of(const Window& w) {
   return conv;
 }
 
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, bool in_addition) {
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
+                       bool in_addition) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &filter = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   Conv conv{.in_addition = in_addition};
-  const Window w = window_of(graph, id);
+  const Window w = with_pads(window_of(graph, id), pads);
   set_window(w, tuning, conv);
   SK_TRY(set_weights(graph, op, w, tuning, conv));
   conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
@@ -259,9 +270,10 @@ Conv only(const Conv& whole, const std::vector<bool>& kept) {
 
 }  // namespace
 
-Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
+Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning,
+                                      const PadAmounts& pads) {
   constexpr double kErrorMax = 0.25;
-  SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning));
+  SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning, pads));
   std::vector<Conv> passes;
   if (!is_per_channel(graph.tensor(graph.op(id).inputs[1]).quant)) {
     passes.push_back(std::move(whole));
@@ -305,7 +317,7 @@ Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAm
                        const Tuning& tuning) {
   const Window w = copy_window(from, to, pads);
   const int32_t tap = pads.bottom * w.kernel_width + pads.right;
-  Conv conv = constant_depthwise(w, {&tap, 1}, tuning);
+  Conv conv = pads.none() ? flat_diagonal(w.in, 1) : constant_depthwise(w, {&tap, 1}, tuning);
   SK_TRY(set_values(from, to, {}, {.product = from.quant.scale()}, activation, tuning, conv));
   return conv;
 }
@@ -332,13 +344,7 @@ SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
 
 Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
                       ir::Activation activation, const Tuning& tuning) {
-  const Plane plane = plane_of(main.shape);
-  Conv conv;
-  set_window({.in = plane, .out = plane}, tuning, conv);
-  const auto channels = static_cast<size_t>(plane.channels);
-  conv.weights.assign(channels * channels, kZero);
-  for (size_t c = 0; c < channels; ++c)
-    conv.weights[c * (channels + 1)] = static_cast<uint8_t>(kZero + sign * kDiagonal);
+  Conv conv = flat_diagonal(plane_of(main.shape), sign * kDiagonal);
   const float unit = main.quant.scale() / kDiagonal;
   SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
   SK_TRY_ASSIGN(conv.addition, addition_of(other, unit, tuning));

@@ -19,8 +19,8 @@ struct Plane {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); one
-// input channel may lie as rows of bytes instead (5.2).
+// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); inputs
+// of few channels may lie as rows of pixels instead (5.2).
 using SlotId = uint32_t;
 struct Slot {
   std::string name;
@@ -59,8 +59,9 @@ struct Conv {
   int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
   int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool depthwise = false;
-  bool packed = false;       // one input channel, in rows of bytes
+  bool packed = false;       // 1 to 4 input channels, in rows of pixels
   bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
+  int64_t pitch = 0;         // pixels from one surface to the next, of all operands; 0: as many as a plane has
 
   std::vector<uint8_t> weights;  // [output channel][tap][input channel]; depthwise [tap][channel]
   int32_t weight_zero = 128;

@@ -95,7 +95,7 @@ Conv conv_of(const std::string& text, bool fused) {
   const Tuning recorded = tuning(driver::Tuning::recorded);
   const auto parsed = ir::parse(text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().message;
-  auto conv = make_conv(*parsed, 0, recorded, fused);
+  auto conv = make_conv(*parsed, 0, recorded, {}, fused);
   EXPECT_TRUE(conv.ok());
   if (fused) {
     EXPECT_TRUE(fuse_addition(*parsed, 0, 1, recorded, *conv).ok());
