@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "base/byte_matrix.h"
 #include "base/check.h"
 #include "base/int_math.h"
 #include "drivers/vivante/bit_writer.h"
@@ -42,9 +44,15 @@ class CountSink {
     }
   }
   void zeros(int64_t count) { run_ += count; }
+  // `rows` runs that end each for itself.
+  void zero_rows(int64_t rows, int64_t count) {
+    zeros(count);
+    flush();
+    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += (rows - 1) * symbols_of(count, b);
+  }
   void flush() {
     if (run_ == 0) return;
-    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += ceil_div(run_, int64_t{1} << b);
+    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += symbols_of(run_, b);
     run_ = 0;
   }
   void raw(uint32_t) { ++raws_; }
@@ -55,6 +63,8 @@ class CountSink {
 
  private:
   static constexpr int kWordWeights = 8;
+
+  static constexpr int64_t symbols_of(int64_t run, int bits) { return (run + (int64_t{1} << bits) - 1) >> bits; }
 
   void one(uint8_t value) {
     if (value == zero_point_) {
@@ -81,7 +91,8 @@ class EmitSink {
       : writer_(at), zero_point_(zero_point), bits_(zrl_bits), symbol_bits_(zrl_bits + kValueBits) {
     writer_.put(static_cast<uint32_t>(zrl_bits), 8);
     writer_.put(static_cast<uint32_t>(kernel_count), 16);
-    full_symbol_ = symbol((int64_t{1} << bits_) - 1, zero_point_);
+    const uint64_t full = symbol((int64_t{1} << bits_) - 1, zero_point_);
+    for (int i = 0; i < kMany; ++i) full_symbols_[i + 1] = full_symbols_[i] << symbol_bits_ | full;
   }
 
   void values(const uint8_t* at, int count) {
@@ -96,6 +107,15 @@ class EmitSink {
     }
   }
   void zeros(int64_t count) { run_ += count; }
+  void zero_rows(int64_t rows, int64_t count) {
+    for (; rows > 0 && (rows < 2 * kRowsOfBytes || !writer_.at_byte() || run_ > 0); --rows) zero_row(count);
+    if (rows == 0) return;
+    const uint8_t* const start = writer_.at();
+    for (int i = 0; i < kRowsOfBytes; ++i) zero_row(count);
+    const auto size = static_cast<size_t>(writer_.at() - start);
+    for (rows -= kRowsOfBytes; rows >= kRowsOfBytes; rows -= kRowsOfBytes) writer_.put_bytes(start, size);
+    for (; rows > 0; --rows) zero_row(count);
+  }
   void flush() {
     if (run_ >> bits_ != 0) put_full_symbols();
     if (run_ > 0) writer_.put(symbol(run_ - 1, zero_point_), symbol_bits_);
@@ -104,7 +124,10 @@ class EmitSink {
   void raw(uint32_t word) { writer_.put(word, 32); }
 
  private:
-  static constexpr int kGroup = 4;  // weights looked at together
+  static constexpr int kGroup = 4;        // weights looked at together
+  static constexpr int kRowsOfBytes = 8;  // so many equal rows are whole bytes
+  static constexpr int kMany = 3;         // full symbols written together
+  static_assert(kMany * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits);
   static_assert(2 * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits, "symbols go out in pairs");
 
   uint64_t symbol(int64_t run, uint8_t value) const { return static_cast<uint64_t>(run) | (uint64_t{value} << bits_); }
@@ -118,6 +141,10 @@ class EmitSink {
     writer_.put(symbol(run_, value), symbol_bits_);
     run_ = 0;
   }
+  void zero_row(int64_t count) {
+    zeros(count);
+    flush();
+  }
   // Four symbols without runs.
   void put_group(const uint8_t* at) {
     const uint64_t low = uint64_t{at[0]} | uint64_t{at[1]} << symbol_bits_;
@@ -127,19 +154,16 @@ class EmitSink {
   }
   void put_pair(uint64_t pair) { writer_.put(pair, 2 * symbol_bits_); }
   void put_full_symbols() {
-    const int64_t full = int64_t{1} << bits_;
-    const uint64_t pair = full_symbol_ | full_symbol_ << symbol_bits_;
-    for (; run_ >= 2 * full; run_ -= 2 * full) put_pair(pair);
-    if (run_ >= full) {
-      writer_.put(full_symbol_, symbol_bits_);
-      run_ -= full;
-    }
+    int64_t symbols = run_ >> bits_;
+    run_ -= symbols << bits_;
+    for (; symbols >= kMany; symbols -= kMany) writer_.put(full_symbols_[kMany], kMany * symbol_bits_);
+    writer_.put(full_symbols_[symbols], static_cast<int>(symbols) * symbol_bits_);
   }
 
   BitWriter writer_;
   uint8_t zero_point_;
   int bits_, symbol_bits_;
-  uint64_t full_symbol_ = 0;
+  std::array<uint64_t, kMany + 1> full_symbols_{};  // so many of them
   int64_t run_ = 0;
 };
 
@@ -152,25 +176,13 @@ class PlainEmitSink {
   }
   void values(const uint8_t* at, int count) { writer_.put_bytes(at, static_cast<size_t>(count)); }
   void zeros(int64_t count) { writer_.put_bytes(zero_point_, static_cast<size_t>(count)); }
+  void zero_rows(int64_t rows, int64_t count) { zeros(rows * count); }
   void flush() {}
   void raw(uint32_t word) { writer_.put_bytes(reinterpret_cast<const uint8_t*>(&word), sizeof word); }
 
  private:
   BitWriter writer_;
   uint8_t zero_point_;
-};
-
-// Plain bytes: zrl_bits 0, six-channel order. Weights need no inspection.
-class PlainCountSink {
- public:
-  void values(const uint8_t*, int count) { weights_ += count; }
-  void zeros(int64_t count) { weights_ += count; }
-  void flush() {}
-  void raw(uint32_t) { ++raws_; }
-  int64_t bits() const { return kHeaderBits + weights_ * kValueBits + raws_ * 32; }
-
- private:
-  int64_t weights_ = 0, raws_ = 0;
 };
 
 // The kernels that one core computes in one superblock.
@@ -203,7 +215,7 @@ class Walker {
         sink_(sink),
         patch_(kernels.patch_elems()),
         filler_(static_cast<size_t>(patch_ * kSixChannels), 0),
-        row_(static_cast<size_t>(layout.split.kernels_per_superblock), 0) {}
+        rows_(static_cast<size_t>(layout.split.kernels_per_superblock * kRows), 0) {}
 
   void core(int32_t core) {
     for (const Group& group : groups_of_core(layout_.split, core)) {
@@ -215,6 +227,8 @@ class Walker {
   }
 
  private:
+  static constexpr int32_t kRows = 64;  // brought together at once
+
   bool exists(int32_t oc) const { return oc < k_.output_channels; }
 
   // Weights of kernel oc in channels [z, z + count) when they are in its band; null where all are the zero point.
@@ -251,27 +265,58 @@ class Walker {
   }
 
   void dense(const Group& group) {
-    const bool rows = patch_ == 1 && k_.kernels_per_band == 0;
-    for (int32_t z = 0; z < k_.input_channels; ++z) {
+    const bool by_rows = patch_ == 1 && k_.kernels_per_band == 0;
+    for (int32_t z = 0, count = 1; z < k_.input_channels; z += count) {
       const bool first = z == 0, last = z == k_.input_channels - 1;
-      if (rows && !first && !last) {
-        row(group, z);
-      } else if (first || last || k_.kernels_per_band == 0) {
+      count = 1;
+      if (by_rows && !first && !last) {
+        count = std::min(kRows, k_.input_channels - 1 - z);
+        rows(group, z, count);
+        continue;
+      }
+      if (first || last || k_.kernels_per_band == 0) {
         for (int32_t k = 0; k < group.count; ++k) piece(group.first + k, weights(group.first + k, z), 1, first, last);
+      } else if ((count = channels_without_weights(group, z)) > 0) {
+        zero_channels(group, count);
+        continue;
       } else {
+        count = 1;
         banded_channel(group, z);
       }
       if (group.last_superblock) sink_.flush();
     }
   }
 
-  // 1x1: one weight of each kernel, brought together first.
-  void row(const Group& group, int32_t z) {
-    const int32_t real = std::clamp(k_.output_channels - group.first, 0, group.count);
-    const uint8_t* from = k_.weights.data() + int64_t{group.first} * k_.band + z;
-    for (int32_t k = 0; k < real; ++k, from += k_.band) row_[static_cast<size_t>(k)] = *from;
-    for (int32_t k = real; k < group.count; ++k) row_[static_cast<size_t>(k)] = 0;
-    sink_.values(row_.data(), group.count);
+  // How many channels from z on, but not the last one, are beyond the bands of all kernels of the group.
+  int32_t channels_without_weights(const Group& group, int32_t z) const {
+    if (!exists(group.first + group.count - 1)) return 0;
+    const int32_t from = k_.first_channel(group.first);
+    const int32_t to = k_.first_channel(group.first + group.count - 1) + k_.band;
+    const int32_t last = k_.input_channels - 1;
+    if (z < from) return std::min(from, last) - z;
+    return z >= to ? last - z : 0;
+  }
+  void zero_channels(const Group& group, int32_t count) {
+    const int64_t elems = int64_t{group.count} * patch_;
+    if (group.last_superblock)
+      sink_.zero_rows(count, elems);
+    else
+      sink_.zeros(count * elems);
+  }
+
+  // 1x1: one weight of each kernel, for `count` channels from z on, brought together first.
+  void rows(const Group& group, int32_t z, int32_t count) {
+    const auto stride = static_cast<size_t>(group.count);
+    const auto real = static_cast<size_t>(std::clamp(k_.output_channels - group.first, 0, group.count));
+    if (real > 0)
+      transpose_bytes(k_.weights.data() + int64_t{group.first} * k_.band + z, rows_.data(),
+                      {real, static_cast<size_t>(count), static_cast<size_t>(k_.band), stride});
+    for (int32_t r = 0; r < count; ++r) {
+      uint8_t* const row = rows_.data() + static_cast<size_t>(r) * stride;
+      std::fill(row + real, row + stride, uint8_t{0});
+      sink_.values(row, group.count);
+      if (group.last_superblock) sink_.flush();
+    }
   }
 
   // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points go out at once.
@@ -290,22 +335,66 @@ class Walker {
     for (int32_t z = 0; z < k_.input_channels; z += kSixChannels) {
       const int count = std::min(kSixChannels, k_.input_channels - z);
       const bool last = z + count == k_.input_channels;
+      if (patch_ == 1 && z > 0 && !last) {
+        sixes(group, z);
+        continue;
+      }
       for (int32_t k = 0; k < group.count; ++k)
         piece(group.first + k, weights(group.first + k, z), count, z == 0, last);
     }
+  }
+  // 1x1: six weights of each kernel, brought together first.
+  void sixes(const Group& group, int32_t z) {
+    for (int32_t k = 0; k < group.count; ++k)
+      std::memcpy(rows_.data() + int64_t{k} * kSixChannels, weights(group.first + k, z), kSixChannels);
+    sink_.values(rows_.data(), group.count * kSixChannels);
   }
 
   const Kernels& k_;
   const CoefficientLayout& layout_;
   Sink& sink_;
   int patch_;
-  Bytes filler_, row_;
+  Bytes filler_, rows_;
 };
 
 template <typename Sink>
 void walk_core(const Kernels& kernels, const CoefficientLayout& layout, int32_t core, Sink& sink) {
   Walker<Sink> walker(kernels, layout, sink);
   walker.core(core);
+}
+
+// Whether the rule of choose_zrl_bits() is certain to end at 0 for these kernels on `core`. One bit more for runs makes
+// each of V values and S(b) full symbols one bit longer and saves at most Z / 2^(b-1) symbols of 7 + b bits, where Z
+// weights are the zero point: with V >= 8 Z it never pays.
+bool runs_never_pay(const Kernels& k, const CoefficientLayout& layout, int32_t core) {
+  if (k.kernels_per_band != 0) return false;
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  int64_t zeros = 0, weights = 0;
+  for (const Group& group : groups_of_core(layout.split, core)) {
+    const int64_t real = std::clamp(k.output_channels - group.first, 0, group.count);
+    if (real > 0) {
+      const auto kernels =
+          k.weights.subspan(static_cast<size_t>(group.first * elems), static_cast<size_t>(real * elems));
+      zeros += std::ranges::count(kernels, k.zero_point);
+    }
+    if (k.zero_point == 0) zeros += (group.count - real) * elems;
+    weights += group.count * elems;
+  }
+  return weights - zeros >= 8 * zeros;
+}
+
+bool is_plain(const Kernels& kernels, const CoefficientLayout& layout) {
+  if (layout.zrl_bits_max == 0) return true;
+  for (int32_t c = 0; c < layout.split.cores_used; ++c)
+    if (!runs_never_pay(kernels, layout, c)) return false;
+  return true;
+}
+
+// Of one core with zrl_bits 0: weights, and a bias and an offset for each kernel.
+int64_t plain_bits(const Kernels& k, const CoefficientLayout& layout) {
+  constexpr int64_t kBiasAndOffsetBits = 2 * 32;
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  return kHeaderBits + layout.split.kernels_per_core * (elems * kValueBits + kBiasAndOffsetBits);
 }
 
 constexpr int64_t stream_bytes(int64_t bits) { return ceil_div(bits, 32) * 4; }
@@ -386,12 +475,8 @@ Coefficients write_streams_v7(const Kernels& plain, const CoefficientLayout& lay
   const int32_t cores = layout.split.cores_used;
   Coefficients out;
   std::vector<int64_t> bits;
-  if (layout.zrl_bits_max == 0) {
-    for (int32_t c = 0; c < cores; ++c) {
-      PlainCountSink count;
-      walk_core(kernels, layout, c, count);
-      bits.push_back(count.bits());
-    }
+  if (is_plain(kernels, layout)) {
+    for (int32_t c = 0; c < cores; ++c) bits.push_back(plain_bits(kernels, layout));
   } else {
     std::vector<CountSink> counts(static_cast<size_t>(cores), CountSink(kernels.zero_point));
     for (int32_t c = 0; c < cores; ++c) walk_core(kernels, layout, c, counts[static_cast<size_t>(c)]);
