@@ -274,11 +274,11 @@ Result<void> run(const Options& options, Outcome& outcome) {
   result.device = target.name;
   const Stopwatch create_clock;
   auto progress = std::make_unique<Progress>(fmt::format("compiling for {}", target.name));
-  const std::string advice = compile::quantization_advice(graph);
+  result.advice = compile::quantization_advice(graph, {target.driver, target.chip});
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
-                 advice.empty() ? "" : "; advice: ", advice);
+                 result.advice.empty() ? "" : "; advice: ", result.advice);
   const std::unique_ptr<runtime::Session> session = std::move(created).value();
   progress.reset();
   result.create_ms = create_clock.ms();

@@ -127,12 +127,12 @@ std::string print_inferences(const RunResult& result) {
   return out + table.print() + "\n";
 }
 
-std::string print_ops(const Session& session) {
+std::string print_ops(const Session& session, const std::string& advice) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : runtime::rows(session))
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::without_names(row.why)});
-  return table.print() + print_advice(runtime::rows(session), compile::quantization_advice(session.graph()));
+  return table.print() + print_advice(runtime::rows(session), advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -256,7 +256,7 @@ std::string print_text(const RunResult& result, const Session& session) {
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
     if (!inference.layers.empty()) out += print_layers(session, inference.layers);
-  out += fmt::format("where each operation ran\n{}\n", print_ops(session));
+  out += fmt::format("where each operation ran\n{}\n", print_ops(session, result.advice));
   out += fmt::format("times\n{}", print_times(result, session));
   return out;
 }
