@@ -7,6 +7,7 @@
 #include "drivers/rockchip/weights.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/int_math.h"
 
@@ -49,8 +50,11 @@ int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
 // One kernel's weights of one tap and group of lanes.
 void pack_lanes(const uint8_t* from, uint8_t flip, int32_t present, int32_t lanes, uint8_t fill, uint8_t* to) {
   const auto stored_flip = static_cast<uint8_t>(flip ^ 0x80);
-  if (present == kLaneGroup) {  // nearly all: a loop of fixed length
-    for (int32_t i = 0; i < kLaneGroup; ++i) to[i] = from[i] ^ stored_flip;
+  if (present == kLaneGroup) {  // nearly all
+    uint64_t words[kLaneGroup / sizeof(uint64_t)];
+    std::memcpy(words, from, sizeof words);
+    for (uint64_t& word : words) word ^= 0x0101010101010101U * stored_flip;
+    std::memcpy(to, words, sizeof words);
     return;
   }
   for (int32_t i = 0; i < present; ++i) to[i] = from[i] ^ stored_flip;
