@@ -31,6 +31,7 @@ class Encoder {
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
     add_buffers();
+    reserve_constants();
     for (const Operation& operation : in_.operations) {
       const std::string name = fmt::format("{} ({})", ir::describe_op(graph_, operation.op), operation.kind);
       SK_TRY(encode_operation(operation).with_context(name));
@@ -115,26 +116,35 @@ class Encoder {
     }
   }
 
-  static uint64_t append(Bytes& to, const Bytes& bytes) {
-    const uint64_t offset = to.size();
-    to.insert(to.end(), bytes.begin(), bytes.end());
-    to.resize(align_up(to.size(), kPieceAlign));
-    return offset;
-  }
-  // `room`: of a buffer of its own, which has zeros behind the bytes.
-  bits::Address add_constant(const char* what, Bytes bytes, uint64_t room) {
-    bits::Address address{constants_, constant_bytes_.size()};
-    const uint64_t size = bytes.size();
-    if (tuning_.joined_jobs) {
-      append(constant_bytes_, bytes);
-    } else {
-      address = {add_buffer(fmt::format("{} {}", what, program_.operations.size() - 1), BufferRole::constant,
-                            std::max(size, room)),
-                 0};
-      program_.buffers[address.symbol].contents = std::move(bytes);
+  // What `write` appends. `room`: of a buffer of its own, which has zeros behind the bytes.
+  template <typename Write>
+  bits::Address add_constant(const char* what, uint64_t room, Write write) {
+    if (!tuning_.joined_jobs) {
+      Bytes bytes;
+      write(bytes);
+      const uint64_t size = bytes.size();
+      const BufferId buffer = add_buffer(fmt::format("{} {}", what, program_.operations.size() - 1),
+                                         BufferRole::constant, std::max(size, room));
+      program_.buffers[buffer].contents = std::move(bytes);
+      note(buffer, 0, size, what);
+      return {buffer, 0};
     }
-    note(address.symbol, address.offset, size, what);
+    const bits::Address address{constants_, constant_bytes_.size()};
+    write(constant_bytes_);
+    note(constants_, address.offset, constant_bytes_.size() - address.offset, what);
+    constant_bytes_.resize(align_up(constant_bytes_.size(), kPieceAlign));
     return address;
+  }
+  // So that it need not be moved while it grows.
+  void reserve_constants() {
+    if (!tuning_.joined_jobs) return;
+    int64_t bytes = 0;
+    for (const Operation& operation : in_.operations) {
+      const Geometry g = geometry(operation.conv, tuning_);
+      const int64_t operands = operation.conv.multipliers.empty() ? 4 : 8;
+      bytes += align_up(g.weight_bytes(), kPieceAlign) + align_up(g.out_lanes * operands, kPieceAlign);
+    }
+    constant_bytes_.reserve(static_cast<size_t>(bytes));
   }
 
   void finish(BufferId id, Bytes& contents) {
@@ -169,13 +179,13 @@ class Encoder {
     program_.operations.push_back(
         {operation.op, operation.kind,
          static_cast<uint64_t>(conv.out.pixels() * conv.out.channels * conv.taps() * products)});
-    Bytes weights = pack_weights(conv, g, tuning_), operands = pack_operands(conv, g, tuning_);
-    const uint64_t operand_bytes = operands.size();
-    const TaskPlaces whole{.input = at(conv.input),
-                           .output = at(conv.output),
-                           .second = conv.addition ? at(conv.addition->second) : bits::Address{},
-                           .weights = add_constant("weights", std::move(weights), recorded_weights_room(conv)),
-                           .operands = add_constant("operands", std::move(operands), operand_bytes)};
+    const TaskPlaces whole{
+        .input = at(conv.input),
+        .output = at(conv.output),
+        .second = conv.addition ? at(conv.addition->second) : bits::Address{},
+        .weights = add_constant("weights", recorded_weights_room(conv),
+                                [&](Bytes& to) { pack_weights(conv, g, tuning_, to); }),
+        .operands = add_constant("operands", 0, [&](Bytes& to) { pack_operands(conv, g, tuning_, to); })};
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       Task task = parts.tasks[i];
       // The weights of the task before are there only in the same job.
@@ -226,7 +236,8 @@ class Encoder {
     const bool chained = several && !tuning_.joined_jobs;
     SK_TRY_ASSIGN(const Commands commands,
                   write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
-    append(command_bytes_, commands.bytes);
+    command_bytes_.insert(command_bytes_.end(), commands.bytes.begin(), commands.bytes.end());
+    command_bytes_.resize(align_up(command_bytes_.size(), kPieceAlign));
     for (driver::Relocation relocation : commands.relocations) {
       relocation.at_byte += offset;
       program_.buffers[commands_].relocations.push_back(relocation);

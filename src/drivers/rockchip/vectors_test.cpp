@@ -184,9 +184,11 @@ TEST(RockchipVectors, RegisterPrograms) {
 // Where the one weight that is not 0 is stored.
 int64_t position(Conv conv, size_t weight, driver::Tuning base) {
   const size_t kernels = conv.depthwise ? 1 : static_cast<size_t>(conv.out.channels);
-  conv.weights.assign(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
-  conv.weights[weight] = 129;
-  const Bytes packed = pack_weights(conv, geometry(conv, tuning(base)), tuning(base));
+  Bytes weights(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
+  weights[weight] = 129;
+  conv.weights = std::move(weights);
+  Bytes packed;
+  pack_weights(conv, geometry(conv, tuning(base)), tuning(base), packed);
   EXPECT_EQ(std::ranges::count(packed, 1), 1);
   return std::ranges::find(packed, 1) - packed.begin();
 }
