@@ -22,13 +22,19 @@ struct Where {
 
 bool runs_on_npu(const PartReport& part) { return part.on_npu && part.fallback.empty(); }
 
+size_t jobs_of(const Session& session, size_t part) {
+  size_t jobs = 0;
+  for (const driver::Program* program : session.programs(part)) jobs += program->jobs.size();
+  return jobs;
+}
+
 Where count(const Session& session) {
   Where out;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     (runs_on_npu(part) ? out.npu_ops : out.cpu_ops) += part.ops.size();
     out.npu_parts += runs_on_npu(part) ? 1 : 0;
-    if (const driver::Program* program = session.program(i)) out.jobs += program->jobs.size();
+    out.jobs += jobs_of(session, i);
   }
   return out;
 }
@@ -159,13 +165,15 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
 
 std::string print_parts(const Session& session) {
   TextTable table({"part", "where", "operations", "compile", "load", "run"});
+  std::string notes;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     const bool on_npu = runs_on_npu(part);
     table.add({fmt::format("{}", i), on_npu ? "npu" : "cpu", fmt::format("{}", part.ops.size()),
                print_ms(part.compile_ms), on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)});
+    if (on_npu && !part.note.empty()) notes += fmt::format("part {}: {}\n", i, part.note);
   }
-  return table.print();
+  return table.print() + notes;
 }
 
 std::string print_times(const RunResult& result, const Session& session) {
@@ -219,11 +227,12 @@ nlohmann::json parts_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    const driver::Program* program = session.program(i);
     out.push_back({{"where", runs_on_npu(part) ? "npu" : "cpu"},
                    {"ops", part.ops},
                    {"fallback", part.fallback},
-                   {"jobs", program ? program->jobs.size() : 0},
+                   {"jobs", jobs_of(session, i)},
+                   {"bands", session.programs(i).size() > 1 ? session.programs(i).size() : 0},
+                   {"note", part.note},
                    {"compile_ms", part.compile_ms},
                    {"load_ms", part.load_ms},
                    {"run_ms", part.run_ms}});

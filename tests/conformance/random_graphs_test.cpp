@@ -117,7 +117,7 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
       std::move(graph), target, {.compile = {.tuning = tuning}, .allow_fallback = fails, .keep_intermediates = true});
   if (!session.ok()) return session.error().message + text;
   for (size_t part = 0; part < (*session)->report().parts.size(); ++part) {
-    if (const auto* program = (*session)->program(part))
+    for (const driver::Program* program : (*session)->programs(part))
       tally.jobs_max = std::max(tally.jobs_max, static_cast<int>(program->jobs.size()));
   }
   device.submits = 0;
