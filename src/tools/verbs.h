@@ -35,6 +35,7 @@ CLI::Validator a_number_of_cores();
 
 void add_run(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
+void add_plan(CLI::App& app, Outcome& outcome);
 void add_compile(CLI::App& app, Outcome& outcome);
 void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
