@@ -95,7 +95,7 @@ Conv conv_of(const std::string& text, bool fused) {
   const Tuning recorded = tuning(driver::Tuning::recorded);
   const auto parsed = ir::parse(text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().message;
-  auto conv = make_conv(*parsed, 0, recorded, fused);
+  auto conv = make_conv(*parsed, 0, recorded, {}, fused);
   EXPECT_TRUE(conv.ok());
   if (fused) {
     EXPECT_TRUE(fuse_addition(*parsed, 0, 1, recorded, *conv).ok());
@@ -184,9 +184,11 @@ TEST(RockchipVectors, RegisterPrograms) {
 // Where the one weight that is not 0 is stored.
 int64_t position(Conv conv, size_t weight, driver::Tuning base) {
   const size_t kernels = conv.depthwise ? 1 : static_cast<size_t>(conv.out.channels);
-  conv.weights.assign(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
-  conv.weights[weight] = 129;
-  const Bytes packed = pack_weights(conv, geometry(conv, tuning(base)), tuning(base));
+  Bytes weights(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
+  weights[weight] = 129;
+  conv.weights = std::move(weights);
+  Bytes packed;
+  pack_weights(conv, geometry(conv, tuning(base)), tuning(base), packed);
   EXPECT_EQ(std::ranges::count(packed, 1), 1);
   return std::ranges::find(packed, 1) - packed.begin();
 }

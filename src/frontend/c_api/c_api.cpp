@@ -5,7 +5,9 @@
 #include <exception>
 #include <future>
 
+#include "base/int_math.h"
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
@@ -96,13 +98,22 @@ Result<skillet::runtime::SessionOptions> session_options(const skillet_options* 
   if (const char* text = std::getenv(kVariable);
       text != nullptr && !skillet::parse_bool(text, result.compile.allow_unproven))
     return skillet::error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kVariable, text);
+  if (const char* text = std::getenv(skillet::kCoresVariable);
+      text != nullptr && *text != '\0' && !skillet::parse_cores(text, result.cores))
+    return skillet::error(ErrorCode::invalid_argument, "{}={}: must be auto or a number of cores",
+                          skillet::kCoresVariable, text);
   if (options == nullptr) return result;
   const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
-  if (!old && options->struct_bytes != sizeof *options)
+  constexpr size_t kWithoutCores = skillet::align_up(offsetof(skillet_options, reserved), alignof(skillet_options));
+  const bool older = old || options->struct_bytes == kWithoutCores;
+  if (!older && options->struct_bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
   if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
   if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
+  if (!older && options->cores < 0)
+    return skillet::error(ErrorCode::invalid_argument, "options: cores is {}", options->cores);
+  if (!older && options->cores != 0) result.cores = options->cores;
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);
