@@ -307,6 +307,17 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
   bad.reserved = 0;
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), 0);
+  // Who has no time is told so; who has some, that it has passed.
+  std::memset(bytes, 0, 8);
+  abi::Submit stalls{.jobs = pointer(&sound), .job_count = 1, .job_struct_size = sizeof sound, .reserved = 0};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &stalls), 0);
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t soon = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + 20'000'000;
+  for (const auto& [timeout_ns, result] : {std::pair{int64_t{0}, -EBUSY}, {soon, -ETIMEDOUT}, {INT64_MAX, 0}}) {
+    abi::PrepBo prepare{.handle = data.handle, .reserved = 0, .timeout_ns = timeout_ns};
+    EXPECT_EQ(calls_->ioctl(fd, abi::kPrepBo, &prepare), result) << timeout_ns;
+  }
   calls_->close(fd);
   EXPECT_TRUE(device->wait(device->submit({&good.job, 1}).value(), milliseconds(1000)).ok());
 }
