@@ -329,7 +329,8 @@ TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
   for (const uapi::JobId job : {stalls.job, fine.job}) {
     const auto start = std::chrono::steady_clock::now();
     const auto fence = device->submit({&job, 1}).value();
-    EXPECT_EQ(device->wait(fence, milliseconds(20)).error().code, ErrorCode::timeout);
+    for (const int patience_ms : {0, 20})
+      EXPECT_EQ(device->wait(fence, milliseconds(patience_ms)).error().code, ErrorCode::timeout);
     EXPECT_TRUE(device->wait(fence, milliseconds(5000)).ok());
     const auto took = std::chrono::steady_clock::now() - start;
     EXPECT_GE(took, milliseconds(450));
