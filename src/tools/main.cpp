@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "base/text.h"
 #include "tools/model.h"
 #include "tools/verbs.h"
@@ -129,6 +130,15 @@ void Outcome::finish(const Result<void>& result) {
 void Outcome::finish(const Error& error) {
   complain(error.message);
   exit_code = code_of_errors;
+}
+
+CLI::Validator a_number_of_cores() {
+  return {[](const std::string& text) {
+            int ignored = 0;
+            return parse_cores(text, ignored) ? std::string()
+                                              : fmt::format("must be auto or a number of cores, not '{}'", text);
+          },
+          "auto or a number"};
 }
 
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {

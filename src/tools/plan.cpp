@@ -328,7 +328,7 @@ void add_plan(CLI::App& app, Outcome& outcome) {
                                       "memory. Simulated, runs nothing.\n"
                                       "Example: skillet plan models/digits.tflite");
   verb->add_option("MODEL", options->model, "a .tflite file, or a capture");
-  verb->add_option("--chip", options->chips, "a chip, as --chip a311d (may be given again); default: all that are timed");
+  verb->add_option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
   verb->add_option("--tuning", options->tuning, "recorded, proven or tuned")->capture_default_str();
   verb->add_option("--layers", options->layers,
                    "CSV lists of layers instead of a model: networks, or tables of layers");
