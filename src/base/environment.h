@@ -11,7 +11,7 @@
 
 namespace skillet {
 
-inline constexpr std::array<std::string_view, 26> kEnvironment = {
+inline constexpr std::array<std::string_view, 28> kEnvironment = {
     "SKILLET_LOG", "SKILLET_DEBUG", "SKILLET_BUG_DIR",
     // The delegate's options, some of which the command and the C interface read too.
     "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_CACHE_DIR",
