@@ -31,10 +31,13 @@ CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
 CLI::Validator not_empty();
 
 void add_run(CLI::App& app, Outcome& outcome);
+void add_bench(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
 void add_compile(CLI::App& app, Outcome& outcome);
 void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
+void add_lookup(CLI::App& app, Outcome& outcome);
+void add_replay(CLI::App& app, Outcome& outcome);
 void add_devices(CLI::App& app, Outcome& outcome);
 void add_doctor(CLI::App& app, Outcome& outcome);
 void add_virtual(CLI::App& app, Outcome& outcome);
