@@ -21,6 +21,7 @@ inline constexpr std::array kExitCodes = {
               kUnreadable},
     ExitCodes{"bench", "it ran", "a run failed", kUnreadable},
     ExitCodes{"check", "every operation can run", "an operation can run nowhere", kUnreadable},
+    ExitCodes{"plan", "times were found", "no chip is timed, or the jobs cannot be read", kUnreadable},
     ExitCodes{"compile", "programs were made", "the NPU takes nothing, or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},

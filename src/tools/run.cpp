@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/parse_cores.h"
 #include "base/text.h"
 #include "capture/file_writer.h"
 #include "compile/advice.h"
@@ -27,7 +28,7 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
+  std::string model, device = "auto", labels, compare, tuning = "proven", cores = "auto", record, cache_dir;
   std::string output, expect, draw, task;
   InputOptions inputs;
   std::optional<double> tolerance, threshold;
@@ -243,6 +244,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  parse_cores(options.cores, out.cores);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
   return out;
@@ -275,11 +277,11 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
                                                          const runtime::Target& target, RunResult& result) {
   const Stopwatch clock;
   const Progress progress(fmt::format("compiling for {}", target.name));
-  const std::string advice = compile::quantization_advice(graph);
+  result.advice = compile::quantization_advice(graph, {target.driver, target.chip});
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
-                 advice.empty() ? "" : "; advice: ", advice);
+                 result.advice.empty() ? "" : "; advice: ", result.advice);
   result.create_ms = clock.ms();
   return created;
 }
@@ -377,6 +379,10 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--cores", options->cores, kCoresHelp)
+      ->capture_default_str()
+      ->envname(kCoresVariable)
+      ->check(a_number_of_cores());
   verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
   verb->add_option("--record", options->record, "write what the device was sent to this capture file")
       ->check(not_empty());

@@ -23,13 +23,19 @@ struct Where {
 
 bool runs_on_npu(const PartReport& part) { return part.on_npu && part.fallback.empty(); }
 
+size_t jobs_of(const Session& session, size_t part) {
+  size_t jobs = 0;
+  for (const driver::Program* program : session.programs(part)) jobs += program->jobs.size();
+  return jobs;
+}
+
 Where count(const Session& session) {
   Where out;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     (runs_on_npu(part) ? out.npu_ops : out.cpu_ops) += part.ops.size();
     out.npu_parts += runs_on_npu(part) ? 1 : 0;
-    if (const driver::Program* program = session.program(i)) out.jobs += program->jobs.size();
+    out.jobs += jobs_of(session, i);
   }
   return out;
 }
@@ -117,12 +123,12 @@ std::string print_inferences(const RunResult& result) {
   return out + table.print() + "\n";
 }
 
-std::string print_ops(const Session& session) {
+std::string print_ops(const Session& session, const std::string& advice) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : runtime::rows(session))
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::without_names(row.why)});
-  return table.print() + print_advice(runtime::rows(session), compile::quantization_advice(session.graph()));
+  return table.print() + print_advice(runtime::rows(session), advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -149,13 +155,15 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
 
 std::string print_parts(const Session& session) {
   TextTable table({"part", "where", "operations", "compile", "load", "run"});
+  std::string notes;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     const bool on_npu = runs_on_npu(part);
     table.add({fmt::format("{}", i), on_npu ? "npu" : "cpu", fmt::format("{}", part.ops.size()),
                print_ms(part.compile_ms), on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)});
+    if (on_npu && !part.note.empty()) notes += fmt::format("part {}: {}\n", i, part.note);
   }
-  return table.print();
+  return table.print() + notes;
 }
 
 std::string print_times(const RunResult& result, const Session& session) {
@@ -210,11 +218,12 @@ nlohmann::json parts_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    const driver::Program* program = session.program(i);
     out.push_back({{"where", runs_on_npu(part) ? "npu" : "cpu"},
                    {"ops", part.ops},
                    {"fallback", part.fallback},
-                   {"jobs", program ? program->jobs.size() : 0},
+                   {"jobs", jobs_of(session, i)},
+                   {"bands", session.programs(i).size() > 1 ? session.programs(i).size() : 0},
+                   {"note", part.note},
                    {"compile_ms", part.compile_ms},
                    {"load_ms", part.load_ms},
                    {"run_ms", part.run_ms}});
@@ -247,7 +256,7 @@ std::string print_text(const RunResult& result, const Session& session) {
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
     if (!inference.layers.empty()) out += print_layers(session, inference.layers);
-  out += fmt::format("where each operation ran\n{}\n", print_ops(session));
+  out += fmt::format("where each operation ran\n{}\n", print_ops(session, result.advice));
   out += fmt::format("times\n{}", print_times(result, session));
   return out;
 }

@@ -35,7 +35,7 @@ struct Inference {
 };
 
 struct RunResult {
-  std::string model, device, input_note;
+  std::string model, device, input_note, advice;
   double import_ms = 0, create_ms = 0, reference_ms = 0;  // reference: of one inference
   std::vector<Inference> inferences;
 
