@@ -55,8 +55,8 @@ TEST(RockchipDriver, RefusesWithAReason) {
       {"1x8x8", "1x1x2047", "", true},
       {"1x8x8", "1x1x2048", "the NPU counts to 2047"},
       {"uint8 32x3x3x16 scale=0.25 zero=131", "int8 32x3x3x16 scale=0.25 zero=3", "'in' is uint8, 'w' int8"},
-      {"CONV_2D", "MAX_POOL_2D", "does not tell the kernel when it is done"},
-      {"CONV_2D", "TANH", "no known program of the NPU computes TANH"},
+      {"CONV_2D", "TRANSPOSE_CONV", "no known program of the NPU computes TRANSPOSE_CONV"},
+      {"CONV_2D", "MAXIMUM", "no known program of the NPU computes MAXIMUM"},
   };
   const driver::Chip& chip = driver().chips()[0];
   for (const Row& row : rows) {
