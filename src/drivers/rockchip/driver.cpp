@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 
 #include "base/log.h"
+#include "drivers/rockchip/cost.h"
 #include "drivers/rockchip/decode.h"
 #include "drivers/rockchip/encode.h"
 #include "drivers/rockchip/support.h"
@@ -46,6 +47,8 @@ class RockchipDriver final : public driver::Driver {
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }
+
+  const driver::CostModel* costs(const driver::Chip& chip) const override { return rockchip::costs(row_of(chip)); }
 
   std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 

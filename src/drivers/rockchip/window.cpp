@@ -17,11 +17,13 @@ Pads same_pads(int32_t in, int32_t out, int32_t stride, int32_t extent) {
   return {total / 2, total - total / 2};
 }
 
-void pad(Window& w, ir::Padding padding) {
-  if (padding != ir::Padding::same) return;
-  const Pads y = same_pads(w.in.height, w.out.height, w.stride_y, (w.kernel_height - 1) * w.dilation_y + 1);
-  const Pads x = same_pads(w.in.width, w.out.width, w.stride_x, (w.kernel_width - 1) * w.dilation_x + 1);
-  w.pad_top = y.before, w.pad_bottom = y.after, w.pad_left = x.before, w.pad_right = x.after;
+void pad(Window& w, ir::Padding padding, const std::optional<ir::RowPads>& rows) {
+  if (padding == ir::Padding::same) {
+    const Pads y = same_pads(w.in.height, w.out.height, w.stride_y, (w.kernel_height - 1) * w.dilation_y + 1);
+    const Pads x = same_pads(w.in.width, w.out.width, w.stride_x, (w.kernel_width - 1) * w.dilation_x + 1);
+    w.pad_top = y.before, w.pad_bottom = y.after, w.pad_left = x.before, w.pad_right = x.after;
+  }
+  if (rows) w.pad_top = rows->top, w.pad_bottom = rows->bottom;
 }
 
 void conv(const ir::Graph& graph, const ir::Op& op, Window& w) {
@@ -32,7 +34,7 @@ void conv(const ir::Graph& graph, const ir::Op& op, Window& w) {
   w.dilation_y = attrs.dilation_h, w.dilation_x = attrs.dilation_w;
   w.depthwise = op.kind == OpKind::depthwise_conv_2d;
   w.multiplier = w.depthwise ? w.out.channels / std::max(w.in.channels, 1) : 1;
-  pad(w, attrs.padding);
+  pad(w, attrs.padding, attrs.rows);
 }
 
 void pool(const ir::Op& op, Window& w) {
@@ -40,7 +42,7 @@ void pool(const ir::Op& op, Window& w) {
   w.kernel_height = attrs.filter_h, w.kernel_width = attrs.filter_w;
   w.stride_y = attrs.stride_h, w.stride_x = attrs.stride_w;
   w.depthwise = true;
-  pad(w, attrs.padding);
+  pad(w, attrs.padding, attrs.rows);
 }
 
 // Rows of a matrix lie side by side as columns of one image row.
