@@ -74,10 +74,12 @@ void judge(const Row& row, int tolerance) {
   for (const bool keep : {true, false}) {
     const auto target = runtime::open_target("sim:rk3588");
     const auto session =
-        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep});
+        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep, .cores = 1});
     ASSERT_TRUE(session.ok()) << session.error().message;
     ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
-    EXPECT_EQ((*session)->program(0)->operations.size(), row.operations);
+    const auto programs = (*session)->programs(0);
+    ASSERT_EQ(programs.size(), 1U);
+    EXPECT_EQ(programs[0]->operations.size(), row.operations);
     outputs[keep] = run(**session, 5);
     const auto layers = (*session)->compare_layers();
     ASSERT_TRUE(!keep || layers.ok());
@@ -210,6 +212,33 @@ TEST(RockchipGraphs, JoinedPieces) {
   judge(rows, 1);
 }
 
+// Rows wider than the chip counts, where nothing depends on rows; and those that are too wide for rows of pixels.
+TEST(RockchipGraphs, WideRows) {
+  const auto conv = [](int width) {
+    const std::string in = fmt::format("1x4x{}x1", width), out = fmt::format("1x4x{}x8", width);
+    return tensor(0, in.c_str(), 0.02F, 110) + weights(1, "8x3x3x1") + tensor(2, out.c_str(), 0.05F, 99) +
+           "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2]\n";
+  };
+  const Row rows[] = {
+      {"2032 pixels", conv(2032), 1},
+      {"2033 pixels", conv(2033), 1},
+      {"2047 pixels", conv(2047), 1},
+      {"SPLIT",
+       tensor(0, "1x1x5000x32", 0.02F, 110) + numbers(1, "scalar", {3}) + tensor(2, "1x1x5000x16", 0.02F, 110) +
+           tensor(3, "1x1x5000x16", 0.02F, 110) + "inputs 0\noutputs 2 3\nop 0 SPLIT in=[1 0] out=[2 3] count=2\n",
+       2},
+      {"RESHAPE",
+       tensor(0, "1x64x64x16", 0.02F, 110) + numbers(1, "4", {1, 1, 4096, 16}) + tensor(2, "1x1x4096x16", 0.02F, 110) +
+           "inputs 0\noutputs 2\nop 0 RESHAPE in=[0 1] out=[2] shape=[1 1 4096 16]\n",
+       1},
+      {"CONCATENATION",
+       tensor(0, "1x1x5000x32", 0.02F, 110) + tensor(1, "1x1x5000x8", 0.03F, 110) +
+           tensor(2, "1x1x5000x40", 0.02F, 110) + "inputs 0 1\noutputs 2\nop 0 CONCATENATION in=[0 1] out=[2] axis=3\n",
+       2},
+  };
+  judge(rows, 1);
+}
+
 // Element by element, in shapes at the limits of how a tensor is divided in two halves.
 TEST(RockchipGraphs, AdditionsOfAllShapes) {
   std::vector<Row> rows;
@@ -243,7 +272,7 @@ int difference_for_all(const std::string& text) {
   const auto graph = ir::parse("graph \"\"\n" + text);
   EXPECT_TRUE(graph.ok()) << graph.error().message;
   const auto target = runtime::open_target("sim:rk3588");
-  const auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false});
+  const auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false, .cores = 1});
   EXPECT_TRUE(session.ok()) << session.error().message;
   if (!session.ok()) return -1;
   EXPECT_EQ((*session)->report().parts.size(), 1U);

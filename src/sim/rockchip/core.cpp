@@ -46,7 +46,8 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   TaskResult result;
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
-  if (task.first_of_job) weights_ = {}, tables_ = {};
+  if (task.first_of_job) weights_ = {};
+  if (task.first_of_job) tables_ = {};
   // The kernel writes these two before each start.
   for (const Block block : {Block::cna, Block::core})
     SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
