@@ -139,6 +139,8 @@ SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
  * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow.
  */
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
+/* `data` as skillet_buffer_alloc gave it. An error, and the buffer stays, while a run on it has been started and not
+ * been waited for. */
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 
 typedef struct skillet_buffer_info {

@@ -23,6 +23,7 @@ constexpr const char* kAbout =
     "  skillet doctor                                   is there an NPU; what is missing and how to mend it\n"
     "  skillet check net.tflite --device sim:a311d      which operations the NPU takes, and why not the others\n"
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
+    "  skillet plan net.tflite                          how long it would take on each chip\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
     "\n"
     "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
@@ -34,10 +35,14 @@ std::string footer(const ExitCodes& codes) {
 
 void add_verbs(CLI::App& app, Outcome& outcome) {
   add_run(app, outcome);
+  add_bench(app, outcome);
   add_check(app, outcome);
+  add_plan(app, outcome);
   add_compile(app, outcome);
   add_decode(app, outcome);
   add_diff(app, outcome);
+  add_lookup(app, outcome);
+  add_replay(app, outcome);
   add_devices(app, outcome);
   add_doctor(app, outcome);
   add_virtual(app, outcome);

@@ -64,6 +64,17 @@ Plane plane_of(const ir::Shape& shape) {
   return {rank > 2 ? shape.back(2) : 1, rank > 1 ? shape.back(1) : 1, rank > 0 ? shape.back(0) : 1};
 }
 
+Flat flat(const Plane& plane) {
+  constexpr int32_t kWide = 1024, kWidest = 2047;
+  const int64_t rows = int64_t{plane.height} * ceil_div(plane.channels, 16), atoms = rows * plane.width;
+  const int64_t half = ceil_div(atoms, int64_t{2});
+  Plane part{static_cast<int32_t>(ceil_div(rows, int64_t{2})), plane.width, 32};
+  if (rows == 1) part.width = static_cast<int32_t>(half);
+  if (part.width > kWidest) part = {static_cast<int32_t>(ceil_div(half, int64_t{kWide})), kWide, 32};
+  // A surface that lies where the other one does is nothing that was ever seen: a single atom gets a second one.
+  return {part, std::max<int64_t>(atoms - part.pixels(), 1)};
+}
+
 int64_t images_of(const ir::Shape& shape) {
   int64_t images = 1;
   for (int i = 3; i < shape.rank(); ++i) images *= shape.back(i);
@@ -97,6 +108,14 @@ bool is_per_channel(const ir::Quant& quant) {
 
 int32_t unsigned_zero(const ir::Tensor& tensor) {
   return tensor.quant.zero_point() + (tensor.dtype == ir::DType::int8 ? 128 : 0);
+}
+
+Window with_pads(Window w, const PadAmounts& pads) {
+  w.in.height -= pads.top + pads.bottom;
+  w.in.width -= pads.left + pads.right;
+  w.pad_top += pads.top, w.pad_bottom += pads.bottom;
+  w.pad_left += pads.left, w.pad_right += pads.right;
+  return w;
 }
 
 ir::Activation activation_of(const ir::Op& op) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/int_math.h"
@@ -266,6 +268,44 @@ TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   int copies = 0;
   for (const Operation& op : lowered->operations) copies += op.kind == "TP copy";
   EXPECT_EQ(copies, 2);
+}
+
+// Pieces of a tensor of one pixel lie, without a transpose, in the input itself: the first slot.
+TEST(VivanteLower, PiecesOfAnInputAreCopied) {
+  constexpr const char* kSplitAndAdd = R"(graph ""
+tensor 0 "axis" int32 scalar const=[3]
+tensor 1 "in" uint8 1x1x1x8 scale=1 zero=128
+tensor 2 "a" uint8 1x1x1x4 scale=1 zero=128
+tensor 3 "b" uint8 1x1x1x4 scale=1 zero=128
+tensor 4 "sum" uint8 1x1x1x4 scale=2 zero=128
+inputs 1
+outputs 4
+op 0 SPLIT in=[0 1] out=[2 3] count=2
+op 1 ADD in=[2 3] out=[4]
+)";
+  const auto graph = ir::parse(kSplitAndAdd);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto lowered = lower(a311d(), *graph, {.skip_idle_transposes = true});
+  ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+  EXPECT_EQ(std::ranges::count(lowered->operations, "TP copy", &Operation::kind), 2);
+}
+
+// The post multiplier keeps 15 bits of the mantissa; what lies half way goes to the even one (5.8).
+TEST(VivanteTp, ScalesOfTablesAreRoundedToEven) {
+  struct Row {
+    uint32_t scale;  // a float's bits
+    uint32_t multiplier;
+    int32_t shift;
+  };
+  const Row rows[] = {{0x3f80007f, 0, 0},      {0x3f800080, 0, 0},  {0x3f800081, 1, 0},
+                      {0x3f800180, 2, 0},      {0x3f800280, 2, 0},  {0x3ffffe80, 0x7ffe, 0},
+                      {0x3fffff7f, 0x7fff, 0}, {0x3fffff80, 0, -1}, {0x3f000000, 0, 1}};
+  for (const Row& row : rows) {
+    const TableShape shape{.in_scale = std::bit_cast<float>(row.scale)};
+    const auto jobs = table_function(TableFunction::relu, shape, 0, 1, 1);
+    EXPECT_EQ(jobs[0].instructions[0].output_post_multiplier, row.multiplier) << std::hex << row.scale;
+    EXPECT_EQ(jobs[0].instructions[0].output_postshift, row.shift) << std::hex << row.scale;
+  }
 }
 
 TEST(VivanteDriver, EncodesEveryRefusalAsAnErrorThatNamesTheOp) {

@@ -19,8 +19,9 @@ struct skillet_device {
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  std::future<skillet::Result<void>>
-      started;  // valid between skillet_start and skillet_wait; its end waits for the run
+  skillet::runtime::HeldBuffers used;  // by the run on memory of the caller that was started last
+  // Valid between skillet_start and skillet_wait; its end waits for the run, and so comes before all others.
+  std::future<skillet::Result<void>> started;
 };
 
 namespace {
@@ -179,6 +180,11 @@ Result<Spans> spans(const skillet::ir::Graph& graph, const std::vector<skillet::
 struct CallersMemory {
   std::vector<std::span<const uint8_t>> inputs;
   Spans outputs;
+
+  void hold(skillet::runtime::HeldBuffers& held) const {
+    for (const auto bytes : inputs) held.add(bytes);
+    for (const auto bytes : outputs) held.add(bytes);
+  }
 };
 
 Result<CallersMemory> callers_memory(const skillet_model* model, const void* const* inputs, void* const* outputs) {
@@ -291,7 +297,9 @@ skillet_status skillet_wait(skillet_model* model) {
   return guard([&]() -> Result<void> {
     if (model == nullptr) return null_argument("model");
     if (!model->started.valid()) return skillet::error(ErrorCode::invalid_argument, "no run has been started");
-    return model->started.get();
+    auto done = model->started.get();
+    model->used.clear();
+    return done;
   });
 }
 
@@ -309,6 +317,8 @@ skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, v
 skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(CallersMemory memory, callers_memory(model, inputs, outputs));
+    model->used.clear();  // a run that could not start has left some
+    memory.hold(model->used);
     model->started = in_background(
         [session = model->session.get(), own = std::move(memory)] { return session->run_on(own.inputs, own.outputs); });
     return {};
