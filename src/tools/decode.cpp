@@ -67,7 +67,7 @@ Result<capture::Reader> open_any(const Options& options) {
   }
   auto side = load_side(options.path, chip, {});
   if (side.ok()) return std::move(side->reader);
-  return options.path.ends_with(".tflite") ? Result<capture::Reader>(std::move(side).error()) : reader;
+  return options.path.ends_with(".tflite") ? Result<capture::Reader>(std::move(side).error()) : std::move(reader);
 }
 
 Result<capture::Reader> open_reader(const Options& options) {
