@@ -11,7 +11,7 @@
 
 namespace skillet {
 
-inline constexpr std::array<std::string_view, 26> kEnvironment = {
+inline constexpr auto kEnvironment = std::to_array<std::string_view>({
     "SKILLET_LOG", "SKILLET_DEBUG", "SKILLET_BUG_DIR",
     // The delegate's options, some of which the command and the C interface read too.
     "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_CACHE_DIR",
@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 26> kEnvironment = {
     "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
     "SKILLET_VIRTUAL_FAULT", "SKILLET_CAPTURE_FILE",
     // Of the tests.
-    "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_PROPERTY_CASES"};
+    "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_PROPERTY_CASES"});
 
 // Of `environment` (as environ has it), each variable that was probably meant to be one of these: "SKILLET_LOGG: there
 // is no such variable; did you mean 'SKILLET_LOG'?"

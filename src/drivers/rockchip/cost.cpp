@@ -36,7 +36,7 @@ driver::Cost of_window(const hw::ChipRow& chip, const Window& w, bool addition) 
   const Geometry g = geometry(conv, tuning);
   const auto parts = split(chip, conv, g, tuning);
   const auto tasks = static_cast<double>(parts.ok() ? parts->tasks.size() : 1);
-  const auto bytes = static_cast<double>(input_bytes(conv, g) + output_bytes(g) * (addition ? 2 : 1)) +
+  const auto bytes = static_cast<double>(input_bytes(conv, g) + output_bytes(conv, g) * (addition ? 2 : 1)) +
                      static_cast<double>(g.weight_bytes());
   return {tasks * kTaskUs, kComputeFactor * static_cast<double>(cycles(conv)) / kClockPerUs, bytes};
 }
