@@ -78,6 +78,9 @@ typedef struct skillet_options {
   const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
   int32_t allow_unproven; /* 1: a real NPU also takes operations that no known driver ever ran on silicon (simulated
                              ones do anyway); 0: what the environment's SKILLET_ALLOW_UNPROVEN says, else not */
+  const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
+                              result, or on the CPU; "approximate": channels share scales; NULL: what the environment's
+                              SKILLET_PER_CHANNEL says, else "exact" */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;

@@ -11,12 +11,12 @@
 
 namespace skillet {
 
-inline constexpr std::array<std::string_view, 26> kEnvironment = {
+inline constexpr std::array<std::string_view, 27> kEnvironment = {
     "SKILLET_LOG", "SKILLET_DEBUG", "SKILLET_BUG_DIR",
     // The delegate's options, some of which the command and the C interface read too.
-    "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_CACHE_DIR",
-    "SKILLET_REQUIRE_NPU", "SKILLET_STRICT", "SKILLET_MAX_DELEGATED_PARTITIONS", "SKILLET_MIN_NODES_PER_PARTITION",
-    "SKILLET_MIN_MACS_PER_BYTE", "SKILLET_TIMEOUT_MS", "SKILLET_HELP",
+    "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_PER_CHANNEL",
+    "SKILLET_CACHE_DIR", "SKILLET_REQUIRE_NPU", "SKILLET_STRICT", "SKILLET_MAX_DELEGATED_PARTITIONS",
+    "SKILLET_MIN_NODES_PER_PARTITION", "SKILLET_MIN_MACS_PER_BYTE", "SKILLET_TIMEOUT_MS", "SKILLET_HELP",
     // Assumptions of simulators.
     "SKILLET_SIM_TIE_RULE", "SKILLET_SIM_1X1_ORDER", "SKILLET_SIM_COEFFICIENTS",
     // From `skillet virtual` and `skillet capture` to the preloaded libraries.

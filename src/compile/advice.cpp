@@ -61,6 +61,11 @@ std::string without_names(std::string_view reason) {
   return out.append(reason);
 }
 
+std::string remarks(const OpRow& row) {
+  const std::string why = without_names(row.why);
+  return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
+}
+
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   std::vector<ReasonGroup> groups;
   for (const OpRow& row : rows) {
@@ -90,9 +95,10 @@ std::string quantization_advice(const ir::Graph& graph) {
     return fmt::format("the network has 16-bit activations: NPUs compute with 8-bit integers; {}", kHow);
   if (counts.per_channel > 0)
     return fmt::format(
-        "{} of {} operations with weights have a scale for each channel: where the chip has one per "
-        "operation, quantize per tensor: converter._experimental_disable_per_channel = True "
-        "(docs/models.md)",
+        "{} of {} operations with weights have a scale for each channel. Where the chip has one per job: "
+        "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
+        "--compare=layers shows by how much results move; or quantize per tensor: "
+        "converter._experimental_disable_per_channel = True (docs/models.md)",
         counts.per_channel, counts.weighted);
   return "";
 }

@@ -15,7 +15,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto";
+  std::string model, device = "auto", per_channel = "exact";
   bool json = false, allow_unproven = false;
 };
 
@@ -44,6 +44,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
@@ -83,7 +84,7 @@ void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
-               fmt::format("{}", row.op.part), row.where, compile::without_names(row.op.why)});
+               fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
   const double share = sum.macs ? 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs) : 0;
@@ -106,6 +107,7 @@ void print_json(const Options& options, const Report& report) {
                     {"part", row.op.part},
                     {"where", row.where},
                     {"reason", row.op.why},
+                    {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
   const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
@@ -136,6 +138,10 @@ void add_check(CLI::App& app, Outcome& outcome) {
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

@@ -14,7 +14,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, output, tuning = "proven";
+  std::string model, device, output, tuning = "proven", per_channel = "exact";
   bool text = false, json = false, report = false, allow_unproven = false;
 };
 
@@ -52,6 +52,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
@@ -184,6 +185,10 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb->add_flag("--report", options->report,
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "

@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
+  std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", record, cache_dir;
   std::vector<std::string> images, inputs;
   std::optional<uint64_t> random_seed;
   std::optional<double> tolerance;
@@ -206,6 +206,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
   return out;
@@ -333,6 +334,10 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
   verb->add_option("--record", options->record, "write what the device was sent to this capture file")
       ->check(not_empty());

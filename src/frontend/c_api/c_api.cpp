@@ -89,19 +89,31 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
+Result<void> set_per_channel(const char* what, const char* text, skillet::runtime::SessionOptions& options) {
+  const auto mode = skillet::driver::per_channel_from_name(text);
+  if (!mode) return skillet::error(ErrorCode::invalid_argument, "{}={}: must be exact or approximate", what, text);
+  options.compile.per_channel = *mode;
+  return {};
+}
+
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
   constexpr const char* kVariable = "SKILLET_ALLOW_UNPROVEN";
   if (const char* text = std::getenv(kVariable);
       text != nullptr && !skillet::parse_bool(text, result.compile.allow_unproven))
     return skillet::error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kVariable, text);
+  if (const char* text = std::getenv("SKILLET_PER_CHANNEL"); text != nullptr && *text != '\0')
+    SK_TRY(set_per_channel("SKILLET_PER_CHANNEL", text, result));
   if (options == nullptr) return result;
-  const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
-  if (!old && options->struct_bytes != sizeof *options)
+  const size_t bytes = options->struct_bytes;
+  const bool old = bytes == offsetof(skillet_options, cache_dir);
+  if (!old && bytes != offsetof(skillet_options, per_channel) && bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
   if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
   if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
+  if (bytes == sizeof *options && options->per_channel != nullptr)
+    SK_TRY(set_per_channel("options: per_channel", options->per_channel, result));
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);

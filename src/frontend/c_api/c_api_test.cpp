@@ -293,6 +293,9 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_load_memory(nullptr, "garbage", 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options old{.struct_bytes = 3};
   EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
+  const skillet_options wrong{.struct_bytes = sizeof wrong, .per_channel = "roughly"};
+  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &wrong, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(skillet_last_error()).find("must be exact or approximate"), std::string::npos);
   EXPECT_EQ(model, nullptr);
   EXPECT_EQ(skillet_run(nullptr), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_input_info(nullptr, 0, nullptr), SKILLET_INVALID_ARGUMENT);
