@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile/report.h"
+#include "passes/passes.h"
 
 namespace skillet::compile {
 
@@ -25,7 +26,8 @@ struct ReasonGroup {
 // Why ops are not on the NPU, most frequent first.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
-// How the numbers of a network are stored, where that keeps it off NPUs, and what to do; empty: nothing to say.
-std::string quantization_advice(const ir::Graph& graph);
+// How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
+// do; empty: nothing to say.
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target);
 
 }  // namespace skillet::compile

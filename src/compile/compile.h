@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
+#include "passes/bands.h"
 #include "passes/passes.h"
 
 namespace skillet::compile {
@@ -22,6 +23,10 @@ struct Options {
   const driver::Driver* cache = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
+  // Runs of layers may be divided into so many bands of rows, for as many cores; 1: none are. Never where intermediate
+  // results are kept, or for the tuning `recorded`.
+  int cores = 1;
+  bool force_bands = false;  // wherever it can be done, not only where it is predicted to pay
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
 };
@@ -35,11 +40,28 @@ struct OpPlace {
   std::string note;       // what passes changed about it that may move its result; empty: nothing
 };
 
+// What one core does of a part that is divided.
+struct Band {
+  passes::Band rows;
+  driver::Program program;  // of rows.graph
+};
+
 struct Part {
   passes::Partition partition;
-  std::optional<driver::Program> program;  // none for the CPU, and where only a plan was asked for
+  std::optional<driver::Program> program;  // none for the CPU, bands, and where only a plan was asked for
+  std::vector<Band> bands;                 // which compute the part together; none: it is in one piece
+  bool is_piece = false;                   // of what the division made one part
+  std::string note;                        // what was thought about bands, for people; empty: nothing
   double compile_ms = 0;
 };
+
+// A program of a part, and what it was compiled from.
+struct PartProgram {
+  const ir::Graph* graph = nullptr;
+  driver::Program* program = nullptr;
+  std::string band;  // ", band 1"; empty: of the part in one piece
+};
+std::vector<PartProgram> programs(Part& part);
 
 struct Compiled {
   // After the passes; tensors have the ids they had, ops may have moved (Op::source_index). Ops have the model's own

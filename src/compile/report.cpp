@@ -9,7 +9,8 @@ std::string why(const OpPlace& place) { return place.unproven ? "unproven: " + p
 
 std::vector<PartNote> notes(const Compiled& compiled) {
   std::vector<PartNote> out;
-  for (const Part& part : compiled.parts) out.push_back({part.partition.on_npu, part.partition.op_map, "", ""});
+  for (const Part& part : compiled.parts)
+    out.push_back({part.partition.on_npu, part.partition.op_map, part.note.empty() ? "" : ", " + part.note, ""});
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "capture/capture.h"
 #include "driver/chip.h"
+#include "driver/cost.h"
 #include "driver/program.h"
 #include "driver/support.h"
 #include "ir/graph.h"
@@ -104,6 +105,9 @@ class Driver {
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
+  // What a run of layers over several cores costs, predicted; null: runs are not divided for this chip. Operations may
+  // then have rows of padding of their own (ir::RowPads).
+  virtual const CostModel* costs(const Chip&) const { return nullptr; }
   // All that tells this driver's tunings apart.
   virtual std::span<const TuningSwitch> switches() const { return {}; }
   // For people: the weights of each operation that compile() makes.

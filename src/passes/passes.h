@@ -61,4 +61,7 @@ std::vector<driver::Support> supports(const ir::Graph& graph, const Target& targ
 // only needs what earlier parts computed.
 std::vector<Partition> partition(const ir::Graph& graph, std::span<const driver::Support> support);
 
+// `part` of `graph` as those ops of its graph, which need none of the others, and the rest where there is one.
+std::vector<Partition> cut(const ir::Graph& graph, const Partition& part, std::span<const ir::OpId> head);
+
 }  // namespace skillet::passes

@@ -236,6 +236,7 @@ std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId id)
   if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d &&
       op.kind != ir::OpKind::fully_connected)
     return std::nullopt;
+  if (op.input(0) == ir::kNoTensor || op.outputs.empty()) return std::nullopt;
   const ir::Tensor &input = graph.tensor(op.inputs[0]), &output = graph.tensor(op.outputs[0]);
   const ir::Tensor* const filter = constant(graph, op.input(1));
   const ir::Tensor* const bias = constant(graph, op.input(2));

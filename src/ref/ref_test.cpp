@@ -273,6 +273,38 @@ TEST(Ref, HugeTensorsAreRefused) {
   EXPECT_EQ(interpreter.error().message, "the computed tensors need 5368709120 bytes, the limit is 4294967296");
 }
 
+// What decides the last bit: TensorFlow Lite multiplies by the inverse of the scale, in float; scales may differ.
+TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
+  constexpr float kScale = 0.00919117592F;  // half of it times its inverse is just below a half
+  struct Row {
+    ir::OpKind kind;
+    float in_scale, out_scale;
+    int8_t value, expected;
+  };
+  const Row rows[] = {{ir::OpKind::elu, kScale / 2, kScale, 1, 0},
+                      {ir::OpKind::elu, kScale, kScale, 1, 1},
+                      {ir::OpKind::elu, 0.5F, 1.0F, 1, 1},
+                      {ir::OpKind::elu, 0.5F, 1.0F, 5, 3},
+                      {ir::OpKind::abs, 0.5F, 0.25F, -3, 6},
+                      {ir::OpKind::abs, 0.25F, 0.5F, -4, 2},
+                      {ir::OpKind::abs, 0.5F, 0.5F, -3, 3},
+                      {ir::OpKind::abs, 0.5F, 0.5F, -128, 127},
+                      {ir::OpKind::relu6, 0.0625F, 0.0625F, 100, 96},
+                      {ir::OpKind::relu, 0.5F, 0.25F, 70, 127},
+                      {ir::OpKind::tanh, 0.5F, 0.0078125F, 127, 127},
+                      {ir::OpKind::tanh, 0.5F, 0.0078125F, -127, -128},
+                      {ir::OpKind::logistic, 0.5F, 0.00390625F, 0, 127}};
+  for (const Row& row : rows) {
+    auto interpreter = Interpreter::create(one_op(row.kind, ir::NoAttrs{}, {tensor(DType::int8, {1}, row.in_scale, 0)},
+                                                  tensor(DType::int8, {1}, row.out_scale, 0)));
+    ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+    interpreter->tensor(0)[0] = static_cast<uint8_t>(row.value);
+    ASSERT_TRUE(interpreter->run().ok());
+    EXPECT_EQ(static_cast<int8_t>(interpreter->tensor(1)[0]), row.expected)
+        << ir::op_kind_name(row.kind) << " of " << int{row.value} << " at " << row.in_scale;
+  }
+}
+
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
   ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},

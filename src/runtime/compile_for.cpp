@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/program_cache.h"
@@ -9,8 +11,13 @@ namespace {
 using Compile = Result<compile::Compiled> (*)(ir::Graph, const compile::Target&, const compile::Options&);
 
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
+  const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   compile::Options out{
-      .driver = options.compile, .min_macs_per_byte = options.min_macs_per_byte, .leave_out = options.allow_fallback};
+      .driver = options.compile,
+      .min_macs_per_byte = options.min_macs_per_byte,
+      .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
+      .force_bands = options.cores > 1,
+      .leave_out = options.allow_fallback};
   out.driver.keep_intermediates |= options.keep_intermediates;
   out.driver.allow_unproven |= target.simulated;
   if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())

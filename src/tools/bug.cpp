@@ -34,16 +34,15 @@ std::string findings() {
 Result<void> add_compiled(const Options& options, const runtime::Target& target, runtime::BugReport& report) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   report.files.emplace_back("graph.txt", text_bytes(ir::print(graph)));
-  SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_for(target, std::move(graph), session_options(options)));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session_options(options)));
   report.text += "\n" + compile::print(compiled);
   for (size_t i = 0; i < compiled.parts.size(); ++i) {
-    const compile::Part& part = compiled.parts[i];
-    if (!part.program) continue;
-    const std::string name = fmt::format("part{}", i);
-    runtime::add_part(report, name, part.partition.graph, &*part.program);
-    SK_TRY_ASSIGN(Bytes program, driver::serialise(*part.program, true));
-    report.files.emplace_back(name + ".program", std::move(program));
+    for (const compile::PartProgram& one : compile::programs(compiled.parts[i])) {
+      const std::string name = fmt::format("part{}{}", i, one.band);
+      runtime::add_part(report, name, *one.graph, one.program);
+      SK_TRY_ASSIGN(Bytes program, driver::serialise(*one.program, true));
+      report.files.emplace_back(name + ".program", std::move(program));
+    }
   }
   return {};
 }

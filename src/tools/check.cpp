@@ -52,7 +52,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .rows = {},
                 .npu_parts = 0,
                 .parts = compiled.parts.size(),
-                .advice = compile::quantization_advice(compiled.graph)};
+                .advice = compile::quantization_advice(compiled.graph,
+                                                       {target.driver, target.chip, session.compile.per_channel})};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;

@@ -145,7 +145,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChann
   ir::Graph graph = Maker(seed).make();
   const std::string text = "\n" + ir::print(graph).substr(0, 10'000);
   const runtime::SessionOptions options{
-      .compile = {.per_channel = mode}, .allow_fallback = true, .keep_intermediates = true};
+      .compile = {.per_channel = mode}, .allow_fallback = false, .keep_intermediates = true};
   auto compiled = runtime::compile_for(target, std::move(graph), options);
   if (!compiled.ok()) return compiled.error().message + text;
   std::map<ir::OpId, int> worst;

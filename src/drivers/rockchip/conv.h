@@ -14,14 +14,18 @@ Conv shape_of(const Window& w);
 // Of make_copy().
 Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads);
 
-// All but places. `in_addition`: see Conv. Errors say what does not fit.
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning, bool in_addition = false);
+// All but places. `pads`: of a PAD in front that the convolution does itself. `in_addition`: see Conv. Errors say what
+// does not fit.
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning, const PadAmounts& pads = {},
+                       bool in_addition = false);
 // The same in several passes where scales per channel are too far apart for one gain: each computes some channels and
 // gives 0 for the others, so that their sum is the result. One pass: make_conv().
-Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
+Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,
+                                      const PadAmounts& pads);
 // AVERAGE_POOL_2D, MEAN: depthwise, each weight 1.
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
-// The same values in another quantization, with a border of zeros and limits: depthwise, one weight of 1.
+// The same values in another quantization, with limits: a flat identity. With a border of zeros: depthwise, one
+// weight of 1.
 Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,
                        const Tuning& tuning);
 // ADD and SUB: the operand with the smaller scale is multiplied, the other one is added.
@@ -31,8 +35,7 @@ struct SumScales {
   float ratio = 1;  // of the other operand's scale to that
 };
 SumScales sum_scales(const ir::Graph& graph, const ir::Op& op);
-// main + other (sign 1) or other - main (-1), element by element: a diagonal 1x1 convolution of `main` with `other`
-// added.
+// main + other (sign 1) or other - main (-1), element by element: a flat diagonal of `main` with `other` added.
 Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
                       ir::Activation activation, const Tuning& tuning);
 

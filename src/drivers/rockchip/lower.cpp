@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/placement.h"
 #include "drivers/rockchip/recorded.h"
 #include "drivers/rockchip/tile.h"
 #include "ir/macs.h"
@@ -14,13 +15,22 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
+constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
+constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
+
 uint64_t surface_bytes(const Plane& plane) { return static_cast<uint64_t>(plane.pixels()) * kAtom; }
 uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_div(channels, kAtom)); }
 
 class Lowerer {
  public:
   Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
-      : chip_(chip), graph_(graph), tuning_(tuning), places_(graph.tensors.size()), consumers_(ir::consumers(graph)) {}
+      : chip_(chip),
+        graph_(graph),
+        tuning_(tuning),
+        places_(graph.tensors.size()),
+        producers_(ir::producers(graph)),
+        consumers_(ir::consumers(graph)),
+        plan_(plan_placement(chip, graph, tuning)) {}
 
   Result<Lowered> run() {
     if (!tuning_.more_operations || !tuning_.exact_additions) {
@@ -44,21 +54,44 @@ class Lowerer {
 
   // ---- memory ----
 
-  // One channel that only convolutions read lies as it comes from the host.
+  // Few channels that only convolutions read lie as they come from the host.
   bool lies_packed(TensorId id) const {
-    if (plane_of(tensor(id).shape).channels != 1) return false;
-    const auto& readers = consumers_[static_cast<size_t>(id)];
-    return !is_output(id) && std::ranges::all_of(readers, [&](ir::OpId reader) {
+    const int32_t channels = plane_of(tensor(id).shape).channels;
+    return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
+  }
+  bool is_read_packed(TensorId id, int32_t channels) const {
+    return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
       const ir::Op& op = graph_.op(reader);
-      return (op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d) && op.inputs[0] == id;
+      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels);
+      const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
+      return filter && op.inputs[0] == id && (!tuning_.packed_rows || fits_packed(reader));
     });
+  }
+  bool fits_packed(ir::OpId reader) const {
+    const TensorId input = graph_.op(reader).inputs[0];
+    Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
+    conv.packed = true;
+    const Geometry g = geometry(conv, tuning_);
+    return g.row_width <= kRowMax && split(chip_, conv, g, tuning_).ok();
+  }
+  // Padding of convolutions that a PAD in front of them stands for.
+  const std::optional<PadAmounts>& pads_of(TensorId id) const { return plan_.folded[static_cast<size_t>(id)]; }
+  TensorId unpadded(TensorId id) const {
+    return pads_of(id) ? graph_.op(producers_[static_cast<size_t>(id)]).inputs[0] : id;
   }
 
   PlacedTensor& define(TensorId id, driver::BufferRole role) {
     const ir::Tensor& t = tensor(id);
     const Plane plane = plane_of(t.shape);
+    if (const auto& home = plan_.homes[static_cast<size_t>(id)]) {
+      Place place = place_of(home->whole);
+      place.offset_bytes += surface_bytes(plane) * surfaces(home->first_channel);
+      placed(id) = PlacedTensor{id, place, false};
+      return *placed(id);
+    }
     const bool packed = role == driver::BufferRole::input && lies_packed(id);
-    uint64_t size = surface_bytes(plane) * surfaces(plane.channels);
+    const bool whole = !packed || !tuning_.whole_groups;
+    uint64_t size = whole ? surface_bytes(plane) * surfaces(plane.channels) : 0;
     if (!tuning_.whole_groups) size *= 2;  // as recorded
     size = std::max(size, layout_of(t, packed, tuning_).size_bytes);
     out_.slots.push_back({t.name, role, size});
@@ -100,8 +133,8 @@ class Lowerer {
   void emit(std::string kind, Conv conv) {
     const Geometry g = geometry(conv, tuning_);
     touch(conv.input, input_bytes(conv, g));
-    touch(conv.output, output_bytes(g));
-    if (conv.addition) touch(conv.addition->second, output_bytes(g));
+    touch(conv.output, output_bytes(conv, g));
+    if (conv.addition) touch(conv.addition->second, output_bytes(conv, g));
     out_.operations.push_back({op_, std::move(kind), std::move(conv)});
   }
 
@@ -117,7 +150,7 @@ class Lowerer {
       case OpKind::concatenation: return lower_concatenation(op);
       case OpKind::split:
       case OpKind::split_v: return lower_division(op);
-      case OpKind::pad: return lower_copy(op, *pad_amounts(graph_, op));
+      case OpKind::pad: return pads_of(op.outputs[0]) ? Result<void>() : lower_copy(op, *pad_amounts(graph_, op));
       case OpKind::relu:
       case OpKind::relu6:
       case OpKind::quantize: return lower_copy(op, {});
@@ -130,7 +163,8 @@ class Lowerer {
 
   Result<void> lower_conv(const ir::Op& op) {
     if (!recorded_.empty()) return lower_as_recorded(op);
-    SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_));
+    const PadAmounts pads = pads_of(op.inputs[0]).value_or(PadAmounts{});
+    SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_, pads));
     const ir::Tensor& to = tensor(op.outputs[0]);
     std::optional<Place> sum;
     for (size_t i = 0; i < passes.size(); ++i) {
@@ -160,7 +194,7 @@ class Lowerer {
   Result<void> lower_as_recorded(const ir::Op& op) {
     const RecordedConv recorded = recorded_[static_cast<size_t>(op_)];
     const bool fused = !tuning_.exact_additions && recorded.add >= 0;
-    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, !tuning_.exact_additions && recorded.in_addition));
+    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, {}, !tuning_.exact_additions && recorded.in_addition));
     TensorId output = op.outputs[0];
     if (fused) {
       SK_TRY(fuse_addition(graph_, op_, recorded.add, tuning_, conv));
@@ -171,7 +205,7 @@ class Lowerer {
   }
 
   Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what) {
-    const TensorId source = op.inputs[0];
+    const TensorId source = unpadded(op.inputs[0]);
     conv.input = place_of(source);
     conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
     conv.output = output;
@@ -227,14 +261,16 @@ class Lowerer {
     return copy(tensor(op.inputs[0]), op.outputs[0], input, place_of(op.outputs[0]), pads, activation_of(op));
   }
 
-  // Copies write whole groups of channels: each over the end of the one before, so in their order.
+  // A copy of a single atom writes behind its end: in their order, and in one job.
   Result<void> lower_concatenation(const ir::Op& op) {
     Place output = place_of(op.outputs[0]);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
       const ir::Tensor& from = tensor(op.inputs[i]);
-      SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
-      out_.operations.back().continued = i + 1 < op.inputs.size();
+      if (!plan_.homes[static_cast<size_t>(op.inputs[i])]) {
+        SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
+        SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
+        out_.operations.back().continued = i + 1 < op.inputs.size();
+      }
       output.offset_bytes += surface_bytes(plane_of(from.shape)) * surfaces(plane_of(from.shape).channels);
     }
     return {};
@@ -277,7 +313,9 @@ class Lowerer {
   const Tuning& tuning_;
   std::vector<RecordedConv> recorded_;  // by op; empty: nothing is as recorded
   std::vector<std::optional<PlacedTensor>> places_;
+  const std::vector<ir::OpId> producers_;
   const std::vector<std::vector<ir::OpId>> consumers_;
+  const Placement plan_;
   Lowered out_;
   ir::OpId op_ = 0;
 };
@@ -293,7 +331,7 @@ driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuni
   // Unsigned bytes.
   const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
   driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
-  layout.row = static_cast<uint64_t>(pitch);
+  layout.row = static_cast<uint64_t>(pitch * shape.channels);
   layout.image = layout.row * static_cast<uint64_t>(shape.height);
   layout.size_bytes = layout.image;
   layout.pad_byte = zero;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "driver/program.h"
 #include "ir/graph.h"
 
@@ -19,8 +20,8 @@ struct Plane {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); one
-// input channel may lie as rows of bytes instead (5.2).
+// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); inputs
+// of few channels may lie as rows of pixels instead (5.2).
 using SlotId = uint32_t;
 struct Slot {
   std::string name;
@@ -59,10 +60,12 @@ struct Conv {
   int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
   int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool depthwise = false;
-  bool packed = false;       // one input channel, in rows of bytes
+  bool packed = false;       // 1 to 4 input channels, in rows of pixels
   bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
+  int64_t pitch = 0;         // pixels from one surface to the next, of all operands; 0: as many as a plane has
 
-  std::vector<uint8_t> weights;  // [output channel][tap][input channel]; depthwise [tap][channel]
+  SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
+  uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
   int32_t weight_zero = 128;
   std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
   std::vector<int16_t> multipliers;  // of sums, 1/2^multiplier_shift; empty: none
@@ -76,6 +79,7 @@ struct Conv {
   int32_t out_offset = 0;
   Place input, output;
 
+  int32_t weight(size_t i) const { return weights.data()[i] ^ weight_flip; }
   int32_t taps() const { return kernel_height * kernel_width; }
   int32_t extent_y() const { return (kernel_height - 1) * dilation_y + 1; }
   int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }

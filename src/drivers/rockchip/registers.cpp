@@ -81,9 +81,12 @@ class Writer {
 
   hw::CnaConvCon1 conv_con1() const {
     return {.conv_mode = mode(),
-            .argb_in = packed_mode_ ? hw::PixelFormat::pixels_1 : hw::PixelFormat::cube,
+            .argb_in = packed_mode_ ? pixels_of(c_.in.channels) : hw::PixelFormat::cube,
             .group_line_off = packed_mode_,
             .nonalign_dma = packed_mode_};
+  }
+  static hw::PixelFormat pixels_of(int32_t channels) {
+    return static_cast<hw::PixelFormat>(static_cast<int>(hw::PixelFormat::pixels_1) + channels - 1);
   }
   hw::CnaCbufCon0 cbuf_con0() const {
     return {.data_bank = u(t_.data_banks), .weight_bank = u(t_.weight_banks), .weight_reuse = t_.reuse_weights};

@@ -72,6 +72,18 @@ TEST(RockchipDriver, RefusesWithAReason) {
   EXPECT_FALSE(driver().supports(driver().chips()[1], ir::parse(kConv).value(), 0).ok) << "registers of another chip";
 }
 
+// The feature fetch may read up to a bank of the on-chip buffer beyond the end of a tensor (10.1).
+TEST(RockchipDriver, MemoryGoesOnBehindEachTensor) {
+  constexpr uint64_t kBankBytes = 32768;
+  const auto graph = ir::parse(replaced(kConv, "", ""));
+  const auto program = driver().compile(driver().chips()[0], *graph, {.keep_intermediates = true});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  for (const auto* list : {&program->inputs, &program->outputs, &program->intermediates}) {
+    for (const driver::TensorBinding& one : *list)
+      EXPECT_GE(program->buffers[one.buffer].size_bytes, one.offset_bytes + one.layout.size_bytes + kBankBytes);
+  }
+}
+
 // Commands of one task: a constant's address, a tensor's, a value, bits of no row, a register of no row, the end.
 TEST(RockchipDriver, DecodesEveryBit) {
   const auto command = [](hw::Target target, uint32_t address, uint32_t value) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/int_math.h"
 #include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/tile.h"
@@ -16,11 +17,12 @@ using driver::Support;
 using ir::OpKind;
 
 constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
-constexpr int64_t kPlaneMax = 1 << 26;              // pixels: strides are counted in 28 bits
-constexpr int32_t kChannelsMax = 8128;              // the exact maximum of 13 bits damages the last ones
-constexpr double kUnitMax = 0.5, kOperandMax = 16;  // of additions, in steps of the output
-constexpr double kGainMax = 128;                    // sums times more leave the 32 bits of the CPU kernels
-constexpr int32_t kKernelSeen = 7;                  // larger filters are in no known program
+constexpr int64_t kPlaneMax = 1 << 26;                      // pixels: strides are counted in 28 bits
+constexpr int32_t kChannelsMax = 8128;                      // the exact maximum of 13 bits damages the last ones
+constexpr double kUnitMax = 0.5, kOperandMax = 16;          // of additions, in steps of the output
+constexpr double kGainMax = 128;                            // sums times more leave the 32 bits of the CPU kernels
+constexpr float kScaleMin = 0x1p-60F, kScaleMax = 0x1p60F;  // products of two are floats too
+constexpr int32_t kKernelSeen = 7;                          // larger filters are in no known program
 
 const Tuning& proven() {
   static const Tuning tuning = tuning_of({}).value();
@@ -40,6 +42,8 @@ Support takes(const ir::Tensor& tensor) {
   const int32_t zero = unsigned_zero(tensor);
   if (quant.empty() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) || zero < 0 || zero > 255)
     return Support::no("'{}' has no quantization that means anything", tensor.name);
+  if (quant.scale() < kScaleMin || quant.scale() > kScaleMax)
+    return Support::no("'{}' has a scale of {:g}, near where floats end", tensor.name, quant.scale());
   if (plane_of(tensor.shape).channels > kChannelsMax)
     return Support::no("'{}' has {} channels; the NPU counts to {}", tensor.name, plane_of(tensor.shape).channels,
                        kChannelsMax);
@@ -71,6 +75,13 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
   return Support::yes();
 }
 
+// What treats all bytes alike takes any shape.
+Support fits_flat(const ir::Tensor& tensor) {
+  const Plane plane = plane_of(tensor.shape);
+  if (plane.pixels() * ceil_div(plane.channels, kAtom) <= kPlaneMax) return Support::yes();
+  return Support::no("'{}' is {}; the NPU's strides count to {}", tensor.name, tensor.shape.to_string(), kPlaneMax);
+}
+
 Support takes_gain(double gain) {
   if (gain < kGainMax && is_valid(output_gain(static_cast<float>(gain), true))) return Support::yes();
   return Support::no("a gain of {:g}: the NPU multiplies by 2^-49 to {}", gain, kGainMax);
@@ -95,7 +106,7 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
   if (!filter.is_constant()) return Support::no("'{}' is computed; the NPU's weights are constant", filter.name);
   if (filter.dtype != ir::DType::uint8 && filter.dtype != ir::DType::int8)
     return Support::no("'{}' is {}; the NPU's weights have 8 bits", filter.name, ir::dtype_name(filter.dtype));
-  const auto good = [](float scale) { return scale > 0 && std::isfinite(scale); };
+  const auto good = [](float scale) { return scale >= kScaleMin && scale <= kScaleMax; };
   if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
     return Support::no("'{}' has no scale that means anything", filter.name);
   if (filter.dtype == ir::DType::uint8 && is_per_channel(filter.quant))
@@ -173,7 +184,8 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads,
              ir::Activation activation) {
-  return all_of({takes(from), takes(to), takes_activation(activation), fits(chip, copy_window(from, to, pads)),
+  const Support size = pads.none() ? fits_flat(from) : fits(chip, copy_window(from, to, pads));
+  return all_of({takes(from), takes(to), takes_activation(activation), size,
                  takes_gain(double{from.quant.scale()} / to.quant.scale())});
 }
 
@@ -185,7 +197,7 @@ Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   return copy(chip, from, to, *pads, ir::Activation::none);
 }
 
-Support sum(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+Support sum(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const Support first =
@@ -198,13 +210,12 @@ Support sum(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
       double{scales.ratio} * scales.unit > kOperandMax * step)
     return Support::no("'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
-  const Plane plane = plane_of(a.shape);
   if (limits_of(to, activation_of(op)).upper && scales.unit > to.quant.scale())
     return Support::no("an upper limit between two steps of the sum");
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();
-  return all_of({fits(chip, {.in = plane, .out = plane}), takes_gain(double{scales.unit} / to.quant.scale()), limits});
+  return all_of({fits_flat(a), takes_gain(double{scales.unit} / to.quant.scale()), limits});
 }
 
 // Pieces begin at multiples of 16 channels: those lie together.
@@ -270,7 +281,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::average_pool_2d:
     case OpKind::mean: return average(chip, graph, id);
     case OpKind::add:
-    case OpKind::sub: return sum(chip, graph, op);
+    case OpKind::sub: return sum(graph, op);
     case OpKind::concatenation: return concatenation(chip, graph, op);
     case OpKind::split:
     case OpKind::split_v: return division(chip, graph, op);
@@ -292,6 +303,8 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 }  // namespace
 
 int tolerance(ir::OpKind /*kind*/) { return 1; }
+
+Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!chip.has(hw::kRegisters3588))

@@ -37,23 +37,34 @@ Geometry geometry(const Conv& conv, const Tuning& tuning) {
   g.packed = conv.packed && (tuning.packed_rows || conv.out.channels > 1 || conv.in_addition);
   g.row_width = conv.in.width;
   g.line_stride = 4 * conv.in.width;
-  g.surface_stride = static_cast<int32_t>(conv.in.pixels() - 4 * int64_t{conv.in.width});
+  const int64_t in_surface = conv.pitch != 0 ? conv.pitch : conv.in.pixels();
+  g.surface_stride = static_cast<int32_t>(in_surface - 4 * int64_t{conv.in.width});
   if (!tuning.true_width && conv.in.width == 8 && conv.in_addition) g.row_width = 16;
   if (g.packed) {
     g.row_width = g.line_stride = tuning.packed_rows ? align_up(conv.in.width, kAtom) : std::max(conv.in.width, kAtom);
     g.surface_stride = g.line_stride * (conv.in.height - 1);
   }
   g.row_entries = row_entries(conv, g, tuning);
-  g.out_surface = conv.out.pixels();
+  g.out_surface = conv.pitch != 0 ? conv.pitch : conv.out.pixels();
   g.kernel_bytes = int64_t{conv.taps()} * g.in_lanes;
   return g;
 }
 
-uint64_t input_bytes(const Conv& conv, const Geometry& g) {
-  if (g.packed) return static_cast<uint64_t>(g.line_stride) * static_cast<uint64_t>(conv.in.height);
-  return static_cast<uint64_t>(conv.in.pixels() * g.in_lanes);
+namespace {
+
+uint64_t surface_bytes(int64_t pitch, int64_t pixels, int32_t lanes) {
+  return static_cast<uint64_t>(((lanes / kAtom - 1) * pitch + pixels) * kAtom);
 }
-uint64_t output_bytes(const Geometry& g) { return static_cast<uint64_t>(g.out_surface * g.out_lanes); }
+
+}  // namespace
+
+uint64_t input_bytes(const Conv& conv, const Geometry& g) {
+  if (g.packed) return static_cast<uint64_t>(int64_t{g.line_stride} * conv.in.height * conv.in.channels);
+  return surface_bytes(conv.pitch != 0 ? conv.pitch : conv.in.pixels(), conv.in.pixels(), g.in_lanes);
+}
+uint64_t output_bytes(const Conv& conv, const Geometry& g) {
+  return surface_bytes(g.out_surface, conv.out.pixels(), g.out_lanes);
+}
 
 namespace {
 

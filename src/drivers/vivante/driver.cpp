@@ -50,7 +50,8 @@ class VivanteDriver final : public driver::Driver {
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
     SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
-    auto program = encode(row_of(chip), graph, std::move(lowered));
+    auto program = encode(row_of(chip), graph, std::move(lowered),
+                          {.share_memory = tuning.shared_memory && !options.keep_intermediates});
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }

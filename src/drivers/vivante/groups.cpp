@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
-
-#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 
@@ -26,22 +23,21 @@ PlaneOrder plane_order(std::span<const ChannelGroup> groups) {
 }
 
 Kernels select_kernels(const Kernels& all, std::span<const int32_t> outputs, const PlaneOrder& input_order) {
-  const Kernels dense = all.kernels_per_band == 0 ? all : without_bands(all, all.zero_point);
-  const auto row = static_cast<size_t>(int64_t{dense.band} * dense.patch_elems());
+  const auto row = static_cast<size_t>(int64_t{all.band} * all.patch_elems());
   // A channel of the input may be several of the job's, which stay together.
   const size_t channel = input_order.empty() ? row : row / input_order.size();
   PlaneOrder order = input_order.empty() ? PlaneOrder{0} : input_order;
   auto weights = std::make_shared<Bytes>();
   weights->reserve(outputs.size() * row);
-  Kernels some = dense;
+  Kernels some = all;
   some.biases.clear();
   for (const int32_t oc : outputs) {
-    const uint8_t* const kernel = dense.weights.data() + static_cast<size_t>(oc) * row;
+    const uint8_t* const kernel = all.weights.data() + static_cast<size_t>(oc) * row;
     for (const int32_t c : order) {
       const uint8_t* const from = kernel + static_cast<size_t>(c) * channel;
       weights->insert(weights->end(), from, from + channel);
     }
-    some.biases.push_back(dense.biases[static_cast<size_t>(oc)]);
+    some.biases.push_back(all.biases[static_cast<size_t>(oc)]);
   }
   some.output_channels = static_cast<int32_t>(outputs.size());
   some.weights = *weights;

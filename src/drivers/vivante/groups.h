@@ -24,7 +24,7 @@ std::vector<ChannelGroup> channel_groups(const ir::Quant& filter, int32_t channe
 using PlaneOrder = std::vector<int32_t>;
 PlaneOrder plane_order(std::span<const ChannelGroup> groups);
 
-// Kernels of some output channels, for an input whose channels lie in another order.
+// Kernels of some output channels, for an input whose channels lie in another order. `all` have no bands.
 Kernels select_kernels(const Kernels& all, std::span<const int32_t> outputs, const PlaneOrder& input_order);
 
 // 1x1 kernels that bring planes into the channels' own order: exact copies at scale 1.

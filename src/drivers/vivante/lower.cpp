@@ -9,6 +9,7 @@
 #include "drivers/vivante/groups.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tp.h"
+#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -189,10 +190,12 @@ class Lowerer {
     nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
     choose_coefficients(nn);
     const Grouped& grouped = grouped_[static_cast<size_t>(input)];
-    const bool as_grouped = op.kind != OpKind::fully_connected && grouped.slot != kNoSlot;
+    // A native depthwise job has its planes in the order of its kernels.
+    const bool as_grouped = op.kind != OpKind::fully_connected && !nn.depthwise && grouped.slot != kNoSlot;
     if (as_grouped) {
       nn.input = grouped.slot;
     } else {
+      sort_planes(input);
       SK_TRY_ASSIGN(nn.input, in_layout(input, conv_layout(op)));
     }
     FilterTransform transform = op.kind == OpKind::fully_connected ? FilterTransform::linear : FilterTransform::none;
@@ -227,11 +230,12 @@ class Lowerer {
     const TensorId output = op.outputs[0];
     const std::vector<ChannelGroup> groups = channel_groups(graph_.tensor(op.input(1)).quant, s.out.channels);
     const SlotId planes = define_groups(output, plane_order(groups));
+    const bool is_divided = groups.size() > 1 || !input_order.empty();
+    const Kernels source = is_divided && all.kernels_per_band != 0 ? without_bands(all, all.zero_point) : all;
     int64_t first = 0;
     for (const ChannelGroup& group : groups) {
       NnOperation nn = whole;
-      const bool as_it_is = groups.size() == 1 && input_order.empty();
-      nn.kernels = as_it_is ? all : select_kernels(all, group.channels, input_order);
+      nn.kernels = is_divided ? select_kernels(source, group.channels, input_order) : source;
       nn.out.channels = s.out.channels = nn.kernels.output_channels;
       nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
       order_weights(s, nn);

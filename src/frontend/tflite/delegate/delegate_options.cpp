@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "base/text.h"
 
 namespace skillet::delegate {
@@ -77,6 +78,7 @@ bool parse_min_nodes(std::string_view value, Options& options) {
   return parse_int(value, 0, options.min_nodes_per_partition);
 }
 bool parse_min_macs(std::string_view value, Options& options) { return parse_int(value, 0, options.min_macs_per_byte); }
+bool parse_number_of_cores(std::string_view value, Options& options) { return parse_cores(value, options.cores); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
 bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
 
@@ -105,6 +107,10 @@ constexpr std::array kRows = {
         "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
         "those that "
         "only move data; 0: take all (4)"},
+    Row{"cores", "", parse_number_of_cores,
+        "how many cores of an NPU with several may share one inference, in bands of rows; auto: where that is "
+        "predicted "
+        "to pay; 1: none; 2 or more: wherever it can be done (auto)"},
     Row{"timeout_ms", "", parse_timeout,
         "milliseconds, 1 or more, that one run of one partition may take on the device (10000)"},
     Row{"help", "", parse_help, "1: print this list (0)"},

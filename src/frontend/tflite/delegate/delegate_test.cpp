@@ -440,6 +440,7 @@ TEST(Options, ParseAsHostsWriteThem) {
                                    {"per_channel", "approximate"},
                                    {"delegate_serialize_dir", "/x"},
                                    {"log", "info"},
+                                   {"cores", "2"},
                                    {"max_delegated_partitions", "3"}},
                                   none);
   EXPECT_TRUE(options.problems.empty());
@@ -452,6 +453,7 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(options.cache_dir, "/x");
   EXPECT_EQ(options.log, log::Level::info);
   EXPECT_EQ(options.max_delegated_partitions, 3);
+  EXPECT_EQ(options.cores, 2);
 
   const auto environment = [](const char* name) -> const char* {
     if (std::string_view(name) == "SKILLET_DEVICE") return "cpu";
@@ -462,6 +464,9 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_TRUE(options.strict);
   for (const char* bad : {"-1", "1x", "", "99999999999"})
     EXPECT_EQ(parse_options({{"max_delegated_partitions", bad}}, none).problems.size(), 1U) << bad;
+  EXPECT_EQ(parse_options({{"cores", "auto"}}, none).cores, 0);
+  for (const char* bad : {"0", "-1", "all", "", "3x", "99999999999"})
+    EXPECT_EQ(parse_options({{"cores", bad}}, none).problems.size(), 1U) << bad;
   EXPECT_NE(options_help().find("SKILLET_CACHE_DIR"), std::string::npos);
 }
 

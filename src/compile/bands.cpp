@@ -1,0 +1,181 @@
+#include "compile/bands.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/int_math.h"
+
+namespace skillet::compile {
+namespace {
+
+// A prediction is no measurement: what it promises must be more than its error.
+constexpr double kWorth = 0.9;  // of the time in one piece
+constexpr size_t kMaxCuts = 16;
+
+// Microseconds of one inference.
+struct Prediction {
+  double total = 0;
+  double copies = 0;  // of the host, to and from the cores
+};
+
+double bytes_of(const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
+  double sum = 0;
+  for (const ir::TensorId id : ids) sum += static_cast<double>(graph.tensor(id).bytes());
+  return sum;
+}
+
+// The one place that predicts; a better model replaces of_piece() and of_bands().
+class Predictor {
+ public:
+  explicit Predictor(const Target& target) : chip_(target.chip), costs_(*target.driver->costs(target.chip)) {}
+
+  Prediction of_piece(const ir::Graph& graph) const {
+    const double copies = copy_in(graph) + copy_out(graph);
+    return {costs_.submit_us + copies + on_core(graph, 1), copies};
+  }
+
+  // The host fills and starts one core after the other, and then fetches from them in this order.
+  Prediction of_bands(const std::vector<passes::Band>& bands) const {
+    Prediction out;
+    std::vector<double> ready;
+    for (const passes::Band& band : bands) {
+      out.total += copy_in(band.graph) + costs_.submit_us;
+      out.copies += copy_in(band.graph) + copy_out(band.graph);
+      ready.push_back(out.total + on_core(band.graph, bands.size()));
+    }
+    for (size_t i = 0; i < bands.size(); ++i) out.total = std::max(out.total, ready[i]) + copy_out(bands[i].graph);
+    return out;
+  }
+
+  double compute_us(const ir::Graph& graph) const { return of(graph).compute_us; }
+
+ private:
+  double copy_in(const ir::Graph& graph) const { return bytes_of(graph, graph.inputs) / costs_.host_in_bytes_per_us; }
+  double copy_out(const ir::Graph& graph) const {
+    return bytes_of(graph, graph.outputs) / costs_.host_out_bytes_per_us;
+  }
+  driver::Cost of(const ir::Graph& graph) const {
+    driver::Cost sum;
+    for (size_t op = 0; op < graph.ops.size(); ++op) sum += costs_.of_op(chip_, graph, static_cast<ir::OpId>(op));
+    return sum;
+  }
+  double on_core(const ir::Graph& graph, size_t busy_cores) const {
+    const driver::Cost cost = of(graph);
+    const double share =
+        std::min(costs_.core_bytes_per_us, costs_.memory_bytes_per_us / static_cast<double>(busy_cores));
+    return cost.start_us + cost.compute_us + cost.memory_bytes / share;
+  }
+
+  const driver::Chip& chip_;
+  const driver::CostModel& costs_;
+};
+
+// One way to divide a part.
+struct Cut {
+  std::vector<passes::Partition> parts;
+  std::vector<passes::Band> bands;
+  Prediction time;
+};
+
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const passes::Partition& part, const Target& target, const Options& options)
+      : graph_(graph), part_(part), target_(target), options_(options), predict_(target) {}
+
+  BandPlan run() {
+    const std::vector<ir::OpId> ops = passes::row_wise_ops(part_.graph);
+    std::vector<Cut> cuts;
+    for (const size_t length : lengths(ops)) {
+      if (auto cut = at(std::span(ops).first(length))) cuts.push_back(std::move(*cut));
+    }
+    // Longest first where they are wanted in any case; else the fastest.
+    if (!options_.force_bands) std::ranges::stable_sort(cuts, {}, [](const Cut& cut) { return cut.time.total; });
+    const auto taken = std::ranges::find_if(cuts, [&](const Cut& cut) { return is_taken(cut); });
+    if (taken == cuts.end()) return {};
+    return plan(std::move(*taken));
+  }
+
+ private:
+  // How many of the ops to take, longest first: all, and up to where one tensor leads on.
+  std::vector<size_t> lengths(const std::vector<ir::OpId>& ops) const {
+    std::vector<size_t> readers_left(part_.graph.tensors.size());
+    for (const ir::Op& op : part_.graph.ops) {
+      for (const ir::TensorId id : op.inputs) readers_left[static_cast<size_t>(std::max(id, 0))] += id >= 0 ? 1 : 0;
+    }
+    std::vector<size_t> out;
+    size_t open = 0;  // tensors of the run that others want
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const ir::Op& op = part_.graph.op(ops[i]);
+      for (const ir::TensorId id : op.inputs) {
+        if (id < 0 || part_.graph.tensor(id).is_constant() || is_input(id)) continue;
+        open -= --readers_left[static_cast<size_t>(id)] == 0 && !is_output(id) ? 1 : 0;
+      }
+      open += op.outputs.size();
+      if (open == 1 || i + 1 == ops.size()) out.push_back(i + 1);
+    }
+    std::ranges::reverse(out);
+    const size_t step = ceil_div(out.size(), kMaxCuts);
+    std::vector<size_t> some;
+    for (size_t i = 0; i < out.size(); i += step) some.push_back(out[i]);
+    return some;
+  }
+  bool is_input(ir::TensorId id) const { return std::ranges::count(part_.graph.inputs, id) != 0; }
+  bool is_output(ir::TensorId id) const { return std::ranges::count(part_.graph.outputs, id) != 0; }
+
+  std::optional<Cut> at(std::span<const ir::OpId> head) const {
+    Cut cut{.parts = passes::cut(graph_, part_, head), .bands = {}, .time = {}};
+    cut.bands = passes::split_bands(cut.parts[0].graph, options_.cores);
+    if (cut.bands.empty()) return std::nullopt;
+    cut.time = predict_.of_bands(cut.bands);
+    if (cut.parts.size() == 1) return cut;
+    const Prediction rest = predict_.of_piece(cut.parts[1].graph);
+    cut.time.total += rest.total;
+    cut.time.copies += rest.copies;
+    return cut;
+  }
+
+  bool is_taken(const Cut& cut) const {
+    return std::ranges::all_of(cut.bands, [&](const passes::Band& band) {
+      return std::ranges::all_of(passes::supports(band.graph, target_), [&](const driver::Support& support) {
+        return support.ok && (!support.unproven || options_.driver.allow_unproven);
+      });
+    });
+  }
+
+  BandPlan plan(Cut cut) const {
+    const Prediction whole = predict_.of_piece(part_.graph);
+    const bool pays = cut.time.total <= kWorth * whole.total;
+    const std::string prediction =
+        fmt::format("predicted {:.2f} ms, {:.2f} of it copies of the host, instead of {:.2f} and {:.2f} in one piece",
+                    cut.time.total / 1000, cut.time.copies / 1000, whole.total / 1000, whole.copies / 1000);
+    BandPlan out;
+    if (!pays && !options_.force_bands) {
+      out.note = fmt::format("in one piece: {} bands of rows for {} ops are {}", cut.bands.size(),
+                             cut.parts[0].op_map.size(), prediction);
+      return out;
+    }
+    double computed = 0;
+    for (const passes::Band& band : cut.bands) computed += predict_.compute_us(band.graph);
+    const double halo = computed / std::max(predict_.compute_us(cut.parts[0].graph), 1e-9) - 1;
+    out.note = fmt::format("in {} bands of rows, {:.0f} % of the work twice; with what follows {}", cut.bands.size(),
+                           halo * 100, prediction);
+    out.parts = std::move(cut.parts);
+    out.bands = std::move(cut.bands);
+    return out;
+  }
+
+  const ir::Graph& graph_;
+  const passes::Partition& part_;
+  const Target& target_;
+  const Options& options_;
+  const Predictor predict_;
+};
+
+}  // namespace
+
+BandPlan plan_bands(const ir::Graph& graph, const passes::Partition& part, const Target& target,
+                    const Options& options) {
+  return Planner(graph, part, target, options).run();
+}
+
+}  // namespace skillet::compile
