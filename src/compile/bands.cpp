@@ -86,10 +86,12 @@ class Planner {
     const std::vector<ir::OpId> ops = passes::row_wise_ops(part_.graph);
     std::vector<Cut> cuts;
     for (const size_t length : lengths(ops)) {
-      if (auto cut = at(std::span(ops).first(length))) cuts.push_back(std::move(*cut));
+      for (int bands = options_.runs == Runs::that_pay ? 2 : options_.cores; bands <= options_.cores; ++bands) {
+        if (auto cut = at(std::span(ops).first(length), bands)) cuts.push_back(std::move(*cut));
+      }
     }
-    // Longest first where they are wanted in any case; else the fastest.
-    if (!options_.force_bands) std::ranges::stable_sort(cuts, {}, [](const Cut& cut) { return cut.time.total; });
+    if (options_.runs != Runs::longest)
+      std::ranges::stable_sort(cuts, {}, [](const Cut& cut) { return cut.time.total; });
     const auto taken = std::ranges::find_if(cuts, [&](const Cut& cut) { return is_taken(cut); });
     if (taken == cuts.end()) return {};
     return plan(std::move(*taken));
@@ -122,9 +124,9 @@ class Planner {
   bool is_input(ir::TensorId id) const { return std::ranges::count(part_.graph.inputs, id) != 0; }
   bool is_output(ir::TensorId id) const { return std::ranges::count(part_.graph.outputs, id) != 0; }
 
-  std::optional<Cut> at(std::span<const ir::OpId> head) const {
+  std::optional<Cut> at(std::span<const ir::OpId> head, int bands) const {
     Cut cut{.parts = passes::cut(graph_, part_, head), .bands = {}, .time = {}};
-    cut.bands = passes::split_bands(cut.parts[0].graph, options_.cores);
+    cut.bands = passes::split_bands(cut.parts[0].graph, bands);
     if (cut.bands.empty()) return std::nullopt;
     cut.time = predict_.of_bands(cut.bands);
     if (cut.parts.size() == 1) return cut;
@@ -146,19 +148,19 @@ class Planner {
     const Prediction whole = predict_.of_piece(part_.graph);
     const bool pays = cut.time.total <= kWorth * whole.total;
     const std::string prediction =
-        fmt::format("predicted {:.2f} ms, {:.2f} of it copies of the host, instead of {:.2f} and {:.2f} in one piece",
-                    cut.time.total / 1000, cut.time.copies / 1000, whole.total / 1000, whole.copies / 1000);
+        fmt::format("predicted {:.2f} ms instead of {:.2f} in one piece, the host's copies {:.2f} instead of {:.2f}",
+                    cut.time.total / 1000, whole.total / 1000, cut.time.copies / 1000, whole.copies / 1000);
     BandPlan out;
-    if (!pays && !options_.force_bands) {
-      out.note = fmt::format("in one piece: {} bands of rows for {} ops are {}", cut.bands.size(),
-                             cut.parts[0].op_map.size(), prediction);
+    if (!pays && options_.runs == Runs::that_pay) {
+      out.note = fmt::format("in one piece; {} ops in {} bands of rows: {}", cut.parts[0].op_map.size(),
+                             cut.bands.size(), prediction);
       return out;
     }
     double computed = 0;
     for (const passes::Band& band : cut.bands) computed += predict_.compute_us(band.graph);
     const double halo = computed / std::max(predict_.compute_us(cut.parts[0].graph), 1e-9) - 1;
-    out.note = fmt::format("in {} bands of rows, {:.0f} % of the work twice; with what follows {}", cut.bands.size(),
-                           halo * 100, prediction);
+    out.note = fmt::format("in {} bands of rows, {:.0f} % more to compute; {}{}", cut.bands.size(), halo * 100,
+                           cut.parts.size() > 1 ? "with the part that follows " : "", prediction);
     out.parts = std::move(cut.parts);
     out.bands = std::move(cut.bands);
     return out;

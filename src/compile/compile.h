@@ -17,16 +17,20 @@ namespace skillet::compile {
 
 using passes::Target;
 
+// Which runs of layers are divided among cores: those that are predicted to pay; or, into as many bands as there may
+// be, those that are predicted to be the fastest, whether they pay or not, or, for tests, the longest.
+enum class Runs : uint8_t { that_pay, fastest, longest };
+
 struct Options {
   driver::CompileOptions driver;
   // Compiles parts in the driver's place: one that keeps what it compiled. Borrowed; null: the driver does.
   const driver::Driver* cache = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
-  // Runs of layers may be divided into so many bands of rows, for as many cores; 1: none are. Never where intermediate
-  // results are kept, or for the tuning `recorded`.
+  // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
+  // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
-  bool force_bands = false;  // wherever it can be done, not only where it is predicted to pay
+  Runs runs = Runs::that_pay;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bits/bits.h"
 #include "capture/capture.h"
 #include "driver/chip.h"
 #include "driver/cost.h"
@@ -62,6 +63,12 @@ enum class FieldKind : uint8_t {
   constant,  // address of coefficients or of a table: what counts is the bytes there
   memory,    // address of tensor data: what counts is which tensor it is
 };
+// Where the words are that a field is read from: in the words of the call, or in the device's memory.
+struct FieldPlace {
+  bool in_call = false;    // of the first list of the first job
+  uint64_t address = 0;    // of the first word; in the call: bytes from its start
+  uint32_t first_bit = 0;  // of the first word, from there
+};
 // One decoded line of a submission, for `skillet decode` and `skillet diff`. The fields of a submission cover every bit
 // of its commands.
 struct AnnotatedField {
@@ -75,11 +82,26 @@ struct AnnotatedField {
   uint64_t address = 0;       // kinds other than value; 0: none
   uint64_t extent_bytes = 0;  // from there on; 0: not known
   bool unused = false;        // an address that the operation does not use
+  // The row that it was read by, of which descriptor, and where: with these a value can be changed.
+  const bits::Descriptor* descriptor = nullptr;
+  const bits::Row* row = nullptr;  // null: a word as it is
+  std::optional<FieldPlace> place;
 };
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
+  std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
+};
+
+// All that a driver knows of a chip's commands: for people who look something up.
+struct PlainRegister {
+  uint32_t address = 0;
+  const char *name = nullptr, *doc = nullptr;
+};
+struct HardwareRows {
+  std::vector<const bits::Descriptor*> descriptors;  // of memory, and single registers of a set
+  std::vector<PlainRegister> registers;              // whose bits have no rows, or are among the descriptors
 };
 
 // What a device operation's weights and biases cost, in bytes; 0: the chip's format has no such number.
@@ -115,6 +137,7 @@ class Driver {
     return std::vector<Compression>{};
   }
   virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
+  virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
 };
 
 // All drivers that are linked in: cmake/vendors.cmake makes the list of SKILLET_VENDORS.

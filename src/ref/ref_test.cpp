@@ -305,6 +305,71 @@ TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
   }
 }
 
+// What a graph gives for bytes that count up.
+Bytes outputs_of(const ir::Graph& graph) {
+  EXPECT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
+  auto interpreter = Interpreter::create(graph);
+  if (!interpreter.ok()) return {};
+  uint8_t next = 1;
+  for (const ir::TensorId input : graph.inputs) {
+    for (uint8_t& byte : interpreter->tensor(input)) byte = next++;
+  }
+  EXPECT_TRUE(interpreter->run().ok());
+  Bytes all;
+  for (const ir::TensorId output : graph.outputs)
+    std::ranges::copy(interpreter->tensor(output), std::back_inserter(all));
+  return all;
+}
+
+ir::TensorId add_constant(ir::Graph& graph, const std::vector<int32_t>& values) {
+  ir::Tensor made{.name = "c", .dtype = DType::int32, .shape = {static_cast<int32_t>(values.size())}};
+  Bytes bytes(4 * values.size());
+  for (size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], values[i]);
+  set_constant(made, std::move(bytes));
+  return graph.add_tensor(std::move(made));
+}
+
+// Two halves of 2x4x6 along its axis `place`, joined or cut; PACK and UNPACK make or take an axis of 2 there.
+ir::Graph along(ir::OpKind kind, size_t place, int32_t axis) {
+  using ir::OpKind;
+  ir::Shape whole{2, 4, 6}, part = whole;
+  if (kind == OpKind::pack || kind == OpKind::unpack) {
+    whole.dims[place] = 2;
+    part = whole;
+    part.dims.erase(part.dims.begin() + static_cast<std::ptrdiff_t>(place));
+  } else {
+    part.dims[place] /= 2;
+  }
+  const bool joins = kind == OpKind::concatenation || kind == OpKind::pack;
+  ir::Graph graph;
+  const std::vector<ir::TensorId> one = {graph.add_tensor(tensor(DType::uint8, whole, 1, 0))};
+  const std::vector<ir::TensorId> two = {graph.add_tensor(tensor(DType::uint8, part, 1, 0)),
+                                         graph.add_tensor(tensor(DType::uint8, part, 1, 0))};
+  graph.inputs = joins ? two : one;
+  graph.outputs = joins ? one : two;
+  ir::Op op{.kind = kind, .inputs = graph.inputs, .outputs = graph.outputs};
+  if (kind == OpKind::concatenation) op.attrs = ir::ConcatAttrs{.axis = axis};
+  if (kind == OpKind::pack || kind == OpKind::unpack) op.attrs = ir::PackAttrs{.axis = axis, .count = 2};
+  if (kind == OpKind::split || kind == OpKind::split_v) op.attrs = ir::SplitAttrs{2};
+  if (kind == OpKind::split) op.inputs = {add_constant(graph, {axis}), one[0]};
+  if (kind == OpKind::split_v)
+    op.inputs = {one[0], add_constant(graph, {part.dims[place], part.dims[place]}), add_constant(graph, {axis})};
+  graph.add_op(std::move(op));
+  return graph;
+}
+
+TEST(Ref, AxesMayBeCountedFromTheEnd) {
+  using ir::OpKind;
+  for (const OpKind kind : {OpKind::concatenation, OpKind::pack, OpKind::unpack, OpKind::split, OpKind::split_v}) {
+    for (int32_t axis = 0; axis < 3; ++axis) {
+      const auto place = static_cast<size_t>(axis);
+      const Bytes expected = outputs_of(along(kind, place, axis));
+      ASSERT_FALSE(expected.empty());
+      EXPECT_EQ(outputs_of(along(kind, place, axis - 3)), expected) << ir::op_kind_name(kind) << " along " << axis - 3;
+    }
+  }
+}
+
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
   ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},

@@ -33,6 +33,7 @@ struct SessionOptions {
   // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
   // that is predicted to pay. Where it says 2 or more, wherever it can be done.
   int cores = 0;
+  bool longest_runs = false;  // for tests: see compile::Runs
 };
 
 // What a session of these options compiles.

@@ -56,7 +56,7 @@ struct Cost {
   double cycles = 0;                         // of the unit that computes
   double read_bytes = 0, written_bytes = 0;  // of DRAM
   double on_chip_bytes = 0;                  // read again from on-chip memory, not from DRAM
-  std::array<UnitTime, 4> units{};
+  std::array<UnitTime, 5> units{};
   double us = 0;
   int id = -1;  // of the layer; -1: of a job
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/parse_cores.h"
 #include "driver/program.h"
@@ -62,9 +63,10 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
+    std::string note = part.note;
     for (const compile::PartProgram& one : compile::programs(part)) {
       out.push_back({.title = fmt::format("part {}{}", index, one.band),
-                     .note = part.note,
+                     .note = std::exchange(note, {}),
                      .program = std::move(*one.program),
                      .op_map = part.partition.op_map,
                      .ms = part.compile_ms});

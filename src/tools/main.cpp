@@ -35,11 +35,14 @@ std::string footer(const ExitCodes& codes) {
 
 void add_verbs(CLI::App& app, Outcome& outcome) {
   add_run(app, outcome);
+  add_bench(app, outcome);
   add_check(app, outcome);
   add_plan(app, outcome);
   add_compile(app, outcome);
   add_decode(app, outcome);
   add_diff(app, outcome);
+  add_lookup(app, outcome);
+  add_replay(app, outcome);
   add_devices(app, outcome);
   add_doctor(app, outcome);
   add_virtual(app, outcome);

@@ -70,9 +70,9 @@ Result<Bytes> inflated(const ZipMember& member) {
   Bytes packed(member.packed.begin(), member.packed.end());
   packed.resize(packed.size() + kBehind);
   Bytes out(std::max<size_t>(member.size_bytes, 1));  // stb never writes beyond it
-  const int size = stbi_zlib_decode_noheader_buffer(reinterpret_cast<char*>(out.data()), static_cast<int>(out.size()),
-                                                    reinterpret_cast<const char*>(packed.data()),
-                                                    static_cast<int>(packed.size()));
+  const int size =
+      stbi_zlib_decode_noheader_buffer(reinterpret_cast<char*>(out.data()), static_cast<int>(out.size()),
+                                       reinterpret_cast<const char*>(packed.data()), static_cast<int>(packed.size()));
   if (size < 0)
     return error(ErrorCode::malformed, "'{}' does not unpack to the {} bytes that it says", member.name,
                  member.size_bytes);

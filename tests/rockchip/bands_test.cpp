@@ -39,7 +39,7 @@ std::string compare_cores(const ir::Graph& graph, const Target& target, const st
                           int& divided) {
   std::optional<Bytes> expected;
   for (const int cores : {1, 2, 3}) {
-    auto session = Session::create(graph, target, {.allow_fallback = false, .cores = cores});
+    auto session = Session::create(graph, target, {.allow_fallback = false, .cores = cores, .longest_runs = true});
     if (!session.ok()) return fmt::format("{} cores: {}", cores, session.error().message);
     const size_t bands = parts_in_bands(**session);
     if (cores == 1 && bands != 0) return "bands for one core";
@@ -218,7 +218,8 @@ TEST(Bands, OneFailingCore) {
   for (const bool fallback : {true, false}) {
     for (const size_t failing : {0, 1, 2}) {
       FailingCores cores(3);
-      auto session = Session::create(layers.graph, cores.target, {.allow_fallback = fallback, .cores = 3});
+      auto session =
+          Session::create(layers.graph, cores.target, {.allow_fallback = fallback, .cores = 3, .longest_runs = true});
       ASSERT_TRUE(session.ok()) << session.error().message;
       ASSERT_EQ(cores.devices.size(), 3U);
       auto alone = Session::create(layers.graph, cores.target, {.allow_fallback = false, .cores = 1});
@@ -239,9 +240,12 @@ TEST(Bands, OneFailingCore) {
       }
       cores.devices[failing]->fail_from = 1 << 30;
       const auto inputs = random_inputs(layers.graph, 9);
-      EXPECT_EQ(run(**alone, inputs).value(),
-                run(*Session::create(layers.graph, cores.target, {.allow_fallback = false, .cores = 3}).value(), inputs)
-                    .value());
+      EXPECT_EQ(
+          run(**alone, inputs).value(),
+          run(*Session::create(layers.graph, cores.target, {.allow_fallback = false, .cores = 3, .longest_runs = true})
+                   .value(),
+              inputs)
+              .value());
     }
   }
 }
@@ -263,8 +267,8 @@ TEST(Bands, OnThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      auto session =
-          Session::create(layers.graph, target, {.allow_fallback = false, .cores = t % 3 == 0 ? 1 : 4 - t % 3});
+      auto session = Session::create(
+          layers.graph, target, {.allow_fallback = false, .cores = t % 3 == 0 ? 1 : 4 - t % 3, .longest_runs = true});
       ready.arrive_and_wait();
       for (int r = 0; r < kRuns; ++r) {
         const auto which = static_cast<size_t>(t * kRuns + r);

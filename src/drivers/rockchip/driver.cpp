@@ -56,6 +56,13 @@ class RockchipDriver final : public driver::Driver {
     return rockchip::decode(submission);
   }
 
+  driver::HardwareRows hardware_rows(const driver::Chip&) const override {
+    driver::HardwareRows out{
+        .descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()}, .registers = {}};
+    for (const bits::Descriptor& one : hw::registers().registers) out.descriptors.push_back(&one);
+    return out;
+  }
+
  private:
   std::vector<driver::Chip> chips_;
 };

@@ -80,6 +80,16 @@ class VivanteDriver final : public driver::Driver {
     return vivante::decode(row_of(chip), submission);
   }
 
+  driver::HardwareRows hardware_rows(const driver::Chip& chip) const override {
+    driver::HardwareRows out{
+        .descriptors = {&hw::nn_instruction(row_of(chip)), &bits::descriptor_of<hw::TpInstruction>(),
+                        &bits::descriptor_of<hw::NnConfig>(), &bits::descriptor_of<hw::VipFlushControl>()},
+        .registers = {}};
+    for (const hw::StateRow& row : hw::states())
+      out.registers.push_back({static_cast<uint32_t>(row.state), row.name, row.doc});
+    return out;
+  }
+
  private:
   std::vector<driver::Chip> chips_;
 };

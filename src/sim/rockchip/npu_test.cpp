@@ -181,6 +181,23 @@ TEST(RockchipNpu, FaultsNameTheField) {
   }
 }
 
+// Six banks of 512 units: rows that fill them to the last one, and rows that need one more.
+TEST(RockchipNpu, RowsFillTheBanksToTheLastUnit) {
+  struct Row {
+    int rows;
+    uint32_t entries;
+    bool fits;
+  };
+  for (const Row& row : {Row{6, 512, true}, Row{6, 513, false}, Row{7, 438, true}, Row{7, 439, false}}) {
+    const Program program = with<hw::CnaCbufCon1>([&](auto& f) { f.data_entries = row.entries; },
+                                                  conv_program({.in_h = row.rows, .out_h = row.rows}));
+    Scene scene;
+    const auto result = run(scene, program);
+    EXPECT_EQ(result.ok(), row.fits) << row.rows << " rows of " << row.entries
+                                     << " units: " << (result.ok() ? "taken" : result.error().message);
+  }
+}
+
 TEST(RockchipNpu, StallsSayWhy) {
   Program no_start = conv_program({}), wrong_core = conv_program({});
   wrong_core.registers[hw::CnaSPointer::kAddress] = 0x1000000E;

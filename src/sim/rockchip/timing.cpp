@@ -88,10 +88,8 @@ Work work_of(const PoolJob& pool) {
   const auto pixels = [&](int64_t width, int64_t height) {
     return static_cast<double>(width * height * align_up(pool.lanes, kAtomBytes));
   };
-  const double out = pixels(pool.out_width, pool.out_height);
-  return {.pool_taps = out * static_cast<double>(pool.kernel_width * pool.kernel_height),
-          .read_bytes = pixels(pool.in_width, pool.in_height),
-          .written_bytes = out};
+  const double in = pixels(pool.in_width, pool.in_height);
+  return {.pooled_bytes = in, .read_bytes = in, .written_bytes = pixels(pool.out_width, pool.out_height)};
 }
 
 class RockchipTimer final : public Timer {
@@ -163,7 +161,8 @@ Cost price(const TimingParameters& p, const Work& work, std::string what) {
   const UnitTime busy[] = {{"MAC", cost.cycles / cycles_per_us},
                            {"DRAM", (work.read_bytes + work.written_bytes) / (p.get("dram_gbps") * 1e3)},
                            {"table", work.table_elements / p.get("table_rate") / cycles_per_us},
-                           {"pool", work.pool_taps / p.get("pool_rate") / cycles_per_us}};
+                           {"pool", work.pooled_bytes / p.get("pool_rate") / cycles_per_us},
+                           {"transpose", work.transposed_bytes / (p.get("transpose_gbps") * 1e3)}};
   cost.set(busy, p.get("overlap"), p.get("least_us"));
   return cost;
 }

@@ -12,7 +12,7 @@ namespace skillet::sim::rockchip {
 struct Work {
   double conv_cycles = 0;     // by conv_cycles()
   double table_elements = 0;  // through the look-up table
-  double pool_taps = 0;
+  double pooled_bytes = 0, transposed_bytes = 0;
   double read_bytes = 0, written_bytes = 0;
 };
 

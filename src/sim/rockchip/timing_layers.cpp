@@ -8,7 +8,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-constexpr int64_t kPackedChannelsMax = 4, kPoolWindow = 5;
+constexpr int64_t kPackedChannelsMax = 4;
 
 bool is_dense(const Layer& layer) { return layer.op == "conv" || layer.op == "fc"; }
 bool is_free(const Layer& layer) {
@@ -64,8 +64,11 @@ class Mapping {
     const int64_t out = bytes(layer, layer.out_h * layer.out_w, layer.out_c);
     Work work{.read_bytes = static_cast<double>(in), .written_bytes = static_cast<double>(out)};
     if (is_dense(layer) || layer.op == "dwconv" || layer.op == "convtranspose") convolve(layer, work);
-    if (layer.op == "maxpool" || layer.op == "avgpool") work.pool_taps = static_cast<double>(pool_taps(layer));
-    if ((layer.op == "add" || layer.op == "mul") && (layer.inputs.size() > 1 || fusion_ == Fusion::alone))
+    if (layer.op == "reshape") return {};
+    if (layer.op == "maxpool" || layer.op == "avgpool") work.pooled_bytes = static_cast<double>(in);
+    if (layer.op == "transpose") work.transposed_bytes = static_cast<double>(in + out);
+    // What is multiplied with is small as a rule: a factor for each channel.
+    if (layer.op == "add" && (layer.inputs.size() > 1 || fusion_ == Fusion::alone))
       work.read_bytes += static_cast<double>(in);
     if (layer.fused_add || reads_second_.contains(layer.id)) work.read_bytes += static_cast<double>(out);
     if (layer.act == "swish" || layer.act == "sigmoid")
@@ -100,13 +103,6 @@ class Mapping {
       work.read_bytes -= static_cast<double>(bytes(layer, layer.in_h * layer.in_w, layer.in_c));
       work.read_bytes += static_cast<double>(layer.in_elements());
     }
-  }
-
-  // A larger window is done as several of 5x5, one after the other.
-  static int64_t pool_taps(const Layer& layer) {
-    const int64_t side = std::max(layer.kh, layer.kw), at_once = std::min(side, kPoolWindow);
-    const int64_t passes = side <= kPoolWindow ? 1 : ceil_div(side - 1, kPoolWindow - 1);
-    return layer.out_elements() * at_once * at_once * passes;
   }
 
   const TimingParameters& parameters_;
