@@ -18,7 +18,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, require, html;  // no device: each chip
+  std::string model, device, require, html, per_channel = "exact";  // no device: each chip
   bool json = false, allow_unproven = false;
 };
 
@@ -47,6 +47,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
@@ -54,7 +55,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .rows = {},
                 .npu_parts = 0,
                 .parts = compiled.parts.size(),
-                .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip})};
+                .advice = compile::quantization_advice(compiled.graph,
+                                                       {target.driver, target.chip, session.compile.per_channel})};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
@@ -93,7 +95,7 @@ void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
-               fmt::format("{}", row.op.part), row.where, compile::without_names(row.op.why)});
+               fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
   const double share = percent_on_npu(sum);
@@ -116,6 +118,7 @@ void print_json(const Options& options, const Report& report) {
                     {"part", row.op.part},
                     {"where", row.where},
                     {"reason", row.op.why},
+                    {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
   const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
@@ -189,6 +192,10 @@ void add_check(CLI::App& app, Outcome& outcome) {
       ->check(not_empty())
       ->excludes(device);
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

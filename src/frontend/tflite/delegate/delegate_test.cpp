@@ -447,6 +447,7 @@ TEST(Options, ParseAsHostsWriteThem) {
                                    {"strict", "True"},
                                    {"switches", "a+b"},
                                    {"allow_unproven", "yes"},
+                                   {"per_channel", "approximate"},
                                    {"delegate_serialize_dir", "/x"},
                                    {"log", "info"},
                                    {"cores", "2"},
@@ -458,6 +459,7 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(options.compile.switches, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(options.strict);
   EXPECT_TRUE(options.compile.allow_unproven);
+  EXPECT_EQ(options.compile.per_channel, driver::PerChannel::approximate);
   EXPECT_EQ(options.cache_dir, "/x");
   EXPECT_EQ(options.log, log::Level::info);
   EXPECT_EQ(options.max_delegated_partitions, 3);
