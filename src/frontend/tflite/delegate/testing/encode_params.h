@@ -18,6 +18,38 @@ Bytes raw(const P& params) {
   return out;
 }
 
+// Of ops that stand beside convolutions and have parameters of their own; empty for others.
+inline Bytes encode_other_params(const ir::Op& op) {
+  const auto act = [](ir::Activation a) { return static_cast<TfLiteEnum>(a); };
+  switch (op.kind) {
+    case ir::OpKind::mirror_pad: return raw(TfLiteMirrorPadParams{op.as<ir::MirrorPadAttrs>().symmetric ? 2 : 1});
+    case ir::OpKind::gather: {
+      const auto& a = op.as<ir::GatherAttrs>();
+      return raw(TfLiteGatherParams{a.axis, a.batch_dims});
+    }
+    case ir::OpKind::gelu: return raw(TfLiteGeluParams{op.as<ir::GeluAttrs>().approximate});
+    case ir::OpKind::one_hot: return raw(TfLiteOneHotParams{op.as<ir::OneHotAttrs>().axis});
+    case ir::OpKind::cumsum: {
+      const auto& a = op.as<ir::CumsumAttrs>();
+      return raw(TfLiteCumsumParams{a.exclusive, a.reverse});
+    }
+    case ir::OpKind::batch_matmul: {
+      const auto& a = op.as<ir::BatchMatmulAttrs>();
+      return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b});
+    }
+    case ir::OpKind::l2_normalization: return raw(TfLiteArithmeticParams{act(op.as<ir::ActivationAttrs>().activation)});
+    case ir::OpKind::lstm: {
+      const auto& a = op.as<ir::LstmAttrs>();
+      return raw(TfLiteLstmParams{act(a.activation), a.cell_clip, a.projection_clip, 0});
+    }
+    case ir::OpKind::unidirectional_sequence_lstm: {
+      const auto& a = op.as<ir::LstmAttrs>();
+      return raw(TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major});
+    }
+    default: return {};
+  }
+}
+
 // Empty for ops without parameters.
 inline Bytes encode_params(const ir::Op& op) {
   const auto pad = [](ir::Padding p) { return p == ir::Padding::same ? kTfLitePaddingSame : kTfLitePaddingValid; };
@@ -85,6 +117,10 @@ inline Bytes encode_params(const ir::Op& op) {
     case ir::OpKind::leaky_relu: return raw(TfLiteLeakyReluParams{op.as<ir::LeakyReluAttrs>().alpha});
     case ir::OpKind::softmax: return raw(TfLiteSoftmaxParams{op.as<ir::SoftmaxAttrs>().beta});
     case ir::OpKind::mean:
+    case ir::OpKind::reduce_max:
+    case ir::OpKind::reduce_min:
+    case ir::OpKind::reduce_prod:
+    case ir::OpKind::reduce_any:
     case ir::OpKind::sum: return raw(TfLiteReducerParams{op.as<ir::ReduceAttrs>().keep_dims});
     case ir::OpKind::resize_bilinear:
     case ir::OpKind::resize_nearest_neighbor: {
@@ -93,7 +129,7 @@ inline Bytes encode_params(const ir::Op& op) {
     }
     case ir::OpKind::space_to_depth:
     case ir::OpKind::depth_to_space: return raw(TfLiteBlockParams{op.as<ir::BlockAttrs>().block_size});
-    default: return {};
+    default: return encode_other_params(op);
   }
 }
 
