@@ -389,9 +389,8 @@ TEST(Ref, QuantizesWhatIsNoNumber) {
 
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
-  ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},
+  ir::Graph graph = one_op(ir::OpKind::gather_nd, ir::NoAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},
                            tensor(DType::int8, {2, 2}, 1, 0));
-  graph.ops[0].opaque_name = "GATHER_ND";
   auto interpreter = Interpreter::create(graph);
   ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
   for (size_t i = 0; i < 6; ++i) interpreter->tensor(0)[i] = static_cast<uint8_t>(10 + i);
