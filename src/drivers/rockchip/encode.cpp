@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
-#include "driver/memory_plan.h"
+#include "driver/share_memory.h"
 #include "drivers/rockchip/pointwise.h"
 #include "drivers/rockchip/registers.h"
 #include "drivers/rockchip/weights.h"
@@ -27,7 +27,7 @@ class Encoder {
         in_(lowered),
         tuning_(tuning),
         keep_(keep || !tuning.shared_memory),
-        needed_(lowered.slots.size(), driver::Lifetime{.first = UINT32_MAX}) {}
+        needed_(lowered.slots.size()) {}
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
@@ -40,12 +40,12 @@ class Encoder {
       keep_open_ = operation.continued;
     }
     close_job();
-    place_slots();
     finish(constants_, constant_bytes_);
     finish(commands_, command_bytes_);
     bind(in_.inputs, program_.inputs);
     bind(in_.outputs, program_.outputs);
     if (keep_) bind(in_.intermediates, program_.intermediates);
+    share();
     return std::move(program_);
   }
 
@@ -57,66 +57,31 @@ class Encoder {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded. Where in it is known
-  // when all jobs are: until then a slot stands for it.
+  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded.
   void add_buffers() {
     constants_ = add_buffer("constants", BufferRole::constant, 0);
     commands_ = add_buffer("commands", BufferRole::commands, 0);
-    for (const Slot& slot : in_.slots) {
-      if (tuning_.joined_jobs && slot.role == BufferRole::scratch)
-        slots_.push_back({kFirstSlot + static_cast<uint32_t>(slots_.size()), 0});
-      else
-        slots_.push_back({add_buffer(slot.name, slot.role, slot.size_bytes + slack()), 0});
-    }
+    for (const Slot& slot : in_.slots)
+      slots_.push_back(add_buffer(slot.name, slot.role, slot.size_bytes + (shares(slot) ? 0 : slack())));
   }
+  bool shares(const Slot& slot) const { return tuning_.joined_jobs && slot.role == BufferRole::scratch; }
   uint64_t slack() const { return tuning_.counted_banks ? kOverReadBytes : 0; }
 
-  bits::Address at(const Place& place) const {
-    const auto& [buffer, offset] = slots_[place.slot];
-    return {buffer, offset + place.offset_bytes};
-  }
+  bits::Address at(const Place& place) const { return {slots_[place.slot], place.offset_bytes}; }
   // An operation needs the slot.
   void need(const Place& place, size_t operation) {
-    driver::Lifetime& lifetime = needed_[place.slot];
-    lifetime.first = std::min(lifetime.first, static_cast<uint32_t>(operation));
-    lifetime.last = std::max(lifetime.last, static_cast<uint32_t>(operation));
+    std::optional<driver::Lifetime>& lifetime = needed_[place.slot];
+    const auto step = static_cast<uint32_t>(operation);
+    if (!lifetime) lifetime = {.first = step};
+    lifetime->last = step;
   }
-  void need_always(size_t slot) {
-    needed_[slot].first = 0;
-    needed_[slot].last = static_cast<uint32_t>(in_.operations.size());
-  }
-
-  void place_slots() {
-    std::vector<size_t> shared;
-    std::vector<driver::Lifetime> lifetimes;
-    for (size_t slot = 0; slot < slots_.size(); ++slot) {
-      if (slots_[slot].first < kFirstSlot) continue;
-      if (keep_ || needed_[slot].first > needed_[slot].last) need_always(slot);
-      needed_[slot].size_bytes = in_.slots[slot].size_bytes;
-      shared.push_back(slot);
-      lifetimes.push_back(needed_[slot]);
+  void share() {
+    std::vector<std::optional<driver::Lifetime>> lifetimes(program_.buffers.size());
+    const driver::Lifetime always{.last = static_cast<uint32_t>(in_.operations.size())};
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (shares(in_.slots[i])) lifetimes[slots_[i]] = keep_ ? always : needed_[i].value_or(always);
     }
-    if (shared.empty()) return;
-    const driver::MemoryPlan plan = driver::plan_memory(lifetimes, kPieceAlign);
-    const BufferId memory = add_buffer("intermediates", BufferRole::scratch, plan.size_bytes + slack());
-    for (size_t i = 0; i < shared.size(); ++i) slots_[shared[i]] = {memory, plan.offsets[i]};
-    for (driver::Relocation& one : program_.buffers[commands_].relocations) settle(one.target, one.target_offset_bytes);
-    for (driver::Job& job : program_.jobs) settle(job);
-  }
-  template <typename T>
-  void settle(BufferId& buffer, T& offset) const {
-    if (buffer < kFirstSlot) return;
-    const auto& [memory, begin] = slots_[buffer - kFirstSlot];
-    buffer = memory;
-    offset += begin;
-  }
-  void settle(driver::Job& job) const {
-    settle(job.witness.buffer, job.witness.offset_bytes);
-    for (driver::BufferUse use : std::exchange(job.uses, {})) {
-      uint64_t offset = 0;
-      settle(use.buffer, offset);
-      add_use(job, use);
-    }
+    driver::share_memory(program_, lifetimes, kPieceAlign, slack());
   }
 
   // What `write` appends. `room`: of a buffer of its own, which has zeros behind the bytes.
@@ -230,9 +195,9 @@ class Encoder {
       loaded = true;
       add_task(commands);
       predicted_ms_ += ms;
-      add_use(job_, {places.input.symbol, true, false});
-      if (!one) add_use(job_, {places.second.symbol, true, false});
-      add_use(job_, {places.output.symbol, false, true});
+      driver::add_use(job_.uses, {places.input.symbol, true, false});
+      if (!one) driver::add_use(job_.uses, {places.second.symbol, true, false});
+      driver::add_use(job_.uses, {places.output.symbol, false, true});
       job_.witness = {places.output.symbol, places.output.offset + static_cast<uint64_t>((atoms - 1) * kAtom),
                       driver::kWitnessBytes};
     }
@@ -273,11 +238,11 @@ class Encoder {
     SK_TRY_ASSIGN(const Commands commands,
                   write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
     add_task(commands);
-    add_use(job_, {places.weights.symbol, true, false});
-    add_use(job_, {places.operands.symbol, true, false});
-    add_use(job_, {places.input.symbol, true, false});
-    if (conv.addition) add_use(job_, {places.second.symbol, true, false});
-    add_use(job_, {places.output.symbol, false, true});
+    driver::add_use(job_.uses, {places.weights.symbol, true, false});
+    driver::add_use(job_.uses, {places.operands.symbol, true, false});
+    driver::add_use(job_.uses, {places.input.symbol, true, false});
+    if (conv.addition) driver::add_use(job_.uses, {places.second.symbol, true, false});
+    driver::add_use(job_.uses, {places.output.symbol, false, true});
     set_witness(conv, g, task, places.output);
     return {};
   }
@@ -294,16 +259,6 @@ class Encoder {
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
   }
 
-  static void add_use(driver::Job& job, const driver::BufferUse& use) {
-    for (driver::BufferUse& one : job.uses) {
-      if (one.buffer != use.buffer) continue;
-      one.read |= use.read;
-      one.write |= use.write;
-      return;
-    }
-    job.uses.push_back(use);
-  }
-
   // The last pixel of the task's last surface that holds channels.
   void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
     const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
@@ -315,13 +270,10 @@ class Encoder {
 
   void close_job() {
     if (job_.commands.empty()) return;
-    if (job_.witness.buffer >= kFirstSlot) need_always(job_.witness.buffer - kFirstSlot);
     job_.name = fmt::format("job {}", program_.jobs.size());
     program_.jobs.push_back(std::exchange(job_, {}));
     predicted_ms_ = 0;
   }
-
-  static constexpr BufferId kFirstSlot = 1U << 31;  // and what follows stand for slots
 
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
@@ -330,8 +282,8 @@ class Encoder {
   Program program_;
   BufferId constants_ = 0, commands_ = 0;
   const bool keep_;
-  std::vector<std::pair<BufferId, uint64_t>> slots_;  // by slot: where it begins
-  std::vector<driver::Lifetime> needed_;              // by slot: from which operation to which
+  std::vector<BufferId> slots_;                          // by slot
+  std::vector<std::optional<driver::Lifetime>> needed_;  // by slot: from which operation to which
   Bytes constant_bytes_, command_bytes_;
   // the job being written
   driver::Job job_;
