@@ -82,6 +82,9 @@ typedef struct skillet_options {
   int32_t cores; /* of an NPU with several, how many may share one inference, in bands of rows: 1: none; 2 or more:
                     wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to
                     pay */
+  const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
+                              result, or on the CPU; "approximate": channels share scales; NULL: what the environment's
+                              SKILLET_PER_CHANNEL says, else "exact" */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;

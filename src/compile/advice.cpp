@@ -54,11 +54,14 @@ size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& ta
     return has_weights(op.kind) && op.input(1) != ir::kNoTensor && differs(graph.tensor(op.input(1)).quant.scales);
   };
   if (std::ranges::none_of(graph.ops, is_per_channel)) return 0;
+  if (target.per_channel == driver::PerChannel::approximate) return 0;
   const ir::Graph coarse = per_tensor(graph);
+  ir::Graph shared = graph;
+  if (!passes::share_weight_scales(shared, target).ok()) return 0;
   size_t count = 0;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const auto id = static_cast<ir::OpId>(i);
-    if (is_per_channel(graph.ops[i]) && !target.driver->supports(target.chip, graph, id).ok &&
+    if (is_per_channel(graph.ops[i]) && !target.driver->supports(target.chip, shared, id).ok &&
         target.driver->supports(target.chip, coarse, id).ok)
       ++count;
   }
@@ -92,6 +95,11 @@ std::string without_names(std::string_view reason) {
   return out.append(reason);
 }
 
+std::string remarks(const OpRow& row) {
+  const std::string why = without_names(row.why);
+  return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
+}
+
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   std::vector<ReasonGroup> groups;
   for (const OpRow& row : rows) {
@@ -121,8 +129,10 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
     return fmt::format("the network has 16-bit activations: NPUs compute with 8-bit integers; {}", kHow);
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
-        "{} of {} operations with weights have a scale for each channel, and the chip has one per operation: quantize "
-        "per tensor: converter._experimental_disable_per_channel = True (docs/models.md)",
+        "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "
+        "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
+        "--compare=layers shows by how much results move; or quantize per tensor: "
+        "converter._experimental_disable_per_channel = True (docs/models.md)",
         refused, counts.weighted);
   return "";
 }

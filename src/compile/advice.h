@@ -16,6 +16,9 @@ namespace skillet::compile {
 // A reason without the names in it: "filter is quantized per channel", the same for all ops that share it.
 std::string without_names(std::string_view reason);
 
+// Why an op is where it is, and what passes changed about it, for a column of a table.
+std::string remarks(const OpRow& row);
+
 struct ReasonGroup {
   std::string reason;
   size_t ops = 0;

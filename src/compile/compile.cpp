@@ -86,7 +86,10 @@ class Compiler {
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
     out_.graph = std::move(graph);
-    SK_TRY(passes::run_pipeline(out_.graph, target_));
+    Target target = target_;
+    target.per_channel = options_.driver.per_channel;
+    target.weight_changes = &changes_;
+    SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
     if (with_programs) bands_ = may_divide_runs();
@@ -234,14 +237,25 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
-        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part};
+        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part, ""};
       }
     }
+    for (passes::WeightChange& change : changes_) restore(std::move(change));
+  }
+
+  // The NPU's parts have the new weights; what the CPU computes stays the model's own.
+  void restore(passes::WeightChange change) {
+    const auto op = static_cast<size_t>(change.op);
+    out_.graph.ops[op].inputs = change.inputs;
+    if (!out_.ops[op].on_npu) return;
+    out_.ops[op].note = change.text();
+    out_.weight_changes.push_back(std::move(change));
   }
 
   const Target& target_;
   const Options& options_;
   std::vector<Support> support_;  // by op
+  std::vector<passes::WeightChange> changes_;
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided
   Compiled out_;

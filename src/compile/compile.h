@@ -41,6 +41,7 @@ struct OpPlace {
   std::string reason;     // why not on the NPU, or what is unproven about it
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
+  std::string note;       // what passes changed about it that may move its result; empty: nothing
 };
 
 // What one core does of a part that is divided.
@@ -67,9 +68,12 @@ struct PartProgram {
 std::vector<PartProgram> programs(Part& part);
 
 struct Compiled {
-  ir::Graph graph;          // after the passes; tensors have the ids they had, ops may have moved (Op::source_index)
+  // After the passes; tensors have the ids they had, ops may have moved (Op::source_index). Ops have the model's own
+  // weights: parts for the NPU may have others.
+  ir::Graph graph;
   std::vector<Part> parts;  // in execution order
   std::vector<OpPlace> ops;
+  std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   double passes_ms = 0;
 };
 

@@ -29,6 +29,13 @@ constexpr std::array<std::string_view, 3> kTuningNames = {"recorded", "proven", 
 constexpr std::string_view tuning_name(Tuning tuning) { return kTuningNames[static_cast<size_t>(tuning)]; }
 std::optional<Tuning> tuning_from_name(std::string_view name);
 
+// What weights with a scale per channel may become on a chip that has fewer scales. exact: what keeps each layer within
+// one step of its per-channel result, whatever the input. approximate: also what an estimate calls good enough.
+enum class PerChannel : uint8_t { exact, approximate };
+constexpr std::array<std::string_view, 2> kPerChannelNames = {"exact", "approximate"};
+constexpr std::string_view per_channel_name(PerChannel one) { return kPerChannelNames[static_cast<size_t>(one)]; }
+std::optional<PerChannel> per_channel_from_name(std::string_view name);
+
 // A choice of a driver's compiler that can be turned on by its name.
 struct TuningSwitch {
   std::string_view name;
@@ -45,6 +52,8 @@ struct CompileOptions {
   bool keep_intermediates = false;
   // Ops that no known driver ever ran on silicon go to the NPU too. compile/ asks this; drivers compile what they get.
   bool allow_unproven = false;
+  // Passes ask this; drivers compile the weights that they get.
+  PerChannel per_channel = PerChannel::exact;
 };
 
 // What a decoded value means, so that two submissions compare equal whatever the allocator did.
@@ -113,6 +122,8 @@ class Driver {
   virtual std::span<const Chip> chips() const = 0;
   virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;  // error without words: not ours
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
+  // How many different scales the weights of `op` may have; what they cost is one job more for each.
+  virtual size_t weight_scales_max(const Chip&, const ir::Graph&, ir::OpId) const { return SIZE_MAX; }
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;

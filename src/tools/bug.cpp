@@ -12,7 +12,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, output, device = "auto", tuning = "proven", note;
+  std::string model, output, device = "auto", tuning = "proven", per_channel = "exact", note;
   bool allow_unproven = false, without_model = false;
 };
 
@@ -20,6 +20,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   return out;
 }
 
@@ -83,6 +84,10 @@ void add_bug(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
   verb->callback([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }

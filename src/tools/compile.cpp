@@ -16,7 +16,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, output, tuning = "proven", cores = "auto";
+  std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
   bool text = false, json = false, report = false, allow_unproven = false;
 };
 
@@ -55,6 +55,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, session.cores);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
@@ -199,6 +200,10 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_option("--cores", options->cores, kCoresHelp)
       ->capture_default_str()
       ->envname(kCoresVariable)

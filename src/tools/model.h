@@ -28,4 +28,10 @@ constexpr const char* kCoresHelp =
     "pay; 1: none; 2 or more: wherever it can be done";
 constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
 
+// For --per-channel, the same.
+constexpr const char* kPerChannelHelp =
+    "weights with more scales than the chip takes: exact (each layer within 1 of its own result, else\non the CPU) or "
+    "approximate (docs/models.md)";
+constexpr const char* kPerChannelVariable = "SKILLET_PER_CHANNEL";
+
 }  // namespace skillet::tools

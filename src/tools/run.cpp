@@ -28,7 +28,8 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", cores = "auto", record, cache_dir;
+  std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", cores = "auto", record,
+                     cache_dir;
   std::string output, expect, draw, task;
   InputOptions inputs;
   std::optional<double> tolerance, threshold;
@@ -244,6 +245,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, out.cores);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
@@ -277,7 +279,8 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
                                                          const runtime::Target& target, RunResult& result) {
   const Stopwatch clock;
   const Progress progress(fmt::format("compiling for {}", target.name));
-  result.advice = compile::quantization_advice(graph, {target.driver, target.chip});
+  result.advice = compile::quantization_advice(
+      graph, {target.driver, target.chip, *driver::per_channel_from_name(options.per_channel)});
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
@@ -392,6 +395,10 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_option("--cores", options->cores, kCoresHelp)
       ->capture_default_str()
       ->envname(kCoresVariable)

@@ -127,7 +127,7 @@ std::string print_ops(const Session& session, const std::string& advice) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : runtime::rows(session))
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
-               compile::without_names(row.why)});
+               compile::remarks(row)});
   return table.print() + print_advice(runtime::rows(session), advice);
 }
 
@@ -242,6 +242,7 @@ nlohmann::json ops_json(const Session& session) {
                    {"kind", row.kind},
                    {"part", row.part},
                    {"reason", row.why},
+                   {"note", row.note},
                    {"output", row.output},
                    {"unproven", row.unproven},
                    {"where", row.on_npu ? "npu" : "cpu"}});

@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "driver/memory_plan.h"
+#include "drivers/rockchip/pointwise.h"
 #include "drivers/rockchip/registers.h"
 #include "drivers/rockchip/weights.h"
 
@@ -34,7 +35,9 @@ class Encoder {
     reserve_constants();
     for (const Operation& operation : in_.operations) {
       const std::string name = fmt::format("{} ({})", ir::describe_op(graph_, operation.op), operation.kind);
-      SK_TRY(encode_operation(operation).with_context(name));
+      const auto* const conv = std::get_if<Conv>(&operation.work);
+      SK_TRY((conv != nullptr ? encode_conv(operation, *conv) : encode_pointwise(operation)).with_context(name));
+      keep_open_ = operation.continued;
     }
     close_job();
     place_slots();
@@ -140,8 +143,10 @@ class Encoder {
     if (!tuning_.joined_jobs) return;
     int64_t bytes = 0;
     for (const Operation& operation : in_.operations) {
-      const Geometry g = geometry(operation.conv, tuning_);
-      const int64_t operands = operation.conv.multipliers.empty() ? 4 : 8;
+      const auto* const conv = std::get_if<Conv>(&operation.work);
+      if (conv == nullptr) continue;
+      const Geometry g = geometry(*conv, tuning_);
+      const int64_t operands = conv->multipliers.empty() ? 4 : 8;
       bytes += align_up(g.weight_bytes(), kPieceAlign) + align_up(g.out_lanes * operands, kPieceAlign);
     }
     constant_bytes_.reserve(static_cast<size_t>(bytes));
@@ -168,8 +173,7 @@ class Encoder {
 
   // ---- jobs ----
 
-  Result<void> encode_operation(const Operation& operation) {
-    const Conv& conv = operation.conv;
+  Result<void> encode_conv(const Operation& operation, const Conv& conv) {
     const Geometry g = geometry(conv, tuning_);
     SK_TRY_ASSIGN(const Split parts, split(chip_, conv, g, tuning_));
     need(conv.input, program_.operations.size());
@@ -200,7 +204,39 @@ class Encoder {
       if (!tuning_.joined_jobs && !parts.one_job) close_job();
     }
     if (!tuning_.joined_jobs) close_job();
-    keep_open_ = operation.continued;
+    return {};
+  }
+
+  // A task reads the table that an earlier one of its job has loaded.
+  Result<void> encode_pointwise(const Operation& operation) {
+    const auto& work = std::get<Pointwise>(operation.work);
+    const bool one = work.table != nullptr;
+    need(work.input, program_.operations.size());
+    if (!one) need(work.second, program_.operations.size());
+    need(work.output, program_.operations.size());
+    program_.operations.push_back({operation.op, operation.kind, static_cast<uint64_t>(work.atoms * kAtom)});
+    bool loaded = false;
+    for (int64_t first = 0; first < work.atoms; first += kPointwiseMax) {
+      const int64_t atoms = std::min(kPointwiseMax, work.atoms - first);
+      PointwisePlaces places{at(work.input), one ? bits::Address{} : at(work.second), at(work.output)};
+      for (bits::Address* const address : {&places.input, &places.second, &places.output})
+        address->offset += static_cast<uint64_t>(first * kAtom);
+      const double ms = predicted_ms(atoms);
+      if (predicted_ms_ + ms > kJobMs && !keep_open_) {
+        close_job();
+        loaded = false;
+      }
+      SK_TRY_ASSIGN(const Commands commands, write_pointwise(work, places, atoms, !loaded));
+      loaded = true;
+      add_task(commands);
+      predicted_ms_ += ms;
+      add_use(job_, {places.input.symbol, true, false});
+      if (!one) add_use(job_, {places.second.symbol, true, false});
+      add_use(job_, {places.output.symbol, false, true});
+      job_.witness = {places.output.symbol, places.output.offset + static_cast<uint64_t>((atoms - 1) * kAtom),
+                      driver::kWitnessBytes};
+    }
+    if (!tuning_.joined_jobs) close_job();
     return {};
   }
 
@@ -215,11 +251,11 @@ class Encoder {
   TaskPlaces places_of(const Conv& conv, const Geometry& g, const Task& task, TaskPlaces places) const {
     const auto surface = static_cast<uint64_t>(task.first_lane / kAtom);
     const uint64_t out = surface * static_cast<uint64_t>(g.out_surface) * kAtom +
-                         static_cast<uint64_t>(task.out_top) * static_cast<uint64_t>(conv.out.width) * kAtom;
+                         static_cast<uint64_t>(task.out_top) * static_cast<uint64_t>(conv.out.width + conv.gap) * kAtom;
     const bool packed = g.packed && tuning_.packed_rows;
     const auto row = static_cast<uint64_t>(packed ? g.line_stride * conv.in.channels : conv.in.width * kAtom);
-    places.input.offset += static_cast<uint64_t>(task.top) * row;
-    if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(conv.in.pixels()) * kAtom;
+    if (!conv.repeated) places.input.offset += static_cast<uint64_t>(task.top) * row;
+    if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(in_pitch(conv)) * kAtom;
     places.output.offset += out;
     if (conv.addition) places.second.offset += out;
     places.weights.offset += weights_offset(conv, g, task);
@@ -236,6 +272,18 @@ class Encoder {
     const bool chained = several && !tuning_.joined_jobs;
     SK_TRY_ASSIGN(const Commands commands,
                   write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
+    add_task(commands);
+    add_use(job_, {places.weights.symbol, true, false});
+    add_use(job_, {places.operands.symbol, true, false});
+    add_use(job_, {places.input.symbol, true, false});
+    if (conv.addition) add_use(job_, {places.second.symbol, true, false});
+    add_use(job_, {places.output.symbol, false, true});
+    set_witness(conv, g, task, places.output);
+    return {};
+  }
+
+  void add_task(const Commands& commands) {
+    const uint64_t offset = command_bytes_.size();
     command_bytes_.insert(command_bytes_.end(), commands.bytes.begin(), commands.bytes.end());
     command_bytes_.resize(align_up(command_bytes_.size(), kPieceAlign));
     for (driver::Relocation relocation : commands.relocations) {
@@ -244,13 +292,6 @@ class Encoder {
     }
     note(commands_, offset, commands.bytes.size(), "task");
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
-    add_use(job_, {places.weights.symbol, true, false});
-    add_use(job_, {places.operands.symbol, true, false});
-    add_use(job_, {places.input.symbol, true, false});
-    if (conv.addition) add_use(job_, {places.second.symbol, true, false});
-    add_use(job_, {places.output.symbol, false, true});
-    set_witness(conv, g, task, places.output);
-    return {};
   }
 
   static void add_use(driver::Job& job, const driver::BufferUse& use) {
@@ -267,7 +308,8 @@ class Encoder {
   void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
     const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
     const int64_t surface = ceil_div(channels, kAtom) - 1;
-    const int64_t pixel = surface * g.out_surface + int64_t{task.out_rows} * conv.out.width - 1;
+    const int64_t rows = int64_t{task.out_rows - 1} * (conv.out.width + conv.gap);
+    const int64_t pixel = surface * g.out_surface + rows + conv.out.width - 1;
     job_.witness = {output.symbol, output.offset + static_cast<uint64_t>(pixel) * kAtom, driver::kWitnessBytes};
   }
 

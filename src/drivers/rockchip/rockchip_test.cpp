@@ -53,11 +53,13 @@ TEST(RockchipDriver, RefusesWithAReason) {
       {"uint8", "int16", "the NPU computes on 8-bit quantized tensors"},
       {"scale=64", "scale=0.0009", "the NPU multiplies by 2^-49 to 128"},
       {"1x8x8", "2x8x8", "the NPU takes one image at a time"},
+      {"scale=0.5", "scale=1e38", "near where floats end"},
+      {"scale=64", "scale=1e-40", "near where floats end"},
       {"1x8x8", "1x1x2047", "", true},
       {"1x8x8", "1x1x2048", "the NPU counts to 2047"},
       {"uint8 32x3x3x16 scale=0.25 zero=131", "int8 32x3x3x16 scale=0.25 zero=3", "'in' is uint8, 'w' int8"},
-      {"CONV_2D", "MAX_POOL_2D", "does not tell the kernel when it is done"},
-      {"CONV_2D", "TANH", "no known program of the NPU computes TANH"},
+      {"CONV_2D", "TRANSPOSE_CONV", "no known program of the NPU computes TRANSPOSE_CONV"},
+      {"CONV_2D", "MAXIMUM", "no known program of the NPU computes MAXIMUM"},
   };
   const driver::Chip& chip = driver().chips()[0];
   for (const Row& row : rows) {

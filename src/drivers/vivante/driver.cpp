@@ -42,10 +42,14 @@ class VivanteDriver final : public driver::Driver {
     return vivante::supports(row_of(chip), graph, op);
   }
 
+  size_t weight_scales_max(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return vivante::weight_scales_max(row_of(chip), graph, op);
+  }
+
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
-    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning));
+    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, std::move(lowered),
                           {.share_memory = tuning.shared_memory && !options.keep_intermediates});
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));

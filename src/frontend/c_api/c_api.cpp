@@ -92,6 +92,13 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
+Result<void> set_per_channel(const char* what, const char* text, skillet::runtime::SessionOptions& options) {
+  const auto mode = skillet::driver::per_channel_from_name(text);
+  if (!mode) return skillet::error(ErrorCode::invalid_argument, "{}={}: must be exact or approximate", what, text);
+  options.compile.per_channel = *mode;
+  return {};
+}
+
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
   constexpr const char* kVariable = "SKILLET_ALLOW_UNPROVEN";
@@ -102,11 +109,15 @@ Result<skillet::runtime::SessionOptions> session_options(const skillet_options* 
       text != nullptr && *text != '\0' && !skillet::parse_cores(text, result.cores))
     return skillet::error(ErrorCode::invalid_argument, "{}={}: must be auto or a number of cores",
                           skillet::kCoresVariable, text);
+  if (const char* text = std::getenv("SKILLET_PER_CHANNEL"); text != nullptr && *text != '\0')
+    SK_TRY(set_per_channel("SKILLET_PER_CHANNEL", text, result));
   if (options == nullptr) return result;
-  const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
+  const size_t bytes = options->struct_bytes;
+  const bool old = bytes == offsetof(skillet_options, cache_dir);
   constexpr size_t kWithoutCores = skillet::align_up(offsetof(skillet_options, reserved), alignof(skillet_options));
-  const bool older = old || options->struct_bytes == kWithoutCores;
-  if (!older && options->struct_bytes != sizeof *options)
+  const bool older = old || bytes == kWithoutCores;
+  const bool without_per_channel = older || bytes == offsetof(skillet_options, per_channel);
+  if (!without_per_channel && bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
   if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
@@ -114,6 +125,8 @@ Result<skillet::runtime::SessionOptions> session_options(const skillet_options* 
   if (!older && options->cores < 0)
     return skillet::error(ErrorCode::invalid_argument, "options: cores is {}", options->cores);
   if (!older && options->cores != 0) result.cores = options->cores;
+  if (!without_per_channel && options->per_channel != nullptr)
+    SK_TRY(set_per_channel("options: per_channel", options->per_channel, result));
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);

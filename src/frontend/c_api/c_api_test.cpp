@@ -325,6 +325,9 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_load_memory(nullptr, "garbage", 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options old{.struct_bytes = 3};
   EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
+  const skillet_options wrong{.struct_bytes = sizeof wrong, .per_channel = "roughly"};
+  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &wrong, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(skillet_last_error()).find("must be exact or approximate"), std::string::npos);
   const skillet_options fewer_than_none{.struct_bytes = sizeof(skillet_options), .cores = -1};
   EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &fewer_than_none, &model),
             SKILLET_INVALID_ARGUMENT);

@@ -55,6 +55,11 @@ bool parse_switches(std::string_view value, Options& options) {
 bool parse_allow_unproven(std::string_view value, Options& options) {
   return parse_bool(value, options.compile.allow_unproven);
 }
+bool parse_per_channel(std::string_view value, Options& options) {
+  const std::optional<driver::PerChannel> mode = driver::per_channel_from_name(value);
+  if (mode) options.compile.per_channel = *mode;
+  return mode.has_value();
+}
 bool parse_cache_dir(std::string_view value, Options& options) {
   options.cache_dir = value;
   return true;
@@ -87,6 +92,9 @@ constexpr std::array kRows = {
     Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
     Row{"allow_unproven", "", parse_allow_unproven,
         "1: a real NPU also takes operations that no known driver ever ran on silicon; simulated ones do anyway (0)"},
+    Row{"per_channel", "", parse_per_channel,
+        "weights with more scales than the chip takes: exact: each layer is within 1 of its own result, or stays on "
+        "the host; approximate: channels share scales (exact)"},
     Row{"cache_dir", "delegate_serialize_dir", parse_cache_dir, "folder for compiled programs (none: no cache)"},
     Row{"log", "", parse_log,
         "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
