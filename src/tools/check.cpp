@@ -10,6 +10,7 @@
 #include "tools/check_chips.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
+#include "tools/program_timing.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -33,6 +34,7 @@ struct Report {
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
   std::string advice;
+  std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
 };
 
 // Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
@@ -51,12 +53,13 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
-  Report report{.device = target.name,
-                .rows = {},
-                .npu_parts = 0,
-                .parts = compiled.parts.size(),
-                .advice = compile::quantization_advice(compiled.graph,
-                                                       {target.driver, target.chip, session.compile.per_channel})};
+  Report report{
+      .device = target.name,
+      .rows = {},
+      .npu_parts = 0,
+      .parts = compiled.parts.size(),
+      .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
+      .simulated = {}};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
@@ -65,6 +68,9 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
+  }
+  if (target.driver != nullptr) {
+    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled.parts));
   }
   return report;
 }
@@ -103,6 +109,9 @@ void print_text(const Options& options, const Report& report) {
       sum.cpu);
   if (sum.nowhere) out(", {} nowhere", sum.nowhere);
   out("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
+  if (report.simulated)
+    out("NPU: {}; with the mainline kernel {}\n", print_simulated(report.simulated->device_us, report.simulated->error),
+        print_ms(report.simulated->wall_us / 1000));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.advice));
@@ -121,10 +130,14 @@ void print_json(const Options& options, const Report& report) {
                     {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
-  const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
-                                      {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
-                                      {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
-                                      {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
+                                {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
+                                {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
+                                {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  if (report.simulated)
+    report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
+                                {"wall_ms", report.simulated->wall_us / 1000},
+                                {"error", report.simulated->error}};
   out_json(report_json);
 }
 
