@@ -78,6 +78,13 @@ typedef struct skillet_options {
   const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
   int32_t allow_unproven; /* 1: a real NPU also takes operations that no known driver ever ran on silicon (simulated
                              ones do anyway); 0: what the environment's SKILLET_ALLOW_UNPROVEN says, else not */
+  int32_t reserved;       /* 0: no new member may lie where older structs have padding */
+  int32_t cores; /* of an NPU with several, how many may share one inference, in bands of rows: 1: none; 2 or more:
+                    wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to
+                    pay */
+  const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
+                              result, or on the CPU; "approximate": channels share scales; NULL: what the environment's
+                              SKILLET_PER_CHANNEL says, else "exact" */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;
@@ -135,6 +142,8 @@ SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
  * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow.
  */
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
+/* `data` as skillet_buffer_alloc gave it. An error, and the buffer stays, while a run on it has been started and not
+ * been waited for. */
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 
 typedef struct skillet_buffer_info {

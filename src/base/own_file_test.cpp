@@ -80,10 +80,16 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
          fs::resize_file(path, 3ULL << 30);
        },
        "3221225472 bytes, more than 1048576"},
+      {"its group may write",
+       [](const std::string& path) {
+         ASSERT_TRUE(write_file(path, kOld).ok());
+         ASSERT_EQ(::chmod(path.c_str(), 0620), 0);
+       },
+       "others may write it"},
       {"others may write",
        [](const std::string& path) {
          ASSERT_TRUE(write_file(path, kOld).ok());
-         ASSERT_EQ(::chmod(path.c_str(), 0622), 0);
+         ASSERT_EQ(::chmod(path.c_str(), 0602), 0);
        },
        "others may write it"},
       {"another user's",

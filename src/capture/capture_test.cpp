@@ -170,6 +170,24 @@ TEST(CaptureFile, WhatIsCutOffTakesNothingElseWithIt) {
   }
 }
 
+// A crash may leave zeros where a submission was to be; anything else there is damage.
+TEST(CaptureFile, ZerosBehindTheLastSubmissionAreNone) {
+  const Capture whole = sample();
+  for (const size_t more : {size_t{1}, sizeof(FrameHeader) - 1, sizeof(FrameHeader), size_t{5000}}) {
+    for (const uint8_t byte : {0, 1}) {
+      Bytes file = serialise(whole).value();
+      file.resize(file.size() + more, byte);
+      auto reader = Reader::parse(file);
+      ASSERT_TRUE(reader.ok()) << reader.error().message;
+      const auto read = read_all(*reader);
+      const bool is_damage = byte != 0 && more >= sizeof(FrameHeader);
+      EXPECT_EQ(read.ok(), !is_damage) << more << " bytes of " << int{byte};
+      EXPECT_EQ(reader->cut_off().empty(), is_damage);
+      if (read.ok()) EXPECT_EQ(read->submissions, whole.submissions);
+    }
+  }
+}
+
 TEST(CaptureFile, NoticesEveryFlippedBit) {
   const Bytes file = serialise(sample()).value();
   for (size_t bit = 0; bit < file.size() * 8; ++bit) {

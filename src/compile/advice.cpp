@@ -8,7 +8,7 @@ namespace skillet::compile {
 namespace {
 
 struct Counts {
-  size_t weighted = 0, float_weights = 0, float_activations = 0, wide_activations = 0, per_channel = 0;
+  size_t weighted = 0, float_weights = 0, float_activations = 0, wide_activations = 0;
 };
 
 bool has_weights(ir::OpKind kind) {
@@ -29,9 +29,43 @@ Counts count(const ir::Graph& graph) {
     out.float_weights += weights.dtype == ir::DType::float32 || weights.dtype == ir::DType::float16;
     out.float_activations += result.dtype == ir::DType::float32;
     out.wide_activations += result.dtype == ir::DType::int16;
-    out.per_channel += result.dtype != ir::DType::float32 && differs(weights.quant.scales);
   }
   return out;
+}
+
+// As if all weights and biases had been quantized with one scale.
+ir::Graph per_tensor(ir::Graph graph) {
+  for (const ir::Op& op : graph.ops) {
+    if (!has_weights(op.kind)) continue;
+    for (const ir::TensorId id : op.inputs) {
+      if (id == ir::kNoTensor || !graph.tensor(id).quant.per_channel()) continue;
+      ir::Quant& quant = graph.tensor(id).quant;
+      quant.scales = {*std::ranges::max_element(quant.scales)};
+      quant.zero_points.resize(1);
+    }
+  }
+  return graph;
+}
+
+// Operations that the chip would take if it were not for their scales.
+size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& target) {
+  if (target.driver == nullptr) return 0;
+  const auto is_per_channel = [&](const ir::Op& op) {
+    return has_weights(op.kind) && op.input(1) != ir::kNoTensor && differs(graph.tensor(op.input(1)).quant.scales);
+  };
+  if (std::ranges::none_of(graph.ops, is_per_channel)) return 0;
+  if (target.per_channel == driver::PerChannel::approximate) return 0;
+  const ir::Graph coarse = per_tensor(graph);
+  ir::Graph shared = graph;
+  if (!passes::share_weight_scales(shared, target).ok()) return 0;
+  size_t count = 0;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const auto id = static_cast<ir::OpId>(i);
+    if (is_per_channel(graph.ops[i]) && !target.driver->supports(target.chip, shared, id).ok &&
+        target.driver->supports(target.chip, coarse, id).ok)
+      ++count;
+  }
+  return count;
 }
 
 constexpr std::string_view kHow =
@@ -61,6 +95,11 @@ std::string without_names(std::string_view reason) {
   return out.append(reason);
 }
 
+std::string remarks(const OpRow& row) {
+  const std::string why = without_names(row.why);
+  return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
+}
+
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   std::vector<ReasonGroup> groups;
   for (const OpRow& row : rows) {
@@ -77,7 +116,7 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   return groups;
 }
 
-std::string quantization_advice(const ir::Graph& graph) {
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target) {
   const Counts counts = count(graph);
   if (counts.weighted == 0) return "";
   if (counts.float_activations > counts.weighted / 2)
@@ -88,12 +127,13 @@ std::string quantization_advice(const ir::Graph& graph) {
                        kHow);
   if (counts.wide_activations > counts.weighted / 2)
     return fmt::format("the network has 16-bit activations: NPUs compute with 8-bit integers; {}", kHow);
-  if (counts.per_channel > 0)
+  if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
-        "{} of {} operations with weights have a scale for each channel: where the chip has one per "
-        "operation, quantize per tensor: converter._experimental_disable_per_channel = True "
-        "(docs/models.md)",
-        counts.per_channel, counts.weighted);
+        "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "
+        "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
+        "--compare=layers shows by how much results move; or quantize per tensor: "
+        "converter._experimental_disable_per_channel = True (docs/models.md)",
+        refused, counts.weighted);
   return "";
 }
 

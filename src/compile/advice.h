@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "compile/report.h"
+#include "passes/passes.h"
 
 namespace skillet::compile {
 
 // A reason without the names in it: "filter is quantized per channel", the same for all ops that share it.
 std::string without_names(std::string_view reason);
+
+// Why an op is where it is, and what passes changed about it, for a column of a table.
+std::string remarks(const OpRow& row);
 
 struct ReasonGroup {
   std::string reason;
@@ -22,7 +26,8 @@ struct ReasonGroup {
 // Why ops are not on the NPU, most frequent first.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
-// How the numbers of a network are stored, where that keeps it off NPUs, and what to do; empty: nothing to say.
-std::string quantization_advice(const ir::Graph& graph);
+// How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
+// do; empty: nothing to say.
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target);
 
 }  // namespace skillet::compile

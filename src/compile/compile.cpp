@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "compile/bands.h"
 #include "ir/macs.h"
 
 namespace skillet::compile {
@@ -85,9 +86,13 @@ class Compiler {
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
     out_.graph = std::move(graph);
-    SK_TRY(passes::run_pipeline(out_.graph, target_));
+    Target target = target_;
+    target.per_channel = options_.driver.per_channel;
+    target.weight_changes = &changes_;
+    SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
+    if (with_programs) bands_ = may_divide_runs();
     divide();
     out_.passes_ms = watch.ms();
     while (with_programs) {
@@ -113,13 +118,54 @@ class Compiler {
     for (passes::Partition& partition : passes::partition(out_.graph, support_)) {
       const auto same = std::ranges::find_if(before, [&](const Part& part) {
         return part.partition.op_map == partition.op_map && part.partition.graph.outputs == partition.graph.outputs &&
-               part.partition.on_npu == partition.on_npu;
+               part.partition.on_npu == partition.on_npu && part.bands.empty();
       });
-      Part& part = out_.parts.emplace_back();
+      Part part;
       if (same != before.end()) part = std::move(*same);
       part.partition = std::move(partition);
+      add(std::move(part));
     }
   }
+
+  bool may_divide_runs() const {
+    return options_.cores > 1 && !options_.driver.keep_intermediates &&
+           options_.driver.tuning != driver::Tuning::recorded && target_.driver->costs(target_.chip) != nullptr;
+  }
+
+  // In one piece, or as a run of layers in bands and what is left.
+  void add(Part part) {
+    const bool wants_bands =
+        bands_ && part.partition.on_npu && !part.program && why_not_worth(part, options_.min_macs_per_byte).empty();
+    BandPlan plan;
+    if (wants_bands) plan = plan_bands(out_.graph, part.partition, target_, options_);
+    part.note = plan.note;
+    if (plan.bands.empty()) {
+      out_.parts.push_back(std::move(part));
+      return;
+    }
+    Part& run = out_.parts.emplace_back(Part{.partition = std::move(plan.parts[0]), .is_piece = true});
+    run.note = std::move(plan.note);
+    for (passes::Band& band : plan.bands) run.bands.push_back({std::move(band), {}});
+    if (plan.parts.size() > 1) out_.parts.push_back({.partition = std::move(plan.parts[1]), .is_piece = true});
+  }
+
+  // False: they do not compile, and nothing is divided any more.
+  Result<bool> compile_bands(Part& part) {
+    const Stopwatch watch;
+    for (Band& band : part.bands) {
+      auto program = compiler().compile(target_.chip, band.rows.graph, options_.driver);
+      if (!program.ok()) {
+        if (program.error().code == ErrorCode::invalid_argument) return std::move(program).error();
+        log::info("{}: no bands: {}", target_.chip.name, program.error().message);
+        bands_ = false;
+        return false;
+      }
+      band.program = std::move(program).value();
+    }
+    part.compile_ms = watch.ms();
+    return true;
+  }
+  const driver::Driver& compiler() const { return options_.cache != nullptr ? *options_.cache : *target_.driver; }
 
   // False: ops have been left out, so that the graph must be divided anew.
   Result<bool> compile_parts() {
@@ -128,9 +174,13 @@ class Compiler {
     for (size_t i = 0; i < out_.parts.size(); ++i) {
       Part& part = out_.parts[i];
       if (!part.partition.on_npu || part.program) continue;
+      if (!part.bands.empty()) {
+        SK_TRY_ASSIGN(const bool done, compile_bands(part));
+        if (!done) return false;
+        continue;
+      }
       const Stopwatch watch;
-      const driver::Driver& compiler = options_.cache != nullptr ? *options_.cache : *target_.driver;
-      auto program = compiler.compile(target_.chip, part.partition.graph, options_.driver);
+      auto program = compiler().compile(target_.chip, part.partition.graph, options_.driver);
       part.compile_ms = watch.ms();
       if (program.ok()) {
         part.program = std::move(program).value();
@@ -170,7 +220,7 @@ class Compiler {
   bool judge_parts() {
     bool all = true;
     for (const Part& part : out_.parts) {
-      if (!part.partition.on_npu) continue;
+      if (!part.partition.on_npu || part.is_piece) continue;
       const std::string reason = why_not_worth(part, options_.min_macs_per_byte);
       if (!reason.empty()) exclude(part.partition.op_map, reason);
       all &= reason.empty();
@@ -187,19 +237,39 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
-        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part};
+        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part, ""};
       }
     }
+    for (passes::WeightChange& change : changes_) restore(std::move(change));
+  }
+
+  // The NPU's parts have the new weights; what the CPU computes stays the model's own.
+  void restore(passes::WeightChange change) {
+    const auto op = static_cast<size_t>(change.op);
+    out_.graph.ops[op].inputs = change.inputs;
+    if (!out_.ops[op].on_npu) return;
+    out_.ops[op].note = change.text();
+    out_.weight_changes.push_back(std::move(change));
   }
 
   const Target& target_;
   const Options& options_;
   std::vector<Support> support_;  // by op
+  std::vector<passes::WeightChange> changes_;
   int rounds_ = 0;
+  bool bands_ = false;  // runs of layers may be divided
   Compiled out_;
 };
 
 }  // namespace
+
+std::vector<PartProgram> programs(Part& part) {
+  std::vector<PartProgram> out;
+  if (part.program) out.push_back({&part.partition.graph, &*part.program, ""});
+  for (size_t i = 0; i < part.bands.size(); ++i)
+    out.push_back({&part.bands[i].rows.graph, &part.bands[i].program, fmt::format(", band {}", i)});
+  return out;
+}
 
 Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
   return Compiler(target, options).run(std::move(graph), target.driver != nullptr);

@@ -10,11 +10,16 @@
 #include "base/result.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
+#include "passes/bands.h"
 #include "passes/passes.h"
 
 namespace skillet::compile {
 
 using passes::Target;
+
+// Which runs of layers are divided among cores: those that are predicted to pay; or, into as many bands as there may
+// be, those that are predicted to be the fastest, whether they pay or not, or, for tests, the longest.
+enum class Runs : uint8_t { that_pay, fastest, longest };
 
 struct Options {
   driver::CompileOptions driver;
@@ -22,6 +27,10 @@ struct Options {
   const driver::Driver* cache = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
+  // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
+  // intermediate results are kept, or for the tuning `recorded`.
+  int cores = 1;
+  Runs runs = Runs::that_pay;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
 };
@@ -32,18 +41,39 @@ struct OpPlace {
   std::string reason;     // why not on the NPU, or what is unproven about it
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
+  std::string note;       // what passes changed about it that may move its result; empty: nothing
+};
+
+// What one core does of a part that is divided.
+struct Band {
+  passes::Band rows;
+  driver::Program program;  // of rows.graph
 };
 
 struct Part {
   passes::Partition partition;
-  std::optional<driver::Program> program;  // none for the CPU, and where only a plan was asked for
+  std::optional<driver::Program> program;  // none for the CPU, bands, and where only a plan was asked for
+  std::vector<Band> bands;                 // which compute the part together; none: it is in one piece
+  bool is_piece = false;                   // of what the division made one part
+  std::string note;                        // what was thought about bands, for people; empty: nothing
   double compile_ms = 0;
 };
 
+// A program of a part, and what it was compiled from.
+struct PartProgram {
+  const ir::Graph* graph = nullptr;
+  driver::Program* program = nullptr;
+  std::string band;  // ", band 1"; empty: of the part in one piece
+};
+std::vector<PartProgram> programs(Part& part);
+
 struct Compiled {
-  ir::Graph graph;          // after the passes; tensors have the ids they had, ops may have moved (Op::source_index)
+  // After the passes; tensors have the ids they had, ops may have moved (Op::source_index). Ops have the model's own
+  // weights: parts for the NPU may have others.
+  ir::Graph graph;
   std::vector<Part> parts;  // in execution order
   std::vector<OpPlace> ops;
+  std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   double passes_ms = 0;
 };
 

@@ -42,6 +42,15 @@ class PickyDriver : public passes::AddMulDriver {
   }
 };
 
+// As a chip with one scale for all weights of an operation.
+class OneScaleDriver : public PickyDriver {
+ public:
+  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    if (graph.tensor(graph.op(op).input(1)).quant.scales.size() > 1) return driver::Support::no("too many scales");
+    return driver::Support::yes();
+  }
+};
+
 // "N[cd] C[e]", and a line for each op that has a reason.
 std::string text_of(const Compiled& compiled) {
   std::string out, reasons;
@@ -219,21 +228,29 @@ TEST(Advice, SaysHowToQuantize) {
     ir::DType weights, result;
     std::vector<float> scales;
     const char* words;
+    const driver::Driver* driver = nullptr;
   };
+  const OneScaleDriver coarse;
+  const PickyDriver fine;             // takes any scales
+  const passes::AddMulDriver no_fcs;  // takes none of these, whatever their scales
   const Case cases[] = {
       {ir::DType::float32, ir::DType::float32, {}, "is not quantized"},
       {ir::DType::int8, ir::DType::float32, {0.5F}, "only the weights"},
       {ir::DType::int8, ir::DType::int16, {0.5F}, "16-bit activations"},
-      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "1 of 1 operations with weights have a scale"},
-      {ir::DType::int8, ir::DType::int8, {0.5F, 0.5F}, ""},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "1 of 1 operations with weights have a scale", &coarse},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "", &fine},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "", &no_fcs},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, ""},
+      {ir::DType::int8, ir::DType::int8, {0.5F, 0.5F}, "", &coarse},
       {ir::DType::uint8, ir::DType::uint8, {0.5F}, ""}};
   for (const Case& c : cases) {
     Letters letters("a", {"c=mul(a,W)"}, "c");
     letters.graph.ops[0].kind = ir::OpKind::fully_connected;
     letters.graph.tensor(letters.id('W')).dtype = c.weights;
     letters.graph.tensor(letters.id('W')).quant.scales = c.scales;
+    letters.graph.tensor(letters.id('W')).quant.zero_points.assign(c.scales.size(), 0);
     letters.graph.tensor(letters.id('c')).dtype = c.result;
-    const std::string advice = quantization_advice(letters.graph);
+    const std::string advice = quantization_advice(letters.graph, {c.driver, {}});
     EXPECT_NE(advice.find(c.words), std::string::npos) << advice;
     EXPECT_EQ(advice.empty(), std::string_view(c.words).empty()) << advice;
   }

@@ -9,7 +9,8 @@ std::string why(const OpPlace& place) { return place.unproven ? "unproven: " + p
 
 std::vector<PartNote> notes(const Compiled& compiled) {
   std::vector<PartNote> out;
-  for (const Part& part : compiled.parts) out.push_back({part.partition.on_npu, part.partition.op_map, "", ""});
+  for (const Part& part : compiled.parts)
+    out.push_back({part.partition.on_npu, part.partition.op_map, part.note.empty() ? "" : ", " + part.note, ""});
   return out;
 }
 
@@ -26,7 +27,8 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .part = ops[i].part,
                    .on_npu = ops[i].on_npu && fallback.empty(),
                    .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i]),
-                   .unproven = ops[i].unproven && fallback.empty()});
+                   .unproven = ops[i].unproven && fallback.empty(),
+                   .note = fallback.empty() ? ops[i].note : ""});
   }
   return out;
 }
@@ -43,6 +45,8 @@ std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::spa
     for (const ir::OpId id : part.ops) {
       const std::string reason = why(ops[static_cast<size_t>(id)]);
       out += fmt::format("  {}{}{}\n", ir::describe_op(graph, id), reason.empty() ? "" : ": ", reason);
+      const std::string& note = ops[static_cast<size_t>(id)].note;
+      if (!note.empty()) out += fmt::format("    {}\n", note);
     }
   }
   return out;

@@ -18,6 +18,7 @@ struct OpRow {
   bool on_npu = false;
   std::string why;        // why not on the NPU, or "unproven: ..."
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
+  std::string note;       // what passes changed about it that may move its result
 };
 
 // What a report says of a part.

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bits/bits.h"
 #include "capture/capture.h"
 #include "driver/chip.h"
+#include "driver/cost.h"
 #include "driver/program.h"
 #include "driver/support.h"
 #include "ir/graph.h"
@@ -26,6 +28,13 @@ enum class Tuning : uint8_t { recorded, proven, tuned };
 constexpr std::array<std::string_view, 3> kTuningNames = {"recorded", "proven", "tuned"};
 constexpr std::string_view tuning_name(Tuning tuning) { return kTuningNames[static_cast<size_t>(tuning)]; }
 std::optional<Tuning> tuning_from_name(std::string_view name);
+
+// What weights with a scale per channel may become on a chip that has fewer scales. exact: what keeps each layer within
+// one step of its per-channel result, whatever the input. approximate: also what an estimate calls good enough.
+enum class PerChannel : uint8_t { exact, approximate };
+constexpr std::array<std::string_view, 2> kPerChannelNames = {"exact", "approximate"};
+constexpr std::string_view per_channel_name(PerChannel one) { return kPerChannelNames[static_cast<size_t>(one)]; }
+std::optional<PerChannel> per_channel_from_name(std::string_view name);
 
 // A choice of a driver's compiler that can be turned on by its name.
 struct TuningSwitch {
@@ -43,6 +52,8 @@ struct CompileOptions {
   bool keep_intermediates = false;
   // Ops that no known driver ever ran on silicon go to the NPU too. compile/ asks this; drivers compile what they get.
   bool allow_unproven = false;
+  // Passes ask this; drivers compile the weights that they get.
+  PerChannel per_channel = PerChannel::exact;
 };
 
 // What a decoded value means, so that two submissions compare equal whatever the allocator did.
@@ -51,6 +62,12 @@ enum class FieldKind : uint8_t {
   commands,  // address of commands, `extent_bytes` of which are fields of their own
   constant,  // address of coefficients or of a table: what counts is the bytes there
   memory,    // address of tensor data: what counts is which tensor it is
+};
+// Where the words are that a field is read from: in the words of the call, or in the device's memory.
+struct FieldPlace {
+  bool in_call = false;    // of the first list of the first job
+  uint64_t address = 0;    // of the first word; in the call: bytes from its start
+  uint32_t first_bit = 0;  // of the first word, from there
 };
 // One decoded line of a submission, for `skillet decode` and `skillet diff`. The fields of a submission cover every bit
 // of its commands.
@@ -65,11 +82,26 @@ struct AnnotatedField {
   uint64_t address = 0;       // kinds other than value; 0: none
   uint64_t extent_bytes = 0;  // from there on; 0: not known
   bool unused = false;        // an address that the operation does not use
+  // The row that it was read by, of which descriptor, and where: with these a value can be changed.
+  const bits::Descriptor* descriptor = nullptr;
+  const bits::Row* row = nullptr;  // null: a word as it is
+  std::optional<FieldPlace> place;
 };
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
+  std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
+};
+
+// All that a driver knows of a chip's commands: for people who look something up.
+struct PlainRegister {
+  uint32_t address = 0;
+  const char *name = nullptr, *doc = nullptr;
+};
+struct HardwareRows {
+  std::vector<const bits::Descriptor*> descriptors;  // of memory, and single registers of a set
+  std::vector<PlainRegister> registers;              // whose bits have no rows, or are among the descriptors
 };
 
 // What a device operation's weights and biases cost, in bytes; 0: the chip's format has no such number.
@@ -90,9 +122,14 @@ class Driver {
   virtual std::span<const Chip> chips() const = 0;
   virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;  // error without words: not ours
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
+  // How many different scales the weights of `op` may have; what they cost is one job more for each.
+  virtual size_t weight_scales_max(const Chip&, const ir::Graph&, ir::OpId) const { return SIZE_MAX; }
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
+  // What a run of layers over several cores costs, predicted; null: runs are not divided for this chip. Operations may
+  // then have rows of padding of their own (ir::RowPads).
+  virtual const CostModel* costs(const Chip&) const { return nullptr; }
   // All that tells this driver's tunings apart.
   virtual std::span<const TuningSwitch> switches() const { return {}; }
   // For people: the weights of each operation that compile() makes.
@@ -100,6 +137,7 @@ class Driver {
     return std::vector<Compression>{};
   }
   virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
+  virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
 };
 
 // All drivers that are linked in: cmake/vendors.cmake makes the list of SKILLET_VENDORS.

@@ -67,26 +67,35 @@ TEST(Program, PrintsAsText) {
       "  0020: 00000009\n");
 }
 
-TEST(Program, VerifyNamesWhatIsWrong) {
+void expect_wrong(const std::string& message, const std::function<void(Program&)>& damage) {
+  Program program = sample();
+  damage(program);
+  const auto result = verify(program);
+  ASSERT_FALSE(result.ok()) << message;
+  EXPECT_EQ(result.error().message, "program: " + message);
+}
+
+TEST(Program, VerifyTakesWhatIsRight) {
   EXPECT_TRUE(verify(sample()).ok());
   EXPECT_TRUE(verify(Program{}).ok());
-  const auto expect = [](const std::string& message, const std::function<void(Program&)>& damage) {
-    Program program = sample();
-    damage(program);
-    const auto result = verify(program);
-    ASSERT_FALSE(result.ok()) << message;
-    EXPECT_EQ(result.error().message, "program: " + message);
-  };
-  expect("buffer 'tensor:0': size 0", [](Program& p) { p.buffers[1].size_bytes = 0; });
-  expect("buffer 'tensor:0': 18446744073709551615 bytes; all buffers together exceed 1 TiB",
-         [](Program& p) { p.buffers[1].size_bytes = UINT64_MAX; });
-  expect("buffer 'weights:op0': contents of 3 bytes in 2", [](Program& p) { p.buffers[0].size_bytes = 2; });
-  expect("buffer 'tensor:0': contents, but it is not constant", [](Program& p) { p.buffers[1].contents = Bytes{1}; });
-  expect("buffer 'tensor:0': contents, but it is not constant",
-         [](Program& p) { p.buffers[1].relocations = {{.target = 0}}; });
-  expect("buffer 'commands': 44 bytes of commands in 45", [](Program& p) { p.buffers[3].size_bytes = 45; });
-  const auto in_buffer = [&](const std::string& message, const std::function<void(Relocation&)>& damage) {
-    expect("weights:op0: relocation at byte " + message, [&](Program& p) { damage(p.buffers[0].relocations[0]); });
+}
+
+TEST(Program, VerifyNamesWrongBuffers) {
+  expect_wrong("buffer 'tensor:0': size 0", [](Program& p) { p.buffers[1].size_bytes = 0; });
+  expect_wrong("buffer 'tensor:0': 18446744073709551615 bytes; all buffers together exceed 1 TiB",
+               [](Program& p) { p.buffers[1].size_bytes = UINT64_MAX; });
+  expect_wrong("buffer 'weights:op0': contents of 3 bytes in 2", [](Program& p) { p.buffers[0].size_bytes = 2; });
+  expect_wrong("buffer 'tensor:0': contents, but it is not constant",
+               [](Program& p) { p.buffers[1].contents = Bytes{1}; });
+  expect_wrong("buffer 'tensor:0': contents, but it is not constant",
+               [](Program& p) { p.buffers[1].relocations = {{.target = 0}}; });
+  expect_wrong("buffer 'commands': 44 bytes of commands in 45", [](Program& p) { p.buffers[3].size_bytes = 45; });
+}
+
+TEST(Program, VerifyNamesWrongRelocations) {
+  const auto in_buffer = [](const std::string& message, const std::function<void(Relocation&)>& damage) {
+    expect_wrong("weights:op0: relocation at byte " + message,
+                 [&](Program& p) { damage(p.buffers[0].relocations[0]); });
   };
   in_buffer("61: leaves the 64 bytes there", [](Relocation& r) { r.at_byte = 61; });
   in_buffer("64: leaves the 64 bytes there", [](Relocation& r) { r.at_byte = 64; });
@@ -96,35 +105,41 @@ TEST(Program, VerifyNamesWhatIsWrong) {
   in_buffer("9: shift 64", [](Relocation& r) { r.shift = 64; });
   in_buffer("9: no buffer 9", [](Relocation& r) { r.target = 9; });
   in_buffer("9: offset 129 in 'tensor:0', which has 128 bytes", [](Relocation& r) { r.target_offset_bytes = 129; });
-  expect("job 'init': no commands", [](Program& p) { p.init_jobs[0].commands.clear(); });
-  const auto in_commands = [&](const std::string& message, const std::function<void(ByteRange&)>& damage) {
-    expect("job 'op0': " + message, [&](Program& p) { damage(p.jobs[0].commands[0]); });
+}
+
+TEST(Program, VerifyNamesWrongJobs) {
+  expect_wrong("job 'init': no commands", [](Program& p) { p.init_jobs[0].commands.clear(); });
+  const auto in_commands = [](const std::string& message, const std::function<void(ByteRange&)>& damage) {
+    expect_wrong("job 'op0': " + message, [&](Program& p) { damage(p.jobs[0].commands[0]); });
   };
   in_commands("commands in buffer 4, which does not exist", [](ByteRange& r) { r.buffer = 4; });
   in_commands("36 bytes of commands at 8 in buffer 'weights:op0' of 64 bytes", [](ByteRange& r) { r.buffer = 0; });
   in_commands("36 bytes of commands at 9 in buffer 'commands' of 44 bytes", [](ByteRange& r) { r.offset_bytes = 9; });
   in_commands("0 bytes of commands at 8 in buffer 'commands' of 44 bytes", [](ByteRange& r) { r.size_bytes = 0; });
-  expect("job 'op0': no buffer 4", [](Program& p) { p.jobs[0].uses[1].buffer = 4; });
-  expect("job 'op0': lists buffer 0 twice", [](Program& p) { p.jobs[0].uses[1].buffer = 0; });
-  expect("job 'op0': the commands point to buffer 'weights:op0', which the job does not list",
-         [](Program& p) { p.jobs[0].uses.erase(p.jobs[0].uses.begin()); });
-  expect("job 'op0': comes after job 0, which is no earlier one", [](Program& p) { p.jobs[0].after = {0}; });
-  expect("init job 'init' lists buffers", [](Program& p) { p.init_jobs[0].uses = {{1, true, false}}; });
-  expect("input tensor -1: no tensor", [](Program& p) { p.inputs[0].tensor = -1; });
-  expect("input tensor 0: no buffer 8", [](Program& p) { p.inputs[0].buffer = 8; });
-  expect("input tensor 0: buffer 'weights:op0' is constant", [](Program& p) {
+  expect_wrong("job 'op0': no buffer 4", [](Program& p) { p.jobs[0].uses[1].buffer = 4; });
+  expect_wrong("job 'op0': lists buffer 0 twice", [](Program& p) { p.jobs[0].uses[1].buffer = 0; });
+  expect_wrong("job 'op0': the commands point to buffer 'weights:op0', which the job does not list",
+               [](Program& p) { p.jobs[0].uses.erase(p.jobs[0].uses.begin()); });
+  expect_wrong("job 'op0': comes after job 0, which is no earlier one", [](Program& p) { p.jobs[0].after = {0}; });
+  expect_wrong("init job 'init' lists buffers", [](Program& p) { p.init_jobs[0].uses = {{1, true, false}}; });
+}
+
+TEST(Program, VerifyNamesWrongBindingsAndDebugMaps) {
+  expect_wrong("input tensor -1: no tensor", [](Program& p) { p.inputs[0].tensor = -1; });
+  expect_wrong("input tensor 0: no buffer 8", [](Program& p) { p.inputs[0].buffer = 8; });
+  expect_wrong("input tensor 0: buffer 'weights:op0' is constant", [](Program& p) {
     p.inputs[0].buffer = 0;
     p.inputs[0].shape = {.channels = 4};
     p.inputs[0].layout = nhwc_layout({.channels = 4});
   });
-  expect("output tensor 1: 16 bytes at 17 leave buffer 'tensor:1' of 32 bytes",
-         [](Program& p) { p.outputs[0].offset_bytes = 17; });
-  expect(
+  expect_wrong("output tensor 1: 16 bytes at 17 leave buffer 'tensor:1' of 32 bytes",
+               [](Program& p) { p.outputs[0].offset_bytes = 17; });
+  expect_wrong(
       "input tensor 0: layout (block 4, strides elem 1 px 4 row 20 block 4 image 100, 100 bytes, xor 0x80): a tensor "
       "of no sound size",
       [](Program& p) { p.inputs[0].shape.height = int64_t{1} << 62; });
-  expect("debug map: 'weights' leaves its buffer", [](Program& p) { p.debug_map[0].size_bytes = 57; });
-  expect("debug map: 'weights': no operation 1", [](Program& p) { p.debug_map[0].operation = 1; });
+  expect_wrong("debug map: 'weights' leaves its buffer", [](Program& p) { p.debug_map[0].size_bytes = 57; });
+  expect_wrong("debug map: 'weights': no operation 1", [](Program& p) { p.debug_map[0].operation = 1; });
 }
 
 // A second job like the first, with an output of its own behind it.
@@ -137,77 +152,78 @@ Program two_jobs() {
   return program;
 }
 
+struct WitnessCase {
+  std::string message;  // empty: fine
+  std::function<void(Program&)> change;
+};
+const WitnessCase kWitnessCases[] = {
+    {"",
+     [](Program& p) {
+       p.jobs[1].witness = {2, 63, 1};
+     }},
+    {"", [](Program& p) { p.jobs[1].uses[2].write = false, p.jobs[1].witness = {}; }},
+    {"", [](Program& p) { p.inputs.push_back(p.inputs[0]); }},
+    {"job 'op1': writes buffers, but has no witness", [](Program& p) { p.jobs[1].witness = {}; }},
+    {"job 'op1': witness in buffer 4, which does not exist", [](Program& p) { p.jobs[1].witness.buffer = 4; }},
+    {"job 'op1': witness of 16 bytes at 49 in buffer 'tensor:1' of 64 bytes",
+     [](Program& p) { p.jobs[1].witness.offset_bytes = 49; }},
+    {"job 'op1': witness of 16 bytes at 18446744073709551615 in buffer 'tensor:1' of 64 bytes",
+     [](Program& p) { p.jobs[1].witness.offset_bytes = UINT64_MAX; }},
+    {"job 'op1': witness of 17 bytes at 32 in buffer 'tensor:1' of 64 bytes",
+     [](Program& p) { p.jobs[1].witness.size_bytes = 17; }},
+    {"job 'op1': witness in the constant buffer 'weights:op0'",
+     [](Program& p) {
+       p.jobs[1].uses[0].write = true, p.jobs[1].witness = {0, 0, 16};
+     }},
+    {"job 'op1': witness in buffer 'tensor:0', which the job does not write",
+     [](Program& p) {
+       p.jobs[1].witness = {1, 110, 16};
+     }},
+    {"job 'op1': witness in buffer 'tensor:1', which the job does not write",
+     [](Program& p) { p.jobs[1].uses[2].write = false; }},
+    {"job 'op0' and job 'op1': the witness of a job lies in bytes of the other",
+     [](Program& p) {
+       p.jobs[1].witness = {2, 31, 16};
+     }},
+    {"job 'op1' and job 'op0': the witness of a job lies in bytes of the other",
+     [](Program& p) {
+       p.jobs[1].witness = {2, 5, 16};
+     }},
+    {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
+     [](Program& p) {
+       p.inputs.push_back({.tensor = 7,
+                           .buffer = 2,
+                           .offset_bytes = 47,
+                           .shape = {.channels = 9},
+                           .layout = nhwc_layout({.channels = 9})});
+     }},
+    {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
+     [](Program& p) {
+       p.inputs.push_back({.tensor = 7,
+                           .buffer = 2,
+                           .offset_bytes = 32,
+                           .shape = {.channels = 1},
+                           .layout = nhwc_layout({.channels = 1})});
+     }},
+    {"input tensor 7 and job 'op1': the witness of a job lies in bytes of the other",
+     [](Program& p) {  // behind a job and a smaller input that both begin later
+       p.jobs[0].witness = {2, 0, 1};
+       p.inputs.push_back({.tensor = 7,
+                           .buffer = 2,
+                           .offset_bytes = 2,
+                           .shape = {.channels = 62},
+                           .layout = nhwc_layout({.channels = 62})});
+       p.inputs.push_back({.tensor = 8,
+                           .buffer = 2,
+                           .offset_bytes = 3,
+                           .shape = {.channels = 1},
+                           .layout = nhwc_layout({.channels = 1})});
+     }},
+};
+
 TEST(Program, VerifyWantsAWitnessOfEachJob) {
   ASSERT_TRUE(verify(two_jobs()).ok()) << verify(two_jobs()).error().message;
-  struct Case {
-    std::string message;  // empty: fine
-    std::function<void(Program&)> change;
-  };
-  const Case cases[] = {
-      {"",
-       [](Program& p) {
-         p.jobs[1].witness = {2, 63, 1};
-       }},
-      {"", [](Program& p) { p.jobs[1].uses[2].write = false, p.jobs[1].witness = {}; }},
-      {"", [](Program& p) { p.inputs.push_back(p.inputs[0]); }},
-      {"job 'op1': writes buffers, but has no witness", [](Program& p) { p.jobs[1].witness = {}; }},
-      {"job 'op1': witness in buffer 4, which does not exist", [](Program& p) { p.jobs[1].witness.buffer = 4; }},
-      {"job 'op1': witness of 16 bytes at 49 in buffer 'tensor:1' of 64 bytes",
-       [](Program& p) { p.jobs[1].witness.offset_bytes = 49; }},
-      {"job 'op1': witness of 16 bytes at 18446744073709551615 in buffer 'tensor:1' of 64 bytes",
-       [](Program& p) { p.jobs[1].witness.offset_bytes = UINT64_MAX; }},
-      {"job 'op1': witness of 17 bytes at 32 in buffer 'tensor:1' of 64 bytes",
-       [](Program& p) { p.jobs[1].witness.size_bytes = 17; }},
-      {"job 'op1': witness in the constant buffer 'weights:op0'",
-       [](Program& p) {
-         p.jobs[1].uses[0].write = true, p.jobs[1].witness = {0, 0, 16};
-       }},
-      {"job 'op1': witness in buffer 'tensor:0', which the job does not write",
-       [](Program& p) {
-         p.jobs[1].witness = {1, 110, 16};
-       }},
-      {"job 'op1': witness in buffer 'tensor:1', which the job does not write",
-       [](Program& p) { p.jobs[1].uses[2].write = false; }},
-      {"job 'op0' and job 'op1': the witness of a job lies in bytes of the other",
-       [](Program& p) {
-         p.jobs[1].witness = {2, 31, 16};
-       }},
-      {"job 'op1' and job 'op0': the witness of a job lies in bytes of the other",
-       [](Program& p) {
-         p.jobs[1].witness = {2, 5, 16};
-       }},
-      {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
-       [](Program& p) {
-         p.inputs.push_back({.tensor = 7,
-                             .buffer = 2,
-                             .offset_bytes = 47,
-                             .shape = {.channels = 9},
-                             .layout = nhwc_layout({.channels = 9})});
-       }},
-      {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
-       [](Program& p) {
-         p.inputs.push_back({.tensor = 7,
-                             .buffer = 2,
-                             .offset_bytes = 32,
-                             .shape = {.channels = 1},
-                             .layout = nhwc_layout({.channels = 1})});
-       }},
-      {"input tensor 7 and job 'op1': the witness of a job lies in bytes of the other",
-       [](Program& p) {  // behind a job and a smaller input that both begin later
-         p.jobs[0].witness = {2, 0, 1};
-         p.inputs.push_back({.tensor = 7,
-                             .buffer = 2,
-                             .offset_bytes = 2,
-                             .shape = {.channels = 62},
-                             .layout = nhwc_layout({.channels = 62})});
-         p.inputs.push_back({.tensor = 8,
-                             .buffer = 2,
-                             .offset_bytes = 3,
-                             .shape = {.channels = 1},
-                             .layout = nhwc_layout({.channels = 1})});
-       }},
-  };
-  for (const Case& c : cases) {
+  for (const WitnessCase& c : kWitnessCases) {
     Program program = two_jobs();
     c.change(program);
     const auto result = verify(program);

@@ -13,6 +13,7 @@ void for_each_field(A& attrs, Visit visit) {
   using T = std::remove_const_t<A>;
   if constexpr (std::is_same_v<T, ConvAttrs> || std::is_same_v<T, PoolAttrs>) {
     visit("padding", attrs.padding);
+    visit("rows", attrs.rows);
     visit("stride_h", attrs.stride_h);
     visit("stride_w", attrs.stride_w);
   }

@@ -35,8 +35,14 @@ struct NoAttrs {
 struct OpaqueAttrs {
   bool operator==(const OpaqueAttrs&) const = default;
 };
+// Rows of padding above and below; negative: rows of the image that no window looks at.
+struct RowPads {
+  int32_t top = 0, bottom = 0;
+  bool operator==(const RowPads&) const = default;
+};
 struct ConvAttrs {
   Padding padding = Padding::same;
+  std::optional<RowPads> rows;  // instead of what `padding` says of rows; model files have none. Not for TRANSPOSE_CONV
   int32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int32_t depth_multiplier = 1;  // depthwise only; output channels / input channels
   Activation activation = Activation::none;
@@ -44,6 +50,7 @@ struct ConvAttrs {
 };
 struct PoolAttrs {
   Padding padding = Padding::same;
+  std::optional<RowPads> rows;
   int32_t stride_h = 1, stride_w = 1, filter_h = 1, filter_w = 1;
   Activation activation = Activation::none;
   bool operator==(const PoolAttrs&) const = default;

@@ -119,6 +119,14 @@ Result<void> read(std::string_view text, std::vector<T>& values) {
   return {};
 }
 
+Result<void> read(std::string_view text, std::optional<RowPads>& value) {
+  std::vector<int32_t> pads;
+  SK_TRY(read(text, pads));
+  if (pads.size() != 2) return syntax("expected [top bottom]", text);
+  value = RowPads{pads[0], pads[1]};
+  return {};
+}
+
 Result<Shape> read_shape(std::string_view text) {
   Shape shape;
   if (text == "scalar") return shape;

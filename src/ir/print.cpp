@@ -36,6 +36,9 @@ std::string text_of(float value) {
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(int32_t value) { return fmt::format("{}", value); }
 std::string text_of(Padding padding) { return padding == Padding::same ? "same" : "valid"; }
+std::string text_of(const std::optional<RowPads>& rows) {
+  return rows ? fmt::format("[{} {}]", rows->top, rows->bottom) : "";
+}
 std::string text_of(Activation activation) { return std::string(activation_name(activation)); }
 
 template <typename T>

@@ -1,4 +1,5 @@
 // Convolutions, fully connected layers, pooling.
+#include <algorithm>
 #include <cstdlib>
 
 #include "ir/rules.h"
@@ -23,6 +24,20 @@ Result<void> check_steps(const ConvAttrs& attrs) {
 int64_t window_count(Padding padding, int64_t input, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t covered = padding == Padding::same ? 1 : (kernel - 1) * dilation + 1;
   return input < covered ? 0 : (input - covered) / stride + 1;
+}
+
+// The same along rows, where their padding may be given; every window holds a row of the image then.
+Result<int64_t> window_rows(Padding padding, const std::optional<RowPads>& rows, int64_t input, int64_t kernel,
+                            int64_t stride, int64_t dilation) {
+  if (!rows) return window_count(padding, input, kernel, stride, dilation);
+  const int64_t extent = (kernel - 1) * dilation + 1;
+  if (std::max(std::abs(int64_t{rows->top}), std::abs(int64_t{rows->bottom})) > kMaxStep)
+    return error(ErrorCode::malformed, "rows of padding {} and {} are outside {}..{}", rows->top, rows->bottom,
+                 -kMaxStep, kMaxStep);
+  const int64_t count = window_count(Padding::valid, input + rows->top + rows->bottom, extent, stride, 1);
+  if (rows->top < extent && (count - 1) * stride - rows->top < input) return count;
+  return error(ErrorCode::malformed, "rows of padding {} and {} are windows without a row of the image", rows->top,
+               rows->bottom);
 }
 
 bool is_activation_type(DType dtype) {
@@ -75,8 +90,10 @@ Result<void> check_weighted(const OpView& v, size_t input, size_t filter, int ch
 Result<Shapes> windows(const OpView& v, const ConvAttrs& attrs, int32_t channels) {
   const Shape& input = v.shape(0);
   const Shape& filter = v.shape(1);
-  return one_shape({input[0], window_count(attrs.padding, input[1], filter[1], attrs.stride_h, attrs.dilation_h),
-                    window_count(attrs.padding, input[2], filter[2], attrs.stride_w, attrs.dilation_w), channels});
+  SK_TRY_ASSIGN(const int64_t rows,
+                window_rows(attrs.padding, attrs.rows, input[1], filter[1], attrs.stride_h, attrs.dilation_h));
+  return one_shape(
+      {input[0], rows, window_count(attrs.padding, input[2], filter[2], attrs.stride_w, attrs.dilation_w), channels});
 }
 
 }  // namespace
@@ -117,6 +134,7 @@ Result<Shapes> transpose_conv(const OpView& v) {
   SK_TRY(need_rank(v, 1, 4));
   SK_TRY(need_rank(v, 2, 4));
   SK_TRY(check_steps(v.op.as<ConvAttrs>()));
+  if (v.op.as<ConvAttrs>().rows) return error(ErrorCode::unsupported, "rows of padding of its own");
   SK_TRY(check_weighted(v, 2, 1, 0));
   const Shape& filter = v.shape(1);
   if (filter[3] != v.shape(2)[3]) {
@@ -157,8 +175,10 @@ Result<Shapes> pool(const OpView& v) {
   SK_TRY(check_step("stride", attrs.stride_h, attrs.stride_w));
   SK_TRY(check_step("filter", attrs.filter_h, attrs.filter_w));
   const Shape& input = v.shape(0);
-  return one_shape({input[0], window_count(attrs.padding, input[1], attrs.filter_h, attrs.stride_h, 1),
-                    window_count(attrs.padding, input[2], attrs.filter_w, attrs.stride_w, 1), input[3]});
+  SK_TRY_ASSIGN(const int64_t rows,
+                window_rows(attrs.padding, attrs.rows, input[1], attrs.filter_h, attrs.stride_h, 1));
+  return one_shape(
+      {input[0], rows, window_count(attrs.padding, input[2], attrs.filter_w, attrs.stride_w, 1), input[3]});
 }
 
 }  // namespace skillet::ir::rules

@@ -18,7 +18,7 @@ tensor 6 "scalar" int64 scalar const=[-9223372036854775808]
 tensor 7 "empty" int32 0 const=[]
 inputs 0 4
 outputs 5
-op 0 CONV_2D in=[0 1 -] out=[4] padding=valid stride_h=2 stride_w=3 activation=relu6
+op 0 CONV_2D in=[0 1 -] out=[4] padding=valid rows=[-2 1] stride_h=2 stride_w=3 activation=relu6
 op 1 "Detect \x80 it" in=[4 0] out=[5 6] source=17
 op 2 RESHAPE in=[] out=[] shape=[1 -1]
 op 3 STRIDED_SLICE in=[0] out=[] begin_mask=3 offset=true
@@ -34,6 +34,7 @@ TEST(Text, RoundTrips) {
   EXPECT_EQ(graph->tensors[1].quant.zero_points, (std::vector<int32_t>{0, 0}));
   EXPECT_EQ(graph->tensors[1].values<int8_t>()[5], -6);
   EXPECT_EQ(graph->ops[0].as<ConvAttrs>().stride_w, 3);
+  EXPECT_EQ(graph->ops[0].as<ConvAttrs>().rows, (RowPads{-2, 1}));
   EXPECT_EQ(graph->ops[0].inputs[2], kNoTensor);
   EXPECT_EQ(graph->ops[1].opaque_name, "Detect \x80 it");
 }
@@ -83,6 +84,7 @@ TEST(Text, RefusesWithTheLine) {
       {"op 0 ADD in=1", "expected a list"},
       {"op 0 ADD stride_h=1", "unknown field"},
       {"op 0 CONV_2D padding=full", "same or valid"},
+      {"op 0 CONV_2D rows=[1]", "expected [top bottom]: '[1]'"},
       {"op 0 CONV_2D activation=gelu", "no such activation"},
       {"op 0 MEAN keep_dims=1", "true or false"},
       {"inputs a", "expected a number"},

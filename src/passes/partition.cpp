@@ -15,9 +15,17 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
   return std::ranges::any_of(op.inputs, is_variable) || std::ranges::any_of(op.outputs, is_variable);
 }
 
+bool has_row_pads(const ir::Op& op) {
+  const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
+  const auto* pool = std::get_if<ir::PoolAttrs>(&op.attrs);
+  return (conv != nullptr && conv->rows) || (pool != nullptr && pool->rows);
+}
+
 driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
   if (target.driver == nullptr) return driver::Support::no("no NPU was asked for or found");
   if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
+  if (has_row_pads(graph.op(op)) && target.driver->costs(target.chip) == nullptr)
+    return driver::Support::no("has rows of padding of its own");
   return target.driver->supports(target.chip, graph, op);
 }
 
@@ -137,6 +145,20 @@ std::vector<Partition> partition(const ir::Graph& graph, std::span<const driver:
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].on_npu) builder.build(parts[i], i);
   }
+  return parts;
+}
+
+std::vector<Partition> cut(const ir::Graph& graph, const Partition& part, std::span<const ir::OpId> head) {
+  std::vector<Partition> parts(head.size() < part.op_map.size() ? 2 : 1, {.on_npu = part.on_npu});
+  std::vector<size_t> part_of_op(graph.ops.size(), parts.size());
+  for (size_t i = 0; i < part.op_map.size(); ++i) {
+    const size_t which = std::ranges::find(head, static_cast<ir::OpId>(i)) != head.end() ? 0 : 1;
+    parts[which].op_map.push_back(part.op_map[i]);
+    part_of_op[static_cast<size_t>(part.op_map[i])] = which;
+  }
+  const auto consumers = ir::consumers(graph);
+  PartBuilder builder(graph, part_of_op, consumers);
+  for (size_t i = 0; i < parts.size(); ++i) builder.build(parts[i], i);
   return parts;
 }
 

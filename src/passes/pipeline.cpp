@@ -12,6 +12,7 @@ struct Pass {
 
 constexpr Pass kPasses[] = {
     {"remove_dead_ops", remove_dead_ops},
+    {"share_weight_scales", share_weight_scales},
 };
 
 void trace(std::string_view when, const ir::Graph& graph) {

@@ -14,7 +14,8 @@ struct PoolPlan {
 
 Result<PoolPlan> pool_plan(const Context& c) {
   const auto& attrs = c.attrs<ir::PoolAttrs>();
-  const ir::ConvAttrs as_conv{.padding = attrs.padding, .stride_h = attrs.stride_h, .stride_w = attrs.stride_w};
+  const ir::ConvAttrs as_conv{
+      .padding = attrs.padding, .rows = attrs.rows, .stride_h = attrs.stride_h, .stride_w = attrs.stride_w};
   PoolPlan plan{.batches = dim(c.input(0), 0), .channels = dim(c.input(0), 3)};
   const ir::Shape filter{1, attrs.filter_h, attrs.filter_w, 1};
   SK_TRY_ASSIGN(plan.window, conv_window(c, as_conv, c.input(0).shape, filter, c.output().shape));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "base/fixed_point.h"
@@ -271,6 +272,119 @@ TEST(Ref, HugeTensorsAreRefused) {
   const auto interpreter = Interpreter::create(graph);
   ASSERT_FALSE(interpreter.ok());
   EXPECT_EQ(interpreter.error().message, "the computed tensors need 5368709120 bytes, the limit is 4294967296");
+}
+
+// What decides the last bit: TensorFlow Lite multiplies by the inverse of the scale, in float; scales may differ.
+TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
+  constexpr float kScale = 0.00919117592F;  // half of it times its inverse is just below a half
+  struct Row {
+    ir::OpKind kind;
+    float in_scale, out_scale;
+    int8_t value, expected;
+  };
+  const Row rows[] = {{ir::OpKind::elu, kScale / 2, kScale, 1, 0},
+                      {ir::OpKind::elu, kScale, kScale, 1, 1},
+                      {ir::OpKind::elu, 0.5F, 1.0F, 1, 1},
+                      {ir::OpKind::elu, 0.5F, 1.0F, 5, 3},
+                      {ir::OpKind::abs, 0.5F, 0.25F, -3, 6},
+                      {ir::OpKind::abs, 0.25F, 0.5F, -4, 2},
+                      {ir::OpKind::abs, 0.5F, 0.5F, -3, 3},
+                      {ir::OpKind::abs, 0.5F, 0.5F, -128, 127},
+                      {ir::OpKind::relu6, 0.0625F, 0.0625F, 100, 96},
+                      {ir::OpKind::relu, 0.5F, 0.25F, 70, 127},
+                      {ir::OpKind::tanh, 0.5F, 0.0078125F, 127, 127},
+                      {ir::OpKind::tanh, 0.5F, 0.0078125F, -127, -128},
+                      {ir::OpKind::logistic, 0.5F, 0.00390625F, 0, 127}};
+  for (const Row& row : rows) {
+    auto interpreter = Interpreter::create(one_op(row.kind, ir::NoAttrs{}, {tensor(DType::int8, {1}, row.in_scale, 0)},
+                                                  tensor(DType::int8, {1}, row.out_scale, 0)));
+    ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+    interpreter->tensor(0)[0] = static_cast<uint8_t>(row.value);
+    ASSERT_TRUE(interpreter->run().ok());
+    EXPECT_EQ(static_cast<int8_t>(interpreter->tensor(1)[0]), row.expected)
+        << ir::op_kind_name(row.kind) << " of " << int{row.value} << " at " << row.in_scale;
+  }
+}
+
+// What a graph gives for bytes that count up.
+Bytes outputs_of(const ir::Graph& graph) {
+  EXPECT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
+  auto interpreter = Interpreter::create(graph);
+  if (!interpreter.ok()) return {};
+  uint8_t next = 1;
+  for (const ir::TensorId input : graph.inputs) {
+    for (uint8_t& byte : interpreter->tensor(input)) byte = next++;
+  }
+  EXPECT_TRUE(interpreter->run().ok());
+  Bytes all;
+  for (const ir::TensorId output : graph.outputs)
+    std::ranges::copy(interpreter->tensor(output), std::back_inserter(all));
+  return all;
+}
+
+ir::TensorId add_constant(ir::Graph& graph, const std::vector<int32_t>& values) {
+  ir::Tensor made{.name = "c", .dtype = DType::int32, .shape = {static_cast<int32_t>(values.size())}};
+  Bytes bytes(4 * values.size());
+  for (size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], values[i]);
+  set_constant(made, std::move(bytes));
+  return graph.add_tensor(std::move(made));
+}
+
+// Two halves of 2x4x6 along its axis `place`, joined or cut; PACK and UNPACK make or take an axis of 2 there.
+ir::Graph along(ir::OpKind kind, size_t place, int32_t axis) {
+  using ir::OpKind;
+  ir::Shape whole{2, 4, 6}, part = whole;
+  if (kind == OpKind::pack || kind == OpKind::unpack) {
+    whole.dims[place] = 2;
+    part = whole;
+    part.dims.erase(part.dims.begin() + static_cast<std::ptrdiff_t>(place));
+  } else {
+    part.dims[place] /= 2;
+  }
+  const bool joins = kind == OpKind::concatenation || kind == OpKind::pack;
+  ir::Graph graph;
+  const std::vector<ir::TensorId> one = {graph.add_tensor(tensor(DType::uint8, whole, 1, 0))};
+  const std::vector<ir::TensorId> two = {graph.add_tensor(tensor(DType::uint8, part, 1, 0)),
+                                         graph.add_tensor(tensor(DType::uint8, part, 1, 0))};
+  graph.inputs = joins ? two : one;
+  graph.outputs = joins ? one : two;
+  ir::Op op{.kind = kind, .inputs = graph.inputs, .outputs = graph.outputs};
+  if (kind == OpKind::concatenation) op.attrs = ir::ConcatAttrs{.axis = axis};
+  if (kind == OpKind::pack || kind == OpKind::unpack) op.attrs = ir::PackAttrs{.axis = axis, .count = 2};
+  if (kind == OpKind::split || kind == OpKind::split_v) op.attrs = ir::SplitAttrs{2};
+  if (kind == OpKind::split) op.inputs = {add_constant(graph, {axis}), one[0]};
+  if (kind == OpKind::split_v)
+    op.inputs = {one[0], add_constant(graph, {part.dims[place], part.dims[place]}), add_constant(graph, {axis})};
+  graph.add_op(std::move(op));
+  return graph;
+}
+
+TEST(Ref, AxesMayBeCountedFromTheEnd) {
+  using ir::OpKind;
+  for (const OpKind kind : {OpKind::concatenation, OpKind::pack, OpKind::unpack, OpKind::split, OpKind::split_v}) {
+    for (int32_t axis = 0; axis < 3; ++axis) {
+      const auto place = static_cast<size_t>(axis);
+      const Bytes expected = outputs_of(along(kind, place, axis));
+      ASSERT_FALSE(expected.empty());
+      EXPECT_EQ(outputs_of(along(kind, place, axis - 3)), expected) << ir::op_kind_name(kind) << " along " << axis - 3;
+    }
+  }
+}
+
+TEST(Ref, QuantizesWhatIsNoNumber) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::pair<float, int> rows[] = {
+      {kNan, -128}, {-kInf, -128}, {kInf, 127}, {-1e30F, -128},
+      {1e30F, 127}, {0.25F, 6},    {-0.25F, 4}, {0.2F, 5}};  // steps of 0.5 from 5, halves away from 0
+  const ir::Tensor real{.name = "r", .dtype = DType::float32, .shape = {1}};
+  auto interpreter =
+      Interpreter::create(one_op(ir::OpKind::quantize, ir::NoAttrs{}, {real}, tensor(DType::int8, {1}, 0.5F, 5)));
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+  for (const auto& [value, expected] : rows) {
+    store_le(interpreter->tensor(0).data(), value);
+    ASSERT_TRUE(interpreter->run().ok());
+    EXPECT_EQ(static_cast<int8_t>(interpreter->tensor(1)[0]), expected) << value;
+  }
 }
 
 TEST(Ref, GatherNdChecksItsIndices) {

@@ -51,7 +51,9 @@ inline Result<Window> conv_window(const Context& context, const ir::ConvAttrs& a
       .stride_w = attrs.stride_w,
       .dilation_h = attrs.dilation_h,
       .dilation_w = attrs.dilation_w,
-      .pad_top = padding_before(attrs.padding, input[1], output[1], filter[1], attrs.stride_h, attrs.dilation_h),
+      .pad_top = attrs.rows
+                     ? attrs.rows->top
+                     : padding_before(attrs.padding, input[1], output[1], filter[1], attrs.stride_h, attrs.dilation_h),
       .pad_left = padding_before(attrs.padding, input[2], output[2], filter[2], attrs.stride_w, attrs.dilation_w)};
 }
 

@@ -53,10 +53,11 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
                                  ::gnu_get_libc_version(), system.sysname, system.release, system.machine);
   text += describe_device(target);
   text += fmt::format(
-      "options   tuning={} switches={} allow_unproven={} fallback={} timeout_ms={} min_macs_per_byte={} cache={}\n",
+      "options   tuning={} switches={} allow_unproven={} per_channel={} fallback={} timeout_ms={} min_macs_per_byte={} "
+      "cache={}\n",
       driver::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
-      options.compile.allow_unproven, options.allow_fallback, options.timeout.count(), options.min_macs_per_byte,
-      options.cache_dir.empty() ? "no" : "yes");
+      options.compile.allow_unproven, driver::per_channel_name(options.compile.per_channel), options.allow_fallback,
+      options.timeout.count(), options.min_macs_per_byte, options.cache_dir.empty() ? "no" : "yes");
   return text;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/program_cache.h"
@@ -8,9 +10,19 @@ namespace {
 
 using Compile = Result<compile::Compiled> (*)(ir::Graph, const compile::Target&, const compile::Options&);
 
+compile::Runs runs_of(const SessionOptions& options) {
+  if (options.longest_runs) return compile::Runs::longest;
+  return options.cores > 1 ? compile::Runs::fastest : compile::Runs::that_pay;
+}
+
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
+  const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   compile::Options out{
-      .driver = options.compile, .min_macs_per_byte = options.min_macs_per_byte, .leave_out = options.allow_fallback};
+      .driver = options.compile,
+      .min_macs_per_byte = options.min_macs_per_byte,
+      .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
+      .runs = runs_of(options),
+      .leave_out = options.allow_fallback};
   out.driver.keep_intermediates |= options.keep_intermediates;
   out.driver.allow_unproven |= target.simulated;
   if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())

@@ -26,10 +26,12 @@ Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, con
 }
 
 // `given`, where there is one, receives what the core is sent.
-Result<Target> target_of(std::string name, driver::Chip chip, const driver::Driver* driver, const uapi::Core& core,
-                         const uapi::SyscallsRef& calls, const uapi::RecordSink& given) {
+Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& given) {
   const uapi::RecordSink sink = given.append ? given : debug_sink();
-  Target target{.name = std::move(name), .chip = std::move(chip), .driver = driver, .context = nullptr};
+  const uapi::Core& core = named.core;
+  const uapi::SyscallsRef& calls = named.calls;
+  Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
+  target.simulated = named.simulated;
   SK_TRY_ASSIGN(target.context, open_context(target.chip.name, core, sink.append ? uapi::record(calls, sink) : calls));
   // What is recorded comes from one file.
   if (const uint64_t cores = core.info.fact(uapi::kCoresFact); cores > 1 && !sink.append)
@@ -67,8 +69,7 @@ std::string meant_device(const std::string& name) {
 
 using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 
-Result<Target> open_chip(const std::string& name, std::string_view prefix, Simulate simulate,
-                         const uapi::RecordSink& sink) {
+Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Simulate simulate) {
   const std::string chip_name = name.substr(prefix.size());
   const auto others = [&] { return "to be simulated: " + joined(simulated_chips()); };
   auto known = driver::find_chip(chip_name);
@@ -78,14 +79,11 @@ Result<Target> open_chip(const std::string& name, std::string_view prefix, Simul
   auto simulated = simulate(chip_name);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
   if (!simulated.ok()) return error(ErrorCode::unsupported, "{} ({})", simulated.error().message, others());
-  const standin::SimulatedCore core = std::move(simulated).value();
-  SK_TRY_ASSIGN(Target target, target_of(name, std::move(chip), driver, core.core, core.calls, sink));
-  target.simulated = true;
-  return target;
+  return NamedCore{name, std::move(chip), driver, simulated->core, simulated->calls, true};
 }
 
-Result<Target> open_npu(const FoundNpu& npu, const uapi::RecordSink& sink) {
-  return target_of(npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), sink);
+NamedCore core_of(const FoundNpu& npu) {
+  return {npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), false};
 }
 
 void add_line(std::string& text, std::string_view line) { text += fmt::format("{}{}", text.empty() ? "" : "\n", line); }
@@ -109,11 +107,11 @@ Error no_npu(const NpuSearch& search) {
                uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
 }
 
-Result<Target> open_found(const NpuSearch& search, const std::string& name, const uapi::RecordSink& sink) {
+Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
   if (search.npus.empty()) return no_npu(search);
   std::string names;
   for (const FoundNpu& npu : search.npus) {
-    if (name == "npu" || name == npu.name) return open_npu(npu, sink);
+    if (name == "npu" || name == npu.name) return core_of(npu);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", npu.name);
   }
   return error(ErrorCode::invalid_argument, "no device '{}'; there are {}", name, names);
@@ -122,18 +120,19 @@ Result<Target> open_found(const NpuSearch& search, const std::string& name, cons
 // Quiet where there is nothing to use; loud where there may be an NPU that cannot be used.
 Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
   const NpuSearch search = find_npus();
-  auto found = open_found(search, "npu", sink);
+  const auto core = find_found(search, "npu");
+  auto found = core.ok() ? target_of(*core, sink) : Result<Target>(core.error());
   if (found.ok()) return found;
   const bool expected = search.npus.empty() && !search.blocked;
   log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
   return open_target("cpu");
 }
 
-Result<Target> open_node(const std::string& node, const uapi::RecordSink& sink) {
+Result<NamedCore> find_node(const std::string& node) {
   SK_TRY_ASSIGN(uapi::NodeReport report, uapi::ask_node(node));
   const NpuSearch search = identify({std::move(report)});
   if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
-  return open_npu(search.npus[0], sink);
+  return core_of(search.npus[0]);
 }
 
 // "etnaviv0": letters, then digits.
@@ -170,18 +169,22 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
 
 NpuSearch find_npus(const std::string& root) { return identify(uapi::find_devices(root)); }
 
-Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
-  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
-  if (name.starts_with(kSimPrefix))
-    return open_chip(name, kSimPrefix, standin::simulated_core, sink).with_context(name);
-  if (name.starts_with(kNullPrefix)) return open_chip(name, kNullPrefix, standin::null_core, sink).with_context(name);
-  if (name == "auto") return open_npu_or_cpu(sink);
-  if (name.starts_with("/")) return open_node(name, sink);
+Result<NamedCore> find_core(const std::string& name) {
+  if (name.starts_with(kSimPrefix)) return find_chip(name, kSimPrefix, standin::simulated_core).with_context(name);
+  if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, standin::null_core).with_context(name);
+  if (name.starts_with("/")) return find_node(name);
   const bool is_chip = driver::find_chip(name).ok();  // "rk3588" looks like a device's name
-  if (name == "npu" || (is_device_name(name) && !is_chip)) return open_found(find_npus(), name, sink);
+  if (name == "npu" || (is_device_name(name) && !is_chip)) return find_found(find_npus(), name);
   return error(ErrorCode::invalid_argument,
                "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
                meant_device(name));
+}
+
+Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
+  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
+  if (name == "auto") return open_npu_or_cpu(sink);
+  SK_TRY_ASSIGN(const NamedCore core, find_core(name));
+  return target_of(core, sink);
 }
 
 std::string refusal(const driver::Chip& chip) {

@@ -64,6 +64,17 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
 // where there is one, receives every submission. Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
 
+// A core that a --device text names, and how to reach it; all names of open_target() but those that may be the CPU.
+struct NamedCore {
+  std::string name;
+  driver::Chip chip;
+  const driver::Driver* driver = nullptr;
+  uapi::Core core;
+  uapi::SyscallsRef calls;
+  bool simulated = false;
+};
+Result<NamedCore> find_core(const std::string& name);
+
 // Why nothing runs on a real NPU of this chip without allow_unproven=1; empty: what is proven does.
 std::string refusal(const driver::Chip& chip);
 // For whoever asked for this device and no other: an error where a real one refuses everything.

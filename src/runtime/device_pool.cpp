@@ -10,20 +10,42 @@ namespace skillet::runtime {
 DevicePool::DevicePool(std::shared_ptr<DeviceContext> first, size_t most, Open open)
     : most_(most), open_(std::move(open)), files_{{std::move(first)}} {}
 
+// Where it cannot be opened the next one may have more luck.
+bool DevicePool::open_another() {
+  if (files_.size() >= most_) return false;
+  auto more = open_();
+  if (more.ok()) {
+    files_.push_back({std::move(more).value()});
+  } else {
+    log::info("{} of {} cores: {}", files_.size(), most_, more.error().message);
+  }
+  return more.ok();
+}
+
+std::shared_ptr<DeviceContext> DevicePool::hold(File& file) {
+  ++file.holders;
+  DeviceContext* const context = file.context.get();
+  return {context, [pool = shared_from_this()](const DeviceContext* held) { pool->give_back(held); }};
+}
+
 std::shared_ptr<DeviceContext> DevicePool::take() {
   const std::lock_guard lock(mutex_);
-  auto least = std::ranges::min_element(files_, {}, &File::holders);
-  if (least->holders != 0 && files_.size() < most_) {
-    auto more = open_();
-    if (more.ok()) {
-      least = files_.insert(files_.end(), File{std::move(more).value()});
-    } else {  // the next one may have more luck
-      log::info("{} of {} cores: {}", files_.size(), most_, more.error().message);
-    }
+  const auto least = [&] { return std::ranges::min_element(files_, {}, &File::holders); };
+  if (least()->holders != 0) open_another();
+  return hold(*least());
+}
+
+std::vector<std::shared_ptr<DeviceContext>> DevicePool::take(size_t count) {
+  const std::lock_guard lock(mutex_);
+  while (files_.size() < count && open_another()) {
   }
-  ++least->holders;
-  DeviceContext* const context = least->context.get();
-  return {context, [pool = shared_from_this()](const DeviceContext* held) { pool->give_back(held); }};
+  std::vector<File*> order;
+  for (File& file : files_) order.push_back(&file);
+  std::ranges::stable_sort(order, {}, &File::holders);
+  order.resize(std::min(count, order.size()));
+  std::vector<std::shared_ptr<DeviceContext>> taken;
+  for (File* file : order) taken.push_back(hold(*file));
+  return taken;
 }
 
 void DevicePool::give_back(const DeviceContext* context) {

@@ -23,6 +23,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // The file with the fewest holders, or another one while all have some; until the last copy of what it gives is gone.
   // From any thread.
   std::shared_ptr<DeviceContext> take();
+  // So many at once, each another file, those with the fewest holders first; fewer where there are no more.
+  std::vector<std::shared_ptr<DeviceContext>> take(size_t count);
+  size_t most() const { return most_; }
   size_t open_files() const;
 
  private:
@@ -30,6 +33,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
     std::shared_ptr<DeviceContext> context;
     size_t holders = 0;
   };
+  bool open_another();
+  std::shared_ptr<DeviceContext> hold(File& file);
   void give_back(const DeviceContext* context);
 
   mutable std::mutex mutex_;

@@ -7,8 +7,10 @@ namespace {
 std::vector<compile::PartNote> notes(const Session& session) {
   std::vector<compile::PartNote> out;
   for (const PartReport& part : session.report().parts)
-    out.push_back(
-        {part.on_npu, part.ops, fmt::format(", prepared in {:.1f} ms", part.compile_ms + part.load_ms), part.fallback});
+    out.push_back({part.on_npu, part.ops,
+                   fmt::format(", prepared in {:.1f} ms{}{}", part.compile_ms + part.load_ms,
+                               part.note.empty() ? "" : ", ", part.note),
+                   part.fallback});
   return out;
 }
 

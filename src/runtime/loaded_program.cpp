@@ -1,6 +1,7 @@
 #include "runtime/loaded_program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "runtime/cpu_access.h"
@@ -174,36 +175,52 @@ Result<void> LoadedProgram::run_init_jobs() {
   return {};
 }
 
-Result<void> LoadedProgram::run_jobs() {
+Result<void> LoadedProgram::submit_jobs() {
   if (jobs_.empty()) return {};
   SK_TRY(prepare_jobs());
-  SK_TRY_ASSIGN(const uapi::Fence fence, device().submit(jobs_));
-  return device().wait(fence, timeout_);
+  SK_TRY_ASSIGN(fence_, device().submit(jobs_));
+  return {};
 }
 
-Result<bool> LoadedProgram::try_run(const HostBytes& bytes_of) {
+Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
   for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
   for (const Binding& output : outputs_) SK_TRY(place_output(output, bytes_of));
   SK_TRY(mark_all());
   SK_TRY(run_init_jobs());
-  SK_TRY(run_jobs());
+  return submit_jobs();
+}
+
+Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
+  if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(device().wait(*fence, timeout_));
   for (Watch& watch : watches_) watch.check.job_ran();
   return fetch_outputs(bytes_of);
 }
 
-// A job that left no trace may have been thrown away when another program's job hung, so everything runs once more: the
-// inputs too, which jobs may have overwritten, and the initialisation, which a reset undoes.
 Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
   const std::lock_guard lock(context_->mutex);
+  SK_TRY(start(bytes_of));
+  return finish(bytes_of);
+}
+
+Result<void> LoadedProgram::start(const HostBytes& bytes_of) {
   has_results_ = false;
+  auto begun = begin(bytes_of);
+  if (!begun.ok()) forget_all();
+  return begun;
+}
+
+// A job that left no trace may have been thrown away when another program's job hung, so everything runs once more: the
+// inputs too, which jobs may have overwritten, and the initialisation, which a reset undoes.
+Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
   for (const bool is_last : {false, true}) {
-    const auto written = try_run(bytes_of);
+    const auto written = end(bytes_of);
     has_results_ = written.ok() && *written;
     if (has_results_) return {};
     forget_all();
     if (!written.ok()) return written.error();
-    if (!is_last)
-      log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
+    if (is_last) break;
+    log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
+    SK_TRY(start(bytes_of));
   }
   return error(ErrorCode::device, "{}: the job left its output untouched: the NPU hung and was reset (see dmesg)",
                device().info().node);

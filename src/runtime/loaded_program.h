@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,11 @@ class LoadedProgram {
   // place where its layout and type allow, else copied once. A lost job costs a second run, then an error: outputs are
   // given only when every job has written its witness.
   Result<void> run(const HostBytes& bytes_of);
+  // run() in two halves, for programs that run at the same time on several files: the caller holds the context's mutex
+  // from before start() until after finish(), which comes after every start() that went well. The device may still read
+  // and write buffers of the program until then.
+  Result<void> start(const HostBytes& bytes_of);
+  Result<void> finish(const HostBytes& bytes_of);
   // True when read() finds the tensor among inputs, outputs or intermediates.
   bool has(ir::TensorId tensor) const;
   // After a run that succeeded.
@@ -86,9 +92,10 @@ class LoadedProgram {
   // ---- running ----
   Result<void> run_init_jobs();
   Result<void> prepare_jobs();
-  Result<void> run_jobs();
+  Result<void> submit_jobs();
+  Result<void> begin(const HostBytes& bytes_of);
   // False: a job has left its witness untouched.
-  Result<bool> try_run(const HostBytes& bytes_of);
+  Result<bool> end(const HostBytes& bytes_of);
   Result<void> write_input(const Binding& input, std::span<const uint8_t> bytes);
   Result<bool> fetch_outputs(const HostBytes& bytes_of);
   void copy_out(const CpuAccess& access, const Binding& binding, std::span<uint8_t> bytes);
@@ -127,8 +134,9 @@ class LoadedProgram {
   std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers
   uint64_t copied_bytes_ = 0;
   std::vector<InitJob> init_jobs_;
-  std::vector<uapi::JobId> jobs_;  // as the program has them; kUnprepared: until the next run
-  std::vector<Binding> outputs_;   // as the program has them, those in buffers with witnesses first
+  std::optional<uapi::Fence> fence_;  // of jobs that have been submitted and not waited for
+  std::vector<uapi::JobId> jobs_;     // as the program has them; kUnprepared: until the next run
+  std::vector<Binding> outputs_;      // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
   std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once
   bool has_results_ = false;               // of the last run

@@ -44,7 +44,10 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   report_.ops = std::move(compiled.ops);
   for (compile::Part& part : compiled.parts) {
     const passes::Partition& partition = part.partition;
-    report_.parts.push_back({.on_npu = partition.on_npu, .ops = partition.op_map, .compile_ms = part.compile_ms});
+    report_.parts.push_back({.on_npu = partition.on_npu,
+                             .ops = partition.op_map,
+                             .compile_ms = part.compile_ms,
+                             .note = std::move(part.note)});
     parts_.push_back(std::make_unique<Part>());
     parts_.back()->partition = std::move(part.partition);
   }
@@ -52,11 +55,21 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   if (unproven != 0)
     log::info("{}: {} ops were never seen on silicon{}", target_.name, unproven,
               target_.simulated ? "; a real NPU takes them with allow_unproven=1 only" : "");
-  if (target_.pool != nullptr && std::ranges::any_of(report_.parts, &PartReport::on_npu))
-    target_.context = target_.pool->take();
+  take_devices(compiled.parts);
   SK_TRY(prepare_tensors());
-  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i].program)));
+  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));
   return {};
+}
+
+void Session::take_devices(const std::vector<compile::Part>& parts) {
+  size_t files = std::ranges::any_of(report_.parts, &PartReport::on_npu) ? 1 : 0;
+  for (const compile::Part& part : parts) files = std::max(files, part.bands.size());
+  if (target_.pool == nullptr || files == 0) {
+    contexts_ = {target_.context};
+    return;
+  }
+  contexts_ = files == 1 ? std::vector{target_.pool->take()} : target_.pool->take(files);
+  target_.context = contexts_[0];
 }
 
 // The host keeps bytes of: inputs, outputs, operands of CPU ops, and what enters and leaves NPU parts.
@@ -104,24 +117,29 @@ Result<void> Session::reserve(ir::TensorId id) {
   return {};
 }
 
-Result<void> Session::prepare_part(size_t index, std::optional<driver::Program> program) {
+Result<void> Session::prepare_part(size_t index, compile::Part compiled) {
   Part& part = *parts_[index];
   PartReport& report = report_.parts[index];
   const Stopwatch watch;
-  if (!program) {
+  if (!compiled.program && compiled.bands.empty()) {
     SK_TRY_ASSIGN(part.kernels, prepare_cpu(part));
     report.compile_ms = watch.ms();
     return {};
   }
-  auto loaded = load(part, std::move(*program));
+  auto loaded = load(part, std::move(compiled));
   report.load_ms = watch.ms();
   return loaded.ok() ? Result<void>() : fall_back(index, loaded.error());
 }
 
-Result<void> Session::load(Part& part, driver::Program program) {
+Result<void> Session::load(Part& part, compile::Part compiled) {
   if (target_.context == nullptr) return error(ErrorCode::invalid_argument, "{}: no device is open", target_.name);
-  SK_TRY_ASSIGN(part.loaded, LoadedProgram::load(target_.context, std::move(program), part.partition.graph,
-                                                 std::min<std::chrono::milliseconds>(options_.timeout, kLongestWait)));
+  const auto timeout = std::min<std::chrono::milliseconds>(options_.timeout, kLongestWait);
+  if (compiled.program) {
+    SK_TRY_ASSIGN(part.loaded,
+                  LoadedProgram::load(target_.context, std::move(*compiled.program), part.partition.graph, timeout));
+  } else {
+    SK_TRY_ASSIGN(part.bands, BandGroup::load(contexts_, std::move(compiled.bands), timeout));
+  }
   return {};
 }
 
@@ -153,11 +171,14 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   report_fallback(target_, options_, part.partition.graph, cause);
   part.kernels = std::move(kernels).value();
   part.loaded.reset();
+  part.bands.reset();
   return {};
 }
 
-const driver::Program* Session::program(size_t part) const {
-  return part < parts_.size() && parts_[part]->loaded ? &parts_[part]->loaded->program() : nullptr;
+std::vector<const driver::Program*> Session::programs(size_t part) const {
+  if (part >= parts_.size()) return {};
+  if (parts_[part]->bands) return parts_[part]->bands->programs();
+  return parts_[part]->loaded ? std::vector{&parts_[part]->loaded->program()} : std::vector<const driver::Program*>();
 }
 
 Result<void> Session::set_input(size_t index, std::span<const uint8_t> bytes) {
@@ -195,20 +216,21 @@ Result<void> Session::run_part(size_t index) {
   Part& part = *parts_[index];
   const Stopwatch watch;
   if (part.broken) return *part.broken;
-  if (part.loaded) {
-    const uint64_t copied_before = part.loaded->copied_bytes();
+  if (part.on_device()) {
+    const uint64_t copied_before = part.copied_bytes();
     auto ran = run_npu(part);
-    report_.parts[index].copied_bytes = part.loaded->copied_bytes() - copied_before;
+    report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
-  if (!part.loaded) SK_TRY(run_cpu(part));
+  if (!part.on_device()) SK_TRY(run_cpu(part));
   report_.parts[index].run_ms = watch.ms();
   return {};
 }
 
 Result<void> Session::run_npu(Part& part) {
   const std::vector<ir::TensorId>& map = part.partition.tensor_map;
-  return part.loaded->run([&](ir::TensorId id) { return spans_[at(map[at(id)])]; });
+  const auto bytes_of = [&](ir::TensorId id) { return spans_[at(map[at(id)])]; };
+  return part.loaded ? part.loaded->run(bytes_of) : part.bands->run(bytes_of);
 }
 
 Result<void> Session::run_cpu(Part& part) {

@@ -30,6 +30,10 @@ struct SessionOptions {
   std::chrono::milliseconds timeout{10'000};  // of one run of one part on the device
   std::string cache_dir;                      // folder for compiled programs; empty: none
   uint64_t min_macs_per_byte = 0;             // see compile::Options
+  // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
+  // that is predicted to pay. Where it says 2 or more, wherever it can be done.
+  int cores = 0;
+  bool longest_runs = false;  // for tests: see compile::Runs
 };
 
 // What a session of these options compiles.
@@ -47,6 +51,7 @@ struct PartReport {
   double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
   double run_ms = 0;          // last run, uploads and downloads included
   uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all lie in shared buffers and need no change
+  std::string note;           // what was thought about several cores; empty: nothing
   std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
 };
 
@@ -84,8 +89,9 @@ class Session {
   const Report& report() const { return report_; }
   // The device file that the NPU parts run on; null: none.
   const std::shared_ptr<DeviceContext>& context() const { return target_.context; }
-  // Compiled NPU program of a part; null for CPU parts. Contents of buffers are gone once loaded.
-  const driver::Program* program(size_t part) const;
+  // Compiled NPU programs of a part: none for CPU parts, several where it is in bands. Contents of buffers are gone
+  // once loaded.
+  std::vector<const driver::Program*> programs(size_t part) const;
 
   // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
   Result<void> set_input(size_t index, std::span<const uint8_t> bytes);
@@ -114,8 +120,9 @@ class Session {
   Result<void> prepare(compile::Compiled compiled);
   Result<void> prepare_tensors();
   void prepare_outputs();
-  Result<void> prepare_part(size_t index, std::optional<driver::Program> program);
-  Result<void> load(Part& part, driver::Program program);
+  void take_devices(const std::vector<compile::Part>& parts);
+  Result<void> prepare_part(size_t index, compile::Part compiled);
+  Result<void> load(Part& part, compile::Part compiled);
   using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
   Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
@@ -133,6 +140,7 @@ class Session {
 
   ir::Graph graph_;
   Target target_;
+  std::vector<std::shared_ptr<DeviceContext>> contexts_;  // target_.context first; more for parts in bands
   SessionOptions options_;
   Report report_;
   std::vector<std::unique_ptr<Part>> parts_;

@@ -4,16 +4,22 @@
 #pragma once
 
 #include "passes/passes.h"
+#include "runtime/band_group.h"
 #include "runtime/session.h"
 
 namespace skillet::runtime {
 
-// Ready: `loaded`, or `kernels` of a CPU part. Failed: an NPU part that has `kernels` instead. Broken: neither works.
+// Ready: `loaded` or `bands`, or `kernels` of a CPU part. Failed: an NPU part that has `kernels` instead. Broken:
+// neither works.
 struct Session::Part {
   passes::Partition partition;
   std::unique_ptr<LoadedProgram> loaded;
+  std::unique_ptr<BandGroup> bands;
   Kernels kernels;              // in op order
   std::optional<Error> broken;  // the error of every later run
+
+  bool on_device() const { return loaded != nullptr || bands != nullptr; }
+  uint64_t copied_bytes() const { return loaded ? loaded->copied_bytes() : bands ? bands->copied_bytes() : 0; }
 };
 
 }  // namespace skillet::runtime

@@ -49,9 +49,16 @@ void SharedBuffers::add(SharedBuffer& buffer) {
   buffers_[buffer.bytes.data()] = buffer;
 }
 
-void SharedBuffers::remove(const uint8_t* start) {
+// Out of the list, unless a run uses it.
+Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
   const std::lock_guard lock(all_lock);
-  buffers_.erase(start);
+  const auto found = buffers_.find(start);
+  if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts there");
+  if (found->second.holders != 0)
+    return error(ErrorCode::invalid_argument, "a run uses this shared buffer; its end comes first");
+  const SharedBuffer buffer = found->second;
+  buffers_.erase(found);
+  return buffer;
 }
 
 Result<SharedBuffer> SharedBuffers::alloc(uapi::Device& device, uint64_t size_bytes) {
@@ -85,10 +92,7 @@ Result<void> SharedBuffers::import(uapi::Device& device, int dmabuf, std::span<u
 }
 
 Result<void> SharedBuffers::free(uapi::Device& device, const uint8_t* start) {
-  const auto found = buffers_.find(start);
-  if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts there");
-  const SharedBuffer buffer = found->second;
-  remove(start);
+  SK_TRY_ASSIGN(const SharedBuffer buffer, take(start));
   if (buffer.dmabuf >= 0) ::close(buffer.dmabuf);
   return device.free(buffer.handle);
 }
@@ -101,13 +105,46 @@ const SharedBuffer* SharedBuffers::find(std::span<const uint8_t> bytes) const {
   return offset <= buffer.bytes.size() && bytes.size() <= buffer.bytes.size() - offset ? &buffer : nullptr;
 }
 
+// Under the lock of all.
+SharedBuffer* SharedBuffers::any(std::span<const uint8_t> bytes) {
+  for (SharedBuffers* one = all; one != nullptr; one = one->next_) {
+    const SharedBuffer* found = one->find(bytes);
+    if (found != nullptr && found->dmabuf >= 0) return &one->buffers_.at(found->bytes.data());
+  }
+  return nullptr;
+}
+
 std::optional<SharedBuffer> SharedBuffers::find_anywhere(std::span<const uint8_t> bytes) {
   const std::lock_guard lock(all_lock);
-  for (const SharedBuffers* one = all; one != nullptr; one = one->next_) {
-    const SharedBuffer* found = one->find(bytes);
-    if (found != nullptr && found->dmabuf >= 0) return *found;
+  const SharedBuffer* found = any(bytes);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
+}
+
+uint64_t SharedBuffers::hold(std::span<const uint8_t> bytes) {
+  const std::lock_guard lock(all_lock);
+  SharedBuffer* found = any(bytes);
+  if (found == nullptr) return 0;
+  ++found->holders;
+  return found->serial;
+}
+
+void SharedBuffers::release(uint64_t serial) {
+  const std::lock_guard lock(all_lock);
+  for (SharedBuffers* one = all; one != nullptr; one = one->next_) {
+    for (auto& [start, buffer] : one->buffers_) {
+      if (buffer.serial == serial) --buffer.holders;
+    }
   }
-  return std::nullopt;
+}
+
+void HeldBuffers::add(std::span<const uint8_t> bytes) {
+  serials_.reserve(serials_.size() + 1);
+  if (const uint64_t serial = SharedBuffers::hold(bytes); serial != 0) serials_.push_back(serial);
+}
+
+void HeldBuffers::clear() {
+  for (const uint64_t serial : serials_) SharedBuffers::release(serial);
+  serials_.clear();
 }
 
 }  // namespace skillet::runtime

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "uapi/device.h"
@@ -18,6 +19,7 @@ struct SharedBuffer {
   std::span<uint8_t> bytes;
   int dmabuf = -1;      // owned; none where the memory was imported
   uint64_t serial = 0;  // no two buffers of the process have the same, even one after the other at one address
+  size_t holders = 0;   // runs that use it: it cannot be freed
 };
 
 // The shared buffers of one device file.
@@ -32,19 +34,38 @@ class SharedBuffers {
   // Memory of another device: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it that find()
   // will be asked about. The caller calls free() before that view ends.
   Result<void> import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes);
-  // `start`: the first byte, as alloc() gave it or import() got it.
+  // `start`: the first byte, as alloc() gave it or import() got it. Error: no buffer starts there, or a run uses it.
   Result<void> free(uapi::Device& device, const uint8_t* start);
   // The buffer that all of `bytes` lie in; null: none.
   const SharedBuffer* find(std::span<const uint8_t> bytes) const;
   // The same among what alloc() gave for any device, from any thread, without allocating.
   static std::optional<SharedBuffer> find_anywhere(std::span<const uint8_t> bytes);
+  // Keeps what find_anywhere() finds from being freed until release(). Returns its serial; 0: there is none.
+  static uint64_t hold(std::span<const uint8_t> bytes);
+  static void release(uint64_t serial);
 
  private:
+  static SharedBuffer* any(std::span<const uint8_t> bytes);
+  Result<SharedBuffer> take(const uint8_t* start);
   void add(SharedBuffer& buffer);
-  void remove(const uint8_t* start);
 
   std::map<const uint8_t*, SharedBuffer> buffers_;  // by first byte; changed under the lock of find_anywhere()
   SharedBuffers* next_ = nullptr;                   // in the list of all that there are
+};
+
+// The shared buffers that one run uses, held until it has ended.
+class HeldBuffers {
+ public:
+  HeldBuffers() = default;
+  ~HeldBuffers() { clear(); }
+  HeldBuffers(const HeldBuffers&) = delete;
+  HeldBuffers& operator=(const HeldBuffers&) = delete;
+
+  void add(std::span<const uint8_t> bytes);
+  void clear();
+
+ private:
+  std::vector<uint64_t> serials_;
 };
 
 }  // namespace skillet::runtime

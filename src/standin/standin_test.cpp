@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "standin/buffer.h"
 #include "standin/jobs.h"
 #include "standin/simulated.h"
 #include "uapi/etnaviv/abi.h"
@@ -52,6 +53,46 @@ TEST(Jobs, CutsDeadlinesThatAreTooFarAway) {
   EXPECT_EQ(after_start(-7, 5), 5);
   EXPECT_EQ(after_start(INT64_MIN, INT64_MIN), 0);
   EXPECT_GT(after_start(INT64_MAX, INT64_MAX), after_start(1 << 30, 0));
+}
+
+TEST(Jobs, SayHowAWaitEnded) {
+  Jobs jobs;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  const JobId first = jobs.begin(), second = jobs.begin();
+  const Jobs::Time past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  EXPECT_EQ(jobs.wait(lock, first, past, true), -EBUSY);
+  EXPECT_EQ(jobs.wait(lock, first, past, false), -ETIMEDOUT);
+  jobs.finish(second);
+  EXPECT_EQ(jobs.wait(lock, second, past, false), 0) << "jobs end in any order";
+  EXPECT_EQ(jobs.wait(lock, first, past, false), -ETIMEDOUT);
+  EXPECT_FALSE(jobs.all_finished());
+  jobs.finish(first);
+  EXPECT_EQ(jobs.wait(lock, first, past, true), 0);
+  EXPECT_TRUE(jobs.all_finished());
+}
+
+// Who reads waits for who writes, who writes for all.
+TEST(Buffer, KnowsWhichJobsUseIt) {
+  Jobs jobs;
+  std::shared_ptr<Buffer> buffer;
+  ASSERT_EQ(Buffer::create(1, Backing::own, buffer), 0);
+  const JobId reader = jobs.begin(), writer = jobs.begin(), late_reader = jobs.begin();
+  EXPECT_EQ(buffer->busy(jobs, true), std::nullopt) << "there are jobs, but none of them uses it";
+  buffer->add_job(jobs, reader, false);
+  EXPECT_EQ(buffer->busy(jobs, false), std::nullopt);
+  EXPECT_EQ(buffer->busy(jobs, true), reader);
+  EXPECT_EQ(buffer->last_writer(jobs), std::nullopt);
+  buffer->add_job(jobs, writer, true);
+  buffer->add_job(jobs, late_reader, false);
+  EXPECT_EQ(buffer->busy(jobs, false), writer);
+  EXPECT_EQ(buffer->busy(jobs, true), reader);
+  EXPECT_EQ(buffer->last_writer(jobs), writer);
+  jobs.finish(writer);
+  EXPECT_EQ(buffer->busy(jobs, false), std::nullopt);
+  EXPECT_EQ(buffer->last_writer(jobs), std::nullopt);
+  jobs.finish(reader);
+  EXPECT_EQ(buffer->busy(jobs, true), late_reader);
 }
 
 TEST(Simulated, AllocatesLikeSoftpin) {

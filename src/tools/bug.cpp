@@ -12,7 +12,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, output, device = "auto", tuning = "proven", note;
+  std::string model, output, device = "auto", tuning = "proven", per_channel = "exact", note;
   bool allow_unproven = false, without_model = false;
 };
 
@@ -20,6 +20,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   return out;
 }
 
@@ -33,16 +34,15 @@ std::string findings() {
 Result<void> add_compiled(const Options& options, const runtime::Target& target, runtime::BugReport& report) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   report.files.emplace_back("graph.txt", text_bytes(ir::print(graph)));
-  SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_for(target, std::move(graph), session_options(options)));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session_options(options)));
   report.text += "\n" + compile::print(compiled);
   for (size_t i = 0; i < compiled.parts.size(); ++i) {
-    const compile::Part& part = compiled.parts[i];
-    if (!part.program) continue;
-    const std::string name = fmt::format("part{}", i);
-    runtime::add_part(report, name, part.partition.graph, &*part.program);
-    SK_TRY_ASSIGN(Bytes program, driver::serialise(*part.program, true));
-    report.files.emplace_back(name + ".program", std::move(program));
+    for (const compile::PartProgram& one : compile::programs(compiled.parts[i])) {
+      const std::string name = fmt::format("part{}{}", i, one.band);
+      runtime::add_part(report, name, *one.graph, one.program);
+      SK_TRY_ASSIGN(Bytes program, driver::serialise(*one.program, true));
+      report.files.emplace_back(name + ".program", std::move(program));
+    }
   }
   return {};
 }
@@ -84,6 +84,10 @@ void add_bug(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
   verb->callback([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }

@@ -1,10 +1,13 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "compile/advice.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/check_chips.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
 #include "tools/progress.h"
@@ -15,7 +18,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto";
+  std::string model, device, require, html, per_channel = "exact";  // no device: each chip
   bool json = false, allow_unproven = false;
 };
 
@@ -44,6 +47,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
@@ -51,7 +55,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .rows = {},
                 .npu_parts = 0,
                 .parts = compiled.parts.size(),
-                .advice = compile::quantization_advice(compiled.graph)};
+                .advice = compile::quantization_advice(compiled.graph,
+                                                       {target.driver, target.chip, session.compile.per_channel})};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
@@ -79,14 +84,21 @@ Totals total(const Report& report) {
   return out;
 }
 
+// Of the multiply-accumulates; of the operations where there are none.
+double percent_on_npu(const Totals& sum) {
+  const size_t ops = sum.npu + sum.cpu + sum.nowhere;
+  if (sum.macs == 0) return ops == 0 ? 0 : 100.0 * static_cast<double>(sum.npu) / static_cast<double>(ops);
+  return 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs);
+}
+
 void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
-               fmt::format("{}", row.op.part), row.where, compile::without_names(row.op.why)});
+               fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
-  const double share = sum.macs ? 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs) : 0;
+  const double share = percent_on_npu(sum);
   out("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
       sum.cpu);
   if (sum.nowhere) out(", {} nowhere", sum.nowhere);
@@ -106,6 +118,7 @@ void print_json(const Options& options, const Report& report) {
                     {"part", row.op.part},
                     {"where", row.where},
                     {"reason", row.op.why},
+                    {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
   const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
@@ -115,14 +128,50 @@ void print_json(const Options& options, const Report& report) {
   out_json(report_json);
 }
 
+// "90", "90%"; nothing for "".
+Result<std::optional<double>> required_percent(const std::string& text) {
+  if (text.empty()) return std::optional<double>();
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (failure != std::errc() || !(value >= 0 && value <= 100) || (!rest.empty() && rest != "%"))
+    return error(ErrorCode::invalid_argument, "--require: must be a percentage such as 90%, not '{}'", text);
+  return std::optional(value);
+}
+
+Result<void> check_required(const std::optional<double>& required, double percent, const std::string& where) {
+  if (!required || percent >= *required) return {};
+  return error(ErrorCode::unsupported, "{}: {:.1f} % of the work is on the NPU; --require asks for {}", where, percent,
+               *required);
+}
+
+Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  if (!options.html.empty()) SK_TRY(check_place(options.html));
+  outcome.begin();
+  SK_TRY_ASSIGN(const ChipsReport report, check_chips(options.model, graph, options.allow_unproven));
+  if (!options.html.empty()) {
+    const std::string page = chips_html(report);
+    SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
+  }
+  out("{}", options.json ? chips_json_text(report) : print_chips(report));
+  if (report.has_op_nowhere()) outcome.exit_code = kFailed;
+  for (const ChipCheck& chip : report.chips)
+    SK_TRY(check_required(required, report.percent_on_npu(chip), chip.chip.name));
+  return {};
+}
+
 Result<void> check(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
+  if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));
   if (options.json)
     print_json(options, report);
   else
     print_text(options, report);
-  outcome.exit_code = total(report).nowhere == 0 ? kFine : kFailed;
-  return {};
+  const Totals sum = total(report);
+  outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
+  return check_required(required, percent_on_npu(sum), report.device);
 }
 
 }  // namespace
@@ -132,10 +181,21 @@ void add_check(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("check",
                          "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                         "Example: skillet check models/digits.tflite --device sim:a311d");
+                         "Without --device: on each chip that is known well; needs none here.\n"
+                         "Examples:\n"
+                         "  skillet check models/digits.tflite\n"
+                         "  skillet check models/digits.tflite --device sim:a311d --require 90%");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  auto* device = verb->add_option("--device", options->device, kDeviceHelp);
+  verb->add_option("--require", options->require, "fail when less of the work (multiply-accumulates) is on the NPU");
+  verb->add_option("--html", options->html, "write a page with the same to this file")
+      ->check(not_empty())
+      ->excludes(device);
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

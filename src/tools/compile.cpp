@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/parse_cores.h"
 #include "driver/program.h"
 #include "runtime/session.h"
 #include "tools/model.h"
@@ -14,12 +16,13 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, output, tuning = "proven";
+  std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
   bool text = false, json = false, report = false, allow_unproven = false;
 };
 
-// One NPU part of the model.
+// One program of an NPU part of the model.
 struct Compiled {
+  std::string title, note;
   driver::Program program;
   std::vector<ir::OpId> op_map;  // op of the part -> op of the model
   double ms = 0;
@@ -52,15 +55,25 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
+  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  parse_cores(options.cores, session.cores);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   std::vector<Compiled> out;
+  size_t index = 0;
   for (compile::Part& part : compiled.parts) {
-    if (!part.program) continue;
-    out.push_back({std::move(*part.program), part.partition.op_map, part.compile_ms, "", {}});
-    if (!options.report) continue;
-    SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, part.partition.graph, session.compile));
+    std::string note = part.note;
+    for (const compile::PartProgram& one : compile::programs(part)) {
+      out.push_back({.title = fmt::format("part {}{}", index, one.band),
+                     .note = std::exchange(note, {}),
+                     .program = std::move(*one.program),
+                     .op_map = part.partition.op_map,
+                     .ms = part.compile_ms});
+      if (!options.report) continue;
+      SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, *one.graph, session.compile));
+    }
+    index += part.partition.on_npu ? 1 : 0;
   }
   if (out.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
@@ -77,10 +90,11 @@ Result<void> write_programs(const Options& options, std::vector<Compiled>& parts
   return {};
 }
 
-void print_text(const Compiled& part, const std::string& title) {
+void print_text(const Compiled& part, const std::string& device) {
   const Sizes size = sizes(part.program);
-  out("{}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", title, part.op_map.size(),
-      part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  out("{} for {}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", part.title, device,
+      part.op_map.size(), part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  if (!part.note.empty()) out("  {}\n", part.note);
   TextTable table({"device operation", "model op", "MACs"});
   for (const driver::OperationInfo& operation : part.program.operations)
     table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
@@ -132,7 +146,9 @@ nlohmann::json to_json(const Compiled& part) {
   nlohmann::json operations = nlohmann::json::array();
   for (const driver::OperationInfo& operation : part.program.operations)
     operations.push_back({{"op", model_op(part, operation)}, {"kind", operation.kind}, {"macs", operation.macs}});
-  return {{"ops", part.op_map},
+  return {{"title", part.title},
+          {"note", part.note},
+          {"ops", part.op_map},
           {"jobs", part.program.jobs.size()},
           {"compile_ms", part.ms},
           {"file", part.file},
@@ -157,7 +173,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     if (options.json)
       rows.push_back(to_json(parts[i]));
     else
-      print_text(parts[i], fmt::format("part {} for {}", i, target.name));
+      print_text(parts[i], target.name);
     if (options.report && !options.json) print_report(parts[i]);
     if (options.text) out("{}\n", driver::print(parts[i].program));
   }
@@ -184,6 +200,14 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kTuningNames));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
+  verb->add_option("--cores", options->cores, kCoresHelp)
+      ->capture_default_str()
+      ->envname(kCoresVariable)
+      ->check(a_number_of_cores());
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb->add_flag("--report", options->report,
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "

@@ -1,28 +1,40 @@
 // `skillet decode`: what a captured program sent to the chip, field by field.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/log.h"
 #include "capture/reader.h"
+#include "tools/decode_print.h"
 #include "tools/decoded.h"
+#include "tools/diff_side.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string path, chip;
+  std::string path, chip, extract;
   int submission = -1, last = 0;
-  bool json = false;
+  bool json = false, all = false, buffers = false;
 };
 
-nlohmann::json to_json(const driver::Annotated& submission, size_t index) {
-  nlohmann::json fields = nlohmann::json::array();
-  for (const driver::AnnotatedField& field : submission.fields)
-    fields.push_back({{"path", field.path}, {"value", field.value}, {"raw", field.raw}, {"unknown", field.unknown}});
-  return {{"submission", index}, {"fields", std::move(fields)}};
+nlohmann::json to_json(const driver::Annotated& decoded, const capture::Submission& submission, size_t index) {
+  nlohmann::json fields = nlohmann::json::array(), operations = nlohmann::json::array();
+  for (const driver::AnnotatedField& field : decoded.fields) {
+    nlohmann::json row = {{"path", field.path}, {"value", field.value}, {"raw", field.raw}, {"unknown", field.unknown}};
+    if (field.row != nullptr) row["evidence"] = evidence_name(field.row->evidence);
+    fields.push_back(std::move(row));
+  }
+  for (size_t i = 0; i < decoded.operations.size(); ++i)
+    operations.push_back(
+        {{"what", decoded.operations[i]}, {"shape", i < decoded.shapes.size() ? decoded.shapes[i] : ""}});
+  return {{"submission", index},
+          {"operations", std::move(operations)},
+          {"buffers", buffers_json(decoded, submission)},
+          {"fields", std::move(fields)}};
 }
 
 // One document, written as it goes: a long capture is more than fits into memory.
@@ -35,8 +47,8 @@ class JsonPrinter {
     text.resize(text.rfind("\n}"));
     out("{},\n  \"submissions\": [", text);
   }
-  void add(const driver::Annotated& submission, size_t index) {
-    out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(submission, index)));
+  void add(const driver::Annotated& decoded, const capture::Submission& submission, size_t index) {
+    out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(decoded, submission, index)));
     is_first_ = false;
   }
   void finish() const { out("  ]\n}\n"); }
@@ -45,8 +57,22 @@ class JsonPrinter {
   bool is_first_ = true;
 };
 
+// A capture; or the submissions that a program file, or a model for a chip, would make.
+Result<capture::Reader> open_any(const Options& options) {
+  auto reader = capture::Reader::open(options.path);
+  if (reader.ok() || (reader.error().code != ErrorCode::malformed && !options.path.ends_with(".tflite"))) return reader;
+  std::optional<driver::Chip> chip;
+  if (!options.chip.empty()) {
+    SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
+  }
+  auto side = load_side(options.path, chip, {});
+  if (side.ok()) return std::move(side->reader);
+  if (options.path.ends_with(".tflite")) return std::move(side).error();
+  return reader;
+}
+
 Result<capture::Reader> open_reader(const Options& options) {
-  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.path));
+  SK_TRY_ASSIGN(capture::Reader reader, open_any(options));
   if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
   if (options.submission >= static_cast<int64_t>(reader.count()))
     return error(ErrorCode::invalid_argument, "{} has {} submissions (counted from 0), no {}", options.path,
@@ -55,10 +81,30 @@ Result<capture::Reader> open_reader(const Options& options) {
   return reader;
 }
 
+// The buffers of a submission whose contents are known, as files.
+Result<void> extract(const std::string& folder, const capture::Submission& submission, size_t index) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
+  for (const capture::BufferSnapshot& one : submission.buffers) {
+    if (one.content != capture::Content::bytes) continue;
+    SK_TRY(write_file(fmt::format("{}/submission{}_buffer{}.bin", folder, index, one.handle), one.bytes));
+  }
+  return {};
+}
+
+std::string print(const Options& options, const driver::Annotated& decoded, const capture::Submission& submission,
+                  size_t index) {
+  std::string text = fmt::format("\nsubmission {}\n{}", index, print_operations(decoded, submission));
+  if (options.buffers) text += print_buffers(decoded, submission);
+  return text + (options.all ? print_all_fields(decoded, submission) : decoded.text);
+}
+
 Result<void> decode(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_reader(options));
   SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  if (!options.extract.empty()) SK_TRY(check_folder(options.extract));
   outcome.begin();
   std::optional<JsonPrinter> json;
   if (options.json)
@@ -73,9 +119,10 @@ Result<void> decode(const Options& options, Outcome& outcome) {
     if (!decoded.ok())
       return std::move(decoded).error().with_context(fmt::format("{}: submission {}", options.path, reader.index()));
     if (json)
-      json->add(*decoded, reader.index());
+      json->add(*decoded, *one, reader.index());
     else
-      out("\nsubmission {}\n{}", reader.index(), decoded->text);
+      out("{}", print(options, *decoded, *one, reader.index()));
+    if (!options.extract.empty()) SK_TRY(extract(options.extract, *one, reader.index()));
   }
   if (json) json->finish();
   if (!reader.cut_off().empty()) outcome.exit_code = kFailed;
@@ -86,14 +133,24 @@ Result<void> decode(const Options& options, Outcome& outcome) {
 
 void add_decode(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("decode",
-                                      "Print a capture, command by command and field by field.\n"
-                                      "Example: skillet decode tests/captures/a311d_conv1x1_relu6_u8");
-  verb->add_option("PATH", options->path, "capture file, or a folder that holds capture.json")->required();
+  CLI::App* verb =
+      app.add_subcommand("decode",
+                         "Print a capture: a line for each job, then command by command and field by field.\n"
+                         "Examples:\n"
+                         "  skillet decode tests/captures/a311d_conv1x1_relu6_u8 --buffers\n"
+                         "  skillet decode net.tflite --chip a311d --all");
+  verb->add_option(
+          "PATH", options->path,
+          "capture file, a folder that holds capture.json, a program file of skillet compile, or\na .tflite file "
+          "with --chip")
+      ->required();
   verb->add_option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");
   auto* one = verb->add_option("--submission", options->submission, "only this one, counted from 0")
                   ->check(whole_number(0, INT32_MAX));
   verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX))->excludes(one);
+  verb->add_flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
+  verb->add_flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
+  verb->add_option("--extract", options->extract, "write the contents of buffers to this folder")->check(not_empty());
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(decode(*options, outcome)); });
 }

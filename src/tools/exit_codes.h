@@ -17,11 +17,17 @@ struct ExitCodes {
 
 inline constexpr std::string_view kUnreadable = "wrong use; a file, device or place to write that cannot be used";
 inline constexpr std::array kExitCodes = {
-    ExitCodes{"run", "it ran", "the run failed, or differs by more than --tolerance", kUnreadable},
-    ExitCodes{"check", "every operation can run", "an operation can run nowhere", kUnreadable},
+    ExitCodes{"run", "it ran", "the run failed, or its outputs are not what --compare, --expect or --task allow",
+              kUnreadable},
+    ExitCodes{"bench", "it ran", "a run failed", kUnreadable},
+    ExitCodes{"eval", "every picture ran", "a run failed, or --bisect found an operation beyond --bound", kUnreadable},
+    ExitCodes{"check", "every operation can run", "an operation can run nowhere, or less than --require is on the NPU", kUnreadable},
+    ExitCodes{"plan", "times were found", "no chip is timed, or the jobs cannot be read", kUnreadable},
     ExitCodes{"compile", "programs were made", "the NPU takes nothing, or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
+    ExitCodes{"lookup", "something was found", "nothing was", "wrong use"},
+    ExitCodes{"replay", "it ran", "a job failed, or what it wrote differs", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"doctor", "an NPU is ready", "none is", "wrong use"},
     ExitCodes{"virtual", "the program's own", "the program's own", "wrong use, or the program's own"},

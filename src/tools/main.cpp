@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "base/text.h"
 #include "tools/model.h"
 #include "tools/verbs.h"
@@ -22,6 +23,7 @@ constexpr const char* kAbout =
     "  skillet doctor                                   is there an NPU; what is missing and how to mend it\n"
     "  skillet check net.tflite --device sim:a311d      which operations the NPU takes, and why not the others\n"
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
+    "  skillet plan net.tflite                          how long it would take on each chip\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
     "\n"
     "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
@@ -33,10 +35,15 @@ std::string footer(const ExitCodes& codes) {
 
 void add_verbs(CLI::App& app, Outcome& outcome) {
   add_run(app, outcome);
+  add_bench(app, outcome);
+  add_eval(app, outcome);
   add_check(app, outcome);
+  add_plan(app, outcome);
   add_compile(app, outcome);
   add_decode(app, outcome);
   add_diff(app, outcome);
+  add_lookup(app, outcome);
+  add_replay(app, outcome);
   add_devices(app, outcome);
   add_doctor(app, outcome);
   add_virtual(app, outcome);
@@ -127,6 +134,15 @@ void Outcome::finish(const Result<void>& result) {
 void Outcome::finish(const Error& error) {
   complain(error.message);
   exit_code = code_of_errors;
+}
+
+CLI::Validator a_number_of_cores() {
+  return {[](const std::string& text) {
+            int ignored = 0;
+            return parse_cores(text, ignored) ? std::string()
+                                              : fmt::format("must be auto or a number of cores, not '{}'", text);
+          },
+          "auto or a number"};
 }
 
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {

@@ -21,6 +21,17 @@ constexpr const char* kDeviceHelp =
 // For --allow-unproven, which is also the environment variable.
 constexpr const char* kAllowUnprovenHelp =
     "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)";
+// For --cores, which is also the environment variable kCoresVariable.
+constexpr const char* kCoresHelp =
+    "of an NPU with several cores, how many may share one inference in bands of rows:\nauto: where that is predicted "
+    "to "
+    "pay; 1: none; 2 or more: wherever it can be done";
 constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
+
+// For --per-channel, the same.
+constexpr const char* kPerChannelHelp =
+    "weights with more scales than the chip takes: exact (each layer within 1 of its own result, else\non the CPU) or "
+    "approximate (docs/models.md)";
+constexpr const char* kPerChannelVariable = "SKILLET_PER_CHANNEL";
 
 }  // namespace skillet::tools

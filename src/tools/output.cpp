@@ -22,10 +22,18 @@ void note_failure(bool failed) {
 
 }  // namespace
 
-void out(std::string_view text) {
-  const std::string shown = printable(text, true);
+void out(std::string_view text) { out_drawing(printable(text, true)); }
+
+void out_drawing(std::string_view text) {
   errno = 0;
-  note_failure(std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size());
+  note_failure(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
+}
+
+bool output_is_lost() { return g_failure != 0; }
+
+void flush_output() {
+  errno = 0;
+  note_failure(std::fflush(stdout) != 0);
 }
 
 std::string json_text(const nlohmann::json& value) {

@@ -18,6 +18,12 @@ requires(sizeof...(Args) > 0) void out(fmt::format_string<Args...> format, Args&
   out(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
 }
 
+// The same as it is: for what we made ourselves, colours included.
+void out_drawing(std::string_view text);
+// What was said so far is seen now. Nobody may be there to see it: work without an end stops then.
+void flush_output();
+bool output_is_lost();
+
 // Bytes of names that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& value);
 void out_json(const nlohmann::json& value);

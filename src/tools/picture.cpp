@@ -10,11 +10,10 @@
 
 #include "base/bytes.h"
 #include "tools/exif.h"
+#include "tools/zip_file.h"
 
 namespace skillet::tools {
 namespace {
-
-constexpr int64_t kMaxPixels = int64_t{1} << 26;
 
 // Where output pixel `i` of `out_count` lies between two input pixels, and how far from the first.
 struct Sample {
@@ -48,15 +47,6 @@ bool is_cut_bmp(std::span<const uint8_t> file) {
   return word(10) + row_bytes * rows > file.size();
 }
 
-uint32_t crc32(std::span<const uint8_t> bytes) {
-  uint32_t crc = ~0U;
-  for (const uint8_t byte : bytes) {
-    crc ^= byte;
-    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xEDB88320U : 0);
-  }
-  return ~crc;
-}
-
 // stb reads a damaged PNG as if it were whole: each chunk (length, type, data) has a checksum behind it.
 bool is_damaged_png(std::span<const uint8_t> file) {
   constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
@@ -84,9 +74,9 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   const int file_bytes = static_cast<int>(std::min<size_t>(file.size(), INT32_MAX));
   // Before anything is unpacked: a small file may hold a large picture of one colour.
   if (stbi_info_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels) != 0 &&
-      int64_t{out.width_px} * out.height_px > kMaxPixels)
+      int64_t{out.width_px} * out.height_px > kMaxPicturePixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
-                 out.height_px, kMaxPixels);
+                 out.height_px, kMaxPicturePixels);
   if (is_damaged_png(file)) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   if (is_cut_bmp(file)) return error(ErrorCode::malformed, "{}: the picture is cut off", path);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
@@ -118,6 +108,32 @@ Picture resize(const Picture& picture, int width_px, int height_px) {
             static_cast<uint8_t>(std::nearbyint(top * (1 - row.weight_second) + bottom * row.weight_second)));
       }
     }
+  }
+  return out;
+}
+
+Picture fit(const Picture& picture, int smallest_px, int largest_px) {
+  const int longest = std::max(picture.width_px, picture.height_px);
+  if (longest <= 0) return picture;
+  const double ratio = static_cast<double>(largest_px) / longest;
+  const int times = std::max(1, smallest_px / longest);
+  const auto side = [&](int px) {
+    return longest > largest_px ? std::max(1, static_cast<int>(std::nearbyint(px * ratio))) : px * times;
+  };
+  return resize(picture, side(picture.width_px), side(picture.height_px));
+}
+
+Picture with_channels(const Picture& picture, int channels) {
+  if (picture.channels == channels) return picture;
+  Picture out{.width_px = picture.width_px, .height_px = picture.height_px, .channels = channels, .pixels = {}};
+  const size_t count = static_cast<size_t>(out.width_px) * out.height_px;
+  out.pixels.reserve(count * channels);
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* pixel = picture.pixels.data() + i * picture.channels;
+    if (channels == 3)
+      out.pixels.insert(out.pixels.end(), 3, pixel[0]);
+    else  // as the picture files are turned grey
+      out.pixels.push_back(static_cast<uint8_t>((pixel[0] * 77 + pixel[1] * 150 + pixel[2] * 29) >> 8));
   }
   return out;
 }

@@ -17,10 +17,17 @@ struct Picture {
   Bytes pixels;
 };
 
+inline constexpr int64_t kMaxPicturePixels = int64_t{1} << 26;
+
 // `channels`: 1 or 3; the file's pixels are converted. The error names the file.
 Result<Picture> load_picture(const std::string& path, int channels);
 // Bilinear, pixel centres at half coordinates, edges repeated; no smoothing before shrinking.
 Picture resize(const Picture& picture, int width_px, int height_px);
+
+// Its longer side at most `largest_px`; a small picture several times as large, up to `smallest_px`.
+Picture fit(const Picture& picture, int smallest_px, int largest_px);
+// The same in colour (3), or grey (1).
+Picture with_channels(const Picture& picture, int channels);
 
 // Whether pictures can be fed to `input`: 1 x height x width x (1 or 3), uint8, int8 or float32.
 Result<void> check_image_input(const ir::Tensor& input);

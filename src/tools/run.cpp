@@ -5,17 +5,21 @@
 #include <cmath>
 #include <optional>
 
+#include "base/parse_cores.h"
 #include "base/text.h"
 #include "capture/file_writer.h"
 #include "compile/advice.h"
-#include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/found.h"
 #include "tools/model.h"
 #include "tools/old_capture.h"
 #include "tools/progress.h"
+#include "tools/results.h"
+#include "tools/run_inputs.h"
+#include "tools/run_judge.h"
+#include "tools/run_picture.h"
 #include "tools/run_result.h"
 #include "tools/scores.h"
-#include "tools/tensor_file.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -24,66 +28,14 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", record, cache_dir;
-  std::vector<std::string> images, inputs;
-  std::optional<uint64_t> random_seed;
-  std::optional<double> tolerance;
+  std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", cores = "auto", record,
+                     cache_dir;
+  std::string output, expect, draw, task;
+  InputOptions inputs;
+  std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
   bool json = false, show = false, allow_unproven = false;
 };
-
-// The bytes of all graph inputs for one inference.
-struct InputSet {
-  std::string name;
-  std::optional<Picture> picture;
-  std::vector<Bytes> tensors;  // in Graph::inputs order
-};
-
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-Result<std::vector<InputSet>> picture_inputs(const Options& options, const ir::Graph& graph) {
-  if (graph.inputs.size() != 1)
-    return error(ErrorCode::invalid_argument, "--image needs a network with one input; this one has {} (use --input)",
-                 graph.inputs.size());
-  const ir::Tensor& input = graph.tensor(graph.inputs[0]);
-  SK_TRY(check_image_input(input));
-  std::vector<InputSet> out;
-  for (const std::string& path : options.images) {
-    SK_TRY_ASSIGN(const Picture picture, load_picture(path, input.shape[3]));
-    SK_TRY_ASSIGN(Bytes bytes, to_tensor(picture, input));
-    out.push_back({file_name(path), resize(picture, input.shape[2], input.shape[1]), {std::move(bytes)}});
-  }
-  return out;
-}
-
-Result<std::vector<InputSet>> file_inputs(const Options& options, const ir::Graph& graph) {
-  if (options.inputs.size() != graph.inputs.size())
-    return error(ErrorCode::invalid_argument, "{} --input files for a network with {} inputs", options.inputs.size(),
-                 graph.inputs.size());
-  InputSet set;
-  for (size_t i = 0; i < options.inputs.size(); ++i) {
-    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(options.inputs[i], graph.tensor(graph.inputs[i])));
-    set.name += (set.name.empty() ? "" : ", ") + file_name(options.inputs[i]);
-    set.tensors.push_back(std::move(bytes));
-  }
-  return std::vector<InputSet>{std::move(set)};
-}
-
-Result<std::vector<InputSet>> random_inputs(uint64_t seed, const ir::Graph& graph) {
-  InputSet set{.name = fmt::format("random values, seed {}", seed), .picture = {}, .tensors = {}};
-  RandomStream stream(seed);
-  for (const ir::TensorId id : graph.inputs) {
-    SK_TRY_ASSIGN(Bytes bytes, stream.fill(graph.tensor(id)));
-    set.tensors.push_back(std::move(bytes));
-  }
-  return std::vector<InputSet>{std::move(set)};
-}
-
-Result<std::vector<InputSet>> make_inputs(const Options& options, const ir::Graph& graph) {
-  if (!options.images.empty()) return picture_inputs(options, graph);
-  if (!options.inputs.empty()) return file_inputs(options, graph);
-  return random_inputs(options.random_seed.value_or(1), graph);
-}
 
 OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
                              const std::vector<std::string>& labels) {
@@ -99,62 +51,7 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
     out.low = std::min(out.low, value);
     out.high = std::max(out.high, value);
   }
-  if (!is_scores(tensor)) return out;
-  for (const int64_t index : top_classes(tensor, bytes, options.top)) {
-    const auto at = static_cast<size_t>(index);
-    out.top.push_back({index, real_value(tensor, bytes, index), print_raw(tensor, bytes, index),
-                       at < labels.size() ? labels[at] : ""});
-  }
-  return out;
-}
-
-// The same network on the CPU kernels alone.
-class Reference {
- public:
-  static Result<Reference> create(const ir::Graph& graph) {
-    SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
-    return Reference(graph, std::move(interpreter));
-  }
-  // Fills the differences of `inference`; adds its time to `total_ms`.
-  Result<void> compare(const InputSet& inputs, const runtime::Session& session, Inference& inference,
-                       double& total_ms) {
-    for (size_t i = 0; i < inputs.tensors.size(); ++i)
-      std::ranges::copy(inputs.tensors[i], interpreter_.tensor(graph_->inputs[i]).begin());
-    const Stopwatch clock;
-    SK_TRY(interpreter_.run().with_context("on the CPU kernels"));
-    total_ms += clock.ms();
-    for (size_t i = 0; i < graph_->outputs.size(); ++i) {
-      const ir::TensorId id = graph_->outputs[i];
-      SK_TRY_ASSIGN(const auto bytes, session.output(i));
-      inference.outputs[i].difference = max_difference(graph_->tensor(id), bytes, interpreter_.tensor(id));
-    }
-    return {};
-  }
-
- private:
-  Reference(const ir::Graph& graph, ref::Interpreter interpreter)
-      : graph_(&graph), interpreter_(std::move(interpreter)) {}
-  const ir::Graph* graph_;  // borrowed
-  ref::Interpreter interpreter_;
-};
-
-Result<Inference> infer(runtime::Session& session, InputSet& inputs, const Options& options,
-                        const std::vector<std::string>& labels) {
-  Inference out{.input = inputs.name, .picture = options.show ? std::move(inputs.picture) : std::nullopt};
-  for (size_t i = 0; i < inputs.tensors.size(); ++i) SK_TRY(session.set_input(i, inputs.tensors[i]));
-  const Progress progress(fmt::format("running {}", inputs.name));
-  for (int i = 0; i < options.repeat; ++i) {
-    const Stopwatch clock;
-    SK_TRY(session.run());
-    out.run_ms.push_back(clock.ms());
-  }
-  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
-    SK_TRY_ASSIGN(const auto bytes, session.output(i));
-    out.outputs.push_back(describe_output(session.graph().tensor(session.graph().outputs[i]), bytes, options, labels));
-  }
-  if (options.compare != "layers") return out;
-  const Progress comparing("comparing layers");
-  SK_TRY_ASSIGN(out.layers, session.compare_layers());
+  if (is_scores(tensor)) out.top = best_classes(tensor, bytes, options.top, labels);
   return out;
 }
 
@@ -163,49 +60,193 @@ Result<std::vector<std::string>> labels_of(const Options& options) {
 }
 
 // A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
-void check_labels(const Options& options, const ir::Graph& graph, const std::vector<std::string>& labels) {
+void check_labels(const Options& options, const ir::Graph& graph, const std::vector<std::string>& labels,
+                  std::optional<Task> task) {
   if (options.labels.empty()) return;
-  for (const ir::TensorId id : graph.outputs) {
-    const ir::Tensor& output = graph.tensor(id);
-    if (!is_scores(output)) continue;
-    if (static_cast<int64_t>(labels.size()) != output.shape.elems())
-      complain(fmt::format("{}: {} labels for the {} classes of '{}'", options.labels, labels.size(),
-                           output.shape.elems(), output.name));
+  if (!task || task == Task::pose) {
+    complain(fmt::format("{}: not used: no output is a row of scores, a mask or boxes", options.labels));
     return;
   }
-  complain(fmt::format("{}: not used: no output is a row of scores", options.labels));
+  const std::optional<int64_t> count = class_count(*task, graph);
+  if (count && static_cast<int64_t>(labels.size()) != *count)
+    complain(fmt::format("{}: {} labels for the {} classes of '{}'", options.labels, labels.size(), *count,
+                         graph.tensor(graph.outputs[0]).name));
 }
 
-Result<void> infer_all(runtime::Session& session, std::vector<InputSet>& inputs, const Options& options,
-                       const std::vector<std::string>& labels, RunResult& result) {
-  std::optional<Reference> reference;
-  if (!options.compare.empty()) {
-    SK_TRY_ASSIGN(reference, Reference::create(session.graph()));
-  }
-  for (InputSet& set : inputs) {
-    SK_TRY_ASSIGN(Inference inference, infer(session, set, options, labels).with_context(set.name));
-    if (reference) SK_TRY(reference->compare(set, session, inference, result.reference_ms));
-    result.inferences.push_back(std::move(inference));
-  }
+// Everything that is done for each inference, made before the first one.
+struct Plan {
+  InputSource inputs;
+  std::vector<std::string> names;  // none: frames
+  FindOptions find;
+  std::optional<Task> task;
+  Drawings drawings;
+  std::optional<ResultPlace> output;
+  std::optional<Expectation> expected;
+};
+
+Result<std::optional<ResultPlace>> output_place(const Options& options, const ir::Graph& graph,
+                                                const std::vector<std::string>& names) {
+  if (options.output.empty()) return std::optional<ResultPlace>();
+  SK_TRY_ASSIGN(ResultPlace place, ResultPlace::create(options.output, graph, names));
+  SK_TRY(place.check());
+  return std::optional(std::move(place));
+}
+
+Result<void> check_options(const Options& options) {
+  if (options.tolerance && options.compare.empty() && options.expect.empty())
+    return error(ErrorCode::invalid_argument, "--tolerance says what --compare or --expect may find; give one too");
+  const bool has_pictures = !options.inputs.images.empty() || !options.inputs.raw.empty();
+  if (!options.draw.empty() && !has_pictures)
+    return error(ErrorCode::invalid_argument, "--draw draws on pictures; give --image or --raw");
   return {};
 }
 
-std::string input_note(const Options& options, const ir::Graph& graph) {
-  std::string out;
-  for (const ir::TensorId id : graph.inputs) {
-    const ir::Tensor& input = graph.tensor(id);
-    out += fmt::format("{}'{}' {} {}", out.empty() ? "" : ", ", input.name, ir::dtype_name(input.dtype),
-                       input.shape.to_string());
+Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
+  SK_TRY(check_options(options));
+  SK_TRY_ASSIGN(InputSource inputs, InputSource::create(options.inputs, graph));
+  const std::vector<std::string> names = inputs.names();
+  SK_TRY_ASSIGN(std::vector<std::string> labels, labels_of(options));
+  const std::optional<Task> task = options.task.empty() ? recognise(graph) : task_from_name(options.task);
+  check_labels(options, graph, labels, task);
+  SK_TRY_ASSIGN(Drawings drawings,
+                Drawings::create(options.show && !options.json, options.draw, options.threshold, names));
+  SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));
+  std::optional<Expectation> expected;
+  if (!options.expect.empty()) {
+    SK_TRY_ASSIGN(expected, Expectation::read(options.expect, graph, names, options.tolerance.value_or(0)));
   }
-  if (!options.images.empty()) return out + ": pictures " + describe_mapping(graph.tensor(graph.inputs[0]));
-  if (!options.inputs.empty()) return out + ": from files";
-  return out + (options.random_seed ? ": random values" : ": random values (give --image or --input for real ones)");
+  if (options.cache_dir != "") SK_TRY(check_folder(expand_home(options.cache_dir)));
+  return Plan{std::move(inputs),
+              names,
+              {std::move(labels), options.threshold, options.top},
+              task,
+              std::move(drawings),
+              std::move(output),
+              std::move(expected)};
 }
+
+Result<std::vector<Bytes>> run_session(runtime::Session& session, const InputSet& inputs, int repeat,
+                                       std::vector<double>& run_ms) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) SK_TRY(session.set_input(i, inputs.tensors[i]));
+  const Progress progress(fmt::format("running {}", inputs.name));
+  for (int i = 0; i < repeat; ++i) {
+    const Stopwatch clock;
+    SK_TRY(session.run());
+    run_ms.push_back(clock.ms());
+  }
+  std::vector<Bytes> outputs;
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    outputs.emplace_back(bytes.begin(), bytes.end());
+  }
+  return outputs;
+}
+
+// One inference after the other; what is wrong with results is told at the end.
+class Runner {
+ public:
+  Runner(const Options& options, Plan& plan, runtime::Session& session, RunResult& result)
+      : options_(options), plan_(plan), session_(session), result_(result) {}
+
+  Result<void> run_all() {
+    if (!options_.compare.empty()) {
+      SK_TRY_ASSIGN(reference_, Reference::create(session_.graph()));
+    }
+    while (!output_is_lost()) {
+      SK_TRY_ASSIGN(std::optional<InputSet> set, plan_.inputs.next());
+      if (!set) break;
+      const std::string name = set->name;
+      SK_TRY(run_one(std::move(*set)).with_context(name));
+      ++count_;
+    }
+    return {};
+  }
+  // The first result that is not what it should be.
+  Result<void> judgement() const {
+    if (failures_ == 0) return {};
+    if (failures_ == 1) return *first_failure_;
+    return error(first_failure_->code, "{} (and {} more inputs)", first_failure_->message, failures_ - 1);
+  }
+
+ private:
+  Result<void> run_one(InputSet set) {
+    Inference one{.input = set.name, .drawing = {}, .run_ms = {}, .outputs = {}, .found = {}, .layers = {}};
+    SK_TRY_ASSIGN(const std::vector<Bytes> outputs, run_session(session_, set, options_.repeat, one.run_ms));
+    const ir::Graph& graph = session_.graph();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      one.outputs.push_back(describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find.labels));
+    SK_TRY(find_all(outputs, one));
+    SK_TRY(plan_.drawings.add(count_, set, graph.tensor(graph.inputs[0]), one));
+    if (plan_.output) SK_TRY(plan_.output->write(count_, outputs));
+    SK_TRY(compare(set, outputs, one));
+    report(std::move(one));
+    return {};
+  }
+
+  // What is only recognised need not be right; what is asked for must.
+  Result<void> find_all(const std::vector<Bytes>& outputs, Inference& one) const {
+    if (!plan_.task) return {};
+    auto found = find(*plan_.task, session_.graph(), outputs, plan_.find);
+    if (found.ok()) {
+      one.found = std::move(found).value();
+    } else if (!options_.task.empty() || plan_.drawings.writes()) {
+      return std::move(found).error();
+    } else {
+      complain(fmt::format("{}: not read as {}: {}", one.input, kTaskNames[static_cast<size_t>(*plan_.task)],
+                           found.error().message));
+    }
+    return {};
+  }
+
+  Result<void> compare(const InputSet& set, const std::vector<Bytes>& outputs, Inference& one) {
+    if (options_.compare == "layers") {
+      const Progress progress("comparing layers");
+      SK_TRY_ASSIGN(one.layers, session_.compare_layers());
+    }
+    if (reference_) SK_TRY(reference_->compare(set, outputs, one, result_.reference_ms));
+    if (options_.tolerance && reference_) note(check_tolerance(*options_.tolerance, one, session_.graph()));
+    if (plan_.expected) note(plan_.expected->check(count_, one.input, outputs, session_.graph()));
+    return {};
+  }
+
+  void note(const Result<void>& judged) {
+    if (judged.ok()) return;
+    if (!first_failure_) first_failure_ = judged.error();
+    ++failures_;
+  }
+
+  // There is no end of frames: the report has the last one only, with the times of all.
+  void report(Inference one) {
+    if (!plan_.inputs.is_stream()) {
+      result_.inferences.push_back(std::move(one));
+      return;
+    }
+    if (options_.json)
+      out_drawing(print_frame_json(one));
+    else
+      out("{}", print_frame(one));
+    flush_output();
+    std::vector<double> run_ms = result_.inferences.empty() ? std::vector<double>() : result_.inferences[0].run_ms;
+    run_ms.insert(run_ms.end(), one.run_ms.begin(), one.run_ms.end());
+    one.run_ms = std::move(run_ms);
+    result_.inferences.assign(1, std::move(one));
+  }
+
+  const Options& options_;
+  Plan& plan_;
+  runtime::Session& session_;
+  RunResult& result_;
+  std::optional<Reference> reference_;
+  size_t count_ = 0, failures_ = 0;
+  std::optional<Error> first_failure_;
+};
 
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  parse_cores(options.cores, out.cores);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
   return out;
@@ -234,70 +275,82 @@ Result<runtime::Target> open_device(const Options& options, std::optional<Error>
   return target;
 }
 
-// The first output, or layer, that is further from the CPU kernels than --tolerance allows.
-Result<void> check_tolerance(const Options& options, const RunResult& result, const runtime::Session& session) {
-  if (!options.tolerance) return {};
-  const auto too_far = [&](const std::string& what, double difference) {
-    return error(ErrorCode::device, "{} differs by {} from the CPU kernels; --tolerance is {}", what, difference,
-                 *options.tolerance);
-  };
-  for (const Inference& one : result.inferences) {
-    for (const OutputResult& output : one.outputs) {
-      if (output.difference && !(*output.difference <= *options.tolerance))
-        return too_far(fmt::format("{}: output '{}'", one.input, output.name), *output.difference);
-    }
-    for (const runtime::LayerDiff& layer : one.layers) {
-      if (layer.compared && !(layer.max_abs_diff <= *options.tolerance))
-        return too_far(fmt::format("{}: {}", one.input, ir::describe_op(session.graph(), layer.op)),
-                       layer.max_abs_diff);
-    }
-  }
-  return {};
+Result<std::unique_ptr<runtime::Session>> create_session(const Options& options, ir::Graph graph,
+                                                         const runtime::Target& target, RunResult& result) {
+  const Stopwatch clock;
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  result.advice = compile::quantization_advice(
+      graph, {target.driver, target.chip, *driver::per_channel_from_name(options.per_channel)});
+  auto created = runtime::Session::create(std::move(graph), target, session_options(options));
+  if (!created.ok())
+    return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
+                 result.advice.empty() ? "" : "; advice: ", result.advice);
+  result.create_ms = clock.ms();
+  return created;
 }
 
 Result<void> run(const Options& options, Outcome& outcome) {
-  if (options.tolerance && options.compare.empty())
-    return error(ErrorCode::invalid_argument, "--tolerance says what --compare may find; give that too");
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   result.import_ms = import_clock.ms();
-  SK_TRY_ASSIGN(std::vector<InputSet> inputs, make_inputs(options, graph));
-  result.input_note = input_note(options, graph);
-  if (!options.cache_dir.empty()) SK_TRY(check_folder(expand_home(options.cache_dir)));
-  SK_TRY_ASSIGN(const std::vector<std::string> labels, labels_of(options));
-  check_labels(options, graph, labels);
+  SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
+  result.input_note = input_note(options.inputs, graph);
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   outcome.begin();
   result.device = target.name;
-  const Stopwatch create_clock;
-  auto progress = std::make_unique<Progress>(fmt::format("compiling for {}", target.name));
-  const std::string advice = compile::quantization_advice(graph);
-  auto created = runtime::Session::create(std::move(graph), target, session_options(options));
-  if (!created.ok())
-    return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
-                 advice.empty() ? "" : "; advice: ", advice);
-  const std::unique_ptr<runtime::Session> session = std::move(created).value();
-  progress.reset();
-  result.create_ms = create_clock.ms();
-  SK_TRY(infer_all(*session, inputs, options, labels, result));
-  out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
+  SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session,
+                create_session(options, std::move(graph), target, result));
+  Runner runner(options, plan, *session, result);
+  SK_TRY(runner.run_all());
+  const bool is_told = plan.inputs.is_stream() && options.json;
+  if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
-  return check_tolerance(options, result, *session);
+  return runner.judgement();
 }
 
-void add_inputs(CLI::App* verb, Options& options) {
+void add_inputs(CLI::App* verb, InputOptions& options) {
   auto* image = verb->add_option("--image", options.images, "BMP, PNG or JPEG pictures, one inference each")
                     ->check(CLI::ExistingFile);
-  auto* input = verb->add_option("--input", options.inputs, "contents of the inputs in order: .npy, or raw bytes")
+  auto* input = verb->add_option("--input", options.inputs,
+                                 "contents of the inputs in order: .npy, or raw bytes;\n"
+                                 "or one .npz with an array for each")
                     ->check(CLI::ExistingFile);
   auto* random =
       verb->add_option("--random", options.random_seed, "random values from this seed (without any input: seed 1)")
           ->check(whole_number(0, UINT64_MAX));
-  image->excludes(input)->excludes(random);
-  input->excludes(random);
+  auto* raw = verb->add_option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
+                  ->check(CLI::IsMember({"rgb24", "gray"}));
+  verb->add_option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)")->needs(raw);
+  image->excludes(input)->excludes(random)->excludes(raw);
+  input->excludes(random)->excludes(raw);
+  random->excludes(raw);
+}
+
+void add_results(CLI::App* verb, Options& options) {
+  verb->add_option("--labels", options.labels, "names of the classes, one a line, or 'INDEX name' lines");
+  verb->add_option("--top", options.top, "how many classes to show")
+      ->capture_default_str()
+      ->check(whole_number(1, kMaxCount));
+  verb->add_option("--output", options.output,
+                   "write the outputs here: F.npy, F.npz, or a folder (then a .npy for each output)")
+      ->check(not_empty());
+  verb->add_option("--expect", options.expect, "compare the outputs with these; as --output wrote them")
+      ->check(not_empty())
+      ->excludes("--raw");
+  verb->add_option("--tolerance", options.tolerance,
+                   "with --compare or --expect: fail when an output, or a layer, differs by more\n"
+                   "(in units of its type; without: --expect allows 0)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
+  verb->add_option("--draw", options.draw, "write them to this PNG file, or folder")->check(not_empty());
+  std::vector<std::string> tasks(kTaskNames.begin(), kTaskNames.end());
+  verb->add_option("--task", options.task, "what the outputs are (without: their shapes tell)")
+      ->check(CLI::IsMember(tasks));
+  verb->add_option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
+      ->check(CLI::Range(0.0, 1.0));
 }
 
 }  // namespace
@@ -306,25 +359,21 @@ void add_run(CLI::App& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "run",
-      "Run a network and show its best classes, where each operation ran, and how long it took.\n"
+      "Run a network and show what it found, where each operation ran, and how long it took.\n"
       "Pictures are resized (bilinear); uint8 inputs get the pixels, int8 inputs pixel - 128, float inputs -1..1.\n"
       "Examples:\n"
       "  skillet run models/digits.tflite --image models/digits/*.png --show --device sim:a311d --compare\n"
-      "  skillet run net.tflite --random 7 --device sim:a311d --compare=layers --json");
+      "  skillet run net.tflite --image cat.jpg --draw found.png --labels labels.txt\n"
+      "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
+      "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
-  add_inputs(verb, *options);
-  verb->add_option("--labels", options->labels, "names of the classes, one a line, or 'INDEX name' lines");
-  verb->add_option("--top", options->top, "how many classes to show")
-      ->capture_default_str()
-      ->check(whole_number(1, kMaxCount));
+  add_inputs(verb, options->inputs);
+  add_results(verb, *options);
   verb->add_flag("--compare{outputs}", options->compare,
                  "run on the CPU too and show the largest difference of the outputs;\n"
                  "--compare=layers: and of each NPU operation, given the NPU's own inputs")
       ->check(CLI::IsMember({"outputs", "layers"}));
-  verb->add_option("--tolerance", options->tolerance,
-                   "with --compare: fail when an output, or a layer, differs by more (in units of its type)")
-      ->check(CLI::NonNegativeNumber);
   verb->add_option("--repeat", options->repeat, "run this many times, for steadier times")
       ->capture_default_str()
       ->check(whole_number(1, kMaxCount));
@@ -333,10 +382,17 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
+  verb->add_option("--cores", options->cores, kCoresHelp)
+      ->capture_default_str()
+      ->envname(kCoresVariable)
+      ->check(a_number_of_cores());
   verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
   verb->add_option("--record", options->record, "write what the device was sent to this capture file")
       ->check(not_empty());
-  verb->add_flag("--show", options->show, "draw the pictures, as the network sees them, with characters");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(run(*options, outcome)); });
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "compile/advice.h"
+#include "tools/found_print.h"
 #include "tools/model.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
@@ -22,13 +23,19 @@ struct Where {
 
 bool runs_on_npu(const PartReport& part) { return part.on_npu && part.fallback.empty(); }
 
+size_t jobs_of(const Session& session, size_t part) {
+  size_t jobs = 0;
+  for (const driver::Program* program : session.programs(part)) jobs += program->jobs.size();
+  return jobs;
+}
+
 Where count(const Session& session) {
   Where out;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     (runs_on_npu(part) ? out.npu_ops : out.cpu_ops) += part.ops.size();
     out.npu_parts += runs_on_npu(part) ? 1 : 0;
-    if (const driver::Program* program = session.program(i)) out.jobs += program->jobs.size();
+    out.jobs += jobs_of(session, i);
   }
   return out;
 }
@@ -41,12 +48,6 @@ double median(std::vector<double> values) {
 // Only what is quantized has a least significant bit; class numbers do not.
 std::string unit(bool is_quantized) { return is_quantized ? " LSB" : ""; }
 
-// "seven (0.99)"
-std::string caption(const TopClass& top) {
-  const std::string name = top.label.empty() ? fmt::format("class {}", top.index) : top.label;
-  return fmt::format("{} ({:.2f})", name, top.score);
-}
-
 // Without the blank rows at the top and the bottom.
 std::vector<std::string> trimmed(std::vector<std::string> rows) {
   const auto inked = [](const std::string& row) { return row.find_first_not_of(' ') != std::string::npos; };
@@ -54,8 +55,6 @@ std::vector<std::string> trimmed(std::vector<std::string> rows) {
   rows.erase(rows.begin(), std::ranges::find_if(rows, inked));
   return rows;
 }
-
-constexpr int kDrawingColumns = 22;
 
 // Cells of one row of the gallery.
 std::string gallery_line(const std::vector<std::string>& cells) {
@@ -74,10 +73,8 @@ std::string gallery(std::span<const Inference> inferences) {
     std::vector<std::string> captions;
     size_t height = 0;
     for (const Inference& inference : inferences.first(std::min(kPerRow, inferences.size()))) {
-      drawings.push_back(inference.picture ? trimmed(draw(*inference.picture, kDrawingColumns))
-                                           : std::vector<std::string>{});
-      const bool known = !inference.outputs.empty() && !inference.outputs[0].top.empty();
-      captions.push_back(inference.input + (known ? " -> " + caption(inference.outputs[0].top[0]) : ""));
+      drawings.push_back(trimmed(inference.drawing));
+      captions.push_back(inference.input + (inference.found ? " -> " + summary(*inference.found) : ""));
       height = std::max(height, drawings.back().size());
     }
     for (size_t row = 0; row < height; ++row) {
@@ -109,30 +106,29 @@ std::string print_output(const OutputResult& output) {
 
 std::string print_inferences(const RunResult& result) {
   std::string out;
-  const bool drawn = std::ranges::any_of(result.inferences, [](const Inference& i) { return i.picture.has_value(); });
+  const bool drawn = std::ranges::any_of(result.inferences, [](const Inference& i) { return !i.drawing.empty(); });
   if (drawn) out += gallery(result.inferences);
   if (result.inferences.size() == 1) {
     for (const OutputResult& output : result.inferences[0].outputs) out += print_output(output);
+    if (result.inferences[0].found) out += print_found(*result.inferences[0].found);
     return out + "\n";
   }
-  TextTable table({"picture", "best class", "score", "stored", "largest difference from cpu"});
+  TextTable table({"input", "found", "largest difference from cpu"});
   for (const Inference& inference : result.inferences) {
     if (inference.outputs.empty()) continue;
     const OutputResult& output = inference.outputs[0];
-    const TopClass top = output.top.empty() ? TopClass{} : output.top[0];
-    table.add({inference.input, top.label.empty() ? fmt::format("{}", top.index) : top.label,
-               fmt::format("{:.4f}", top.score), top.raw,
+    table.add({inference.input, inference.found ? summary(*inference.found) : "",
                output.difference ? fmt::format("{:g}{}", *output.difference, unit(output.is_quantized)) : ""});
   }
   return out + table.print() + "\n";
 }
 
-std::string print_ops(const Session& session) {
+std::string print_ops(const Session& session, const std::string& advice) {
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : runtime::rows(session))
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
-               compile::without_names(row.why)});
-  return table.print() + print_advice(runtime::rows(session), compile::quantization_advice(session.graph()));
+               compile::remarks(row)});
+  return table.print() + print_advice(runtime::rows(session), advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -159,13 +155,15 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
 
 std::string print_parts(const Session& session) {
   TextTable table({"part", "where", "operations", "compile", "load", "run"});
+  std::string notes;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     const bool on_npu = runs_on_npu(part);
     table.add({fmt::format("{}", i), on_npu ? "npu" : "cpu", fmt::format("{}", part.ops.size()),
                print_ms(part.compile_ms), on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)});
+    if (on_npu && !part.note.empty()) notes += fmt::format("part {}: {}\n", i, part.note);
   }
-  return table.print();
+  return table.print() + notes;
 }
 
 std::string print_times(const RunResult& result, const Session& session) {
@@ -179,8 +177,7 @@ std::string print_times(const RunResult& result, const Session& session) {
   table.add(
       {"inference", print_ms(median(runs)), runs.size() > 1 ? fmt::format("median of {}", runs.size()) : "all parts"});
   if (result.reference_ms > 0)
-    table.add({"reference", print_ms(result.reference_ms / static_cast<double>(result.inferences.size())),
-               "the whole network on the CPU kernels"});
+    table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
   return fmt::format("{}\n{}", print_parts(session), table.print());
 }
 
@@ -198,20 +195,22 @@ nlohmann::json outputs_json(const Inference& inference) {
   return out;
 }
 
+nlohmann::json inference_json(const Inference& inference) {
+  nlohmann::json row = {{"input", inference.input}, {"run_ms", inference.run_ms}, {"outputs", outputs_json(inference)}};
+  if (inference.found) row["found"] = found_json(*inference.found);
+  for (const runtime::LayerDiff& layer : inference.layers)
+    row["layers"].push_back({{"op", layer.op},
+                             {"tensor", layer.tensor},
+                             {"compared", layer.compared},
+                             {"elems", layer.elems},
+                             {"differing", layer.differing},
+                             {"max_difference", layer.max_abs_diff}});
+  return row;
+}
+
 nlohmann::json inferences_json(const RunResult& result) {
   nlohmann::json out = nlohmann::json::array();
-  for (const Inference& inference : result.inferences) {
-    nlohmann::json row = {
-        {"input", inference.input}, {"run_ms", inference.run_ms}, {"outputs", outputs_json(inference)}};
-    for (const runtime::LayerDiff& layer : inference.layers)
-      row["layers"].push_back({{"op", layer.op},
-                               {"tensor", layer.tensor},
-                               {"compared", layer.compared},
-                               {"elems", layer.elems},
-                               {"differing", layer.differing},
-                               {"max_difference", layer.max_abs_diff}});
-    out.push_back(std::move(row));
-  }
+  for (const Inference& inference : result.inferences) out.push_back(inference_json(inference));
   return out;
 }
 
@@ -219,11 +218,12 @@ nlohmann::json parts_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    const driver::Program* program = session.program(i);
     out.push_back({{"where", runs_on_npu(part) ? "npu" : "cpu"},
                    {"ops", part.ops},
                    {"fallback", part.fallback},
-                   {"jobs", program ? program->jobs.size() : 0},
+                   {"jobs", jobs_of(session, i)},
+                   {"bands", session.programs(i).size() > 1 ? session.programs(i).size() : 0},
+                   {"note", part.note},
                    {"compile_ms", part.compile_ms},
                    {"load_ms", part.load_ms},
                    {"run_ms", part.run_ms}});
@@ -238,6 +238,7 @@ nlohmann::json ops_json(const Session& session) {
                    {"kind", row.kind},
                    {"part", row.part},
                    {"reason", row.why},
+                   {"note", row.note},
                    {"output", row.output},
                    {"unproven", row.unproven},
                    {"where", row.on_npu ? "npu" : "cpu"}});
@@ -256,7 +257,7 @@ std::string print_text(const RunResult& result, const Session& session) {
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
     if (!inference.layers.empty()) out += print_layers(session, inference.layers);
-  out += fmt::format("where each operation ran\n{}\n", print_ops(session));
+  out += fmt::format("where each operation ran\n{}\n", print_ops(session, result.advice));
   out += fmt::format("times\n{}", print_times(result, session));
   return out;
 }
@@ -276,6 +277,24 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"ops", ops_json(session)},
                               {"runs", inferences_json(result)}};
   return json_text(out);
+}
+
+std::string print_frame(const Inference& inference) {
+  double worst = 0;
+  bool is_compared = false;
+  for (const OutputResult& output : inference.outputs) {
+    is_compared = is_compared || output.difference.has_value();
+    if (output.difference && !(*output.difference <= worst)) worst = *output.difference;
+  }
+  std::string lines;
+  for (const std::string& row : inference.drawing) lines += row + "\n";
+  return lines + fmt::format("{}  {}  {}{}\n", inference.input, print_ms(inference.run_ms.back()),
+                             inference.found ? summary(*inference.found) : "",
+                             is_compared ? fmt::format("  largest difference {:g}", worst) : "");
+}
+
+std::string print_frame_json(const Inference& inference) {
+  return inference_json(inference).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace skillet::tools

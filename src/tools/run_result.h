@@ -9,16 +9,10 @@
 
 #include "base/bytes.h"
 #include "runtime/session.h"
+#include "tools/found.h"
 #include "tools/picture.h"
 
 namespace skillet::tools {
-
-struct TopClass {
-  int64_t index = 0;
-  double score = 0;   // dequantized
-  std::string raw;    // "224/255"
-  std::string label;  // empty without labels
-};
 
 struct OutputResult {
   std::string name, type;  // "uint8 1x1001"
@@ -28,18 +22,21 @@ struct OutputResult {
   std::optional<double> difference;  // from the CPU kernels: LSB, or real units for float32
 };
 
+inline constexpr int kDrawingColumns = 22;
+
 // One set of inputs.
 struct Inference {
-  std::string input;               // "cat.bmp", "random values, seed 1"
-  std::optional<Picture> picture;  // as the network sees it, for --show
-  std::vector<double> run_ms;      // one per repetition
+  std::string input;                 // "cat.bmp", "random values, seed 1"
+  std::vector<std::string> drawing;  // for --show: rows of characters
+  std::vector<double> run_ms;        // one per repetition
   std::vector<OutputResult> outputs;
+  std::optional<Found> found;
   std::vector<runtime::LayerDiff> layers;  // --compare=layers
 };
 
 struct RunResult {
-  std::string model, device, input_note;
-  double import_ms = 0, create_ms = 0, reference_ms = 0;
+  std::string model, device, input_note, advice;
+  double import_ms = 0, create_ms = 0, reference_ms = 0;  // reference: of one inference
   std::vector<Inference> inferences;
 
   bool compares_layers() const { return !inferences.empty() && !inferences[0].layers.empty(); }
@@ -47,5 +44,8 @@ struct RunResult {
 
 std::string print_text(const RunResult& result, const runtime::Session& session);
 std::string print_json(const RunResult& result, const runtime::Session& session);
+// One of many as a line: for frames, which may have no end.
+std::string print_frame(const Inference& inference);
+std::string print_frame_json(const Inference& inference);
 
 }  // namespace skillet::tools

@@ -63,9 +63,18 @@ double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64
     case ir::DType::int16: return element<int16_t>(bytes, i);
     case ir::DType::int32: return element<int32_t>(bytes, i);
     case ir::DType::int64: return element<int64_t>(bytes, i);
+    case ir::DType::uint16: return element<uint16_t>(bytes, i);
+    case ir::DType::uint32: return element<uint32_t>(bytes, i);
+    case ir::DType::uint64: return element<uint64_t>(bytes, i);
     case ir::DType::float32: return element<float>(bytes, i);
+    case ir::DType::float64: return element<double>(bytes, i);
     default: return 0;
   }
+}
+
+bool has_numbers(ir::DType dtype) {
+  return dtype == ir::DType::boolean || dtype == ir::DType::float32 || dtype == ir::DType::float64 ||
+         (ir::is_integer(dtype) && ir::dtype_bytes(dtype) > 0);
 }
 
 double real_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
@@ -114,6 +123,23 @@ std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), better);
   order.resize(kept);
   return order;
+}
+
+std::vector<TopClass> best_classes(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int count,
+                                   const std::vector<std::string>& labels) {
+  std::vector<TopClass> out;
+  for (const int64_t index : top_classes(tensor, bytes, count)) {
+    const auto at = static_cast<size_t>(index);
+    out.push_back({index, real_value(tensor, bytes, index), print_raw(tensor, bytes, index),
+                   at < labels.size() ? labels[at] : ""});
+  }
+  return out;
+}
+
+std::string ssd_label(const std::vector<std::string>& labels, size_t index) {
+  const bool has_background = !labels.empty() && (labels[0] == "???" || labels[0] == "background");
+  if (has_background) ++index;
+  return index < labels.size() ? labels[index] : "";
 }
 
 double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b) {

@@ -1,5 +1,5 @@
 // Scores: tensor contents as real numbers, label files, the k best classes of a classifier's output.
-// Called by `skillet run`.
+// Called by whatever shows or judges results.
 // Must not know: devices, sessions.
 #pragma once
 
@@ -12,6 +12,15 @@
 
 namespace skillet::tools {
 
+struct TopClass {
+  int64_t index = 0;
+  double score = 0;   // dequantized
+  std::string raw;    // "224/255"
+  std::string label;  // empty without labels
+};
+
+// Whether raw_value() can read elements of this type.
+bool has_numbers(ir::DType dtype);
 // Element `i` as stored (integers) or as it is (float32); 0 for types without numbers.
 double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i);
 // Element `i` as a real number: dequantized where the tensor is quantized.
@@ -27,6 +36,12 @@ std::vector<std::string> parse_labels(std::string_view text);
 bool is_scores(const ir::Tensor& tensor);
 // Indices of the `count` highest elements, best first; equal ones in order of index.
 std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int count);
+
+// The same with their scores and labels.
+std::vector<TopClass> best_classes(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int count,
+                                   const std::vector<std::string>& labels);
+// The class numbers of SSD networks leave the background out, which many a file of labels has in its first line.
+std::string ssd_label(const std::vector<std::string>& labels, size_t index);
 
 // Largest absolute difference of two contents of one tensor, in stored units (LSB) or, for float32, real units.
 double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b);

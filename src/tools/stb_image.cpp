@@ -1,4 +1,5 @@
-// The picture decoder's code, compiled once, without our warnings. Only the formats that `skillet run` promises.
+// The code that reads pictures and writes PNG, compiled once, without our warnings. Only the formats that `skillet run`
+// promises.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -10,4 +11,7 @@
 #define STBI_NO_STDIO
 #define STBI_MAX_DIMENSIONS 16384
 #include <stb/stb_image.h>
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STBI_WRITE_NO_STDIO
+#include <stb/stb_image_write.h>
 #pragma GCC diagnostic pop

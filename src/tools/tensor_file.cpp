@@ -5,12 +5,22 @@
 #include <optional>
 #include <string_view>
 
+#include "tools/scores.h"
+#include "tools/zip_file.h"
+
 namespace skillet::tools {
 namespace {
 
-// NumPy's name of an element type; empty for what .npy files are not read for.
+// NumPy's name of an element type; empty where it has none.
 std::string_view numpy_type(ir::DType dtype) {
   switch (dtype) {
+    case ir::DType::uint16: return "<u2";
+    case ir::DType::uint32: return "<u4";
+    case ir::DType::uint64: return "<u8";
+    case ir::DType::float16: return "<f2";
+    case ir::DType::float64: return "<f8";
+    case ir::DType::complex64: return "<c8";
+    case ir::DType::complex128: return "<c16";
     case ir::DType::uint8: return "|u1";
     case ir::DType::int8: return "|i1";
     case ir::DType::boolean: return "|b1";
@@ -75,41 +85,113 @@ Result<NpyFile> split_npy(std::span<const uint8_t> file) {
                  file.subspan(prefix + header_size)};
 }
 
+// Of a header: more than NumPy ever writes, and little enough for any archive to ask for.
+constexpr uint64_t kMaxHeaderBytes = 1 << 16;
+
+bool is_named(const ZipMember& member, std::string_view array) {
+  std::string_view name = member.name;
+  if (name.ends_with(".npy")) name.remove_suffix(4);
+  return name == array;
+}
+
+// By the tensor's name, as we write it, or by its place, as numpy.savez names arrays that get no names.
+Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayName& array,
+                       std::string_view what) {
+  SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
+  auto found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, array.key); });
+  const std::string by_place = fmt::format("arr_{}", array.index);
+  if (found == members.end())
+    found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, by_place); });
+  if (found == members.end())
+    return error(ErrorCode::invalid_argument, "no array '{}' (or '{}') for the {} '{}' among its {}", array.key,
+                 by_place, what, tensor.name, members.size());
+  SK_TRY_ASSIGN(const Bytes npy, unpack(*found, static_cast<uint64_t>(tensor.bytes()) + kMaxHeaderBytes));
+  return parse_npy(npy, tensor, what).with_context(fmt::format("'{}'", found->name));
+}
+
+std::string file_key(std::string_view name, size_t index) {
+  constexpr size_t kMaxLetters = 100;
+  std::string out(name.substr(0, kMaxLetters));
+  for (char& c : out) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+    if (!is_plain && c != '.') c = '_';
+  }
+  if (out.empty()) return fmt::format("array{}", index);
+  if (out[0] == '.') out[0] = '_';
+  return out;
+}
+
 }  // namespace
 
-Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor) {
+std::vector<std::string> file_keys(std::span<const std::string> names) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string key = file_key(names[i], i);
+    std::string unique = key;
+    for (size_t n = 2; std::ranges::find(out, unique) != out.end(); ++n) unique = fmt::format("{}_{}", key, n);
+    out.push_back(std::move(unique));
+  }
+  return out;
+}
+
+std::vector<std::string> tensor_keys(const ir::Graph& graph, std::span<const ir::TensorId> tensors) {
+  std::vector<std::string> names;
+  for (const ir::TensorId id : tensors) names.push_back(graph.tensor(id).name);
+  return file_keys(names);
+}
+
+Result<Bytes> npy_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
+  const std::string_view type = numpy_type(tensor.dtype);
+  if (type.empty())
+    return error(ErrorCode::unsupported, "'{}': NumPy has no type for {}", tensor.name, ir::dtype_name(tensor.dtype));
+  std::string shape;
+  for (const int32_t dim : tensor.shape.dims) shape += fmt::format("{}, ", dim);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
+  constexpr size_t kPrefixBytes = 10, kAlignment = 64;
+  header.resize((kPrefixBytes + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment - kPrefixBytes, ' ');
+  header.back() = '\n';
+  Bytes out = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 0, 0};
+  store_le(out.data() + 8, static_cast<uint16_t>(header.size()));
+  for (const char c : header) out.push_back(static_cast<uint8_t>(c));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  return out;
+}
+
+Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor, std::string_view what) {
   SK_TRY_ASSIGN(const NpyFile npy, split_npy(file));
   const std::string_view wanted = numpy_type(tensor.dtype);
   const std::optional<std::string_view> type = quoted_value(npy.header, "'descr'");
   if (!type) return error(ErrorCode::malformed, ".npy header without 'descr'");
-  if (*type != wanted)
-    return error(ErrorCode::invalid_argument, "the file's elements are '{}', the input '{}' takes {} ('{}')", *type,
+  if (*type != wanted || wanted.empty())
+    return error(ErrorCode::invalid_argument, "the file's elements are '{}', the {} '{}' is {} ('{}')", *type, what,
                  tensor.name, ir::dtype_name(tensor.dtype), wanted);
   if (npy.header.find("'fortran_order': False") == std::string_view::npos)
     return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
   const std::optional<ir::Shape> shape = shape_value(npy.header);
   if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape'");
   if (!std::ranges::equal(without_leading_ones(*shape), without_leading_ones(tensor.shape)))
-    return error(ErrorCode::invalid_argument, "the file's array is {}, the input '{}' takes {}", shape->to_string(),
+    return error(ErrorCode::invalid_argument, "the file's array is {}, the {} '{}' is {}", shape->to_string(), what,
                  tensor.name, tensor.shape.to_string());
   if (static_cast<int64_t>(npy.data.size()) != tensor.bytes())
-    return error(ErrorCode::invalid_argument, "the file holds {} bytes, the input '{}' takes {} ({})", npy.data.size(),
+    return error(ErrorCode::invalid_argument, "the file holds {} bytes, the {} '{}' has {} ({})", npy.data.size(), what,
                  tensor.name, tensor.bytes(), tensor.shape.to_string());
   return Bytes(npy.data.begin(), npy.data.end());
 }
 
-Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor) {
+Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayName& array,
+                               std::string_view what) {
   SK_TRY_ASSIGN(Bytes file, read_file(path));
-  if (path.ends_with(".npy")) return parse_npy(file, tensor).with_context(path);
+  if (path.ends_with(".npz")) return array_of(file, tensor, array, what).with_context(path);
+  if (path.ends_with(".npy")) return parse_npy(file, tensor, what).with_context(path);
   if (static_cast<int64_t>(file.size()) != tensor.bytes())
-    return error(ErrorCode::invalid_argument, "{}: {} bytes, the input '{}' takes {} ({} {})", path, file.size(),
+    return error(ErrorCode::invalid_argument, "{}: {} bytes, the {} '{}' takes {} ({} {})", path, file.size(), what,
                  tensor.name, tensor.bytes(), ir::dtype_name(tensor.dtype), tensor.shape.to_string());
   return file;
 }
 
 Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
   const auto size = static_cast<size_t>(ir::dtype_bytes(tensor.dtype));
-  if (size == 0 || numpy_type(tensor.dtype).empty())
+  if (!has_numbers(tensor.dtype) || tensor.dtype == ir::DType::float64)
     return error(ErrorCode::unsupported, "input '{}': no random values for type {}", tensor.name,
                  ir::dtype_name(tensor.dtype));
   Bytes out(static_cast<size_t>(tensor.bytes()));

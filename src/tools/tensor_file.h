@@ -1,4 +1,4 @@
-// Contents of input tensors that are not pictures: .npy and raw files, and the reproducible random stream.
+// Contents of tensors as files: .npy, .npz and raw ones; and the reproducible random stream.
 // Called by `skillet run` and the benchmarks.
 // Must not know: devices, sessions.
 #pragma once
@@ -13,10 +13,23 @@
 
 namespace skillet::tools {
 
-// FILE.npy: type and element count must be the tensor's (little-endian, C order); any other name: exactly its bytes.
-Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor);
+// Names of arrays in an archive, and of files in a folder: letters, digits, '.', '-' and '_' only, none twice.
+std::vector<std::string> file_keys(std::span<const std::string> names);
+std::vector<std::string> tensor_keys(const ir::Graph& graph, std::span<const ir::TensorId> tensors);
+
+// Which array of a .npz file a tensor is.
+struct ArrayName {
+  std::string key;
+  size_t index = 0;  // "arr_0", where the key is not there
+};
+// FILE.npy, or an array of FILE.npz: type and shape must be the tensor's (little-endian, C order); any other name:
+// exactly its bytes. `what`: "input", for messages.
+Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayName& array,
+                               std::string_view what = "input");
 // The part after reading the file.
-Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor);
+Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor, std::string_view what = "input");
+// The contents of a tensor as a .npy file. Error where NumPy has no such type.
+Result<Bytes> npy_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes);
 
 // splitmix64, one stream over all inputs in order: the low byte(s) of each draw; float32: (draw >> 40) / 2^24.
 class RandomStream {

@@ -30,11 +30,19 @@ CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
 // Of names of files, which an unset variable of a script leaves empty.
 CLI::Validator not_empty();
 
+// "auto", or from 1.
+CLI::Validator a_number_of_cores();
+
 void add_run(CLI::App& app, Outcome& outcome);
+void add_bench(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
+void add_plan(CLI::App& app, Outcome& outcome);
+void add_eval(CLI::App& app, Outcome& outcome);
 void add_compile(CLI::App& app, Outcome& outcome);
 void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
+void add_lookup(CLI::App& app, Outcome& outcome);
+void add_replay(CLI::App& app, Outcome& outcome);
 void add_devices(CLI::App& app, Outcome& outcome);
 void add_doctor(CLI::App& app, Outcome& outcome);
 void add_virtual(CLI::App& app, Outcome& outcome);

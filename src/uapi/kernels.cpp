@@ -31,6 +31,13 @@ Result<void> ask(const DrmFile& file, NodeReport& report) {
   return {};
 }
 
+Result<const KernelDriver*> driver_of(const Core& core) {
+  const KernelDriver* const driver = find_kernel_driver(core.info.kernel_driver);
+  if (driver != nullptr) return driver;
+  return error(ErrorCode::unsupported, "{}: this build does not speak to the kernel driver '{}'", core.info.node,
+               core.info.kernel_driver);
+}
+
 }  // namespace
 
 std::string NodeRange::text() const {
@@ -82,11 +89,13 @@ std::vector<NodeReport> find_devices(const std::string& root, const SyscallsRef&
 }
 
 Result<std::unique_ptr<Device>> open_core(const Core& core, const SyscallsRef& calls) {
-  const KernelDriver* const driver = find_kernel_driver(core.info.kernel_driver);
-  if (driver == nullptr)
-    return error(ErrorCode::unsupported, "{}: this build does not speak to the kernel driver '{}'", core.info.node,
-                 core.info.kernel_driver);
+  SK_TRY_ASSIGN(const KernelDriver* driver, driver_of(core));
   return driver->open(core, calls);
+}
+
+Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(const KernelDriver* driver, driver_of(core));
+  return driver->replay(core, calls);
 }
 
 }  // namespace skillet::uapi

@@ -11,6 +11,7 @@
 #include "uapi/device.h"
 #include "uapi/drm_file.h"
 #include "uapi/recorder.h"
+#include "uapi/replayer.h"
 
 namespace skillet::uapi {
 
@@ -54,6 +55,7 @@ struct KernelDriver {
   Result<std::vector<Core>> (*ask)(const DrmFile& file) = nullptr;
   Result<std::unique_ptr<Device>> (*open)(const Core& core, const SyscallsRef& calls) = nullptr;
   std::shared_ptr<FileRecorder> (*record)(const SyscallsRef& calls, const std::string& node, RecordSink) = nullptr;
+  Result<std::unique_ptr<Replayer>> (*replay)(const Core& core, const SyscallsRef& calls) = nullptr;
 };
 
 std::span<const KernelDriver> kernel_drivers();

@@ -85,6 +85,24 @@ std::string run_and_check(runtime::Session& session, const driver::Chip& chip, c
   return "";
 }
 
+// The same without tensors kept for comparison, so that they share memory: the same results, the second time too.
+std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, driver::Tuning tuning,
+                                const runtime::Target& target, const std::vector<Bytes>& inputs) {
+  auto session = runtime::Session::create(std::move(graph), target, {.compile = {.tuning = tuning}});
+  if (!session.ok()) return session.error().message;
+  for (int run = 0; run < 2; ++run) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (auto set = (*session)->set_input(i, inputs[i]); !set.ok()) return set.error().message;
+    }
+    if (auto ran = (*session)->run(); !ran.ok()) return ran.error().message;
+    for (size_t i = 0; i < kept.graph().outputs.size(); ++i) {
+      if (!std::ranges::equal((*session)->output(i).value(), kept.output(i).value()))
+        return fmt::format("output {} has other bytes where intermediate tensors are not kept", i);
+    }
+  }
+  return "";
+}
+
 // Empty when all is well, else what is wrong. The device fails from submission `fail_from` of the first run on.
 std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& target, FailingDevice& device,
                   int fail_from, Tally& tally) {
@@ -93,12 +111,13 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
   if (auto fine = ir::verify(graph); !fine.ok()) return "the test made a bad graph: " + fine.error().message + text;
   const bool fails = fail_from >= 0;
   const auto inputs = random_inputs(graph, seed);
+  const ir::Graph copy = graph;
   device.fail_from = 1 << 30;
   auto session = runtime::Session::create(
       std::move(graph), target, {.compile = {.tuning = tuning}, .allow_fallback = fails, .keep_intermediates = true});
   if (!session.ok()) return session.error().message + text;
   for (size_t part = 0; part < (*session)->report().parts.size(); ++part) {
-    if (const auto* program = (*session)->program(part))
+    for (const driver::Program* program : (*session)->programs(part))
       tally.jobs_max = std::max(tally.jobs_max, static_cast<int>(program->jobs.size()));
   }
   device.submits = 0;
@@ -108,7 +127,9 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
     if (!problem.empty()) return fmt::format("run {}: {}{}", run, problem, text);
   }
   for (const runtime::PartReport& part : (*session)->report().parts) tally.fallbacks += !part.fallback.empty();
-  return "";
+  if (fails) return "";
+  const std::string problem = check_shared_memory(**session, copy, tuning, target, inputs);
+  return problem.empty() ? "" : problem + text;
 }
 
 // A simulated chip and a tuning.

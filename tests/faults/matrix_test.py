@@ -47,14 +47,22 @@ def pictures(model):
     return MOBILENET_PICTURES if model == MOBILENET else PICTURES
 
 
-def command(model, fail):
+def command(model, fail, *options):
     done = on_virtual_node(fail, SKILLET, "run", str(model), "--image", *pictures(model), "--device", "npu",
-                           "--compare", "--json")
+                           "--compare", "--json", *options)
     if done.returncode in (1, 2):
         return done, []
     if done.returncode != 0:
         return done, None
     return done, [max(one["max_difference"] for one in run["outputs"]) for run in json.loads(done.stdout)["runs"]]
+
+
+def bands(model, fail):
+    """The same with each inference over three cores: as many files, each with its own copies and submissions."""
+    done, differences = command(model, fail, "--cores", "3")
+    if fail is None:
+        assert any(part["bands"] == 3 for part in json.loads(done.stdout)["parts"]), done.stdout
+    return done, differences
 
 
 def delegate(model, fail):
@@ -116,7 +124,7 @@ def waits(fail):
 
 def cells(models_by_name):
     for name, model in models_by_name.items():
-        for front_end in (command, delegate):
+        for front_end in (command, delegate, bands) if IS_ROCKET and model == models.DIGITS else (command, delegate):
             allowed, count = healthy(front_end, model)
             print(f"{front_end.__name__:8} {name:14} {count} submissions", flush=True)
             if name == "two_jobs" and CHIP == "a311d":  # fewer TP cores take fewer words

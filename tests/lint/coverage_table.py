@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Lines and branches by folder, from gcovr's summary.
+"""Lines and branches by folder, from gcovr's summary; functions that never ran, by file, from its whole report.
 
-usage: coverage_table.py SUMMARY.json
+usage: coverage_table.py SUMMARY.json REPORT.json
 """
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import PurePosixPath
@@ -13,6 +14,19 @@ def folder_of(name):
     parts = PurePosixPath(name).parts
     parts = parts[parts.index("src") + 1:-1]
     return "/".join(parts[:2])
+
+
+def never_run(report):
+    """(file, line, name) of functions of which no instance ran; lambdas go with the function that they stand in."""
+    runs = {}
+    for one in report["files"]:
+        for function in one.get("functions", []):
+            if "{lambda" in function["name"] or "operator==" in function["name"]:
+                continue
+            key = (one["file"], function["lineno"])
+            count, _ = runs.get(key, (0, ""))
+            runs[key] = (count + function["execution_count"], re.sub(r"\(anonymous namespace\)::|skillet::", "", function["name"]))
+    return sorted((*key, name.split("(")[0]) for key, (count, name) in runs.items() if count == 0)
 
 
 def main():
@@ -28,6 +42,11 @@ def main():
         share = [f"{100 * count[f'{k}_covered'] / count[f'{k}_total']:.1f} %" if count[f"{k}_total"] else "-"
                  for k in ("line", "branch")]
         print(f"{folder:<28}{count['line_total']:>8}{share[0]:>9}{count['branch_total']:>10}{share[1]:>9}")
+    with open(sys.argv[2], encoding="utf-8") as file:
+        never = never_run(json.load(file))
+    print(f"\n{len(never)} functions never ran")
+    for name, line, function in never:
+        print(f"  {name}:{line} {function}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ FORBIDDEN = {
     "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$"),
     "interpose": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "runtime", "frontend", "tools"], None),
     "tools": (["drivers", "sim", "standin", "interpose"],
-              r"standin/fault_plan\.h$|interpose/environment\.h$"),
+              r"standin/fault_plan\.h$|interpose/environment\.h$|sim/timing\.h$"),
 }
 # What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the tables of kernel drivers only.
 KERNEL_PART = re.compile(r"(?:uapi|standin)/(\w+)/")

@@ -1,19 +1,27 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--only TEXT] [--check] [--json]     (see ./x help)
+usage: mutate.py REPOSITORY [N] [--only TEXT] [--continue] [--page] [--check] [--json]     (see ./x help)
+Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/mutants.md
+of them. A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
 Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the table is wrong.
 """
 import argparse
+import collections
 import json
+import os
 import pathlib
 import random
 import re
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 
-TESTS = ["-L", "fast", "-E", "^(lint|compile_fail|install|mutants)"]
-TEST_TIMEOUT_S = 600
+LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of a source file's meaning can fail
+TEST_TIMEOUT_S = 180
+QUICK_S = 4  # tests below it run before the others
+JOBS = "-j2"
+FEWER = {"SKILLET_PROPERTY_CASES": "300"}  # as under the sanitizers: these alone take as long as all others
 
 
 @dataclass
@@ -24,7 +32,16 @@ class Mutant:
     new: str = ""
     times: int = 1
     reason: str = ""  # why it may survive
-    outcome: str = ""
+
+    def key(self):
+        return f"{self.path}: {self.old} -> {self.new}"
+
+
+@dataclass
+class Test:
+    name: str
+    targets: list  # what it names of the build folder, its own program first; none: it needs all of it
+    cost: float
 
 
 def parse(text):
@@ -72,6 +89,55 @@ def check(root, mutants):
     return wrong
 
 
+def stages(path, tests, noticed_before):
+    """The tests for a bug in `path`, in the order in which they are worth trying: lists of tests that run together."""
+    folder = str(pathlib.PurePosixPath(path).parent)
+    first = [t for t in tests if t.name == noticed_before]
+    near = [t for t in tests if t.targets and f"{pathlib.PurePosixPath(t.targets[0]).parent}/".startswith(f"{folder}/")]
+    quick = [t for t in tests if t.cost < QUICK_S]
+    done, result = set(), []
+    for group in (first, near, quick, tests):
+        group = [t for t in group if t.name not in done]
+        done.update(t.name for t in group)
+        if group:
+            result.append(group)
+    return result
+
+
+def page(mutants, outcomes):
+    """docs/mutants.md."""
+    tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
+    by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
+    noticed = sum(by_test.values())
+    explained = sum(not o["test"] and o["compiles"] and bool(m.reason) for m, o in tried)
+    lines = ["# Planted bugs", "",
+             "What `./x mutate` says of `tests/mutants/mutants.txt`; `./x mutate --continue --page` brings this page up to date.", "",
+             f"{len(mutants)} bugs, {len(tried)} tried: {noticed} noticed, {explained} explained, "
+             f"{len(tried) - noticed - explained} left.", "",
+             "| test | notices first |", "| --- | --- |",
+             *(f"| `{test}` | {count} |" for test, count in sorted(by_test.items(), key=lambda item: (-item[1], item[0]))),
+             "", "| file | bug | noticed by |", "| --- | --- | --- |"]
+    for m in sorted(mutants, key=lambda m: m.path):
+        lines.append(f"| `{m.path}` | {m.title} | {verdict(m, outcomes.get(m.key()))} |")
+    return "\n".join(lines) + "\n"
+
+
+def verdict(mutant, outcome):
+    if outcome is None:
+        return "not tried"
+    if outcome["test"]:
+        return f"`{outcome['test']}`"
+    if not outcome["compiles"]:
+        return "**does not compile**"
+    return f"may live: {mutant.reason}" if mutant.reason else "**survives**"
+
+
+def known_noticers(text):
+    """Bug to test, of the page as it stands: what to try first."""
+    rows = re.findall(r"^\| `([^`]+)` \| (.+) \| `([^`]+)` \|$", text, re.MULTILINE)
+    return {(path, title): test for path, title, test in rows}
+
+
 class Tree:
     """A checkout of HEAD with the working tree's changes, and its build."""
 
@@ -81,83 +147,148 @@ class Tree:
         self.build = self.dir / "build/release"
 
     def run(self, *command, **options):
-        return subprocess.run([str(c) for c in command], cwd=self.dir, capture_output=True, text=True, **options)
+        return subprocess.run([str(c) for c in command], cwd=self.dir, capture_output=True, text=True, env=os.environ | FEWER,
+                              **options)
 
     def prepare(self):
         if not (self.dir / ".git").exists():
+            subprocess.run(["git", "worktree", "prune"], cwd=self.root, check=True)
             subprocess.run(["git", "worktree", "add", "--force", "--detach", "--quiet", self.dir], cwd=self.root, check=True)
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.root, check=True, capture_output=True, text=True)
         self.run("git", "checkout", "--force", "--detach", "--quiet", head.stdout.strip(), check=True)
+        self.run("git", "clean", "-fdq", "-e", "build", check=True)
         changes = subprocess.run(["git", "diff", "HEAD", "--binary"], cwd=self.root, check=True, capture_output=True)
         if changes.stdout:
             subprocess.run(["git", "apply", "-"], cwd=self.dir, input=changes.stdout, check=True)
         if not (self.build / "build.ninja").exists():
             self.run("cmake", "--preset", "release", "-S", ".", check=True)
-        if not self.compiles() or (failed := self.failing_test()):
-            sys.exit(f"mutate: the tree does not pass its tests as it is: {failed if self.compiles() else 'build'}")
+        if not self.compiles([]):
+            sys.exit("mutate: the tree does not compile as it is")
 
-    def compiles(self):
-        return self.run("cmake", "--build", self.build).returncode == 0
+    def tests(self):
+        listed = self.run("ctest", "--test-dir", self.build, "-L", "^fast$", "--show-only=json-v1", check=True).stdout
+        costs = self.costs()
+        result = []
+        for test in json.loads(listed)["tests"]:
+            if LEFT_OUT.match(test["name"]):
+                continue
+            words = test["command"] + [word for one in test.get("properties", []) if one["name"] == "ENVIRONMENT"
+                                       for word in one["value"]]
+            paths = re.findall(re.escape(str(self.build)) + r"/?([^\s:;\"']*)", " ".join(words))
+            named = not any((self.build / path).is_dir() for path in paths)
+            result.append(Test(test["name"], paths if named else [], costs.get(test["name"], 0)))
+        return result
 
-    def failing_test(self):
-        """The first fast test that fails, or None."""
-        try:
-            done = self.run("ctest", "--test-dir", self.build, "-j2", "--stop-on-failure", "--timeout", 120, *TESTS,
-                            timeout=TEST_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            return "a test that does not end"
+    def affected(self, tests, since_ns):
+        """Those whose programs have been built anew, or that name no program."""
+        def is_new(path):
+            return path.exists() and path.stat().st_mtime_ns > since_ns
+        return [t for t in tests if not t.targets or any(is_new(self.build / target) for target in t.targets)]
+
+    def costs(self):
+        path = self.build / "Testing/Temporary/CTestCostData.txt"
+        rows = path.read_text().split("---")[0].splitlines() if path.exists() else []
+        return {name: float(seconds) for name, _, seconds in (row.split() for row in rows if row.count(" ") == 2)}
+
+    def compiles(self, tests):
+        """Builds what the tests need; all, when one of them needs it or there are none."""
+        targets = sorted({target for t in tests for target in t.targets}) if all(t.targets for t in tests) else []
+        return self.run("ninja", "-C", str(self.build), JOBS, *targets).returncode == 0
+
+    def failing_test(self, tests):
+        """The first of them that fails, or None."""
+        names = "^(" + "|".join(re.escape(t.name) for t in tests) + ")$"
+        done = self.run("ctest", "--test-dir", self.build, JOBS, "--stop-on-failure", "--timeout", TEST_TIMEOUT_S, "-R", names)
         if done.returncode == 0:
             return None
         failed = re.search(r"^\s*\d+ - (\S+) \(", done.stdout, re.MULTILINE)
         return failed.group(1) if failed else "ctest"
 
-    def try_one(self, mutant):
+    def try_one(self, mutant, groups):
         path = self.dir / mutant.path
         source = path.read_text()
         path.write_text(mutated(mutant, source))
+        planted_ns = path.stat().st_mtime_ns
         try:
-            if not self.compiles():
-                return "does not compile"
-            failed = self.failing_test()
-            if failed:
-                return f"noticed by {failed}"
-            return f"may survive: {mutant.reason}" if mutant.reason else "SURVIVES"
+            for group in groups:
+                if not self.compiles(group):
+                    return {"test": "", "compiles": False}
+                group = self.affected(group, planted_ns)
+                if group and (failed := self.failing_test(group)):
+                    return {"test": failed, "compiles": True}
+            return {"test": "", "compiles": True}
         finally:
             path.write_text(source)
 
 
-def main():
+def select(mutants, outcomes, args):
+    """What this run tries."""
+    mutants = [m for m in mutants if args.only in m.path or args.only in m.title]
+    if args.go_on:
+        mutants = [m for m in mutants if not outcomes.get(m.key(), {}).get("test")]
+    if args.count is not None:
+        mutants = random.sample(mutants, min(args.count, len(mutants)))
+    return mutants
+
+
+def try_all(root, mutants, outcomes, store, quiet):
+    tree = Tree(root)
+    print(f"building {tree.dir.relative_to(root)}", file=sys.stderr, flush=True)
+    tree.prepare()
+    tests = tree.tests()
+    print(f"running its {len(tests)} tests", file=sys.stderr, flush=True)
+    if failed := tree.failing_test(tests):
+        sys.exit(f"mutate: the tree does not pass its tests as it is: {failed}")
+    tests = tree.tests()  # their costs are known now
+    written = root / "docs/mutants.md"
+    known = known_noticers(written.read_text()) if written.exists() else {}
+    for number, mutant in enumerate(mutants, 1):
+        begin = time.monotonic()
+        before = outcomes.get(mutant.key(), {}).get("test") or known.get((mutant.path, mutant.title))
+        outcomes[mutant.key()] = tree.try_one(mutant, stages(mutant.path, tests, before))
+        store.write_text(json.dumps(outcomes, indent=1))
+        if not quiet:
+            print(f"{number:3} of {len(mutants)}  {time.monotonic() - begin:4.0f} s  {verdict(mutant, outcomes[mutant.key()]):34}  "
+                  f"{mutant.path}: {mutant.title}", flush=True)
+
+
+def arguments():
     parser = argparse.ArgumentParser(prog="./x mutate", description=__doc__.splitlines()[0])
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("count", nargs="?", type=int, help="that many, drawn at random (default: all)")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
+    parser.add_argument("--page", action="store_true", help="write docs/mutants.md of all that was tried so far")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    mutants = parse((args.root / "tests/mutants/mutants.txt").read_text())
-    wrong = check(args.root, mutants)
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    root = args.root.resolve()
+    every = parse((root / "tests/mutants/mutants.txt").read_text())
+    wrong = check(root, every)
     for line in wrong:
         print(f"mutants.txt: {line}", file=sys.stderr)
     if wrong or args.check:
         return 2 if wrong else 0
-    mutants = [m for m in mutants if args.only in m.path or args.only in m.title]
-    if args.count is not None:
-        mutants = random.sample(mutants, min(args.count, len(mutants)))
-    tree = Tree(args.root)
-    print(f"building {tree.dir.relative_to(args.root)} and running its tests", file=sys.stderr, flush=True)
-    tree.prepare()
-    for number, mutant in enumerate(mutants, 1):
-        mutant.outcome = tree.try_one(mutant)
-        if not args.json:
-            print(f"{number:3} of {len(mutants)}  {mutant.outcome:40}  {mutant.path}: {mutant.title}", flush=True)
-    bad = [m for m in mutants if m.outcome in ("SURVIVES", "does not compile")]
+    store = root / "build/mutants-outcomes.json"
+    outcomes = json.loads(store.read_text()) if store.exists() else {}
+    mutants = select(every, outcomes, args)
+    if mutants:
+        try_all(root, mutants, outcomes, store, args.json)
+    left = [m for m in mutants if "**" in verdict(m, outcomes[m.key()])]
     if args.json:
-        print(json.dumps([{"file": m.path, "title": m.title, "outcome": m.outcome} for m in mutants], indent=2))
+        print(json.dumps([{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants], indent=2))
     else:
-        noticed = sum(m.outcome.startswith("noticed") for m in mutants)
-        print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(bad)} explained, {len(bad)} left")
-    return 1 if bad else 0
+        noticed = sum(bool(outcomes[m.key()]["test"]) for m in mutants)
+        print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(left)} explained, {len(left)} left")
+    if args.page:
+        (root / "docs/mutants.md").write_text(page(every, outcomes))
+    return 1 if left else 0
 
 
 if __name__ == "__main__":
+    os.nice(10)
     sys.exit(main())

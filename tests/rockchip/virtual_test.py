@@ -43,6 +43,19 @@ class Node(unittest.TestCase):
             self.assertGreater(result["npu_ops"], 10, device)
             self.assertLessEqual(result["runs"][0]["outputs"][0]["max_difference"], 2, device)
 
+    def test_bands_give_the_same_bits(self):
+        def run(*options):
+            code, out, err = virtual(SKILLET, "run", MODEL, "--image", PICTURE, "--json", "--device", "npu", *options)
+            self.assertEqual(code, 0, err)
+            result = json.loads(out)
+            return result["runs"][0]["outputs"], [part["bands"] for part in result["parts"]]
+        outputs, parts = run("--cores", "1")
+        self.assertEqual(sum(parts), 0)
+        for cores in ("2", "3"):
+            self.assertEqual(run("--cores", cores)[0], outputs)
+            self.assertIn(int(cores), run("--cores", cores)[1])
+        self.assertEqual(run()[1], parts, "too small to pay")
+
     def test_doctor_is_content(self):
         code, out, err = virtual(SKILLET, "doctor", "--json")
         self.assertEqual(code, 0, err)

@@ -207,6 +207,25 @@ TEST(Etnaviv, PreparesJobsOnceAndSubmitsSeveral) {
   EXPECT_NE(device->submit({&first, 1}).error().message.find("job 'j': "), std::string::npos);
 }
 
+// What a caller can act on: whether to wait, to free something, to ask for permission, or to go to the CPU for good.
+TEST(Etnaviv, EachFailureHasItsCode) {
+  constexpr std::pair<const char*, ErrorCode> kRows[] = {
+      {"ENOMEM", ErrorCode::io},       {"ENODEV", ErrorCode::device},
+      {"ENXIO", ErrorCode::device},    {"EACCES", ErrorCode::io},
+      {"EPERM", ErrorCode::io},        {"ETIMEDOUT", ErrorCode::timeout},
+      {"EIO", ErrorCode::device},      {"EINVAL", ErrorCode::device},
+      {"EBUSY", ErrorCode::device},    {"ENOSPC", ErrorCode::out_of_range},
+      {"EMFILE", ErrorCode::io},       {"ENFILE", ErrorCode::io},
+      {"ENOENT", ErrorCode::io},       {"ENOTTY", ErrorCode::unsupported},
+      {"EFAULT", ErrorCode::internal}, {"ERANGE", ErrorCode::io}};  // of no row
+  for (const auto& [name, code] : kRows) {
+    const KernelNode node(fmt::format("gem_new:1:{}", name));
+    const auto failed = open(node)->alloc(10);
+    ASSERT_FALSE(failed.ok()) << name;
+    EXPECT_EQ(failed.error().code, code) << failed.error().message;
+  }
+}
+
 TEST(Etnaviv, SurvivesSignals) {
   KernelNode node("gem_new:1-3:EINTR,gem_new:4-6:EAGAIN");
   const auto device = open(node);

@@ -140,7 +140,7 @@ driver::Program compile(const ir::Graph& graph, size_t job_words = 0) {
   auto lowered = vivante::lower(chip, graph, {});
   EXPECT_TRUE(lowered.ok()) << lowered.error().message;
   const size_t slots = written_slots(lowered->operations);
-  auto program = vivante::encode(chip, graph, std::move(lowered).value(), job_words);
+  auto program = vivante::encode(chip, graph, std::move(lowered).value(), {.job_words = job_words});
   EXPECT_TRUE(program.ok()) << program.error().message;
   EXPECT_EQ(program->jobs.size(), job_words == 0 ? slots : 1);
   return std::move(program).value();

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -237,6 +238,25 @@ TEST_F(Rocket, IsRecorded) {
   EXPECT_EQ(capture::parse(capture::serialise(recorded).value()).value(), recorded);
 }
 
+// What one job reads and another of the same call writes is listed as both.
+TEST_F(Rocket, UsesOfAllJobsAreRecorded) {
+  start();
+  capture::Capture recorded;
+  const uapi::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
+  const auto device = uapi::rocket::open_device(core, uapi::record(core, calls_, recorded)).value();
+  const Chain one = chain(*device, 1);
+  const uapi::Handle other = device->alloc(4096).value();
+  const auto reader = device->prepare({.name = "reader",
+                                       .commands = {{one.commands, 0, 8}},
+                                       .buffers = {{one.data, true, false}, {other, true, true}}});
+  for (const bool reads_first : {false, true}) {
+    const uapi::JobId jobs[] = {reads_first ? *reader : one.job, reads_first ? one.job : *reader};
+    ASSERT_TRUE(device->wait(device->submit(jobs).value(), milliseconds(1000)).ok());
+    for (const capture::BufferSnapshot& buffer : recorded.submissions.back().buffers)
+      EXPECT_EQ(buffer.read && buffer.write, buffer.handle == one.data) << "buffer " << buffer.handle;
+  }
+}
+
 // Any of these: SUBMIT says 0, the job is not run, the others are.
 TEST_F(Rocket, DropsBadJobsSilently) {
   start();
@@ -287,6 +307,17 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
   bad.reserved = 0;
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), 0);
+  // Who has no time is told so; who has some, that it has passed.
+  std::memset(bytes, 0, 8);
+  abi::Submit stalls{.jobs = pointer(&sound), .job_count = 1, .job_struct_size = sizeof sound, .reserved = 0};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &stalls), 0);
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t soon = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + 20'000'000;
+  for (const auto& [timeout_ns, result] : {std::pair{int64_t{0}, -EBUSY}, {soon, -ETIMEDOUT}, {INT64_MAX, 0}}) {
+    abi::PrepBo prepare{.handle = data.handle, .reserved = 0, .timeout_ns = timeout_ns};
+    EXPECT_EQ(calls_->ioctl(fd, abi::kPrepBo, &prepare), result) << timeout_ns;
+  }
   calls_->close(fd);
   EXPECT_TRUE(device->wait(device->submit({&good.job, 1}).value(), milliseconds(1000)).ok());
 }
@@ -298,7 +329,8 @@ TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
   for (const uapi::JobId job : {stalls.job, fine.job}) {
     const auto start = std::chrono::steady_clock::now();
     const auto fence = device->submit({&job, 1}).value();
-    EXPECT_EQ(device->wait(fence, milliseconds(20)).error().code, ErrorCode::timeout);
+    for (const int patience_ms : {0, 20})
+      EXPECT_EQ(device->wait(fence, milliseconds(patience_ms)).error().code, ErrorCode::timeout);
     EXPECT_TRUE(device->wait(fence, milliseconds(5000)).ok());
     const auto took = std::chrono::steady_clock::now() - start;
     EXPECT_GE(took, milliseconds(450));
@@ -352,6 +384,76 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   ASSERT_TRUE(device->submit({&last.job, 1}).ok());
   device.reset();
   EXPECT_EQ(most_, 1);
+}
+
+// A job that reads 40 bytes of one buffer and writes them, each with one more, to another.
+struct Copier {
+  uapi::Handle from = 0, to = 0, commands = 0;
+  uapi::JobId job = 0;
+};
+Copier copier(uapi::Device& device) {
+  constexpr uint32_t kSteps = 40;
+  Copier out{device.alloc(4096).value(), device.alloc(4096).value(), device.alloc_commands(8 * kSteps).value()};
+  const auto from = static_cast<uint32_t>(device.address(out.from).value());
+  const auto to = static_cast<uint32_t>(device.address(out.to).value());
+  auto bytes = device.map(out.commands).value();
+  for (uint32_t i = 0; i < kSteps; ++i) {
+    store_le(bytes.data() + 8 * i, from + i);
+    store_le(bytes.data() + 8 * i + 4, to + i);
+  }
+  out.job = device
+                .prepare({.name = "copy",
+                          .commands = {{out.commands, 0, 8 * kSteps}},
+                          .buffers = {{out.from, true, false}, {out.to, false, true}}})
+                .value();
+  return out;
+}
+
+// The kernel's own wait is for who writes only: what a job reads must not change under it either.
+TEST_F(Rocket, AWriteWaitsForJobsThatRead) {
+  start();
+  const auto device = open();
+  const Chain before = chain(*device, 10);
+  const Copier copy = copier(*device);
+  for (const uapi::JobId job : {before.job, copy.job}) ASSERT_TRUE(device->submit({&job, 1}).ok());
+  ASSERT_TRUE(device->begin_cpu(copy.from, true).ok());
+  EXPECT_EQ(device->map(copy.to).value()[39], 1) << "the job has ended";
+}
+
+// The kernel keeps what is listed; commands and constants are not.
+TEST_F(Rocket, WhatNoJobListsIsKeptUntilItHasEnded) {
+  start();
+  const auto device = open();
+  const Copier copy = copier(*device);
+  const auto fence = device->submit({&copy.job, 1}).value();
+  ASSERT_TRUE(device->free(copy.commands).ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto bytes = device->map(device->alloc(4096).value()).value();
+    std::ranges::fill(bytes, 0xFF);
+  }
+  EXPECT_TRUE(device->wait(fence, std::chrono::nanoseconds::max()).ok());
+  ASSERT_TRUE(device->begin_cpu(copy.to, false).ok());
+  EXPECT_EQ(device->map(copy.to).value()[39], 1) << "it had its commands to the end";
+}
+
+TEST_F(Rocket, FencesAndSizesAtTheirLimits) {
+  start("create_bo:2:EINTR,create_bo:3:EAGAIN,create_bo:5:ENOMEM");
+  const auto device = open();
+  EXPECT_TRUE(device->alloc(4096).ok()) << "after an interruption of each kind";
+  EXPECT_EQ(device->alloc(4096).error().code, ErrorCode::io);
+  EXPECT_EQ(device->alloc(0).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(device->alloc(uint64_t{1} << 32).error().code, ErrorCode::out_of_range);
+  const Chain one = chain(*device, 1);
+  EXPECT_EQ(device->wait(1, milliseconds(1)).error().code, ErrorCode::invalid_argument) << "nothing was submitted";
+  uapi::Fence last = 0;
+  for (int i = 0; i < 300; ++i) last = device->submit({&one.job, 1}).value();  // more than are kept
+  EXPECT_TRUE(device->wait(last, milliseconds(10000)).ok());
+  EXPECT_TRUE(device->wait(last - 299, milliseconds(1)).ok());
+  EXPECT_EQ(device->wait(last + 1, milliseconds(1)).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(device->wait(0, milliseconds(1)).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(device->submit({}).error().code, ErrorCode::invalid_argument);
+  device->release(one.job);
+  EXPECT_EQ(device->submit({&one.job, 1}).error().code, ErrorCode::invalid_argument);
 }
 
 // The child has no threads: it starts its own, and is not waiting for what its parent does.

@@ -14,8 +14,6 @@ namespace {
 
 using ir::OpKind;
 
-constexpr int32_t kZero = 128;  // a weight of 0, unsigned
-constexpr int32_t kDiagonal = 127;
 constexpr uint32_t kInAddition = 0xFFFFFF80, kRecordedZeroPad = 0xFFFF8080, kRecordedDepthwisePad = 0x0B0B;
 
 Error does_not_fit(const char* what, double value) {
@@ -31,17 +29,10 @@ int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
   return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point();
 }
 
-std::vector<uint8_t> unsigned_bytes(const ir::Tensor& tensor, const Tuning& tuning) {
-  std::vector<uint8_t> bytes(tensor.data.begin(), tensor.data.end());
-  if (tensor.dtype == ir::DType::int8 && tuning.signed_tensors)
-    std::ranges::for_each(bytes, [](uint8_t& byte) { byte ^= 0x80; });
-  return bytes;
-}
-
 uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
-  const auto byte = static_cast<uint8_t>(zero - kZero);
+  const auto byte = static_cast<uint8_t>(zero - kWeightZero);
   if (tuning.pad_lanes) return byte * 0x01010101U;
-  uint32_t value = static_cast<uint32_t>(zero - kZero);
+  uint32_t value = static_cast<uint32_t>(zero - kWeightZero);
   if (conv.kernel_width >= 3 && zero == 0) value = kRecordedZeroPad;
   if (conv.in_addition) value = kInAddition;
   if (conv.depthwise && zero == 0x8B) value = kRecordedDepthwisePad;
@@ -63,12 +54,6 @@ void set_window(const Window& w, const Tuning& tuning, Conv& conv) {
   conv.pad_top = w.pad_top, conv.pad_left = w.pad_left;
   conv.pad_bottom = w.pad_bottom, conv.pad_right = w.pad_right;
 }
-
-// How sums become output bytes.
-struct Scales {
-  float product = 1;               // real value of 1 in the sum
-  std::vector<float> per_channel;  // instead
-};
 
 int32_t limit_of(double real, double unit) {
   const double limit = std::ceil(real / unit);
@@ -103,7 +88,7 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
   }
   if (conv.truncate != 0) --conv.out_gain.shift;
   if (tuning.more_operations && !is_valid(conv.out_gain)) return does_not_fit("a gain", scales.product / out_scale);
-  conv.out_offset = register_zero(to, tuning) - kZero;
+  conv.out_offset = register_zero(to, tuning) - kWeightZero;
   if (!tuning.activations) return {};
   const Limits limits = limits_of(to, activation);
   conv.clamp.on = limits.lower || limits.upper;
@@ -111,31 +96,57 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
   return {};
 }
 
+// Sum of the weights of a kernel less their zero point. Eight at a time, in four counters of 16 bits each.
+int64_t sum_of_kernel(const Conv& conv, size_t first, size_t count) {
+  constexpr uint64_t kEven = 0x00FF00FF00FF00FF;
+  constexpr size_t kBlock = 512;  // what the counters hold
+  const uint64_t flip = 0x0101010101010101U * conv.weight_flip;
+  int64_t total = -int64_t{conv.weight_zero} * static_cast<int64_t>(count);
+  size_t at = first;
+  for (const size_t end = first + count; at + 8 <= end;) {
+    uint64_t even = 0, odd = 0;
+    for (const size_t stop = std::min(end - 7, at + kBlock); at < stop; at += 8) {
+      const uint64_t word = load_le<uint64_t>(conv.weights.data() + at) ^ flip;
+      even += word & kEven;
+      odd += word >> 8 & kEven;
+    }
+    for (int lsb = 0; lsb < 64; lsb += 16)
+      total += static_cast<int64_t>((even >> lsb & 0xFFFF) + (odd >> lsb & 0xFFFF));
+  }
+  for (; at < first + count; ++at) total += conv.weight(at);
+  return total;
+}
+std::vector<int64_t> kernel_sums(const Conv& conv) {
+  const auto channels = static_cast<size_t>(conv.out.channels);
+  std::vector<int64_t> sums(channels);
+  if (!conv.depthwise) {
+    const size_t count = conv.weights.size() / channels;
+    for (size_t c = 0; c < channels; ++c) sums[c] = sum_of_kernel(conv, c * count, count);
+    return sums;
+  }
+  for (size_t i = 0; i < conv.weights.size(); ++i) sums[i % channels] += conv.weight(i) - conv.weight_zero;
+  return sums;
+}
+int64_t absolute_sum(const Conv& conv, size_t channel) {
+  const auto channels = static_cast<size_t>(conv.out.channels);
+  const size_t count = conv.weights.size() / channels;
+  int64_t sum = 0;
+  for (size_t i = 0; i < count; ++i)
+    sum += std::abs(conv.weight(conv.depthwise ? i * channels + channel : channel * count + i) - conv.weight_zero);
+  return sum;
+}
+
 // What the products lack: the true bias, and the zero points of features times all weights.
 Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuning& tuning, Conv& conv) {
-  const auto channels = static_cast<size_t>(conv.out.channels);
-  const size_t per_channel = conv.depthwise ? static_cast<size_t>(conv.taps())
-                                            : static_cast<size_t>(conv.taps()) * static_cast<size_t>(conv.in.channels);
-  struct Sums {
-    int64_t sum = 0, absolute = 0;
-  };
-  const auto sums_of = [&](size_t c) {
-    const size_t first = conv.depthwise ? c : c * per_channel, step = conv.depthwise ? channels : 1;
-    Sums out;
-    for (size_t i = 0; i < per_channel; ++i) {
-      const int32_t weight = conv.weights[first + i * step] - conv.weight_zero;
-      out.sum += weight;
-      out.absolute += std::abs(weight);
-    }
-    return out;
-  };
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
-  for (size_t c = 0; c < channels; ++c) {
-    const auto [sum, absolute] = sums_of(c);
-    if (tuning.more_operations && c < bias.size() && std::abs(int64_t{bias[c]}) + 255 * absolute > kLargest)
+  const std::vector<int64_t> sums = kernel_sums(conv);
+  const auto most = static_cast<int64_t>(conv.weights.size() / sums.size()) * 255 * 255;
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const int64_t own = c < bias.size() ? bias[c] : 0;
+    if (tuning.more_operations && c < bias.size() && std::abs(own) + most > kLargest &&
+        std::abs(own) + 255 * absolute_sum(conv, c) > kLargest)
       return error(ErrorCode::unsupported, "the sums of channel {} may need more than 32 bits", c);
-    const int64_t value =
-        ((c < bias.size() ? bias[c] : 0) - int64_t{zero - kZero} * sum) / (int64_t{1} << conv.truncate);
+    const int64_t value = (own - int64_t{zero - kWeightZero} * sums[c]) / (int64_t{1} << conv.truncate);
     if (value != static_cast<int32_t>(value))
       return error(ErrorCode::unsupported, "the bias of channel {} needs more than 32 bits", c);
     conv.bias.push_back(static_cast<int32_t>(value));
@@ -147,17 +158,20 @@ Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuni
 void widen(const Window& w, Conv& conv) {
   const auto in = static_cast<size_t>(w.in.channels), out = static_cast<size_t>(w.out.channels);
   const auto taps = static_cast<size_t>(conv.taps());
-  std::vector<uint8_t> wide(out * taps * in, static_cast<uint8_t>(conv.weight_zero));
+  Bytes wide(out * taps * in, static_cast<uint8_t>(conv.weight_zero));
   for (size_t c = 0; c < out; ++c) {
     for (size_t tap = 0; tap < taps; ++tap)
-      wide[(c * taps + tap) * in + c / static_cast<size_t>(w.multiplier)] = conv.weights[tap * out + c];
+      wide[(c * taps + tap) * in + c / static_cast<size_t>(w.multiplier)] =
+          static_cast<uint8_t>(conv.weight(tap * out + c));
   }
   conv.weights = std::move(wide);
+  conv.weight_flip = 0;
 }
 
 Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window& w, const Tuning& tuning, Conv& conv) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
-  conv.weights = unsigned_bytes(filter, tuning);
+  conv.weights = {filter.owner, filter.data};
+  conv.weight_flip = filter.dtype == ir::DType::int8 && tuning.signed_tensors ? 0x80 : 0;
   conv.weight_zero = bias_zero(filter, tuning);
   if (!tuning.more_operations) {
     conv.depthwise = w.depthwise && w.in.channels > 1 && w.out.channels > 1;
@@ -173,15 +187,27 @@ std::vector<int32_t> biases_of(const ir::Graph& graph, const ir::Op& op) {
   return bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(bias).values<int32_t>();
 }
 
-// Depthwise, weights 0 but for those of `taps` (all when empty).
+}  // namespace
+
 Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning) {
   Conv conv{.depthwise = true};
   set_window(w, tuning, conv);
   const auto channels = static_cast<size_t>(w.in.channels);
-  conv.weights.assign(static_cast<size_t>(conv.taps()) * channels, taps.empty() ? kZero + 1 : kZero);
+  Bytes weights(static_cast<size_t>(conv.taps()) * channels, taps.empty() ? kWeightZero + 1 : kWeightZero);
   for (const int32_t tap : taps)
-    std::fill_n(conv.weights.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(tap) * channels), channels,
-                static_cast<uint8_t>(kZero + 1));
+    std::fill_n(weights.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(tap) * channels), channels,
+                static_cast<uint8_t>(kWeightZero + 1));
+  conv.weights = std::move(weights);
+  return conv;
+}
+
+Conv flat_diagonal(const Plane& plane, int32_t weight) {
+  const Flat whole = flat(plane);
+  Conv conv{.in = whole.plane, .out = whole.plane, .in_pitch = whole.pitch, .out_pitch = whole.pitch};
+  const auto channels = static_cast<size_t>(whole.plane.channels);
+  Bytes weights(channels * channels, kWeightZero);
+  for (size_t c = 0; c < channels; ++c) weights[c * (channels + 1)] = static_cast<uint8_t>(kWeightZero + weight);
+  conv.weights = std::move(weights);
   return conv;
 }
 
@@ -192,8 +218,6 @@ Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std:
   SK_TRY(set_bias(bias, bias_zero(from, tuning), tuning, conv));
   return set_output(to, scales, activation, tuning, conv);
 }
-
-}  // namespace
 
 // Every window must hold a part of the image: it is as large as the border on both sides.
 Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) {
@@ -212,12 +236,13 @@ Conv shape_of(const Window& w) {
   return conv;
 }
 
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, bool in_addition) {
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
+                       bool in_addition) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &filter = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   Conv conv{.in_addition = in_addition};
-  const Window w = window_of(graph, id);
+  const Window w = with_pads(window_of(graph, id), pads);
   set_window(w, tuning, conv);
   SK_TRY(set_weights(graph, op, w, tuning, conv));
   conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
@@ -231,16 +256,13 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning
 
 namespace {
 
-// By how much a channel's result can be off for its multiplier's rounding, in steps of the output.
-double multiplier_error(const Conv& conv, size_t channel, double gain, int16_t multiplier) {
-  const auto channels = static_cast<size_t>(conv.out.channels);
-  const size_t count = conv.weights.size() / channels;
-  int64_t sum = std::abs(int64_t{conv.bias[channel]});
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t weight = conv.weights[conv.depthwise ? i * channels + channel : channel * count + i];
-    sum += int64_t{255} * std::abs(weight - conv.weight_zero);
-  }
-  return 0.5 / std::max<double>(multiplier, 0.5) * std::min(255.0, gain * static_cast<double>(sum));
+// Whether a channel's result may be off for its multiplier's rounding, by more than a part of a step of the output.
+bool is_coarse(const Conv& conv, size_t channel, double gain, int16_t multiplier) {
+  constexpr double kErrorMax = 0.25;
+  const double error = 0.5 / std::max<double>(multiplier, 0.5);
+  if (error * 255 <= kErrorMax) return false;
+  const int64_t sum = std::abs(int64_t{conv.bias[channel]}) + 255 * absolute_sum(conv, channel);
+  return error * std::min(255.0, gain * static_cast<double>(sum)) > kErrorMax;
 }
 
 // Channels that are not `kept` give 0.
@@ -248,20 +270,23 @@ Conv only(const Conv& whole, const std::vector<bool>& kept) {
   Conv conv = whole;
   const auto channels = static_cast<size_t>(conv.out.channels);
   const size_t count = conv.weights.size() / channels;
+  Bytes weights(conv.weights.begin(), conv.weights.end());
   for (size_t c = 0; c < channels; ++c) {
     if (kept[c]) continue;
     for (size_t i = 0; i < count; ++i)
-      conv.weights[conv.depthwise ? i * channels + c : c * count + i] = static_cast<uint8_t>(conv.weight_zero);
+      weights[conv.depthwise ? i * channels + c : c * count + i] =
+          static_cast<uint8_t>(conv.weight_zero ^ conv.weight_flip);
     conv.bias[c] = 0;
   }
+  conv.weights = std::move(weights);
   return conv;
 }
 
 }  // namespace
 
-Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
-  constexpr double kErrorMax = 0.25;
-  SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning));
+Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const Tuning& tuning,
+                                      const PadAmounts& pads) {
+  SK_TRY_ASSIGN(Conv whole, make_conv(graph, id, tuning, pads));
   std::vector<Conv> passes;
   if (!is_per_channel(graph.tensor(graph.op(id).inputs[1]).quant)) {
     passes.push_back(std::move(whole));
@@ -284,66 +309,30 @@ Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const
     std::vector<bool> kept(scales.size());
     for (size_t c = 0; c < scales.size(); ++c) {
       const double gain = double{now.per_channel[c]} / to.quant.scale();
-      kept[c] = left[c] && (scales[c] == largest || multiplier_error(whole, c, gain, conv.multipliers[c]) <= kErrorMax);
+      kept[c] = left[c] && (scales[c] == largest || !is_coarse(whole, c, gain, conv.multipliers[c]));
       if (kept[c]) left[c] = false;
     }
-    passes.push_back(only(conv, kept));
+    const bool all = std::ranges::count(kept, false) == 0;
+    passes.push_back(all ? std::move(conv) : only(conv, kept));
   }
   return passes;
-}
-
-Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
-  const ir::Op& op = graph.op(id);
-  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  Conv conv = constant_depthwise(window_of(graph, id), {}, tuning);
-  const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
-  SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
-  return conv;
 }
 
 Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,
                        const Tuning& tuning) {
   const Window w = copy_window(from, to, pads);
   const int32_t tap = pads.bottom * w.kernel_width + pads.right;
-  Conv conv = constant_depthwise(w, {&tap, 1}, tuning);
+  Conv conv = pads.none() ? flat_diagonal(w.in, 1) : constant_depthwise(w, {&tap, 1}, tuning);
   SK_TRY(set_values(from, to, {}, {.product = from.quant.scale()}, activation, tuning, conv));
   return conv;
 }
 
-namespace {
-
 Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning) {
   Addition addition;
-  addition.offset = kZero - bias_zero(other, tuning);
+  addition.offset = kWeightZero - bias_zero(other, tuning);
   addition.gain = operand_gain(other.quant.scale() / unit);
   if (tuning.more_operations && !is_valid(addition.gain)) return does_not_fit("a ratio", other.quant.scale() / unit);
   return addition;
-}
-
-}  // namespace
-
-SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
-  const auto scale = [&](size_t i) { return graph.tensor(op.inputs[i]).quant.scale(); };
-  // The second of SUB is the one that can be negated.
-  const size_t main = op.kind == OpKind::sub || scale(1) < scale(0) ? 1 : 0;
-  const float unit = scale(main) / kDiagonal;
-  return {main, unit, scale(1 - main) / unit};
-}
-
-Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
-                      ir::Activation activation, const Tuning& tuning) {
-  const Plane plane = plane_of(main.shape);
-  Conv conv;
-  set_window({.in = plane, .out = plane}, tuning, conv);
-  const auto channels = static_cast<size_t>(plane.channels);
-  conv.weights.assign(channels * channels, kZero);
-  for (size_t c = 0; c < channels; ++c)
-    conv.weights[c * (channels + 1)] = static_cast<uint8_t>(kZero + sign * kDiagonal);
-  const float unit = main.quant.scale() / kDiagonal;
-  SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
-  SK_TRY_ASSIGN(conv.addition, addition_of(other, unit, tuning));
-  conv.addition->clamp = std::exchange(conv.clamp, {});
-  return conv;
 }
 
 Result<void> fuse_addition(const ir::Graph& graph, ir::OpId conv_op, ir::OpId add_op, const Tuning& tuning,

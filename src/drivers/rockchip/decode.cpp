@@ -77,8 +77,12 @@ class Decoder {
     list.extent_bytes = task.size_bytes;
     add(prefix, "command count", fmt::format("{}", commands.size()), commands.size());
     registers_ = {};
-    for (const CommandWords& words : commands) command(words, prefix);
+    for (size_t i = 0; i < commands.size(); ++i) {
+      command_address_ = task.address + i * hw::kCommandBytes;
+      command(commands[i], prefix);
+    }
     out_.operations.push_back(operation_name());
+    out_.shapes.push_back(shape());
     return {};
   }
 
@@ -109,8 +113,13 @@ class Decoder {
     const std::string value = fmt::format("0x{:08x}", command.value);
     out_.text += fmt::format("  {} <- {}\n", name, value);
     const bool barrier = command.target == hw::Target::barrier && command.address == 0;
-    add(prefix, name, value, command.value).unknown = !filler && !barrier;
+    AnnotatedField& field = add(prefix, name, value, command.value);
+    field.unknown = !filler && !barrier;
+    field.place = value_place();
   }
+
+  // The value of a command begins behind the register's address.
+  driver::FieldPlace value_place() const { return {.in_call = false, .address = command_address_, .first_bit = 16}; }
 
   void block_enable(const hw::Command& command, const std::string& prefix) {
     add(prefix, "enable address", fmt::format("0x{:04x}", command.address), command.address).unknown =
@@ -132,6 +141,9 @@ class Decoder {
       const std::string text = bits::print_value(row, value);
       if (value.integer != 0) out_.text += fmt::format("    {} = {}\n", row.name, text);
       AnnotatedField& field = add(prefix, fmt::format("{}.{}", d.name, row.name), text, value.integer);
+      field.descriptor = &d;
+      field.row = &row;
+      field.place = value_place();
       if (bits::is_address(row.kind)) address(field, row, value.integer);
     }
     const uint32_t unknown = bits::unclaimed_bits(d, 0, word);
@@ -156,17 +168,30 @@ class Decoder {
     }
   }
 
+  std::string shape() const {
+    const auto in = registers_.get<hw::CnaDataSize0>();
+    const auto kernel = registers_.get<hw::CnaWeightSize2>();
+    return fmt::format("{}x{}x{} -> {}x{}x{}, kernel {}x{}", in.datain_height, in.datain_width,
+                       registers_.get<hw::CnaDataSize1>().datain_channel_real,
+                       registers_.get<hw::DpuDataCubeHeight>().height, registers_.get<hw::DpuDataCubeWidth>().width,
+                       registers_.get<hw::DpuDataCubeChannel>().orig_channel, kernel.weight_height,
+                       kernel.weight_width);
+  }
+
   std::string operation_name() const {
     if (registers_.values.contains(hw::PpuOperationModeCfg::kAddress)) return "POOL";
-    if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory) return "ELEMENTWISE";
+    if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory)
+      return registers_.get<hw::DpuEwCfg>().ew_lut_bypass ? "ELEMENTWISE" : "TABLE";
     const bool depthwise = registers_.get<hw::CnaConvCon1>().conv_mode == hw::ConvMode::depthwise;
-    const bool addition = !registers_.get<hw::DpuEwCfg>().ew_bypass;
-    return fmt::format("{}{}", depthwise ? "DEPTHWISE" : "CONV", addition ? "+ADD" : "");
+    const auto stage = registers_.get<hw::DpuEwCfg>();
+    const char* const more = stage.ew_bypass ? "" : stage.ew_op_type == hw::EwOperator::multiply ? "+MUL" : "+ADD";
+    return fmt::format("{}{}", depthwise ? "DEPTHWISE" : "CONV", more);
   }
 
   const capture::Submission& submission_;
   driver::Annotated out_;
-  Registers registers_;  // of the task
+  Registers registers_;           // of the task
+  uint64_t command_address_ = 0;  // of the command that is read
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 
 #include "base/log.h"
+#include "drivers/rockchip/cost.h"
 #include "drivers/rockchip/decode.h"
 #include "drivers/rockchip/encode.h"
 #include "drivers/rockchip/support.h"
@@ -39,17 +40,27 @@ class RockchipDriver final : public driver::Driver {
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
+    tuning.packed_pixels |= options.allow_unproven && options.tuning != driver::Tuning::recorded;
     SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning));
-    auto program = encode(row_of(chip), graph, lowered, tuning);
+    auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }
+
+  const driver::CostModel* costs(const driver::Chip& chip) const override { return rockchip::costs(row_of(chip)); }
 
   std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 
   Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
     return rockchip::decode(submission);
+  }
+
+  driver::HardwareRows hardware_rows(const driver::Chip&) const override {
+    driver::HardwareRows out{
+        .descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()}, .registers = {}};
+    for (const bits::Descriptor& one : hw::registers().registers) out.descriptors.push_back(&one);
+    return out;
   }
 
  private:

@@ -7,7 +7,8 @@
 
 namespace skillet::drivers::rockchip {
 
+// `keep`: no tensor lies where another one did, so that all can be read after a run.
 Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, const Lowered& lowered,
-                               const Tuning& tuning);
+                               const Tuning& tuning, bool keep);
 
 }  // namespace skillet::drivers::rockchip

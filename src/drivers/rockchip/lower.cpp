@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/int_math.h"
-#include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/placement.h"
+#include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/recorded.h"
 #include "drivers/rockchip/tile.h"
 #include "ir/macs.h"
@@ -14,13 +16,22 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
+constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
+constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
+
 uint64_t surface_bytes(const Plane& plane) { return static_cast<uint64_t>(plane.pixels()) * kAtom; }
 uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_div(channels, kAtom)); }
 
 class Lowerer {
  public:
   Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
-      : chip_(chip), graph_(graph), tuning_(tuning), places_(graph.tensors.size()), consumers_(ir::consumers(graph)) {}
+      : chip_(chip),
+        graph_(graph),
+        tuning_(tuning),
+        places_(graph.tensors.size()),
+        producers_(ir::producers(graph)),
+        consumers_(ir::consumers(graph)),
+        plan_(plan_placement(chip, graph, tuning)) {}
 
   Result<Lowered> run() {
     if (!tuning_.more_operations || !tuning_.exact_additions) {
@@ -44,21 +55,44 @@ class Lowerer {
 
   // ---- memory ----
 
-  // One channel that only convolutions read lies as it comes from the host.
+  // Few channels that only convolutions read lie as they come from the host.
   bool lies_packed(TensorId id) const {
-    if (plane_of(tensor(id).shape).channels != 1) return false;
-    const auto& readers = consumers_[static_cast<size_t>(id)];
-    return !is_output(id) && std::ranges::all_of(readers, [&](ir::OpId reader) {
+    const int32_t channels = plane_of(tensor(id).shape).channels;
+    return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
+  }
+  bool is_read_packed(TensorId id, int32_t channels) const {
+    return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
       const ir::Op& op = graph_.op(reader);
-      return (op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d) && op.inputs[0] == id;
+      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels);
+      const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
+      return filter && op.inputs[0] == id && (!tuning_.packed_rows || fits_packed(reader));
     });
+  }
+  bool fits_packed(ir::OpId reader) const {
+    const TensorId input = graph_.op(reader).inputs[0];
+    Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
+    conv.packed = true;
+    const Geometry g = geometry(conv, tuning_);
+    return g.row_width <= kRowMax && split(chip_, conv, g, tuning_).ok();
+  }
+  // Padding of convolutions that a PAD in front of them stands for.
+  const std::optional<PadAmounts>& pads_of(TensorId id) const { return plan_.folded[static_cast<size_t>(id)]; }
+  TensorId unpadded(TensorId id) const {
+    return pads_of(id) ? graph_.op(producers_[static_cast<size_t>(id)]).inputs[0] : id;
   }
 
   PlacedTensor& define(TensorId id, driver::BufferRole role) {
     const ir::Tensor& t = tensor(id);
     const Plane plane = plane_of(t.shape);
+    if (const auto& home = plan_.homes[static_cast<size_t>(id)]) {
+      Place place = place_of(home->whole);
+      place.offset_bytes += surface_bytes(plane) * surfaces(home->first_channel);
+      placed(id) = PlacedTensor{id, place, false};
+      return *placed(id);
+    }
     const bool packed = role == driver::BufferRole::input && lies_packed(id);
-    uint64_t size = surface_bytes(plane) * surfaces(plane.channels);
+    const bool whole = !packed || !tuning_.whole_groups;
+    uint64_t size = whole ? surface_bytes(plane) * surfaces(plane.channels) : 0;
     if (!tuning_.whole_groups) size *= 2;  // as recorded
     size = std::max(size, layout_of(t, packed, tuning_).size_bytes);
     out_.slots.push_back({t.name, role, size});
@@ -100,10 +134,11 @@ class Lowerer {
   void emit(std::string kind, Conv conv) {
     const Geometry g = geometry(conv, tuning_);
     touch(conv.input, input_bytes(conv, g));
-    touch(conv.output, output_bytes(g));
-    if (conv.addition) touch(conv.addition->second, output_bytes(g));
+    touch(conv.output, output_bytes(conv, g));
+    if (conv.addition) touch(conv.addition->second, output_bytes(conv, g));
     out_.operations.push_back({op_, std::move(kind), std::move(conv)});
   }
+  void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
 
   Result<void> lower_op(const ir::Op& op) {
     switch (op.kind) {
@@ -114,10 +149,21 @@ class Lowerer {
       case OpKind::mean: return lower_average(op);
       case OpKind::add:
       case OpKind::sub: return lower_sum(op);
+      case OpKind::mul: return lower_product(op);
+      case OpKind::leaky_relu: return lower_leaky(op);
+      case OpKind::relu_n1_to_1:
+      case OpKind::abs:
+      case OpKind::logistic:
+      case OpKind::tanh:
+      case OpKind::hard_swish:
+      case OpKind::elu:
+      case OpKind::exp: return lower_table(op);
+      case OpKind::max_pool_2d: return lower_maximum(op);
+      case OpKind::resize_nearest_neighbor: return lower_enlarged(op);
       case OpKind::concatenation: return lower_concatenation(op);
       case OpKind::split:
       case OpKind::split_v: return lower_division(op);
-      case OpKind::pad: return lower_copy(op, *pad_amounts(graph_, op));
+      case OpKind::pad: return pads_of(op.outputs[0]) ? Result<void>() : lower_copy(op, *pad_amounts(graph_, op));
       case OpKind::relu:
       case OpKind::relu6:
       case OpKind::quantize: return lower_copy(op, {});
@@ -130,7 +176,8 @@ class Lowerer {
 
   Result<void> lower_conv(const ir::Op& op) {
     if (!recorded_.empty()) return lower_as_recorded(op);
-    SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_));
+    const PadAmounts pads = pads_of(op.inputs[0]).value_or(PadAmounts{});
+    SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_, pads));
     const ir::Tensor& to = tensor(op.outputs[0]);
     std::optional<Place> sum;
     for (size_t i = 0; i < passes.size(); ++i) {
@@ -150,17 +197,17 @@ class Lowerer {
     }
     return {};
   }
-  Place temporary(const ir::Tensor& like) {
-    const Plane plane = plane_of(like.shape);
+  Place temporary(const ir::Tensor& like) { return temporary(like.name + " (a part)", plane_of(like.shape)); }
+  Place temporary(std::string name, const Plane& plane) {
     out_.slots.push_back(
-        {like.name + " (some channels)", driver::BufferRole::scratch, surface_bytes(plane) * surfaces(plane.channels)});
+        {std::move(name), driver::BufferRole::scratch, surface_bytes(plane) * surfaces(plane.channels)});
     return {static_cast<SlotId>(out_.slots.size() - 1), 0};
   }
 
   Result<void> lower_as_recorded(const ir::Op& op) {
     const RecordedConv recorded = recorded_[static_cast<size_t>(op_)];
     const bool fused = !tuning_.exact_additions && recorded.add >= 0;
-    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, !tuning_.exact_additions && recorded.in_addition));
+    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, {}, !tuning_.exact_additions && recorded.in_addition));
     TensorId output = op.outputs[0];
     if (fused) {
       SK_TRY(fuse_addition(graph_, op_, recorded.add, tuning_, conv));
@@ -171,7 +218,7 @@ class Lowerer {
   }
 
   Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what) {
-    const TensorId source = op.inputs[0];
+    const TensorId source = unpadded(op.inputs[0]);
     conv.input = place_of(source);
     conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
     conv.output = output;
@@ -212,6 +259,98 @@ class Lowerer {
     return emit_from_to(op.kind == OpKind::sub ? "subtract" : "add", main, op.outputs[0], std::move(conv));
   }
 
+  // ---- elements ----
+
+  Result<void> lower_product(const ir::Op& op) {
+    const Product product = product_of(graph_, op);
+    TensorId main = op.inputs[product.main], factor = op.inputs[1 - product.main];
+    SK_TRY_ASSIGN(Conv conv, make_product(product, tensor(main), tensor(factor), tensor(op.outputs[0]),
+                                          activation_of(op), tuning_));
+    if (product.factor == Factor::pixel) std::swap(main, factor);
+    if (conv.addition) {
+      SK_TRY_ASSIGN(conv.addition->second, surfaces_of(factor));
+    }
+    return emit_from_to("multiply", main, op.outputs[0], std::move(conv));
+  }
+
+  Result<void> lower_leaky(const ir::Op& op) {
+    const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
+    const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
+    if (!is_leaky_sum(from, to, alpha)) return lower_table(op);
+    const ir::Tensor positive = positive_part(from);
+    SK_TRY_ASSIGN(Conv part, make_copy(from, positive, {}, ir::Activation::relu, tuning_));
+    SK_TRY_ASSIGN(part.input, surfaces_of(op.inputs[0]));
+    part.output = temporary(from);
+    SK_TRY_ASSIGN(Conv sum, make_leaky_sum(from, positive, to, alpha, tuning_));
+    sum.addition->second = part.output;
+    emit("positive part", std::move(part));
+    return emit_from_to("leaky sum", op.inputs[0], op.outputs[0], std::move(sum));
+  }
+
+  Result<void> lower_table(const ir::Op& op) {
+    SK_TRY_ASSIGN(const auto values, table_of(graph_, op));
+    SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[0]));
+    emit("table", Pointwise{.input = input,
+                            .output = place_of(op.outputs[0]),
+                            .atoms = atoms_of(plane_of(tensor(op.inputs[0]).shape)),
+                            .table = std::make_shared<const std::array<int8_t, 256>>(values)});
+    return {};
+  }
+  static int64_t atoms_of(const Plane& plane) { return plane.pixels() * ceil_div(plane.channels, kAtom); }
+
+  // ---- pixels ----
+
+  Result<void> lower_maximum(const ir::Op& op) {
+    const Window w = window_of(graph_, op_);
+    const Plane plane = corner_window(w).in;
+    SK_TRY_ASSIGN(Place at, surfaces_of(op.inputs[0]));
+    if (plane.pixels() != w.in.pixels()) {
+      Conv border = make_border(w, tuning_);
+      border.input = at;
+      border.output = at = temporary(tensor(op.inputs[0]).name + " (border)", plane);
+      emit("border", std::move(border));
+    }
+    int64_t atoms = atoms_of(plane);
+    for (const int32_t step : steps_to(w.kernel_width)) at = larger(at, step, plane, atoms);
+    for (const int32_t step : steps_to(w.kernel_height)) at = larger(at, step * plane.width, plane, atoms);
+    Conv corners = make_corners(w, tuning_);
+    corners.input = at;
+    corners.output = place_of(op.outputs[0]);
+    emit("corners", std::move(corners));
+    return {};
+  }
+  // Each pixel or the one so many further on; the last ones have none and are nobody's first pixel.
+  Place larger(const Place& from, int32_t pixels, const Plane& plane, int64_t& atoms) {
+    atoms -= pixels;
+    const Place to = temporary(fmt::format("maximum {}", out_.operations.size()), plane);
+    Place moved = from;
+    moved.offset_bytes += static_cast<uint64_t>(pixels) * kAtom;
+    emit("maximum", Pointwise{.input = from, .second = moved, .output = to, .atoms = atoms});
+    return to;
+  }
+
+  Result<void> lower_enlarged(const ir::Op& op) {
+    const Repeat repeat = *repeat_of(graph_, op);
+    Plane plane = plane_of(tensor(op.inputs[0]).shape);
+    SK_TRY_ASSIGN(Place at, surfaces_of(op.inputs[0]));
+    if (repeat.rows == 1 && repeat.columns == 1)
+      return copy(tensor(op.inputs[0]), op.outputs[0], at, place_of(op.outputs[0]), {}, ir::Activation::none);
+    if (repeat.columns != 1) {
+      Conv columns = make_repeated_columns(plane, repeat.columns);
+      plane.width *= repeat.columns;
+      columns.input = at;
+      at = repeat.rows == 1 ? place_of(op.outputs[0]) : temporary(tensor(op.inputs[0]).name + " (wide)", plane);
+      columns.output = at;
+      emit("repeated columns", std::move(columns));
+    }
+    if (repeat.rows == 1) return {};
+    Conv rows = make_repeated_rows(plane, repeat.rows);
+    rows.input = at;
+    rows.output = place_of(op.outputs[0]);
+    emit("repeated rows", std::move(rows));
+    return {};
+  }
+
   Result<void> copy(const ir::Tensor& from, TensorId to, const Place& input, const Place& output,
                     const PadAmounts& pads, ir::Activation activation) {
     ir::Tensor piece = tensor(to);
@@ -227,14 +366,16 @@ class Lowerer {
     return copy(tensor(op.inputs[0]), op.outputs[0], input, place_of(op.outputs[0]), pads, activation_of(op));
   }
 
-  // Copies write whole groups of channels: each over the end of the one before, so in their order.
+  // A copy of a single atom writes behind its end: in their order, and in one job.
   Result<void> lower_concatenation(const ir::Op& op) {
     Place output = place_of(op.outputs[0]);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
       const ir::Tensor& from = tensor(op.inputs[i]);
-      SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
-      out_.operations.back().continued = i + 1 < op.inputs.size();
+      if (!plan_.homes[static_cast<size_t>(op.inputs[i])]) {
+        SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
+        SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
+        out_.operations.back().continued = i + 1 < op.inputs.size();
+      }
       output.offset_bytes += surface_bytes(plane_of(from.shape)) * surfaces(plane_of(from.shape).channels);
     }
     return {};
@@ -277,7 +418,9 @@ class Lowerer {
   const Tuning& tuning_;
   std::vector<RecordedConv> recorded_;  // by op; empty: nothing is as recorded
   std::vector<std::optional<PlacedTensor>> places_;
+  const std::vector<ir::OpId> producers_;
   const std::vector<std::vector<ir::OpId>> consumers_;
+  const Placement plan_;
   Lowered out_;
   ir::OpId op_ = 0;
 };
@@ -293,7 +436,7 @@ driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuni
   // Unsigned bytes.
   const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
   driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
-  layout.row = static_cast<uint64_t>(pitch);
+  layout.row = static_cast<uint64_t>(pitch * shape.channels);
   layout.image = layout.row * static_cast<uint64_t>(shape.height);
   layout.size_bytes = layout.image;
   layout.pad_byte = zero;

@@ -3,11 +3,15 @@
 // Must not know: register fields.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "driver/program.h"
 #include "ir/graph.h"
 
@@ -19,8 +23,8 @@ struct Plane {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); one
-// input channel may lie as rows of bytes instead (5.2).
+// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); inputs
+// of few channels may lie as rows of pixels instead (5.2).
 using SlotId = uint32_t;
 struct Slot {
   std::string name;
@@ -44,9 +48,10 @@ struct Clamp {
   std::optional<int32_t> limit;
 };
 
-// out = convolution + gain * (second byte + offset)
+// out = convolution + gain * (second byte + offset), or the product of the two
 struct Addition {
   Place second;
+  bool multiplies = false;
   int32_t offset = 0;
   Gain gain;
   Clamp clamp;
@@ -59,10 +64,14 @@ struct Conv {
   int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
   int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool depthwise = false;
-  bool packed = false;       // one input channel, in rows of bytes
+  bool packed = false;       // 1 to 4 input channels, in rows of pixels
   bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
+  bool repeated = false;     // each output row of one pixel reads the same input pixel: the only one there is
+  int64_t in_pitch = 0, out_pitch = 0;  // pixels from one surface to the next; 0: as many as a plane has
+  int32_t gap = 0;                      // pixels left out behind each row of the output
 
-  std::vector<uint8_t> weights;  // [output channel][tap][input channel]; depthwise [tap][channel]
+  SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
+  uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
   int32_t weight_zero = 128;
   std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
   std::vector<int16_t> multipliers;  // of sums, 1/2^multiplier_shift; empty: none
@@ -76,15 +85,23 @@ struct Conv {
   int32_t out_offset = 0;
   Place input, output;
 
+  int32_t weight(size_t i) const { return weights.data()[i] ^ weight_flip; }
   int32_t taps() const { return kernel_height * kernel_width; }
   int32_t extent_y() const { return (kernel_height - 1) * dilation_y + 1; }
   int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
 };
 
+// What the DPU does alone with so many atoms in a row: the larger byte of two, or an entry of a table.
+struct Pointwise {
+  Place input, second, output;
+  int64_t atoms = 0;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: the larger of two
+};
+
 struct Operation {
   ir::OpId op = -1;
   std::string kind;  // for reports
-  Conv conv;
+  std::variant<Conv, Pointwise> work;
   bool continued = false;  // the next operation writes over the end of this one's surfaces: both in one job
 };
 

@@ -48,15 +48,18 @@ TEST(RockchipDriver, RefusesWithAReason) {
       {"out=[3]", "out=[3] activation=relu6", "", true},
       {"out=[3]", "out=[3] activation=relu_n1_to_1", "the NPU fuses RELU and RELU6"},
       {"out=[3]", "out=[3] dilation_h=2 dilation_w=2", "", true},
+      {"out=[3]", "out=[3] rows=[2 0]", "", true},
       {"out=[3]", "out=[3] dilation_h=33 dilation_w=2", "the NPU has 1 to 32"},
       {"uint8", "int16", "the NPU computes on 8-bit quantized tensors"},
       {"scale=64", "scale=0.0009", "the NPU multiplies by 2^-49 to 128"},
       {"1x8x8", "2x8x8", "the NPU takes one image at a time"},
+      {"scale=0.5", "scale=1e38", "near where floats end"},
+      {"scale=64", "scale=1e-40", "near where floats end"},
       {"1x8x8", "1x1x2047", "", true},
       {"1x8x8", "1x1x2048", "the NPU counts to 2047"},
       {"uint8 32x3x3x16 scale=0.25 zero=131", "int8 32x3x3x16 scale=0.25 zero=3", "'in' is uint8, 'w' int8"},
-      {"CONV_2D", "MAX_POOL_2D", "does not tell the kernel when it is done"},
-      {"CONV_2D", "TANH", "no known program of the NPU computes TANH"},
+      {"CONV_2D", "TRANSPOSE_CONV", "no known program of the NPU computes TRANSPOSE_CONV"},
+      {"CONV_2D", "MAXIMUM", "no known program of the NPU computes MAXIMUM"},
   };
   const driver::Chip& chip = driver().chips()[0];
   for (const Row& row : rows) {
@@ -70,6 +73,18 @@ TEST(RockchipDriver, RefusesWithAReason) {
     EXPECT_TRUE(!program.ok() || driver::verify(*program).ok());
   }
   EXPECT_FALSE(driver().supports(driver().chips()[1], ir::parse(kConv).value(), 0).ok) << "registers of another chip";
+}
+
+// The feature fetch may read up to a bank of the on-chip buffer beyond the end of a tensor (10.1).
+TEST(RockchipDriver, MemoryGoesOnBehindEachTensor) {
+  constexpr uint64_t kBankBytes = 32768;
+  const auto graph = ir::parse(replaced(kConv, "", ""));
+  const auto program = driver().compile(driver().chips()[0], *graph, {.keep_intermediates = true});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  for (const auto* list : {&program->inputs, &program->outputs, &program->intermediates}) {
+    for (const driver::TensorBinding& one : *list)
+      EXPECT_GE(program->buffers[one.buffer].size_bytes, one.offset_bytes + one.layout.size_bytes + kBankBytes);
+  }
 }
 
 // Commands of one task: a constant's address, a tensor's, a value, bits of no row, a register of no row, the end.
@@ -102,6 +117,32 @@ TEST(RockchipDriver, DecodesEveryBit) {
   EXPECT_EQ(fields["block_enable.dpu"].value, "true");
   submission.jobs[0].commands[0].size_bytes = 4104;
   EXPECT_FALSE(driver().decode(driver().chips()[0], submission).ok()) << "more commands than the buffer has";
+}
+
+// Cycles and tasks as the formulas of the specification's page on timing have them, for one convolution each.
+TEST(RockchipDriver, PredictsTheCostOfAnOp) {
+  constexpr double kTaskUs = 200, kFactor = 1.02;
+  struct Row {
+    const char *find, *by;
+    double kilocycles, tasks, kilobytes;
+  };
+  const Row rows[] = {
+      {"", "", 64 * 9 / 1e3, 1, (1024 + 2048 + 4608) / 1e3},
+      {"32x3x3x16", "32x1x1x16", 64 * 4 / 1e3, 1, (1024 + 2048 + 512) / 1e3},         // bound by its output
+      {"1x8x8x", "1x224x224x", 50176 * 9 / 1e3, 3, (802816 + 1605632 + 4608) / 1e3},  // 82 rows of input fit
+  };
+  const driver::Chip chip = driver::find_chip("rk3588").value();
+  const driver::CostModel* model = driver().costs(chip);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(driver().costs(driver::find_chip("rk3576").value()), nullptr) << "cores that disturb each other";
+  for (const Row& row : rows) {
+    auto graph = ir::parse(replaced(replaced(kConv, row.find, row.by), ":4608", ""));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const driver::Cost cost = model->of_op(chip, *graph, 0);
+    EXPECT_NEAR(cost.compute_us, kFactor * row.kilocycles, 1e-6);
+    EXPECT_NEAR(cost.start_us, kTaskUs * row.tasks, 1e-6);
+    EXPECT_NEAR(cost.memory_bytes / 1000, row.kilobytes, 1e-6);
+  }
 }
 
 }  // namespace

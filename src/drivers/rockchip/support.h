@@ -1,10 +1,11 @@
 // Whether the chip runs an operation, or why not.
-// Called by driver.cpp and lower.cpp.
+// Called by driver.cpp, lower.cpp, placement.cpp.
 // Must not know: registers.
 #pragma once
 
 #include "driver/support.h"
 #include "drivers/rockchip/hw/rockchip.h"
+#include "drivers/rockchip/window.h"
 #include "ir/graph.h"
 
 namespace skillet::drivers::rockchip {
@@ -14,6 +15,9 @@ namespace hw = ::skillet::rockchip::hw;
 // `graph` has passed ir::verify(). What is taken compiles in any graph, has a CPU kernel, and its result is within
 // tolerance() of that kernel's.
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
+
+// A window of such sizes.
+driver::Support takes_window(const hw::ChipRow& chip, const Window& w);
 
 // Steps of the output by which a result may differ from the CPU's, given the same input: the chip rounds once, with a
 // 15-bit multiplier, where TFLite rounds twice with a 31-bit one (section 7.10).

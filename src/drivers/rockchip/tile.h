@@ -21,7 +21,7 @@ struct Geometry {
   int32_t in_lanes = 0;   // input channels that are read
   int32_t out_lanes = 0;  // output channels that are written
   int32_t kernels = 0;    // stored
-  bool packed = false;    // rows of bytes; recorded: the mode bits may be set without it
+  bool packed = false;    // rows of pixels; recorded: the mode bits may be set without it
   int32_t row_width = 0;  // columns of a row in the on-chip buffer
   int32_t line_stride = 0, surface_stride = 0;
   int32_t row_entries = 0;   // on-chip units of a row; packed: of 16 bytes
@@ -30,6 +30,8 @@ struct Geometry {
   int64_t weight_bytes() const { return kernel_bytes * kernels; }
 };
 Geometry geometry(const Conv& conv, const Tuning& tuning);
+// Pixels from one surface of the input to the next.
+int64_t in_pitch(const Conv& conv);
 
 // Output rows and channels that one start of the blocks computes.
 struct Task {
@@ -49,9 +51,11 @@ Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g
 
 // Bytes that the operation reads and writes from the beginning of its places on.
 uint64_t input_bytes(const Conv& conv, const Geometry& g);
-uint64_t output_bytes(const Geometry& g);
+uint64_t output_bytes(const Conv& conv, const Geometry& g);
 
 // A guess, for the kernel's limit on a job's time; at the lowest clock that mainline kernels use.
 double predicted_ms(const Conv& conv, const Geometry& g, const Task& task);
+// Of the DPU alone.
+double predicted_ms(int64_t atoms);
 
 }  // namespace skillet::drivers::rockchip

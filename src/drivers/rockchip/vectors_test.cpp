@@ -95,7 +95,7 @@ Conv conv_of(const std::string& text, bool fused) {
   const Tuning recorded = tuning(driver::Tuning::recorded);
   const auto parsed = ir::parse(text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().message;
-  auto conv = make_conv(*parsed, 0, recorded, fused);
+  auto conv = make_conv(*parsed, 0, recorded, {}, fused);
   EXPECT_TRUE(conv.ok());
   if (fused) {
     EXPECT_TRUE(fuse_addition(*parsed, 0, 1, recorded, *conv).ok());
@@ -184,9 +184,11 @@ TEST(RockchipVectors, RegisterPrograms) {
 // Where the one weight that is not 0 is stored.
 int64_t position(Conv conv, size_t weight, driver::Tuning base) {
   const size_t kernels = conv.depthwise ? 1 : static_cast<size_t>(conv.out.channels);
-  conv.weights.assign(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
-  conv.weights[weight] = 129;
-  const Bytes packed = pack_weights(conv, geometry(conv, tuning(base)), tuning(base));
+  Bytes weights(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
+  weights[weight] = 129;
+  conv.weights = std::move(weights);
+  Bytes packed;
+  pack_weights(conv, geometry(conv, tuning(base)), tuning(base), packed);
   EXPECT_EQ(std::ranges::count(packed, 1), 1);
   return std::ranges::find(packed, 1) - packed.begin();
 }
@@ -286,6 +288,10 @@ TEST(RockchipVectors, CountedSplitsCoverTheOutput) {
             rows[task.first_lane] += task.out_rows;
             EXPECT_LE(g.row_entries * task.rows, (task.data_banks - 1) * 512);
             EXPECT_LE(task.data_banks + task.weight_banks, chip.cbuf_banks);
+            if (task.reuse_weights) {
+              EXPECT_LE(g.kernel_bytes * task.lanes, int64_t{task.weight_banks} * chip.cbuf_bank_bytes)
+                  << "weights that were streamed are no longer there";
+            }
             EXPECT_EQ(task.top, std::max(0, task.out_top * stride - pad));
             EXPECT_GE(task.top + task.rows, std::min(size, (task.out_top + task.out_rows - 1) * stride - pad + kernel));
           }

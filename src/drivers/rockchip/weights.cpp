@@ -7,6 +7,7 @@
 #include "drivers/rockchip/weights.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/int_math.h"
 
@@ -27,20 +28,18 @@ int32_t recorded_lanes(int32_t channels) {
   return std::max(channels % kDepthwiseGroup, 16);
 }
 
-Bytes pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+void pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out) {
   const int32_t channels = conv.in.channels;
   const uint8_t fill = tuning.whole_groups ? 0 : stored(conv.weight_zero);
-  Bytes out;
   for (int32_t first = 0; first < g.in_lanes; first += kDepthwiseGroup) {
     const bool last = first + kDepthwiseGroup >= channels;
     const int32_t lanes = !last || tuning.whole_groups ? kDepthwiseGroup : recorded_lanes(channels);
     for (int32_t tap = 0; tap < conv.taps(); ++tap) {
       for (int32_t c = first; c < first + lanes; ++c)
-        out.push_back(c < channels ? stored(conv.weights[static_cast<size_t>(tap * channels + c)]) : fill);
+        out.push_back(c < channels ? stored(conv.weight(static_cast<size_t>(tap * channels + c))) : fill);
     }
     if (last) break;
   }
-  return out;
 }
 
 // Recorded: a kernel that fills up an odd number takes a full group of lanes, so that what follows lies further on.
@@ -48,40 +47,49 @@ int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
   return tuning.whole_groups || conv.in.channels <= kLaneGroup ? lanes : kLaneGroup;
 }
 
-Bytes pack_direct(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+// One kernel's weights of one tap and group of lanes.
+void pack_lanes(const uint8_t* from, uint8_t flip, int32_t present, int32_t lanes, uint8_t fill, uint8_t* to) {
+  const auto stored_flip = static_cast<uint8_t>(flip ^ 0x80);
+  if (present == kLaneGroup) {  // nearly all
+    uint64_t words[kLaneGroup / sizeof(uint64_t)];
+    std::memcpy(words, from, sizeof words);
+    for (uint64_t& word : words) word ^= 0x0101010101010101U * stored_flip;
+    std::memcpy(to, words, sizeof words);
+    return;
+  }
+  for (int32_t i = 0; i < present; ++i) to[i] = from[i] ^ stored_flip;
+  std::fill(to + present, to + lanes, fill);
+}
+
+void pack_direct(const Conv& conv, const Geometry& g, const Tuning& tuning, uint8_t* to) {
   const int32_t channels = conv.in.channels, taps = conv.taps();
-  const int32_t last_lanes = g.in_lanes - (ceil_div(g.in_lanes, kLaneGroup) - 1) * kLaneGroup;
-  const int32_t longer = (filler_lanes(conv, last_lanes, tuning) - last_lanes) * taps * (g.kernels - conv.out.channels);
-  Bytes out(static_cast<size_t>(g.weight_bytes() + std::max(longer, 0)));
-  size_t at = 0;
+  const size_t kernel_bytes = static_cast<size_t>(taps) * static_cast<size_t>(channels);
   for (int32_t first = 0; first < g.kernels; first += kKernelGroup) {
     const int32_t kernels = std::min(kKernelGroup, g.kernels - first);
+    const int32_t present = std::clamp(conv.out.channels - first, 0, kernels);
     for (int32_t lane = 0; lane < g.in_lanes; lane += kLaneGroup) {
-      const int32_t lanes = std::min(kLaneGroup, g.in_lanes - lane), present = std::clamp(channels - lane, 0, lanes);
+      const int32_t lanes = std::min(kLaneGroup, g.in_lanes - lane), used = std::clamp(channels - lane, 0, lanes);
       for (int32_t tap = 0; tap < taps; ++tap) {
-        for (int32_t k = first; k < first + kernels; ++k) {
-          if (k >= conv.out.channels) {
-            at += static_cast<size_t>(filler_lanes(conv, lanes, tuning));
-            continue;
-          }
-          const auto from = (static_cast<size_t>(k) * static_cast<size_t>(taps) + static_cast<size_t>(tap)) *
-                                static_cast<size_t>(channels) +
-                            static_cast<size_t>(lane);
-          uint8_t* const to = out.data() + at;
-          for (int32_t i = 0; i < present; ++i) to[i] = stored(conv.weights[from + static_cast<size_t>(i)]);
-          std::fill(to + present, to + lanes, stored(conv.weight_zero));
-          at += static_cast<size_t>(lanes);
-        }
+        const uint8_t* from = conv.weights.data() + static_cast<size_t>(first) * kernel_bytes +
+                              static_cast<size_t>(tap) * static_cast<size_t>(channels) + static_cast<size_t>(lane);
+        for (int32_t k = 0; k < present; ++k, from += kernel_bytes, to += lanes)
+          pack_lanes(from, conv.weight_flip, used, lanes, stored(conv.weight_zero), to);
+        to += (kernels - present) * filler_lanes(conv, lanes, tuning);
       }
     }
   }
-  return out;
 }
 
 }  // namespace
 
-Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning) {
-  return conv.depthwise ? pack_depthwise(conv, g, tuning) : pack_direct(conv, g, tuning);
+void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out) {
+  if (conv.depthwise) return pack_depthwise(conv, g, tuning, out);
+  const int32_t last_lanes = g.in_lanes - (ceil_div(g.in_lanes, kLaneGroup) - 1) * kLaneGroup;
+  const int32_t longer =
+      (filler_lanes(conv, last_lanes, tuning) - last_lanes) * conv.taps() * (g.kernels - conv.out.channels);
+  const size_t first = out.size();
+  out.resize(first + static_cast<size_t>(g.weight_bytes() + std::max(longer, 0)));
+  pack_direct(conv, g, tuning, out.data() + first);
 }
 
 uint64_t recorded_weights_room(const Conv& conv) {
@@ -95,23 +103,23 @@ uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {
   return static_cast<uint64_t>(per_channel * task.first_lane);
 }
 
-Bytes pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning) {
+void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& to) {
   const auto lanes = static_cast<size_t>(tuning.whole_groups ? g.out_lanes : conv.out.channels);
   const bool multiplied = !conv.multipliers.empty();
-  Bytes out(multiplied ? align_up(lanes, static_cast<size_t>(kOperandGroup)) / kOperandGroup * kOperandGroupBytes
-                       : lanes * 4);
+  const size_t first = to.size();
+  to.resize(first + (multiplied ? ceil_div(lanes, size_t{kOperandGroup}) * kOperandGroupBytes : lanes * 4));
+  uint8_t* const out = to.data() + first;
   for (size_t c = 0; c < conv.bias.size(); ++c) {
     if (!multiplied) {
-      store_le(out.data() + c * 4, conv.bias[c]);
+      store_le(out + c * 4, conv.bias[c]);
       continue;
     }
-    uint8_t* const group = out.data() + c / kOperandGroup * kOperandGroupBytes;
+    uint8_t* const group = out + c / kOperandGroup * kOperandGroupBytes;
     const size_t i = c % kOperandGroup;
     store_le(group + i * 4, conv.bias[c]);
     store_le(group + kCorrectionsAt + i * 2, static_cast<int16_t>(128 - conv.weight_zero));
     store_le(group + kMultipliersAt + i * 2, conv.multipliers[c]);
   }
-  return out;
 }
 
 uint64_t operands_offset(const Conv& conv, const Task& task) {

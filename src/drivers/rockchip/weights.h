@@ -8,14 +8,14 @@
 
 namespace skillet::drivers::rockchip {
 
-// All kernels, group after group: those of a task begin at weights_offset().
-Bytes pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning);
+// Appends all kernels, group after group: those of a task begin at weights_offset().
+void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
 // What the recorded driver makes room for.
 uint64_t recorded_weights_room(const Conv& conv);
 
-// What is added to each channel's sum; with multipliers, groups of eight channels of all operands.
-Bytes pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning);
+// Appends what is added to each channel's sum; with multipliers, groups of eight channels of all operands.
+void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
 uint64_t operands_offset(const Conv& conv, const Task& task);
 
 }  // namespace skillet::drivers::rockchip

@@ -17,11 +17,13 @@ Pads same_pads(int32_t in, int32_t out, int32_t stride, int32_t extent) {
   return {total / 2, total - total / 2};
 }
 
-void pad(Window& w, ir::Padding padding) {
-  if (padding != ir::Padding::same) return;
-  const Pads y = same_pads(w.in.height, w.out.height, w.stride_y, (w.kernel_height - 1) * w.dilation_y + 1);
-  const Pads x = same_pads(w.in.width, w.out.width, w.stride_x, (w.kernel_width - 1) * w.dilation_x + 1);
-  w.pad_top = y.before, w.pad_bottom = y.after, w.pad_left = x.before, w.pad_right = x.after;
+void pad(Window& w, ir::Padding padding, const std::optional<ir::RowPads>& rows) {
+  if (padding == ir::Padding::same) {
+    const Pads y = same_pads(w.in.height, w.out.height, w.stride_y, (w.kernel_height - 1) * w.dilation_y + 1);
+    const Pads x = same_pads(w.in.width, w.out.width, w.stride_x, (w.kernel_width - 1) * w.dilation_x + 1);
+    w.pad_top = y.before, w.pad_bottom = y.after, w.pad_left = x.before, w.pad_right = x.after;
+  }
+  if (rows) w.pad_top = rows->top, w.pad_bottom = rows->bottom;
 }
 
 void conv(const ir::Graph& graph, const ir::Op& op, Window& w) {
@@ -32,7 +34,7 @@ void conv(const ir::Graph& graph, const ir::Op& op, Window& w) {
   w.dilation_y = attrs.dilation_h, w.dilation_x = attrs.dilation_w;
   w.depthwise = op.kind == OpKind::depthwise_conv_2d;
   w.multiplier = w.depthwise ? w.out.channels / std::max(w.in.channels, 1) : 1;
-  pad(w, attrs.padding);
+  pad(w, attrs.padding, attrs.rows);
 }
 
 void pool(const ir::Op& op, Window& w) {
@@ -40,7 +42,7 @@ void pool(const ir::Op& op, Window& w) {
   w.kernel_height = attrs.filter_h, w.kernel_width = attrs.filter_w;
   w.stride_y = attrs.stride_h, w.stride_x = attrs.stride_w;
   w.depthwise = true;
-  pad(w, attrs.padding);
+  pad(w, attrs.padding, attrs.rows);
 }
 
 // Rows of a matrix lie side by side as columns of one image row.
@@ -62,6 +64,17 @@ Plane plane_of(const ir::Shape& shape) {
   return {rank > 2 ? shape.back(2) : 1, rank > 1 ? shape.back(1) : 1, rank > 0 ? shape.back(0) : 1};
 }
 
+Flat flat(const Plane& plane) {
+  constexpr int32_t kWide = 1024, kWidest = 2047;
+  const int64_t rows = int64_t{plane.height} * ceil_div(plane.channels, 16), atoms = rows * plane.width;
+  const int64_t half = ceil_div(atoms, int64_t{2});
+  Plane part{static_cast<int32_t>(ceil_div(rows, int64_t{2})), plane.width, 32};
+  if (rows == 1) part.width = static_cast<int32_t>(half);
+  if (part.width > kWidest) part = {static_cast<int32_t>(ceil_div(half, int64_t{kWide})), kWide, 32};
+  // A surface that lies where the other one does is nothing that was ever seen: a single atom gets a second one.
+  return {part, std::max<int64_t>(atoms - part.pixels(), 1)};
+}
+
 int64_t images_of(const ir::Shape& shape) {
   int64_t images = 1;
   for (int i = 3; i < shape.rank(); ++i) images *= shape.back(i);
@@ -74,7 +87,8 @@ Window window_of(const ir::Graph& graph, ir::OpId id) {
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d: conv(graph, op, w); break;
-    case OpKind::average_pool_2d: pool(op, w); break;
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d: pool(op, w); break;
     case OpKind::fully_connected: fully_connected(graph, op, w); break;
     case OpKind::mean:
       w.kernel_height = w.in.height, w.kernel_width = w.in.width;
@@ -97,15 +111,25 @@ int32_t unsigned_zero(const ir::Tensor& tensor) {
   return tensor.quant.zero_point() + (tensor.dtype == ir::DType::int8 ? 128 : 0);
 }
 
+Window with_pads(Window w, const PadAmounts& pads) {
+  w.in.height -= pads.top + pads.bottom;
+  w.in.width -= pads.left + pads.right;
+  w.pad_top += pads.top, w.pad_bottom += pads.bottom;
+  w.pad_left += pads.left, w.pad_right += pads.right;
+  return w;
+}
+
 ir::Activation activation_of(const ir::Op& op) {
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d: return op.as<ir::ConvAttrs>().activation;
     case OpKind::fully_connected: return op.as<ir::FullyConnectedAttrs>().activation;
-    case OpKind::average_pool_2d: return op.as<ir::PoolAttrs>().activation;
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d: return op.as<ir::PoolAttrs>().activation;
     case OpKind::concatenation: return op.as<ir::ConcatAttrs>().activation;
     case OpKind::add:
-    case OpKind::sub: return op.as<ir::ActivationAttrs>().activation;
+    case OpKind::sub:
+    case OpKind::mul: return op.as<ir::ActivationAttrs>().activation;
     case OpKind::relu: return ir::Activation::relu;
     case OpKind::relu6: return ir::Activation::relu6;
     default: return ir::Activation::none;

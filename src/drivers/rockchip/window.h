@@ -16,11 +16,18 @@ struct Window {
   bool depthwise = false;
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
-// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MEAN over rows and columns. A fully connected layer on
-// an image that it flattens has a filter as large as that.
+// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MAX_POOL_2D, MEAN over rows and columns. A fully
+// connected layer on an image that it flattens has a filter as large as that.
 Window window_of(const ir::Graph& graph, ir::OpId op);
 
 Plane plane_of(const ir::Shape& shape);
+// What treats all bytes alike sees a tensor as two halves of one row of atoms, each half a surface of 16 channels: no
+// channel, row or surface is computed that is not there. In the middle the halves may overlap, by less than a row.
+struct Flat {
+  Plane plane;        // of 32 channels
+  int64_t pitch = 0;  // pixels from one half to the other
+};
+Flat flat(const Plane& plane);
 // Images that a shape holds; 1: what the chip takes.
 int64_t images_of(const ir::Shape& shape);
 
@@ -40,7 +47,10 @@ Limits limits_of(const ir::Tensor& output, ir::Activation activation);
 // PAD: rows and columns before and after; nothing where it pads channels or images, or is not known.
 struct PadAmounts {
   int32_t top = 0, bottom = 0, left = 0, right = 0;
+  bool none() const { return top + bottom + left + right == 0; }
 };
+// The window over the image that was padded by so much: the padding is its own.
+Window with_pads(Window w, const PadAmounts& pads);
 std::optional<PadAmounts> pad_amounts(const ir::Graph& graph, const ir::Op& op);
 
 }  // namespace skillet::drivers::rockchip

@@ -34,22 +34,27 @@ class Decoder {
     if (stream.size() != hw::Command::kWords)
       return error(ErrorCode::malformed, "{} words are no command of the toy", stream.size());
     const auto command = bits::read<hw::Command>(stream);
-    add_fields(hw::Command::descriptor(), stream, 0, command.opcode != hw::Opcode::run);
+    add_fields(hw::Command::descriptor(), stream, {.in_call = true, .address = 0, .first_bit = 0}, 0,
+               command.opcode != hw::Opcode::run);
     if (command.opcode != hw::Opcode::run) return std::move(out_);
     SK_TRY_ASSIGN(const auto words, read_descriptor(submission_, command.job_address.offset));
-    add_fields(hw::Descriptor::descriptor(), words, bits::read<hw::Descriptor>(words).bytes, false);
+    const driver::FieldPlace place{.in_call = false, .address = command.job_address.offset, .first_bit = 0};
+    add_fields(hw::Descriptor::descriptor(), words, place, bits::read<hw::Descriptor>(words).bytes, false);
     out_.operations.push_back("MAX");
     return std::move(out_);
   }
 
  private:
   // `extent_bytes`: of what its addresses name; `unused`: it takes none.
-  void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, uint64_t extent_bytes,
-                  bool unused) {
+  void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, driver::FieldPlace place,
+                  uint64_t extent_bytes, bool unused) {
     out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
     for (const bits::Row& row : descriptor.rows) {
       const bits::Value value = bits::read_field(row, words);
       driver::AnnotatedField& field = add(descriptor, row.name, bits::print_value(row, value), value.integer);
+      field.descriptor = &descriptor;
+      field.row = &row;
+      field.place = place;
       if (!bits::is_address(row.kind)) continue;
       const bool is_commands = row.kind == bits::ValueKind::blob;
       field.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;

@@ -42,6 +42,10 @@ class ToyDriver final : public driver::Driver {
   Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
     return toy::decode(submission);
   }
+  driver::HardwareRows hardware_rows(const driver::Chip&) const override {
+    return {.descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::Descriptor>()},
+            .registers = {}};
+  }
 
  private:
   std::vector<driver::Chip> chips_;

@@ -27,7 +27,9 @@ class BitWriter {
     pending_ = whole == 8 ? 0 : pending_ >> (8 * whole);
     filled_ %= 8;
   }
-  // Only where all before were whole bytes.
+  uint8_t* at() const { return at_; }  // the first byte that is not whole
+  bool at_byte() const { return filled_ == 0; }
+  // Only where at_byte().
   void put_bytes(const uint8_t* bytes, size_t count) {
     std::memcpy(at_, bytes, count);
     at_ += count;

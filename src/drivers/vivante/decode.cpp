@@ -65,8 +65,14 @@ class Decoder {
       return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_), path, name);
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
       return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>(), path, name);
-    add(path, name, value, value).unknown = known.empty();
+    driver::AnnotatedField& field = add(path, name, value, value);
+    field.unknown = known.empty();
+    field.place = in_stream(load);
     return {};
+  }
+
+  static driver::FieldPlace in_stream(const StateLoad& load) {
+    return {.in_call = true, .address = load.word * uint64_t{4}, .first_bit = 0};
   }
 
   // The low bits of the state's value are the event id. T: the struct that `d` describes.
@@ -81,6 +87,10 @@ class Decoder {
     at.extent_bytes = static_cast<uint64_t>(d.words) * 4;
     SK_TRY(descriptor<T>(d, address, fmt::format("job {} ", out_.operations.size())));
     out_.operations.push_back(unit);
+    SK_TRY_ASSIGN(const auto words, read_words(submission_, address, static_cast<size_t>(d.words)));
+    T fields;
+    bits::read_struct(d, words, &fields);
+    out_.shapes.push_back(shape_of(fields));
     return {};
   }
 
@@ -93,6 +103,7 @@ class Decoder {
     bits::read_struct(d, words, &fields);
     for (size_t i = 0; i < d.rows.size(); ++i) {
       driver::AnnotatedField& added = field(d, i, unpacked, prefix);
+      added.place = {.in_call = false, .address = address, .first_bit = 0};
       added.extent_bytes = extent_of(fields, d.rows[i].name);
       added.unused = is_unused(fields, d.rows[i].name);
     }
@@ -115,6 +126,8 @@ class Decoder {
     if (value.integer != 0) out_.text += fmt::format("         {} = {}\n", row.name, text);
     const std::string name = fmt::format("{}.{}", d.name, row.name);
     driver::AnnotatedField& field = add(prefix + name, name, text, fmt::format("0x{:x}", value.integer));
+    field.descriptor = &d;
+    field.row = &row;
     if (row.kind != bits::ValueKind::address) return field;
     field.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
     field.address = value.integer;
@@ -124,6 +137,14 @@ class Decoder {
 
   static bool is_constant(std::string_view row) {
     return row == "kernel_address" || row == "pwl_lut_address" || row == "in_tile_list_address";
+  }
+
+  static std::string shape_of(const hw::NnInstruction& nn) {
+    return fmt::format("{}x{}x{} -> {}x{}x{}, kernel {}x{}", nn.in_y_size, nn.in_x_size, nn.kernel_z_size,
+                       nn.out_y_size, nn.out_x_size, nn.out_z_size, nn.kernel_y_size, nn.kernel_x_size);
+  }
+  static std::string shape_of(const hw::TpInstruction& tp) {
+    return fmt::format("{}x{}x{}", tp.in_y_size, tp.in_x_size, tp.in_z_size);
   }
 
   // How many bytes from an address on a job touches; 0: not known.

@@ -42,11 +42,16 @@ class VivanteDriver final : public driver::Driver {
     return vivante::supports(row_of(chip), graph, op);
   }
 
+  size_t weight_scales_max(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return vivante::weight_scales_max(row_of(chip), graph, op);
+  }
+
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
-    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning));
-    auto program = encode(row_of(chip), graph, std::move(lowered));
+    SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
+    auto program = encode(row_of(chip), graph, std::move(lowered),
+                          {.share_memory = tuning.shared_memory && !options.keep_intermediates});
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }
@@ -73,6 +78,16 @@ class VivanteDriver final : public driver::Driver {
 
   Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
     return vivante::decode(row_of(chip), submission);
+  }
+
+  driver::HardwareRows hardware_rows(const driver::Chip& chip) const override {
+    driver::HardwareRows out{
+        .descriptors = {&hw::nn_instruction(row_of(chip)), &bits::descriptor_of<hw::TpInstruction>(),
+                        &bits::descriptor_of<hw::NnConfig>(), &bits::descriptor_of<hw::VipFlushControl>()},
+        .registers = {}};
+    for (const hw::StateRow& row : hw::states())
+      out.registers.push_back({static_cast<uint32_t>(row.state), row.name, row.doc});
+    return out;
   }
 
  private:

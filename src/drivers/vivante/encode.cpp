@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "base/int_math.h"
+#include "driver/share_memory.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tile.h"
 #include "drivers/vivante/weights.h"
@@ -18,6 +20,7 @@ using driver::Program;
 using driver::Relocation;
 
 constexpr uint32_t kDescriptorSpacingBytes = 128;
+constexpr uint64_t kPlaceAlign = 4096;  // as buffers of the kernel are
 constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 
 struct Requant {
@@ -87,8 +90,8 @@ hw::NnInstruction nn_instruction(const hw::ChipRow& chip, const NnOperation& op,
 
 class Encoder {
  public:
-  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words)
-      : chip_(chip), graph_(graph), in_(std::move(lowered)), job_words_(job_words) {}
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, const EncodeOptions& options)
+      : chip_(chip), graph_(graph), in_(std::move(lowered)), options_(options) {}
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
@@ -100,7 +103,7 @@ class Encoder {
       const auto* nn = std::get_if<NnOperation>(&op.job);
       auto done = nn ? encode_nn(*nn) : encode_tp(std::get<TpOperation>(op.job));
       if (!done.ok()) return std::move(done).with_context(name_of(op)).error();
-      if (stream_.size() > job_words_ && !is_continued(i)) close_job();
+      if (stream_.size() > options_.job_words && !is_continued(i)) close_job();
     }
     if (!stream_.empty()) close_job();
     add_init_job();
@@ -108,7 +111,10 @@ class Encoder {
     finish(commands_, command_bytes_, command_relocations_);
     bind(in_.inputs, program_.inputs);
     bind(in_.outputs, program_.outputs);
-    bind(in_.intermediates, program_.intermediates);
+    if (options_.share_memory)
+      driver::share_memory(program_, needed_, kPlaceAlign);
+    else
+      bind(in_.intermediates, program_.intermediates);
     return std::move(program_);
   }
 
@@ -152,6 +158,15 @@ class Encoder {
     }
   }
 
+  // A descriptor of the operation that is being written names the buffer.
+  void need(BufferId buffer) {
+    if (program_.buffers[buffer].role != driver::BufferRole::scratch) return;
+    const auto operation = static_cast<uint32_t>(program_.operations.size() - 1);
+    needed_.resize(program_.buffers.size());
+    if (!needed_[buffer]) needed_[buffer] = {.first = operation};
+    needed_[buffer]->last = operation;
+  }
+
   struct Target {
     BufferId buffer = 0;
     uint64_t offset_bytes = 0;
@@ -187,6 +202,7 @@ class Encoder {
     for (const bits::AddressSlot& slot : slots) {
       const bits::Piece piece = slot.row->where.pieces[0];
       const Target target = resolve(slot.address.symbol);
+      need(target.buffer);
       const auto shift =
           static_cast<uint8_t>(slot.row->codec.kind == bits::CodecKind::aligned ? slot.row->codec.argument : 0);
       descriptor_relocations_.push_back({offset + piece.word * 4U, target.buffer,
@@ -225,15 +241,7 @@ class Encoder {
     const uint64_t at_byte = command_bytes_.size() + 4 * (stream_.size() - 1);
     command_relocations_.push_back({at_byte, descriptors_, offset, 6, 26, 6});
   }
-  void use(BufferId buffer, bool read, bool write) {
-    for (driver::BufferUse& u : uses_) {
-      if (u.buffer != buffer) continue;
-      u.read |= read;
-      u.write |= write;
-      return;
-    }
-    uses_.push_back({buffer, read, write});
-  }
+  void use(BufferId buffer, bool read, bool write) { driver::add_use(uses_, {buffer, read, write}); }
 
   // Each slot is written by one job: the place of its witness, if no other slot is written after it.
   void writes(SlotId output) {
@@ -330,20 +338,21 @@ class Encoder {
   Lowered in_;
   Program program_;
   BufferId descriptors_ = 0, commands_ = 0;
-  std::vector<BufferId> buffer_of_;  // by slot, roots only
+  std::vector<BufferId> buffer_of_;                      // by slot, roots only
+  std::vector<std::optional<driver::Lifetime>> needed_;  // by buffer: from which operation to which
   Bytes descriptor_bytes_, command_bytes_;
   std::vector<Relocation> descriptor_relocations_, command_relocations_;
   // the job being written
   std::vector<uint32_t> stream_;
   std::vector<driver::BufferUse> uses_;
   driver::ByteRange witness_;
-  size_t job_words_;
+  EncodeOptions options_;
 };
 
 }  // namespace
 
-Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, size_t job_words) {
-  return Encoder(chip, graph, std::move(lowered), job_words).run();
+Result<Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered, const EncodeOptions& options) {
+  return Encoder(chip, graph, std::move(lowered), options).run();
 }
 
 }  // namespace skillet::drivers::vivante

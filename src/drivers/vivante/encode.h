@@ -12,8 +12,12 @@ namespace skillet::drivers::vivante {
 // A submission of old kernels holds 0x4000 words; the longest operation takes less than 256.
 constexpr size_t kJobWords = 0x4000 - 256;
 
-// A job ends with the operation that brings it beyond `job_words`, or with the last one that writes to the same slot.
+struct EncodeOptions {
+  // A job ends with the operation that brings it beyond so many, or with the last one that writes to the same slot.
+  size_t job_words = kJobWords;
+  bool share_memory = true;  // of intermediate tensors; they cannot be read then
+};
 Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered,
-                               size_t job_words = kJobWords);
+                               const EncodeOptions& options = {});
 
 }  // namespace skillet::drivers::vivante

@@ -6,8 +6,10 @@
 #include "base/int_math.h"
 #include "drivers/vivante/addition.h"
 #include "drivers/vivante/filters.h"
+#include "drivers/vivante/groups.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tp.h"
+#include "drivers/vivante/weights.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -18,9 +20,10 @@ using ir::TensorId;
 
 class Lowerer {
  public:
-  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
-      : chip_(chip), graph_(graph), tuning_(tuning) {
+  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep_intermediates)
+      : chip_(chip), graph_(graph), tuning_(tuning), keep_intermediates_(keep_intermediates) {
     slots_of_.assign(graph.tensors.size(), {kNoSlot, kNoSlot});
+    grouped_.resize(graph.tensors.size());
   }
 
   Result<Lowered> run() {
@@ -36,6 +39,9 @@ class Lowerer {
     for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
       const driver::Support support = supports(chip_, graph_, op_);
       if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", describe_op(graph_, op_), support.reason);
+      if (graph_.op(op_).kind != OpKind::conv_2d && graph_.op(op_).kind != OpKind::depthwise_conv_2d) {
+        for (const TensorId input : graph_.op(op_).inputs) sort_planes(input);
+      }
       SK_TRY(lower_op(graph_.op(op_)).with_context(describe_op(graph_, op_)));
       SK_TRY(lower_outputs_of(graph_.op(op_)));
     }
@@ -71,6 +77,27 @@ class Lowerer {
     const SlotId slot = add_slot(graph_.tensor(tensor).name, tensor_bytes(tensor));
     define(tensor, layout, slot);
     return slot;
+  }
+
+  // Planes in the order of the job groups that wrote them. Convolutions read them so, with their weights in that order;
+  // for all others a job brings them into the model's order.
+  struct Grouped {
+    SlotId slot = kNoSlot;
+    PlaneOrder order;
+  };
+  void sort_planes(TensorId tensor) {
+    if (tensor == ir::kNoTensor) return;
+    const Grouped& from = grouped_[static_cast<size_t>(tensor)];
+    if (from.slot == kNoSlot || has(tensor, Layout::nchw_planar)) return;
+    const Image shape = image(tensor);
+    NnOperation nn{.input = from.slot, .in = shape, .out = shape};
+    nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
+    choose_coefficients(nn);
+    nn.kernels = sorting_kernels(from.order, hw::generation_of(chip_).pixel_center, zero_point(tensor));
+    order_weights({.in = shape, .out = shape, .pointwise = true}, nn);
+    nn.input_zero_point = nn.output_zero_point = zero_point(tensor);
+    nn.output = define_new(tensor, Layout::nchw_planar);
+    emit("NN sort channels", std::move(nn), true);
   }
 
   // ---- operations ----
@@ -162,7 +189,15 @@ class Lowerer {
     nn.depthwise = is_native_depthwise(chip_, s);
     nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
     choose_coefficients(nn);
-    SK_TRY_ASSIGN(nn.input, in_layout(input, conv_layout(op)));
+    const Grouped& grouped = grouped_[static_cast<size_t>(input)];
+    // A native depthwise job has its planes in the order of its kernels.
+    const bool as_grouped = op.kind != OpKind::fully_connected && !nn.depthwise && grouped.slot != kNoSlot;
+    if (as_grouped) {
+      nn.input = grouped.slot;
+    } else {
+      sort_planes(input);
+      SK_TRY_ASSIGN(nn.input, in_layout(input, conv_layout(op)));
+    }
     FilterTransform transform = op.kind == OpKind::fully_connected ? FilterTransform::linear : FilterTransform::none;
     if (method == StrideMethod::reshuffle) {
       nn.input = reshuffled(input, nn.input, s, nn.in);
@@ -176,20 +211,49 @@ class Lowerer {
       nn.tile_basis_width = s.out.height * (nn.first_pixel ? 2 : 1);
       nn.tile_basis_height = s.out.width * (nn.first_pixel ? 2 : 1);
     }
-    nn.kernels = make_kernels(chip_, graph_, op_, s, transform, signed_bytes());
-    nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
-    order_weights(s, nn);
     nn.input_zero_point = zero_point(input);
     nn.output_zero_point = zero_point(output);
-    nn.scale = conv_scale(graph_, op_);
-    nn.output = define_new(output, Layout::nchw_planar);
-    emit(fmt::format("NN {} {}x{}",
-                     s.depthwise                          ? "depthwise"
-                     : op.kind == OpKind::fully_connected ? "fully connected"
-                                                          : "conv",
-                     s.kernel_height, s.kernel_width),
-         std::move(nn));
+    const Kernels kernels = make_kernels(chip_, graph_, op_, s, transform, signed_bytes());
+    const std::string kind = fmt::format("NN {} {}x{}",
+                                         s.depthwise                          ? "depthwise"
+                                         : op.kind == OpKind::fully_connected ? "fully connected"
+                                                                              : "conv",
+                                         s.kernel_height, s.kernel_width);
+    emit_groups(kind, s, nn, kernels, as_grouped ? grouped.order : PlaneOrder{});
     return {};
+  }
+
+  // A job for each scale of the weights.
+  void emit_groups(const std::string& kind, ConvShape s, const NnOperation& whole, const Kernels& all,
+                   const PlaneOrder& input_order) {
+    const ir::Op& op = graph_.op(op_);
+    const TensorId output = op.outputs[0];
+    const std::vector<ChannelGroup> groups = channel_groups(graph_.tensor(op.input(1)).quant, s.out.channels);
+    const SlotId planes = define_groups(output, plane_order(groups));
+    const bool is_divided = groups.size() > 1 || !input_order.empty();
+    const Kernels source = is_divided && all.kernels_per_band != 0 ? without_bands(all, all.zero_point) : all;
+    int64_t first = 0;
+    for (const ChannelGroup& group : groups) {
+      NnOperation nn = whole;
+      nn.kernels = is_divided ? select_kernels(source, group.channels, input_order) : source;
+      nn.out.channels = s.out.channels = nn.kernels.output_channels;
+      nn.relu = fused_activation(op) != ir::Activation::none && !relu_is_idle(op, nn.kernels);
+      order_weights(s, nn);
+      nn.scale = conv_scale(graph_, op_, group.scale);
+      nn.output = planes;
+      if (groups.size() > 1) {
+        nn.output = add_slot(graph_.tensor(output).name, static_cast<uint64_t>(nn.out.bytes()));
+        place(nn.output, planes, static_cast<uint64_t>(first * nn.out.plane_bytes()));
+      }
+      first += nn.out.channels;
+      emit(kind, std::move(nn));
+    }
+  }
+  SlotId define_groups(TensorId output, PlaneOrder order) {
+    if (order.empty()) return define_new(output, Layout::nchw_planar);
+    const SlotId slot = add_slot(graph_.tensor(output).name + " (grouped)", tensor_bytes(output));
+    grouped_[static_cast<size_t>(output)] = {slot, std::move(order)};
+    return slot;
   }
 
   void choose_coefficients(NnOperation& nn) const {
@@ -331,6 +395,7 @@ class Lowerer {
   Result<void> lower_outputs_of(const ir::Op& op) {
     for (const TensorId output : op.outputs) {
       const bool is_output = std::ranges::find(graph_.outputs, output) != graph_.outputs.end();
+      if (is_output || keep_intermediates_) sort_planes(output);
       if (is_output) SK_TRY(in_layout(output, Layout::nhwc));
     }
     return {};
@@ -370,15 +435,17 @@ class Lowerer {
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
   const Tuning& tuning_;
+  const bool keep_intermediates_;
   Lowered out_;
   std::vector<std::array<SlotId, 2>> slots_of_;  // by tensor, by layout
+  std::vector<Grouped> grouped_;                 // by tensor
   ir::OpId op_ = 0;
 };
 
 }  // namespace
 
-Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
-  return Lowerer(chip, graph, tuning).run();
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep_intermediates) {
+  return Lowerer(chip, graph, tuning, keep_intermediates).run();
 }
 
 Place place_of(const std::vector<Slot>& slots, SlotId slot) {

@@ -17,9 +17,9 @@ uint8_t unsigned_zero_point(const ir::Tensor& tensor) {
   return static_cast<uint8_t>(tensor.quant.zero_point() + (tensor.dtype == ir::DType::int8 ? 128 : 0));
 }
 
-float conv_scale(const ir::Graph& graph, ir::OpId id) {
+float conv_scale(const ir::Graph& graph, ir::OpId id, float filter_scale) {
   const ir::Op& op = graph.op(id);
-  const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
+  const float product = graph.tensor(op.input(0)).quant.scale() * filter_scale;
   return product / graph.tensor(op.outputs[0]).quant.scale();
 }
 

@@ -24,7 +24,7 @@ enum class SignedBytes : uint8_t {
 };
 
 // (input scale * filter scale) / output scale, in binary32, in this order.
-float conv_scale(const ir::Graph& graph, ir::OpId op);
+float conv_scale(const ir::Graph& graph, ir::OpId op, float filter_scale);
 // The requantization of an NN job shifts right by 0..127 bits. On V7 that is scales from 2^-112 to below 2^16, on V8
 // all normal numbers below 2; what does not fit is refused, not masked.
 bool is_nn_scale(const hw::ChipRow& chip, float scale);

@@ -7,6 +7,7 @@
 
 #include "base/int_math.h"
 #include "drivers/vivante/addition.h"
+#include "drivers/vivante/groups.h"
 #include "drivers/vivante/tp.h"
 
 namespace skillet::drivers::vivante {
@@ -68,25 +69,30 @@ Support check_activation(const ir::Tensor& out, ir::Activation activation) {
   }
 }
 
-// Per-channel scales that are all the same are a per-tensor scale written differently.
-bool uniform(const ir::Quant& quant) {
-  return std::all_of(quant.scales.begin(), quant.scales.end(), [&](float s) { return s == quant.scales[0]; }) &&
-         std::all_of(quant.zero_points.begin(), quant.zero_points.end(),
-                     [&](int32_t z) { return z == quant.zero_points[0]; });
+Support check_filter_quantization(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Tensor& filter = graph.tensor(graph.op(id).input(1));
+  if (filter.quant.empty()) return Support::no("filter '{}' is not quantized", filter.name);
+  // Scales that are all the same are one scale written differently.
+  const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
+  const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
+  const std::vector<int32_t>& zero_points = filter.quant.zero_points;
+  if (!has_meaning || std::ranges::count(zero_points, zero_points[0]) != std::ssize(zero_points) ||
+      scales > weight_scales_max(chip, graph, id))
+    return Support::no("filter '{}' is quantized per channel; the chip has one scale per job", filter.name);
+  if (!is_usable(filter.quant, filter.dtype))
+    return Support::no("filter '{}' has scale {} and zero point {}, which mean nothing to {}", filter.name,
+                       filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
+  return Support::yes();
 }
 
-Support check_filter(const ir::Graph& graph, const ir::Op& op) {
+Support check_filter(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
   const ir::Tensor &input = graph.tensor(op.input(0)), &filter = graph.tensor(op.input(1));
   const ir::Tensor& output = graph.tensor(op.outputs[0]);
   if (filter.dtype != input.dtype || output.dtype != input.dtype)
     return Support::no("input, filter '{}' and output are {}, {} and {}", filter.name, dtype_name(input.dtype),
                        dtype_name(filter.dtype), dtype_name(output.dtype));
-  if (filter.quant.empty()) return Support::no("filter '{}' is not quantized", filter.name);
-  if (!uniform(filter.quant))
-    return Support::no("filter '{}' is quantized per channel; the chip has one scale per job", filter.name);
-  if (!is_usable(filter.quant, filter.dtype))
-    return Support::no("filter '{}' has scale {} and zero point {}, which mean nothing to {}", filter.name,
-                       filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
+  RETURN_IF_NO(check_filter_quantization(chip, graph, id));
   if (op.input(2) == ir::kNoTensor) return Support::yes();
   const ir::Tensor& bias = graph.tensor(op.input(2));
   if (bias.dtype != ir::DType::int32) return Support::no("bias '{}' is {}", bias.name, dtype_name(bias.dtype));
@@ -98,13 +104,16 @@ Support check_filter(const ir::Graph& graph, const ir::Op& op) {
 // The scale, and the sums at that scale, which depend on all of the weights: the last check.
 Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const float product = graph.tensor(op.input(0)).quant.scale() * graph.tensor(op.input(1)).quant.scale();
-  if (!std::isnormal(product))
-    return Support::no("the scales of input and filter multiply to {}, which is no normal number", product);
-  const float scale = conv_scale(graph, id);
-  if (!is_nn_scale(chip, scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
-  if (!sums_within(graph, id, largest_rescaled(scale)))
-    return Support::no("sums can leave 32 bits at requantization scale {}", scale);
+  for (const float filter_scale : graph.tensor(op.input(1)).quant.scales) {
+    const float product = graph.tensor(op.input(0)).quant.scale() * filter_scale;
+    if (!std::isnormal(product))
+      return Support::no("the scales of input and filter multiply to {}, which is no normal number", product);
+    const float scale = conv_scale(graph, id, filter_scale);
+    if (!is_nn_scale(chip, scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
+  }
+  const float largest = conv_scale(graph, id, std::ranges::max(graph.tensor(op.input(1)).quant.scales));
+  if (!sums_within(graph, id, largest_rescaled(largest)))
+    return Support::no("sums can leave 32 bits at requantization scale {}", largest);
   return Support::yes();
 }
 
@@ -145,10 +154,18 @@ bool needs_unproven_relu(const hw::ChipRow& chip, const ConvShape& s) {
   return hw::generation_of(chip).channel_groups && is_1x1 && s.out.channels > chip.nn_cores;
 }
 
+constexpr const char* kSeveralScales =
+    "one operation as several jobs, one for each scale of its weights, was never recorded";
+
+bool is_one_scale(const ir::Graph& graph, const ir::Op& op) {
+  const std::vector<float>& scales = graph.tensor(op.input(1)).quant.scales;
+  return std::ranges::count(scales, scales[0]) == std::ssize(scales);
+}
+
 Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const auto& attrs = op.as<ir::ConvAttrs>();
-  RETURN_IF_NO(check_filter(graph, op));
+  RETURN_IF_NO(check_filter(chip, graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), attrs.activation));
   if (attrs.dilation_h != 1 || attrs.dilation_w != 1)
     return Support::no("dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
@@ -160,6 +177,7 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   const Support size = check_conv_size(chip, shape);
   RETURN_IF_NO(size);
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
+  if (!size.unproven && !is_one_scale(graph, op)) return Support::yes_unproven(kSeveralScales);
   if (!size.unproven && attrs.activation != ir::Activation::none && needs_unproven_relu(chip, shape) &&
       unsigned_zero_point(graph.tensor(op.outputs[0])) != 0)
     return Support::yes_unproven(
@@ -169,13 +187,14 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  RETURN_IF_NO(check_filter(graph, op));
+  RETURN_IF_NO(check_filter(chip, graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), op.as<ir::FullyConnectedAttrs>().activation));
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
     return Support::no("more than one row of input; the chip runs batch 1");
   RETURN_IF_NO(check_conv_size(chip, conv_shape(chip, graph, id)));
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
+  if (!is_one_scale(graph, op)) return Support::yes_unproven(kSeveralScales);
   if (hw::generation_of(chip).linear_filters) return Support::yes();
   return Support::yes_unproven("fully connected layers run as 1x1 convolutions, which no known driver does");
 }
@@ -384,112 +403,11 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   return support;
 }
 
+// A native depthwise job has as many input planes as output planes.
+size_t weight_scales_max(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  return is_native_depthwise(chip, conv_shape(chip, graph, id)) ? 1 : kMaxChannelGroups;
+}
+
 int tolerance(ir::OpKind kind) { return kind == OpKind::add || kind == OpKind::sub ? 2 : 1; }
-
-Image image_of(const ir::Shape& shape) {
-  // A batch other than 1 shows as bytes() != elems().
-  return {shape.back(1), shape.back(2), shape.back(0)};
-}
-
-namespace {
-
-// Without padding the windows end within the image.
-int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride) {
-  return static_cast<int32_t>(std::max<int64_t>((int64_t{out} - 1) * stride + kernel - in, 0) / 2);
-}
-
-int32_t largest_divisor(int32_t value, int32_t limit) {
-  int32_t divisor = std::min(value, limit);
-  while (value % divisor != 0) --divisor;
-  return divisor;
-}
-
-// The input is a vector; where filters are lists it may be cut into rows and planes.
-ConvShape fully_connected_shape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
-  const ir::Shape& filter = graph.tensor(op.input(1)).shape;
-  const int32_t depth = filter.back(0);
-  ConvShape s{.out = {1, 1, filter.back(1)}};
-  if (hw::generation_of(chip).linear_filters && depth > 0) {
-    s.kernel_width = largest_divisor(depth, chip.kernel_size_max);
-    s.kernel_height = largest_divisor(depth / s.kernel_width, chip.kernel_size_max);
-  }
-  s.in = {s.kernel_width, s.kernel_height, depth / (s.kernel_width * s.kernel_height)};
-  return s;
-}
-
-}  // namespace
-
-ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  if (op.kind == OpKind::fully_connected) return fully_connected_shape(chip, graph, op);
-  const auto& attrs = op.as<ir::ConvAttrs>();
-  const ir::Shape& filter = graph.tensor(op.input(1)).shape;
-  ConvShape s{.in = image_of(graph.tensor(op.input(0)).shape), .out = image_of(graph.tensor(op.outputs[0]).shape)};
-  s.kernel_height = filter.back(2);
-  s.kernel_width = filter.back(1);
-  s.stride = attrs.stride_h;
-  s.depthwise = op.kind == OpKind::depthwise_conv_2d;
-  s.pointwise = s.kernel_height == 1 && s.kernel_width == 1;
-  if (s.depthwise) s.multiplier = std::max(s.out.channels / std::max(s.in.channels, 1), 1);
-  s.pad_x = pad_before(s.in.width, s.out.width, s.kernel_width, s.stride);
-  s.pad_y = pad_before(s.in.height, s.out.height, s.kernel_height, s.stride);
-  return s;
-}
-
-Image reshuffled_image(const ConvShape& s) {
-  return {s.out.width + ceil_div(s.kernel_width, 2) - 1, s.out.height + ceil_div(s.kernel_height, 2) - 1,
-          4 * s.in.channels};
-}
-
-Image recorded_reshuffled_image(const ConvShape& s) {
-  const auto is_padded = [&s](int32_t in, int32_t out, int32_t kernel) { return (out - 1) * s.stride + kernel > in; };
-  const bool padded =
-      is_padded(s.in.width, s.out.width, s.kernel_width) || is_padded(s.in.height, s.out.height, s.kernel_height);
-  const auto size = [&](int32_t in, int32_t kernel) { return ceil_div(in, 2) + (padded ? kernel / 2 : 0); };
-  return {size(s.in.width, s.kernel_width), size(s.in.height, s.kernel_height), 4 * s.in.channels};
-}
-
-bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
-  return s.depthwise && s.multiplier == 1 && chip.has(hw::kDepthwise);
-}
-
-StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& s) {
-  if (s.stride == 1) return StrideMethod::none;
-  if (is_native_depthwise(chip, s)) return StrideMethod::first_pixel;
-  if (!chip.has(hw::kFirstPixelPooling)) return StrideMethod::reshuffle;
-  if (s.pointwise && !s.depthwise) {
-    const hw::Generation& g = hw::generation_of(chip);
-    const bool small = s.in.height <= g.reshuffled_rows_max || s.in.channels <= g.reshuffled_channels_max;
-    return small ? StrideMethod::reshuffle : StrideMethod::first_pixel;
-  }
-  if (!s.depthwise) return StrideMethod::reshuffle;
-  // Small depthwise images avoid first-pixel pooling; 6 and 7 are wrong in the recorded driver (section 8.1).
-  const auto small = [](int32_t size) { return size >= 3 && size <= 7; };
-  return small(s.in.height) || small(s.in.width) ? StrideMethod::reshuffle : StrideMethod::first_pixel;
-}
-
-int32_t PadAmounts::largest() const { return std::max({before_h, after_h, before_w, after_w, before_c, after_c}); }
-
-PadAmounts pad_amounts(const ir::Graph& graph, ir::OpId id) {
-  const ir::Op& op = graph.op(id);
-  const ir::Tensor& constant = graph.tensor(op.input(1));
-  std::vector<int32_t> values;
-  if (constant.dtype == ir::DType::int64) {
-    for (const int64_t v : constant.values<int64_t>())
-      values.push_back(static_cast<int32_t>(std::clamp<int64_t>(v, 0, 65535)));
-  } else {
-    values = constant.values<int32_t>();
-  }
-  PadAmounts pad;
-  const auto rank = static_cast<int>(values.size() / 2);
-  const auto value = [&](int from_back, int side) {
-    return from_back < rank ? values[static_cast<size_t>(2 * (rank - 1 - from_back) + side)] : 0;
-  };
-  pad.before_c = value(0, 0), pad.after_c = value(0, 1);
-  pad.before_w = value(1, 0), pad.after_w = value(1, 1);
-  pad.before_h = value(2, 0), pad.after_h = value(2, 1);
-  for (int i = 3; i < rank; ++i) pad.batch += value(i, 0) + value(i, 1);
-  return pad;
-}
 
 }  // namespace skillet::drivers::vivante

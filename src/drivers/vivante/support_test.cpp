@@ -103,6 +103,7 @@ constexpr Row kConvRows[] = {
     {kConv, "scale=0.25 zero=127", "scale=0.25 zero=256", "scale=0.25 zero=0", "filter 'filter' has scale"},
     {kConv, "\"bias\" int32", "\"bias\" int64", "\"bias\" int32", "bias 'bias' is int64"},
     {kConv, "int32 8", "int32 7", "int32 8", "bias 'bias' has 7 elements"},
+    {kConv, "int32 8", "int32 9", "int32 8", "bias 'bias' has 9 elements"},
     // scale 8: 6 is 1 step; scale 6/255: 255 steps
     {kConv, "out=[3]", "out=[3] activation=relu_n1_to_1", "out=[3] activation=relu", "fused activation relu_n1_to_1"},
     {kConv, "out=[3]", "out=[3] activation=tanh", "out=[3]", "fused activation tanh"},
@@ -123,7 +124,6 @@ constexpr Row kConvRows[] = {
      "stride 2x1"},
     {kConv, "8x3x3x4", "8x3x3x2", "8x3x3x4", "grouped convolution"},
     {kFullyConnected, "1x40;1x10", "2x40;2x10", "1x1x40;1x10", "more than one row of input"},
-    // Sizes in the fields of the NN job.
     {kConv, "1x8x8x4;1x8x8x8", "1x8x8192x4;1x8x8192x8", "1x8x8191x4;1x8x8191x8", "image larger than 8191 px"},
     {kConv, "1x8x8x4;1x8x8x8", "1x8192x8x4;1x8192x8x8", "1x8191x8x4;1x8191x8x8", "image larger than 8191 px"},
     {kPointwise, "1x1x1x4;1x1x1x8;out=[2]", "1x1x8191x4;1x1x4096x8;out=[2] stride_h=2 stride_w=2",

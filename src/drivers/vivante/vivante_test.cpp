@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/int_math.h"
@@ -11,191 +13,11 @@
 #include "drivers/vivante/tp.h"
 #include "drivers/vivante/tuning.h"
 #include "drivers/vivante/vivante_driver.h"
-#include "drivers/vivante/weights_v7.h"
 
 namespace skillet::drivers::vivante {
 namespace {
 
 const hw::ChipRow& a311d() { return *hw::find_chip("a311d"); }
-
-std::vector<uint32_t> words_of(const Bytes& bytes, size_t from) {
-  std::vector<uint32_t> words((bytes.size() - from) / 4);
-  std::memcpy(words.data(), bytes.data() + from, words.size() * 4);
-  while (!words.empty() && words.back() == 0) words.pop_back();
-  return words;
-}
-
-// Kernel of one output channel from row-major planes.
-Kernels one_kernel(int32_t channels, int32_t size, const Bytes& planes, int32_t bias) {
-  Kernels k{.output_channels = 1,
-            .input_channels = channels,
-            .height = size,
-            .width = size,
-            .band = channels,
-            .zero_point = 3};
-  auto bytes = std::make_shared<Bytes>(planes);
-  k.weights = *bytes;
-  k.lowered = bytes;
-  k.biases = {bias};
-  return k;
-}
-
-// The test vectors of the specification, section 6.2.8: wzp 3, in_zp 2, bias 100, OC 1.
-struct StreamCase {
-  const char* what;
-  int32_t channels;
-  Bytes planes;
-  int32_t bias;
-  int zrl_bits_max;
-  std::vector<uint32_t> words;
-};
-
-TEST(VivanteWeights, StreamsEqualTheSpecifiedVectors) {
-  const Bytes ramp = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const StreamCase cases[] = {
-      {"plain 3x3", 1, ramp, 64, 0, {0x01000100, 0x00000040, 0x05040302, 0x09080706}},
-      // The search over zrl_bits ends at 0 for this one, so the vector with 2 bits is not reachable from here.
-      {"two planes, mostly zero points",
-       2,
-       {3, 3, 3, 3, 5, 6, 3, 3, 9, 3, 3, 3, 3, 3, 3, 3, 3, 3},
-       78,
-       2,
-       {0x0C000102, 0x00000138, 0x0981805C, 0x00C03C0F}},
-  };
-  for (const StreamCase& c : cases) {
-    const Kernels k = one_kernel(c.channels, 3, c.planes, c.bias);
-    const Coefficients out = write_streams_v7(
-        k, {.split = split_kernels(1, 8, 1), .nn_cores = 8, .zrl_bits_max = c.zrl_bits_max, .plane_bytes = 16});
-    EXPECT_EQ(words_of(out.bytes, 64), c.words) << c.what;
-    EXPECT_EQ(load_le<uint32_t>(out.bytes.data()), 64U) << c.what << ": header";
-    EXPECT_EQ(out.bytes.size(), 128U) << c.what;
-  }
-}
-
-TEST(VivanteWeights, PatchIsTwoRowsByThreeColumns) {
-  EXPECT_EQ(patch_order(3, 3), (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(patch_order(2, 5), (std::vector<int32_t>{0, 1, 2, 5, 6, 7, 3, 4, 8, 9}));
-}
-
-// What one core's decoder reads back: a plain decoder, written from the format (section 6.2.5).
-struct DecodedKernels {
-  std::vector<uint8_t> weights;  // in stream order
-  std::vector<uint32_t> raws;    // biases and offsets in stream order
-};
-class StreamReader {
- public:
-  StreamReader(const Bytes& bytes, size_t at, uint8_t zero_point)
-      : bytes_(bytes), at_(at * 8), zero_point_(zero_point) {
-    zrl_bits_ = static_cast<int>(get(8));
-    count_ = static_cast<int>(get(16));
-  }
-  uint32_t get(int bits) {
-    uint32_t value = 0;
-    for (int i = 0; i < bits; ++i, ++at_) value |= uint32_t{(bytes_[at_ / 8] >> (at_ % 8)) & 1U} << i;
-    return value;
-  }
-  uint8_t weight() {
-    if (queue_ == 0 && !has_value_) {
-      queue_ = get(zrl_bits_);
-      value_ = static_cast<uint8_t>(get(8));
-      has_value_ = true;
-    }
-    if (queue_ > 0) {
-      --queue_;
-      return zero_point_;
-    }
-    has_value_ = false;
-    return value_;
-  }
-  bool idle() const { return queue_ == 0 && !has_value_; }
-  int count() const { return count_; }
-
- private:
-  const Bytes& bytes_;
-  size_t at_;
-  uint8_t zero_point_;
-  int zrl_bits_ = 0, count_ = 0;
-  uint32_t queue_ = 0;
-  uint8_t value_ = 0;
-  bool has_value_ = false;
-};
-
-Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band, SplitMix64& random) {
-  Kernels k{.output_channels = oc,
-            .input_channels = channels,
-            .height = size,
-            .width = size,
-            .band = band,
-            .zero_point = 130};
-  k.kernels_per_band = band == channels ? 0 : 1;
-  auto bytes = std::make_shared<Bytes>(static_cast<size_t>(oc * band * size * size));
-  for (uint8_t& b : *bytes) {
-    const uint64_t r = random.next();
-    b = r % 3 == 0 ? 130 : static_cast<uint8_t>(r >> 8);
-  }
-  k.weights = *bytes;
-  k.lowered = bytes;
-  for (int32_t i = 0; i < oc; ++i) k.biases.push_back(static_cast<int32_t>(random.next()));
-  k.filler_bias = 77;
-  return k;
-}
-
-// Reads a dense-order stream of every core and checks each weight, bias and offset against the kernels.
-void expect_decodes(const Kernels& k, const CoefficientLayout& layout, const Coefficients& out) {
-  size_t at = static_cast<size_t>(align_up(4 * layout.nn_cores, 64));
-  const int32_t patch = k.patch_elems();
-  const std::vector<int32_t> order = patch_order(k.height, k.width);
-  for (int32_t core = 0; core < layout.split.cores_used; ++core) {
-    StreamReader reader(out.bytes, at, k.zero_point);
-    ASSERT_EQ(reader.count(), layout.split.kernels_per_core);
-    for (int32_t s = 0, done = 0; s < layout.split.superblocks; ++s) {
-      const int32_t count = std::min(layout.split.kernels_per_superblock, layout.split.kernels_per_core - done);
-      const int32_t first = s * layout.split.kernels_per_superblock * layout.split.cores_used + core * count;
-      for (int32_t z = 0; z < k.input_channels; ++z) {
-        for (int32_t oc = first; oc < first + count; ++oc) {
-          const bool real = oc < k.output_channels;
-          const int32_t inside = real ? z - k.first_channel(oc) : 0;
-          for (int32_t p = 0; p < patch; ++p) {
-            uint8_t want = real ? k.zero_point : 0;
-            if (real && inside >= 0 && inside < k.band)
-              want = k.weights[static_cast<size_t>((oc * k.band + inside) * patch + order[static_cast<size_t>(p)])];
-            ASSERT_EQ(reader.weight(), want) << "core " << core << " oc " << oc << " z " << z << " p " << p;
-            if (z == 0 && p == 0) {
-              ASSERT_TRUE(reader.idle());
-              ASSERT_EQ(reader.get(32),
-                        static_cast<uint32_t>(real ? k.biases[static_cast<size_t>(oc)] : k.filler_bias));
-            }
-          }
-          if (z == k.input_channels - 1) {
-            ASSERT_TRUE(reader.idle());
-            ASSERT_EQ(reader.get(32), layout.plane_bytes * static_cast<uint32_t>(oc));
-          }
-        }
-      }
-      done += count;
-    }
-    at += load_le<uint32_t>(out.bytes.data() + 4 * core);
-  }
-  ASSERT_EQ(at, out.bytes.size());
-}
-
-TEST(VivanteWeights, RandomKernelsDecodeToThemselves) {
-  struct Shape {
-    int32_t oc, channels, size, band, superblocks, zrl;
-  };
-  const Shape shapes[] = {
-      {1, 1, 3, 1, 1, 5},   {16, 4, 3, 4, 2, 5},  {13, 7, 1, 7, 1, 5},  {40, 33, 1, 33, 3, 5}, {9, 2, 5, 2, 2, 0},
-      {16, 16, 3, 1, 2, 5}, {21, 21, 3, 1, 1, 5}, {64, 64, 3, 1, 4, 5}, {3, 9, 2, 9, 1, 3},    {24, 24, 3, 1, 3, 0},
-  };
-  SplitMix64 random(1);
-  for (const Shape& s : shapes) {
-    const Kernels k = random_kernels(s.oc, s.channels, s.size, s.band, random);
-    const CoefficientLayout layout{
-        .split = split_kernels(s.oc, 8, s.superblocks), .nn_cores = 8, .zrl_bits_max = s.zrl, .plane_bytes = 99};
-    SCOPED_TRACE(fmt::format("oc {} channels {} size {} band {}", s.oc, s.channels, s.size, s.band));
-    expect_decodes(k, layout, write_streams_v7(k, layout));
-  }
-}
 
 // The examples of the specification, section 9.4.
 TEST(VivanteTile, EqualsTheSpecifiedExamples) {
@@ -446,6 +268,44 @@ TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   int copies = 0;
   for (const Operation& op : lowered->operations) copies += op.kind == "TP copy";
   EXPECT_EQ(copies, 2);
+}
+
+// Pieces of a tensor of one pixel lie, without a transpose, in the input itself: the first slot.
+TEST(VivanteLower, PiecesOfAnInputAreCopied) {
+  constexpr const char* kSplitAndAdd = R"(graph ""
+tensor 0 "axis" int32 scalar const=[3]
+tensor 1 "in" uint8 1x1x1x8 scale=1 zero=128
+tensor 2 "a" uint8 1x1x1x4 scale=1 zero=128
+tensor 3 "b" uint8 1x1x1x4 scale=1 zero=128
+tensor 4 "sum" uint8 1x1x1x4 scale=2 zero=128
+inputs 1
+outputs 4
+op 0 SPLIT in=[0 1] out=[2 3] count=2
+op 1 ADD in=[2 3] out=[4]
+)";
+  const auto graph = ir::parse(kSplitAndAdd);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto lowered = lower(a311d(), *graph, {.skip_idle_transposes = true});
+  ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+  EXPECT_EQ(std::ranges::count(lowered->operations, "TP copy", &Operation::kind), 2);
+}
+
+// The post multiplier keeps 15 bits of the mantissa; what lies half way goes to the even one (5.8).
+TEST(VivanteTp, ScalesOfTablesAreRoundedToEven) {
+  struct Row {
+    uint32_t scale;  // a float's bits
+    uint32_t multiplier;
+    int32_t shift;
+  };
+  const Row rows[] = {{0x3f80007f, 0, 0},      {0x3f800080, 0, 0},  {0x3f800081, 1, 0},
+                      {0x3f800180, 2, 0},      {0x3f800280, 2, 0},  {0x3ffffe80, 0x7ffe, 0},
+                      {0x3fffff7f, 0x7fff, 0}, {0x3fffff80, 0, -1}, {0x3f000000, 0, 1}};
+  for (const Row& row : rows) {
+    const TableShape shape{.in_scale = std::bit_cast<float>(row.scale)};
+    const auto jobs = table_function(TableFunction::relu, shape, 0, 1, 1);
+    EXPECT_EQ(jobs[0].instructions[0].output_post_multiplier, row.multiplier) << std::hex << row.scale;
+    EXPECT_EQ(jobs[0].instructions[0].output_postshift, row.shift) << std::hex << row.scale;
+  }
 }
 
 TEST(VivanteDriver, EncodesEveryRefusalAsAnErrorThatNamesTheOp) {

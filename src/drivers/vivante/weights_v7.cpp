@@ -2,176 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "base/byte_matrix.h"
 #include "base/check.h"
 #include "base/int_math.h"
-#include "drivers/vivante/bit_writer.h"
+#include "drivers/vivante/stream_v7.h"
 
 namespace skillet::drivers::vivante {
 namespace {
 
 constexpr int kStreamAlignBytes = 64;
-constexpr int kHeaderBits = 8 + 16;
-constexpr int kValueBits = 8;
-constexpr int kZrlCandidates = 9;  // zrl_bits 0..8
 constexpr int kSixChannels = 6;
-
-// True when one of the bytes of `word` is `byte`.
-template <typename Word>
-constexpr bool has_byte(Word word, uint8_t byte) {
-  constexpr Word kOnes = static_cast<Word>(~Word{0}) / 0xff;
-  const Word x = word ^ (kOnes * byte);
-  return ((x - kOnes) & ~x & (kOnes << 7)) != 0;
-}
-
-// Receives the items of a stream and counts the bits that each candidate of zrl_bits would need.
-// A run of n zero points before a value costs n / 2^bits full symbols and one that carries the value.
-class CountSink {
- public:
-  explicit CountSink(uint8_t zero_point) : zero_point_(zero_point) {}
-
-  void values(const uint8_t* at, int count) {
-    int i = 0;
-    while (i < count) {
-      if (run_ == 0 && i + kWordWeights <= count && !has_byte(load_le<uint64_t>(at + i), zero_point_)) {
-        values_ += kWordWeights;
-        i += kWordWeights;
-        continue;
-      }
-      one(at[i++]);
-    }
-  }
-  void zeros(int64_t count) { run_ += count; }
-  void flush() {
-    if (run_ == 0) return;
-    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += ceil_div(run_, int64_t{1} << b);
-    run_ = 0;
-  }
-  void raw(uint32_t) { ++raws_; }
-
-  int64_t bits(int zrl_bits) const {
-    return kHeaderBits + (symbols_[zrl_bits] + values_) * (zrl_bits + kValueBits) + raws_ * 32;
-  }
-
- private:
-  static constexpr int kWordWeights = 8;
-
-  void one(uint8_t value) {
-    if (value == zero_point_) {
-      ++run_;
-      return;
-    }
-    if (run_ != 0) count_run();
-    ++values_;
-  }
-  void count_run() {
-    for (int b = 0; b < kZrlCandidates; ++b) symbols_[b] += run_ >> b;
-    run_ = 0;
-  }
-
-  uint8_t zero_point_;
-  int64_t run_ = 0, values_ = 0, raws_ = 0;
-  std::array<int64_t, kZrlCandidates> symbols_{};  // beyond the one per value
-};
-
-// Receives the same items and writes them with zero runs.
-class EmitSink {
- public:
-  EmitSink(uint8_t* at, uint8_t zero_point, int zrl_bits, int32_t kernel_count)
-      : writer_(at), zero_point_(zero_point), bits_(zrl_bits), symbol_bits_(zrl_bits + kValueBits) {
-    writer_.put(static_cast<uint32_t>(zrl_bits), 8);
-    writer_.put(static_cast<uint32_t>(kernel_count), 16);
-    full_symbol_ = symbol((int64_t{1} << bits_) - 1, zero_point_);
-  }
-
-  void values(const uint8_t* at, int count) {
-    int i = 0;
-    while (i < count) {
-      if (run_ == 0 && i + kGroup <= count && !has_byte(load_le<uint32_t>(at + i), zero_point_)) {
-        put_group(at + i);
-        i += kGroup;
-        continue;
-      }
-      one(at[i++]);
-    }
-  }
-  void zeros(int64_t count) { run_ += count; }
-  void flush() {
-    if (run_ >> bits_ != 0) put_full_symbols();
-    if (run_ > 0) writer_.put(symbol(run_ - 1, zero_point_), symbol_bits_);
-    run_ = 0;
-  }
-  void raw(uint32_t word) { writer_.put(word, 32); }
-
- private:
-  static constexpr int kGroup = 4;  // weights looked at together
-  static_assert(2 * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits, "symbols go out in pairs");
-
-  uint64_t symbol(int64_t run, uint8_t value) const { return static_cast<uint64_t>(run) | (uint64_t{value} << bits_); }
-
-  void one(uint8_t value) {
-    if (value == zero_point_) {
-      ++run_;
-      return;
-    }
-    if (run_ >> bits_ != 0) put_full_symbols();
-    writer_.put(symbol(run_, value), symbol_bits_);
-    run_ = 0;
-  }
-  // Four symbols without runs.
-  void put_group(const uint8_t* at) {
-    const uint64_t low = uint64_t{at[0]} | uint64_t{at[1]} << symbol_bits_;
-    const uint64_t high = uint64_t{at[2]} | uint64_t{at[3]} << symbol_bits_;
-    put_pair(low << bits_);
-    put_pair(high << bits_);
-  }
-  void put_pair(uint64_t pair) { writer_.put(pair, 2 * symbol_bits_); }
-  void put_full_symbols() {
-    const int64_t full = int64_t{1} << bits_;
-    const uint64_t pair = full_symbol_ | full_symbol_ << symbol_bits_;
-    for (; run_ >= 2 * full; run_ -= 2 * full) put_pair(pair);
-    if (run_ >= full) {
-      writer_.put(full_symbol_, symbol_bits_);
-      run_ -= full;
-    }
-  }
-
-  BitWriter writer_;
-  uint8_t zero_point_;
-  int bits_, symbol_bits_;
-  uint64_t full_symbol_ = 0;
-  int64_t run_ = 0;
-};
-
-// Receives the same items and writes them with zrl_bits 0: every item is whole bytes.
-class PlainEmitSink {
- public:
-  PlainEmitSink(uint8_t* at, uint8_t zero_point, int32_t kernel_count) : writer_(at), zero_point_(zero_point) {
-    writer_.put(0, 8);
-    writer_.put(static_cast<uint32_t>(kernel_count), 16);
-  }
-  void values(const uint8_t* at, int count) { writer_.put_bytes(at, static_cast<size_t>(count)); }
-  void zeros(int64_t count) { writer_.put_bytes(zero_point_, static_cast<size_t>(count)); }
-  void flush() {}
-  void raw(uint32_t word) { writer_.put_bytes(reinterpret_cast<const uint8_t*>(&word), sizeof word); }
-
- private:
-  BitWriter writer_;
-  uint8_t zero_point_;
-};
-
-// Plain bytes: zrl_bits 0, six-channel order. Weights need no inspection.
-class PlainCountSink {
- public:
-  void values(const uint8_t*, int count) { weights_ += count; }
-  void zeros(int64_t count) { weights_ += count; }
-  void flush() {}
-  void raw(uint32_t) { ++raws_; }
-  int64_t bits() const { return kHeaderBits + weights_ * kValueBits + raws_ * 32; }
-
- private:
-  int64_t weights_ = 0, raws_ = 0;
-};
 
 // The kernels that one core computes in one superblock.
 struct Group {
@@ -203,7 +45,7 @@ class Walker {
         sink_(sink),
         patch_(kernels.patch_elems()),
         filler_(static_cast<size_t>(patch_ * kSixChannels), 0),
-        row_(static_cast<size_t>(layout.split.kernels_per_superblock), 0) {}
+        rows_(static_cast<size_t>(layout.split.kernels_per_superblock * kRows), 0) {}
 
   void core(int32_t core) {
     for (const Group& group : groups_of_core(layout_.split, core)) {
@@ -215,6 +57,8 @@ class Walker {
   }
 
  private:
+  static constexpr int32_t kRows = 64;  // brought together at once
+
   bool exists(int32_t oc) const { return oc < k_.output_channels; }
 
   // Weights of kernel oc in channels [z, z + count) when they are in its band; null where all are the zero point.
@@ -251,27 +95,58 @@ class Walker {
   }
 
   void dense(const Group& group) {
-    const bool rows = patch_ == 1 && k_.kernels_per_band == 0;
-    for (int32_t z = 0; z < k_.input_channels; ++z) {
+    const bool by_rows = patch_ == 1 && k_.kernels_per_band == 0;
+    for (int32_t z = 0, count = 1; z < k_.input_channels; z += count) {
       const bool first = z == 0, last = z == k_.input_channels - 1;
-      if (rows && !first && !last) {
-        row(group, z);
-      } else if (first || last || k_.kernels_per_band == 0) {
+      count = 1;
+      if (by_rows && !first && !last) {
+        count = std::min(kRows, k_.input_channels - 1 - z);
+        rows(group, z, count);
+        continue;
+      }
+      if (first || last || k_.kernels_per_band == 0) {
         for (int32_t k = 0; k < group.count; ++k) piece(group.first + k, weights(group.first + k, z), 1, first, last);
+      } else if ((count = channels_without_weights(group, z)) > 0) {
+        zero_channels(group, count);
+        continue;
       } else {
+        count = 1;
         banded_channel(group, z);
       }
       if (group.last_superblock) sink_.flush();
     }
   }
 
-  // 1x1: one weight of each kernel, brought together first.
-  void row(const Group& group, int32_t z) {
-    const int32_t real = std::clamp(k_.output_channels - group.first, 0, group.count);
-    const uint8_t* from = k_.weights.data() + int64_t{group.first} * k_.band + z;
-    for (int32_t k = 0; k < real; ++k, from += k_.band) row_[static_cast<size_t>(k)] = *from;
-    for (int32_t k = real; k < group.count; ++k) row_[static_cast<size_t>(k)] = 0;
-    sink_.values(row_.data(), group.count);
+  // How many channels from z on, but not the last one, are beyond the bands of all kernels of the group.
+  int32_t channels_without_weights(const Group& group, int32_t z) const {
+    if (!exists(group.first + group.count - 1)) return 0;
+    const int32_t from = k_.first_channel(group.first);
+    const int32_t to = k_.first_channel(group.first + group.count - 1) + k_.band;
+    const int32_t last = k_.input_channels - 1;
+    if (z < from) return std::min(from, last) - z;
+    return z >= to ? last - z : 0;
+  }
+  void zero_channels(const Group& group, int32_t count) {
+    const int64_t elems = int64_t{group.count} * patch_;
+    if (group.last_superblock)
+      sink_.zero_rows(count, elems);
+    else
+      sink_.zeros(count * elems);
+  }
+
+  // 1x1: one weight of each kernel, for `count` channels from z on, brought together first.
+  void rows(const Group& group, int32_t z, int32_t count) {
+    const auto stride = static_cast<size_t>(group.count);
+    const auto real = static_cast<size_t>(std::clamp(k_.output_channels - group.first, 0, group.count));
+    if (real > 0)
+      transpose_bytes(k_.weights.data() + int64_t{group.first} * k_.band + z, rows_.data(),
+                      {real, static_cast<size_t>(count), static_cast<size_t>(k_.band), stride});
+    for (int32_t r = 0; r < count; ++r) {
+      uint8_t* const row = rows_.data() + static_cast<size_t>(r) * stride;
+      std::fill(row + real, row + stride, uint8_t{0});
+      sink_.values(row, group.count);
+      if (group.last_superblock) sink_.flush();
+    }
   }
 
   // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points go out at once.
@@ -290,22 +165,66 @@ class Walker {
     for (int32_t z = 0; z < k_.input_channels; z += kSixChannels) {
       const int count = std::min(kSixChannels, k_.input_channels - z);
       const bool last = z + count == k_.input_channels;
+      if (patch_ == 1 && z > 0 && !last) {
+        sixes(group, z);
+        continue;
+      }
       for (int32_t k = 0; k < group.count; ++k)
         piece(group.first + k, weights(group.first + k, z), count, z == 0, last);
     }
+  }
+  // 1x1: six weights of each kernel, brought together first.
+  void sixes(const Group& group, int32_t z) {
+    for (int32_t k = 0; k < group.count; ++k)
+      std::memcpy(rows_.data() + int64_t{k} * kSixChannels, weights(group.first + k, z), kSixChannels);
+    sink_.values(rows_.data(), group.count * kSixChannels);
   }
 
   const Kernels& k_;
   const CoefficientLayout& layout_;
   Sink& sink_;
   int patch_;
-  Bytes filler_, row_;
+  Bytes filler_, rows_;
 };
 
 template <typename Sink>
 void walk_core(const Kernels& kernels, const CoefficientLayout& layout, int32_t core, Sink& sink) {
   Walker<Sink> walker(kernels, layout, sink);
   walker.core(core);
+}
+
+// Whether the rule of choose_zrl_bits() is certain to end at 0 for these kernels on `core`. One bit more for runs makes
+// each of V values and S(b) full symbols one bit longer and saves at most Z / 2^(b-1) symbols of 7 + b bits, where Z
+// weights are the zero point: with V >= 8 Z it never pays.
+bool runs_never_pay(const Kernels& k, const CoefficientLayout& layout, int32_t core) {
+  if (k.kernels_per_band != 0) return false;
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  int64_t zeros = 0, weights = 0;
+  for (const Group& group : groups_of_core(layout.split, core)) {
+    const int64_t real = std::clamp(k.output_channels - group.first, 0, group.count);
+    if (real > 0) {
+      const auto kernels =
+          k.weights.subspan(static_cast<size_t>(group.first * elems), static_cast<size_t>(real * elems));
+      zeros += std::ranges::count(kernels, k.zero_point);
+    }
+    if (k.zero_point == 0) zeros += (group.count - real) * elems;
+    weights += group.count * elems;
+  }
+  return weights - zeros >= 8 * zeros;
+}
+
+bool is_plain(const Kernels& kernels, const CoefficientLayout& layout) {
+  if (layout.zrl_bits_max == 0) return true;
+  for (int32_t c = 0; c < layout.split.cores_used; ++c)
+    if (!runs_never_pay(kernels, layout, c)) return false;
+  return true;
+}
+
+// Of one core with zrl_bits 0: weights, and a bias and an offset for each kernel.
+int64_t plain_bits(const Kernels& k, const CoefficientLayout& layout) {
+  constexpr int64_t kBiasAndOffsetBits = 2 * 32;
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  return kHeaderBits + layout.split.kernels_per_core * (elems * kValueBits + kBiasAndOffsetBits);
 }
 
 constexpr int64_t stream_bytes(int64_t bits) { return ceil_div(bits, 32) * 4; }
@@ -386,12 +305,8 @@ Coefficients write_streams_v7(const Kernels& plain, const CoefficientLayout& lay
   const int32_t cores = layout.split.cores_used;
   Coefficients out;
   std::vector<int64_t> bits;
-  if (layout.zrl_bits_max == 0) {
-    for (int32_t c = 0; c < cores; ++c) {
-      PlainCountSink count;
-      walk_core(kernels, layout, c, count);
-      bits.push_back(count.bits());
-    }
+  if (is_plain(kernels, layout)) {
+    for (int32_t c = 0; c < cores; ++c) bits.push_back(plain_bits(kernels, layout));
   } else {
     std::vector<CountSink> counts(static_cast<size_t>(cores), CountSink(kernels.zero_point));
     for (int32_t c = 0; c < cores; ++c) walk_core(kernels, layout, c, counts[static_cast<size_t>(c)]);

@@ -5,7 +5,9 @@
 #include <exception>
 #include <future>
 
+#include "base/int_math.h"
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
@@ -17,8 +19,9 @@ struct skillet_device {
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  std::future<skillet::Result<void>>
-      started;  // valid between skillet_start and skillet_wait; its end waits for the run
+  skillet::runtime::HeldBuffers used;  // by the run on memory of the caller that was started last
+  // Valid between skillet_start and skillet_wait; its end waits for the run, and so comes before all others.
+  std::future<skillet::Result<void>> started;
 };
 
 namespace {
@@ -89,19 +92,41 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
+Result<void> set_per_channel(const char* what, const char* text, skillet::runtime::SessionOptions& options) {
+  const auto mode = skillet::driver::per_channel_from_name(text);
+  if (!mode) return skillet::error(ErrorCode::invalid_argument, "{}={}: must be exact or approximate", what, text);
+  options.compile.per_channel = *mode;
+  return {};
+}
+
 Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
   skillet::runtime::SessionOptions result;
   constexpr const char* kVariable = "SKILLET_ALLOW_UNPROVEN";
   if (const char* text = std::getenv(kVariable);
       text != nullptr && !skillet::parse_bool(text, result.compile.allow_unproven))
     return skillet::error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kVariable, text);
+  if (const char* text = std::getenv(skillet::kCoresVariable);
+      text != nullptr && *text != '\0' && !skillet::parse_cores(text, result.cores))
+    return skillet::error(ErrorCode::invalid_argument, "{}={}: must be auto or a number of cores",
+                          skillet::kCoresVariable, text);
+  if (const char* text = std::getenv("SKILLET_PER_CHANNEL"); text != nullptr && *text != '\0')
+    SK_TRY(set_per_channel("SKILLET_PER_CHANNEL", text, result));
   if (options == nullptr) return result;
-  const bool old = options->struct_bytes == offsetof(skillet_options, cache_dir);
-  if (!old && options->struct_bytes != sizeof *options)
+  const size_t bytes = options->struct_bytes;
+  const bool old = bytes == offsetof(skillet_options, cache_dir);
+  constexpr size_t kWithoutCores = skillet::align_up(offsetof(skillet_options, reserved), alignof(skillet_options));
+  const bool older = old || bytes == kWithoutCores;
+  const bool without_per_channel = older || bytes == offsetof(skillet_options, per_channel);
+  if (!without_per_channel && bytes != sizeof *options)
     return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
                           sizeof *options);
   if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
   if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
+  if (!older && options->cores < 0)
+    return skillet::error(ErrorCode::invalid_argument, "options: cores is {}", options->cores);
+  if (!older && options->cores != 0) result.cores = options->cores;
+  if (!without_per_channel && options->per_channel != nullptr)
+    SK_TRY(set_per_channel("options: per_channel", options->per_channel, result));
   if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
   result.allow_fallback = options->no_fallback == 0;
   if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);
@@ -168,6 +193,11 @@ Result<Spans> spans(const skillet::ir::Graph& graph, const std::vector<skillet::
 struct CallersMemory {
   std::vector<std::span<const uint8_t>> inputs;
   Spans outputs;
+
+  void hold(skillet::runtime::HeldBuffers& held) const {
+    for (const auto bytes : inputs) held.add(bytes);
+    for (const auto bytes : outputs) held.add(bytes);
+  }
 };
 
 Result<CallersMemory> callers_memory(const skillet_model* model, const void* const* inputs, void* const* outputs) {
@@ -280,7 +310,9 @@ skillet_status skillet_wait(skillet_model* model) {
   return guard([&]() -> Result<void> {
     if (model == nullptr) return null_argument("model");
     if (!model->started.valid()) return skillet::error(ErrorCode::invalid_argument, "no run has been started");
-    return model->started.get();
+    auto done = model->started.get();
+    model->used.clear();
+    return done;
   });
 }
 
@@ -298,6 +330,8 @@ skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, v
 skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(CallersMemory memory, callers_memory(model, inputs, outputs));
+    model->used.clear();  // a run that could not start has left some
+    memory.hold(model->used);
     model->started = in_background(
         [session = model->session.get(), own = std::move(memory)] { return session->run_on(own.inputs, own.outputs); });
     return {};

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "skillet/skillet.h"
@@ -182,6 +184,36 @@ TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
   EXPECT_TRUE(test.matches(own.data()));
 }
 
+// Another thread frees what a run uses: refused until the run has been waited for, whatever the device or the run's
+// end.
+TEST(CApiSharedBuffers, AreNotFreedWhileARunUsesThem) {
+  SharedCase test;
+  const Device other("sim:a311d");
+  void* theirs = nullptr;
+  ASSERT_EQ(skillet_buffer_alloc(other.device, test.expected.size(), &theirs, nullptr), SKILLET_OK);
+  std::memcpy(test.data, test.input.data(), test.input.size());
+  for (int round = 0; round < 3; ++round) {
+    const void* const inputs[] = {test.data};
+    void* const outputs[] = {theirs};
+    ASSERT_EQ(skillet_start_on(test.model, inputs, outputs), SKILLET_OK) << skillet_last_error();
+    std::thread([&] {
+      EXPECT_EQ(skillet_buffer_free(test.npu.device, test.data), SKILLET_INVALID_ARGUMENT);
+      EXPECT_NE(std::string(skillet_last_error()).find("a run uses"), std::string::npos) << skillet_last_error();
+      EXPECT_EQ(skillet_buffer_free(other.device, theirs), SKILLET_INVALID_ARGUMENT);
+    }).join();
+    ASSERT_EQ(skillet_wait(test.model), SKILLET_OK) << skillet_last_error();
+    EXPECT_TRUE(test.matches(static_cast<const char*>(theirs)));
+  }
+  const void* const nothing[] = {test.data};
+  EXPECT_EQ(skillet_start_on(test.model, nothing, nullptr), SKILLET_INVALID_ARGUMENT) << "and holds nothing";
+  EXPECT_EQ(skillet_buffer_free(other.device, theirs), SKILLET_OK) << skillet_last_error();
+  const void* const inputs[] = {test.data};
+  void* const outputs[] = {test.expected.data()};
+  ASSERT_EQ(skillet_start_on(test.model, inputs, outputs), SKILLET_OK) << skillet_last_error();
+  skillet_close_model(std::exchange(test.model, nullptr));  // waits, and lets go
+  EXPECT_EQ(skillet_buffer_free(test.npu.device, test.data), SKILLET_OK) << skillet_last_error();
+}
+
 TEST(CApiSharedBuffers, OddPlacesAreCopied) {
   SharedCase test;
   std::memcpy(test.data + 3, test.input.data(), test.input.size());
@@ -293,6 +325,12 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_load_memory(nullptr, "garbage", 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options old{.struct_bytes = 3};
   EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
+  const skillet_options wrong{.struct_bytes = sizeof wrong, .per_channel = "roughly"};
+  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &wrong, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(skillet_last_error()).find("must be exact or approximate"), std::string::npos);
+  const skillet_options fewer_than_none{.struct_bytes = sizeof(skillet_options), .cores = -1};
+  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &fewer_than_none, &model),
+            SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(model, nullptr);
   EXPECT_EQ(skillet_run(nullptr), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_input_info(nullptr, 0, nullptr), SKILLET_INVALID_ARGUMENT);

@@ -99,6 +99,7 @@ TEST(Import, RefusesWithTheReason) {
            {"type: 9", "type: 19", "tensor 5: 'state': element type 19 is not known"},
            {"type: 9", "type: -1", "element type -1"},
            {"shape: [1, 4, 4, 1], shape_s", "shape: [1, -4, 4, 1], shape_s", "tensor 0: 'in': shape 1x-4x4x1"},
+           {"shape: [1, 4, 4, 1], shape_s", "shape: [-1, 4, 4, 1], shape_s", "tensor 0: 'in': shape -1x4x4x1"},
            {"shape: [1, 4, 4, 1], shape_s", "shape: [65536, 65536, 65536, 65536], shape_s", "more than 2147483647"},
            {"buffer: 1", "buffer: 4", "tensor 1: 'filter': buffer 4 is outside the 4 buffers"},
            {"{data: [9, 8]}", "{data: [9]}", "tensor 1 'filter' uint8 2x1x1x1: 1 bytes of contents, its shape needs 2"},

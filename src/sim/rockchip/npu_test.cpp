@@ -168,7 +168,7 @@ TEST(RockchipNpu, FaultsNameTheField) {
       {"overflow", with<hw::CnaCbufCon1>([](auto& f) { f.data_entries = 4000; }), "6 banks have 3072"},
       {"sizes", with<hw::DpuDataCubeWidth>([](auto& f) { f.width = 4; }), "disagree"},
       {"shift", with<hw::DpuOutCvtShift>([](auto& f) { f.out_cvt_shift = 64; }), "only six bits"},
-      {"table", with<hw::DpuEwCfg>([](auto& f) { f.ew_bypass = f.ew_lut_bypass = false; }), "ew_lut_bypass = false"},
+      {"table", with<hw::DpuEwCfg>([](auto& f) { f.ew_bypass = f.ew_lut_bypass = false; }), "lut_lo_le_mux 0"},
       {"overlap", with<hw::DpuDstBaseAddr>([](auto& f) { f.dst_base_addr.offset = testing::kInput + 16; }),
        "overlaps the features"},
   };
@@ -178,6 +178,23 @@ TEST(RockchipNpu, FaultsNameTheField) {
     ASSERT_FALSE(result.ok()) << bad.what << ": " << result->stall;
     EXPECT_NE(result.error().message.find(bad.message), std::string::npos)
         << bad.what << ": " << result.error().message;
+  }
+}
+
+// Six banks of 512 units: rows that fill them to the last one, and rows that need one more.
+TEST(RockchipNpu, RowsFillTheBanksToTheLastUnit) {
+  struct Row {
+    int rows;
+    uint32_t entries;
+    bool fits;
+  };
+  for (const Row& row : {Row{6, 512, true}, Row{6, 513, false}, Row{7, 438, true}, Row{7, 439, false}}) {
+    const Program program = with<hw::CnaCbufCon1>([&](auto& f) { f.data_entries = row.entries; },
+                                                  conv_program({.in_h = row.rows, .out_h = row.rows}));
+    Scene scene;
+    const auto result = run(scene, program);
+    EXPECT_EQ(result.ok(), row.fits) << row.rows << " rows of " << row.entries
+                                     << " units: " << (result.ok() ? "taken" : result.error().message);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "uapi/drm_file.h"
 #include "uapi/etnaviv/abi.h"
+#include "uapi/etnaviv/etnaviv.h"
 
 namespace skillet::uapi::etnaviv {
 namespace {
@@ -201,6 +202,28 @@ Result<void> Replay::set(uint32_t handle, std::span<const uint8_t> bytes) {
     return error(ErrorCode::out_of_range, "{} bytes for buffer {} of {}", bytes.size(), handle, target.size());
   std::ranges::copy(bytes, target.begin());
   return {};
+}
+
+namespace {
+
+class EtnavivReplayer final : public Replayer {
+ public:
+  explicit EtnavivReplayer(Replay replay) : replay_(std::move(replay)) {}
+  Result<void> run(const capture::Submission& submission) override { return replay_.run(submission); }
+  Result<std::span<const uint8_t>> contents(Handle recorded) override {
+    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, replay_.buffer(recorded));
+    return std::span<const uint8_t>(bytes);
+  }
+
+ private:
+  Replay replay_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(Replay replay, Replay::create(core, calls));
+  return std::unique_ptr<Replayer>(std::make_unique<EtnavivReplayer>(std::move(replay)));
 }
 
 }  // namespace skillet::uapi::etnaviv

@@ -70,7 +70,8 @@ KernelDriver kernel_driver() {
           .hint = "",
           .ask = read_cores,
           .open = open_device,
-          .record = record};
+          .record = record,
+          .replay = open_replayer};
 }
 
 }  // namespace skillet::uapi::etnaviv

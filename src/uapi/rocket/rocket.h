@@ -14,4 +14,7 @@ Result<Core> read_core(const DrmFile& file);
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
 
+// At the addresses that were recorded.
+Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);
+
 }  // namespace skillet::uapi::rocket

@@ -55,7 +55,8 @@ KernelDriver kernel_driver() {
               "clock is thrown away, and networks take longer than they need",
           .ask = read_cores,
           .open = open_device,
-          .record = record};
+          .record = record,
+          .replay = open_replayer};
 }
 
 }  // namespace skillet::uapi::rocket

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/parse_bool.h"
+#include "base/parse_cores.h"
 #include "base/text.h"
 
 namespace skillet::delegate {
@@ -54,6 +55,11 @@ bool parse_switches(std::string_view value, Options& options) {
 bool parse_allow_unproven(std::string_view value, Options& options) {
   return parse_bool(value, options.compile.allow_unproven);
 }
+bool parse_per_channel(std::string_view value, Options& options) {
+  const std::optional<driver::PerChannel> mode = driver::per_channel_from_name(value);
+  if (mode) options.compile.per_channel = *mode;
+  return mode.has_value();
+}
 bool parse_cache_dir(std::string_view value, Options& options) {
   options.cache_dir = value;
   return true;
@@ -72,6 +78,7 @@ bool parse_min_nodes(std::string_view value, Options& options) {
   return parse_int(value, 0, options.min_nodes_per_partition);
 }
 bool parse_min_macs(std::string_view value, Options& options) { return parse_int(value, 0, options.min_macs_per_byte); }
+bool parse_number_of_cores(std::string_view value, Options& options) { return parse_cores(value, options.cores); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
 bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
 
@@ -85,6 +92,9 @@ constexpr std::array kRows = {
     Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
     Row{"allow_unproven", "", parse_allow_unproven,
         "1: a real NPU also takes operations that no known driver ever ran on silicon; simulated ones do anyway (0)"},
+    Row{"per_channel", "", parse_per_channel,
+        "weights with more scales than the chip takes: exact: each layer is within 1 of its own result, or stays on "
+        "the host; approximate: channels share scales (exact)"},
     Row{"cache_dir", "delegate_serialize_dir", parse_cache_dir, "folder for compiled programs (none: no cache)"},
     Row{"log", "", parse_log,
         "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
@@ -97,6 +107,10 @@ constexpr std::array kRows = {
         "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
         "those that "
         "only move data; 0: take all (4)"},
+    Row{"cores", "", parse_number_of_cores,
+        "how many cores of an NPU with several may share one inference, in bands of rows; auto: where that is "
+        "predicted "
+        "to pay; 1: none; 2 or more: wherever it can be done (auto)"},
     Row{"timeout_ms", "", parse_timeout,
         "milliseconds, 1 or more, that one run of one partition may take on the device (10000)"},
     Row{"help", "", parse_help, "1: print this list (0)"},

@@ -27,6 +27,7 @@ struct Options {
   // Work that is worth the way to the NPU and back. Guessed: a CPU with SIMD does some multiply-accumulates in the time
   // it takes to copy a byte out and another one in; measure on a board before relying on it.
   int min_macs_per_byte = 4;
+  int cores = 0;  // 0: as many as are predicted to pay
   int timeout_ms = 10'000;
   bool help = false;
   std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults

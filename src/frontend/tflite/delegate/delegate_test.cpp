@@ -66,9 +66,18 @@ TEST(Delegate, FollowsTensorsThatMove) {
   }
   fill_inputs(host, graph, 7);
   EXPECT_EQ(outputs_of(host, graph), expected(graph, 7));
-  host.tensor(graph.inputs[0]).data = nullptr;
+  TfLiteTensor& input = host.tensor(graph.inputs[0]);
+  const size_t right = input.bytes;
+  for (const size_t wrong : {right - 1, right + 1}) {
+    input.bytes = wrong;
+    EXPECT_EQ(host.invoke_partition(0), kTfLiteError) << wrong;
+    ASSERT_FALSE(host.errors.empty());
+    EXPECT_NE(host.errors.back().find("it was prepared for"), std::string::npos) << host.errors.back();
+  }
+  input.bytes = right;
+  input.data = nullptr;
   EXPECT_EQ(host.invoke_partition(0), kTfLiteError);
-  EXPECT_NE(host.errors.at(0).find("no memory of the CPU"), std::string::npos) << host.errors[0];
+  EXPECT_NE(host.errors.back().find("no memory of the CPU"), std::string::npos) << host.errors.back();
 }
 
 TEST(Delegate, ChoosesPartitionsByOptions) {
@@ -263,6 +272,7 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).inputs->data()[0] = 1000; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = -1; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = h.node(0).inputs->data()[0]; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->size = 0; }), 0U) << "nothing reads what it computes";
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = 20; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = -7; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).allocation_type = kTfLiteNonCpu; }), 0U);
@@ -437,8 +447,10 @@ TEST(Options, ParseAsHostsWriteThem) {
                                    {"strict", "True"},
                                    {"switches", "a+b"},
                                    {"allow_unproven", "yes"},
+                                   {"per_channel", "approximate"},
                                    {"delegate_serialize_dir", "/x"},
                                    {"log", "info"},
+                                   {"cores", "2"},
                                    {"max_delegated_partitions", "3"}},
                                   none);
   EXPECT_TRUE(options.problems.empty());
@@ -447,9 +459,11 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(options.compile.switches, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(options.strict);
   EXPECT_TRUE(options.compile.allow_unproven);
+  EXPECT_EQ(options.compile.per_channel, driver::PerChannel::approximate);
   EXPECT_EQ(options.cache_dir, "/x");
   EXPECT_EQ(options.log, log::Level::info);
   EXPECT_EQ(options.max_delegated_partitions, 3);
+  EXPECT_EQ(options.cores, 2);
 
   const auto environment = [](const char* name) -> const char* {
     if (std::string_view(name) == "SKILLET_DEVICE") return "cpu";
@@ -460,6 +474,9 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_TRUE(options.strict);
   for (const char* bad : {"-1", "1x", "", "99999999999"})
     EXPECT_EQ(parse_options({{"max_delegated_partitions", bad}}, none).problems.size(), 1U) << bad;
+  EXPECT_EQ(parse_options({{"cores", "auto"}}, none).cores, 0);
+  for (const char* bad : {"0", "-1", "all", "", "3x", "99999999999"})
+    EXPECT_EQ(parse_options({{"cores", bad}}, none).problems.size(), 1U) << bad;
   EXPECT_NE(options_help().find("SKILLET_CACHE_DIR"), std::string::npos);
 }
 

@@ -41,6 +41,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out{.compile = options.compile, .allow_fallback = !options.strict};
   out.timeout = std::chrono::milliseconds(options.timeout_ms);
   out.cache_dir = options.cache_dir;
+  out.cores = options.cores;
   return out;
 }
 
@@ -105,10 +106,10 @@ void Kernel::describe() {
       if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
       macs_ += ir::op_macs(session_->graph(), op);
     }
-    const driver::Program* program = session_->program(part);
-    if (program == nullptr) continue;
-    jobs += program->jobs.size();
-    for (const driver::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
+    for (const driver::Program* program : session_->programs(part)) {
+      jobs += program->jobs.size();
+      for (const driver::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
+    }
   }
   summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
 }

@@ -16,6 +16,7 @@ struct Fill {
   int next = 2;
   void operator()(std::string_view, ir::Padding& field) const { field = ir::Padding::valid; }
   void operator()(std::string_view, ir::Activation& field) const { field = ir::Activation::relu6; }
+  void operator()(std::string_view, std::optional<ir::RowPads>&) const {}  // no file has it
   void operator()(std::string_view, bool& field) const { field = true; }
   void operator()(std::string_view, int32_t& field) { field = next++; }
   void operator()(std::string_view, float& field) { field = static_cast<float>(next++); }

@@ -1,0 +1,93 @@
+#include "base/bytes.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+namespace skillet {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/skillet-bytes-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+  fs::path folder_;
+};
+
+bool says(const Result<void>& result, const std::string& text) {
+  return !result.ok() && result.error().code == ErrorCode::io && result.error().message.find(text) != std::string::npos;
+}
+
+TEST_F(Files, AreReadAsTheyWereWritten) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{100'000}}) {
+    Bytes bytes(size);
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(i * 7);
+    ASSERT_TRUE(write_file(path("file"), bytes).ok());
+    EXPECT_EQ(read_file(path("file")).value(), bytes);
+    EXPECT_EQ(read_file_start(path("file"), 10).value(),
+              Bytes(bytes.begin(), bytes.begin() + std::min<std::ptrdiff_t>(10, std::ssize(bytes))));
+  }
+}
+
+TEST_F(Files, WhatIsNoFileIsRefused) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  ASSERT_TRUE(write_file(path("large"), {}).ok());
+  fs::resize_file(path("large"), (uint64_t{1} << 31) + 1);
+  const std::pair<std::string, const char*> cases[] = {{path("pipe"), "is a pipe, not a file"},
+                                                       {folder_.string(), "is a folder, not a file"},
+                                                       {"/dev/zero", "is a device, not a file"},
+                                                       {path("large"), "is larger than 2 GiB"},
+                                                       {path("nothing"), "No such file or directory"}};
+  for (const auto& [file, message] : cases) {
+    const auto read = read_file(file);
+    ASSERT_FALSE(read.ok()) << file;
+    EXPECT_EQ(read.error().message, file + ": " + message);
+  }
+}
+
+TEST_F(Files, AFullDiskIsAnErrorAndLeavesNoPart) {
+  EXPECT_TRUE(says(write_file("/dev/full", Bytes(10)), "/dev/full: No space left on device"));
+  EXPECT_TRUE(fs::exists("/dev/full"));
+  EXPECT_TRUE(write_file("/dev/null", Bytes(10)).ok());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto written = write_file(path("file"), Bytes(10'000));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(says(written, "File too large"));
+  EXPECT_FALSE(fs::exists(path("file"))) << "half of it would be taken for the whole";
+}
+
+TEST_F(Files, PlacesAreCheckedBeforeTheWork) {
+  ASSERT_TRUE(write_file(path("file"), Bytes(1)).ok());
+  EXPECT_TRUE(check_place(path("file")).ok());
+  EXPECT_TRUE(check_place(path("new")).ok());
+  EXPECT_TRUE(says(check_place(folder_.string()), "is a folder, not a file"));
+  EXPECT_TRUE(says(check_place(path("no/such")), "No such file or directory"));
+  EXPECT_TRUE(says(check_place(path("file/below")), "Not a directory"));
+  EXPECT_FALSE(fs::exists(path("new"))) << "nothing is made";
+  EXPECT_TRUE(check_folder(folder_.string()).ok());
+  EXPECT_TRUE(check_folder(path("to/be/made")).ok());
+  EXPECT_TRUE(says(check_folder(path("file")), "Not a directory"));
+  EXPECT_TRUE(says(check_folder(path("file/below")), "Not a directory"));
+  EXPECT_FALSE(fs::exists(path("to")));
+}
+
+}  // namespace
+}  // namespace skillet

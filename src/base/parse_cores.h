@@ -1,0 +1,24 @@
+// parse_cores: how many cores of an NPU may share one inference, as people and programs write it.
+// Called by readers of options and of the environment.
+// Must not know: what is done with them.
+#pragma once
+
+#include <charconv>
+#include <string_view>
+
+namespace skillet {
+
+constexpr const char* kCoresVariable = "SKILLET_CORES";
+
+// "auto" is 0; else a number from 1. False: it is neither.
+inline bool parse_cores(std::string_view text, int& value) {
+  constexpr int kMost = 64;
+  int parsed = 0;
+  const char* const end = text.data() + text.size();
+  const bool is_number = text != "auto" && std::from_chars(text.data(), end, parsed).ptr == end && parsed >= 1;
+  if ((!is_number && text != "auto") || parsed > kMost) return false;
+  value = parsed;
+  return true;
+}
+
+}  // namespace skillet

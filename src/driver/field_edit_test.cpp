@@ -1,0 +1,102 @@
+// Fields of recorded jobs set to other values: the one that was named changes, and no other.
+#include "driver/field_edit.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace skillet::driver {
+namespace {
+
+const std::string kCaptures = SKILLET_SOURCE_DIR "/tests/captures/";
+
+struct Recorded {
+  Chip chip;
+  const Driver* driver = nullptr;
+  std::vector<capture::Submission> submissions;
+};
+
+Recorded recorded(const std::string& name) {
+  Recorded out;
+  out.chip = find_chip(name.substr(0, name.find('_'))).value();
+  out.driver = driver_of(out.chip).value();
+  out.submissions = capture::read(kCaptures + name)->submissions;
+  return out;
+}
+
+using Values = std::map<std::string, std::string>;
+
+Values values_of(const Recorded& job, const capture::Submission& submission) {
+  Values out;
+  const auto decoded = job.driver->decode(job.chip, submission);
+  if (!decoded.ok()) return out;
+  for (const AnnotatedField& field : decoded->fields) out[field.path] = field.raw;
+  return out;
+}
+
+// Another value that fits: of one bit the other one, else one more or one less.
+std::string another_value(const AnnotatedField& field) {
+  const uint64_t value = std::stoull(field.raw, nullptr, 16);
+  if (field.row == nullptr || field.row->where.width() == 1) return fmt::format("{}", value ^ 1);
+  const uint64_t step =
+      field.row->codec.kind == bits::CodecKind::aligned ? uint64_t{1} << field.row->codec.argument : 1;
+  return fmt::format("{}", value >= step ? value - step : value + step);
+}
+
+class SetField : public testing::TestWithParam<std::string> {};
+
+TEST_P(SetField, ChangesThatFieldAlone) {
+  const Recorded job = recorded(GetParam());
+  size_t changed_fields = 0;
+  for (const capture::Submission& submission : job.submissions) {
+    const Values before = values_of(job, submission);
+    const auto decoded = job.driver->decode(job.chip, submission);
+    for (const AnnotatedField& field : decoded->fields) {
+      // Addresses of commands lead elsewhere; several commands may write one register.
+      if (!field.place || field.kind == FieldKind::commands || field.unknown) continue;
+      if (std::ranges::count(decoded->fields, field.path, &AnnotatedField::path) != 1) continue;
+      capture::Submission changed = submission;
+      const auto done = set_field(*job.driver, job.chip, changed, field.path, another_value(field));
+      if (!done.ok() && field.row != nullptr && field.row->codec.kind == bits::CodecKind::log2_of) continue;
+      ASSERT_TRUE(done.ok()) << done.error().message;
+      Values after = values_of(job, changed);
+      if (after.empty()) continue;  // it says where commands are, or how many
+      ASSERT_NE(after[field.path], before.at(field.path)) << field.path;
+      after[field.path] = before.at(field.path);
+      EXPECT_EQ(after, before) << field.path;
+      EXPECT_EQ(set_field(*job.driver, job.chip, changed, field.path, field.raw).ok(), true);
+      EXPECT_EQ(changed.jobs, submission.jobs) << field.path;
+      EXPECT_EQ(changed.buffers, submission.buffers) << field.path;
+      ++changed_fields;
+    }
+  }
+  EXPECT_GT(changed_fields, 100U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, SetField, testing::Values("a311d_conv1x1_relu6_u8", "rk3588_conv1x1_relu6_u8"),
+                         [](const auto& info) { return info.param.substr(0, info.param.find('_')); });
+
+TEST(SetField, SaysWhatCannotBeSet) {
+  const Recorded job = recorded("a311d_conv1x1_relu6_u8");
+  struct Case {
+    std::string path, value, message;
+  };
+  const Case kCases[] = {
+      {"job 1 nn_instruction.kernel_x_sise", "1", "did you mean 'job 1 nn_instruction.kernel_x_size'?"},
+      {"job 1 nn_instruction.kernel_x_size", "many", "'many' is no value of kernel_x_size"},
+      {"job 1 nn_instruction.kernel_x_size", "", "'' is no value of kernel_x_size"},
+      {"job 1 nn_instruction.kernel_x_size", "16", "kernel_x_size"},
+      {"job 1 nn_instruction.kernel_x_size", "99999999999999999999", "is no value"},
+      {"job 1 nn_instruction.out_address", "1x", "'1x' is no value"},
+      {"", "1", "no field ''"}};
+  for (const Case& c : kCases) {
+    capture::Submission submission = job.submissions[1];
+    const auto done = set_field(*job.driver, job.chip, submission, c.path, c.value);
+    ASSERT_FALSE(done.ok()) << c.path;
+    EXPECT_NE(done.error().message.find(c.message), std::string::npos) << done.error().message;
+    EXPECT_EQ(submission, job.submissions[1]);
+  }
+}
+
+}  // namespace
+}  // namespace skillet::driver

@@ -1,0 +1,164 @@
+#include "drivers/rockchip/placement.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/support.h"
+#include "drivers/rockchip/tile.h"
+
+namespace skillet::drivers::rockchip {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+bool is_image_filter(OpKind kind) { return kind == OpKind::conv_2d || kind == OpKind::depthwise_conv_2d; }
+
+class Planner {
+ public:
+  Planner(const hw::ChipRow& chip, const ir::Graph& graph)
+      : chip_(chip), graph_(graph), producers_(ir::producers(graph)), consumers_(ir::consumers(graph)) {
+    out_.folded.resize(graph.tensors.size());
+    out_.homes.resize(graph.tensors.size());
+  }
+
+  Placement run(const Tuning& tuning) {
+    for (const ir::Op& op : graph_.ops) {
+      if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
+    }
+    free_tail_.assign(graph_.tensors.size(), true);
+    // From the end: what a joined tensor lies in is known before its pieces.
+    for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
+      if (op->kind == OpKind::concatenation) place(*op);
+    }
+    for (const ir::Op& op : graph_.ops) evict(op);
+    return std::move(out_);
+  }
+
+ private:
+  bool is_output(TensorId id) const { return std::ranges::count(graph_.outputs, id) != 0; }
+  const ir::Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  std::optional<Home>& home(TensorId id) { return out_.homes[static_cast<size_t>(id)]; }
+
+  // ---- padding ----
+
+  void fold(const ir::Op& op) {
+    const TensorId padded = op.outputs[0];
+    const auto pads = pad_amounts(graph_, op);
+    const auto& readers = consumers_[static_cast<size_t>(padded)];
+    if (!pads || is_output(padded) || readers.empty()) return;
+    if (std::ranges::all_of(readers, [&](ir::OpId reader) { return can_pad(reader, padded, *pads); }))
+      out_.folded[static_cast<size_t>(padded)] = pads;
+  }
+  // Every window must hold a part of the image.
+  bool can_pad(ir::OpId reader, TensorId padded, const PadAmounts& pads) const {
+    const ir::Op& op = graph_.op(reader);
+    if (!is_image_filter(op.kind) || op.inputs[0] != padded) return false;
+    const Window w = with_pads(window_of(graph_, reader), pads);
+    const int32_t rows = (w.kernel_height - 1) * w.dilation_y + 1, columns = (w.kernel_width - 1) * w.dilation_x + 1;
+    if (std::max(w.pad_top, w.pad_bottom) >= rows || std::max(w.pad_left, w.pad_right) >= columns) return false;
+    const driver::Support support = takes_window(chip_, w);
+    return support.ok && !support.unproven;
+  }
+
+  // ---- pieces ----
+
+  // Channels that the operation writes at a time: pieces that end within so many spill over their end. 0: it writes
+  // nothing of its own.
+  int32_t written_at_a_time(const ir::Op& op) const {
+    switch (op.kind) {
+      case OpKind::conv_2d:
+      case OpKind::fully_connected: return kKernelGroup;
+      case OpKind::depthwise_conv_2d:
+      case OpKind::average_pool_2d:
+      case OpKind::max_pool_2d:
+      case OpKind::mean: return kDepthwiseGroup;
+      case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
+      case OpKind::add:
+      case OpKind::sub:
+      case OpKind::relu:
+      case OpKind::relu6:
+      case OpKind::relu_n1_to_1:
+      case OpKind::leaky_relu:
+      case OpKind::abs:
+      case OpKind::logistic:
+      case OpKind::tanh:
+      case OpKind::hard_swish:
+      case OpKind::elu:
+      case OpKind::exp:
+      case OpKind::quantize:
+      case OpKind::resize_nearest_neighbor:
+      case OpKind::concatenation: return kAtom;
+      case OpKind::pad: return kDepthwiseGroup;
+      default: return 0;
+    }
+  }
+
+  void place(const ir::Op& op) {
+    const TensorId whole = op.outputs[0];
+    const ir::Tensor& to = tensor(whole);
+    const Limits limits = limits_of(to, activation_of(op));
+    // A single atom is computed twice, the second time behind its end.
+    if (limits.lower || limits.upper || plane_of(to.shape).pixels() == 1) return;
+    int32_t first = 0;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId piece = op.inputs[i];
+      const bool last = i + 1 == op.inputs.size();
+      const bool tail = last && free_tail_[static_cast<size_t>(whole)];
+      if (std::ranges::count(op.inputs, piece) == 1 && fits(piece, to, tail)) {
+        home(piece) = Home{whole, first};
+        free_tail_[static_cast<size_t>(piece)] = tail;
+      }
+      first += plane_of(tensor(piece).shape).channels;
+    }
+  }
+  bool fits(TensorId piece, const ir::Tensor& to, bool free_tail) {
+    const ir::OpId producer = producers_[static_cast<size_t>(piece)];
+    if (producer < 0 || is_output(piece) || home(piece)) return false;
+    const ir::Tensor& from = tensor(piece);
+    if (from.quant != to.quant || from.dtype != to.dtype || out_.folded[static_cast<size_t>(piece)]) return false;
+    const int32_t group = written_at_a_time(graph_.op(producer));
+    if (group == 0) return false;
+    const int32_t channels = plane_of(from.shape).channels;
+    return free_tail || align_up(channels, group) == align_up(channels, kAtom);
+  }
+
+  // Depthwise tasks read whole groups: not those that they write.
+  void evict(const ir::Op& op) {
+    if (op.outputs.empty() || !home(op.outputs[0]) || written_at_a_time(op) != kDepthwiseGroup) return;
+    const TensorId result = root(op.outputs[0]);
+    if (std::ranges::any_of(op.inputs, [&](TensorId id) { return id != ir::kNoTensor && root(id) == result; }))
+      home(op.outputs[0]).reset();
+  }
+  TensorId root(TensorId id) {
+    while (true) {
+      const ir::OpId producer = producers_[static_cast<size_t>(id)];
+      if (home(id)) {
+        id = home(id)->whole;
+      } else if (producer >= 0 && written_at_a_time(graph_.op(producer)) == 0) {
+        const ir::Op& op = graph_.op(producer);
+        id = op.inputs[op.kind == OpKind::split ? 1 : 0];  // a view
+      } else if (out_.folded[static_cast<size_t>(id)]) {
+        id = graph_.op(producer).inputs[0];
+      } else {
+        return id;
+      }
+    }
+  }
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  const std::vector<ir::OpId> producers_;
+  const std::vector<std::vector<ir::OpId>> consumers_;
+  Placement out_;
+  std::vector<bool> free_tail_;  // by tensor: what is written behind its end meets nothing
+};
+
+}  // namespace
+
+Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
+  return Planner(chip, graph).run(tuning);
+}
+
+}  // namespace skillet::drivers::rockchip

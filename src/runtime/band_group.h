@@ -1,0 +1,42 @@
+// BandGroup: the bands of one part, each loaded on a device file of its own, that run at the same time.
+// Called by Session.
+// Must not know: drivers, the CPU kernels, why the part is divided.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compile/compile.h"
+#include "runtime/loaded_program.h"
+
+namespace skillet::runtime {
+
+class BandGroup {
+ public:
+  // `contexts`: of one chip, at least one; bands share them where there are fewer.
+  static Result<std::unique_ptr<BandGroup>> load(const std::vector<std::shared_ptr<DeviceContext>>& contexts,
+                                                 std::vector<compile::Band> bands, std::chrono::nanoseconds timeout);
+  BandGroup(const BandGroup&) = delete;
+  BandGroup& operator=(const BandGroup&) = delete;
+
+  // One inference of all bands: `bytes_of` gives the part's tensors. Waits for its turn on each file. After an error
+  // no band runs any more.
+  Result<void> run(const HostBytes& bytes_of);
+  std::vector<const driver::Program*> programs() const;
+  uint64_t copied_bytes() const;
+
+ private:
+  struct Member {
+    passes::Band band;
+    std::unique_ptr<LoadedProgram> loaded;
+    std::vector<Bytes> whole;  // by output: with rows that others give; empty: all of it is given
+  };
+  BandGroup() = default;
+  std::span<uint8_t> bytes_of_band(Member& member, ir::TensorId id, const HostBytes& bytes_of);
+  void give(Member& member, const HostBytes& bytes_of);
+
+  std::vector<std::shared_ptr<DeviceContext>> contexts_;  // each once, in the order in which everybody locks them
+  std::vector<Member> members_;
+};
+
+}  // namespace skillet::runtime

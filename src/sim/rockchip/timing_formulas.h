@@ -1,0 +1,38 @@
+// Cycles of the convolution pipeline: what the vendor's own estimator prints, recovered from its logs (exact for every
+// row that shows it). Called by timing.cpp (tasks), timing_layers.cpp (layers) and the tests.
+// Must not know: registers, bytes, time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/int_math.h"
+
+namespace skillet::sim::rockchip {
+
+// What is done at once. Of 16-bit data half as many kernels, which leave in half as many cycles.
+struct Lanes {
+  int64_t channels = 32, kernels = 32, depthwise = 64, output_cycles = 4;
+  int64_t image_columns = 1;  // neighbouring taps of packed pixels that are taken together
+
+  Lanes halved() const { return {channels, kernels / 2, depthwise, output_cycles / 2, image_columns}; }
+};
+
+struct Window {
+  int64_t pixels = 0, channels = 0, kernels = 0, rows = 1, columns = 1;
+  bool depthwise = false, packed = false;  // packed: image pixels of up to four channels
+};
+
+constexpr int64_t kPixelsAtOnce = 16;
+
+// Depthwise: rows of `channels`. The output stage takes `output_cycles` for each group of kernels, however short the
+// sum.
+constexpr int64_t conv_cycles(const Lanes& lanes, const Window& w) {
+  const int64_t pixels = align_up(w.pixels, kPixelsAtOnce), taps = w.rows * w.columns;
+  if (w.depthwise) return pixels * ceil_div(w.channels, lanes.depthwise) * taps;
+  const int64_t each =
+      w.packed ? w.rows * ceil_div(w.columns, lanes.image_columns) : taps * ceil_div(w.channels, lanes.channels);
+  return pixels * ceil_div(w.kernels, lanes.kernels) * std::max(each, lanes.output_cycles);
+}
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,125 @@
+#include "sim/timing.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/vendors.h"
+
+#define SIMULATOR(vendor)                                                            \
+  namespace skillet::sim::vendor {                                                   \
+  std::span<const TimingParameter> timing_rows();                                    \
+  std::unique_ptr<Timer> make_timer(std::string_view chip, TimingParameters values); \
+  }
+#include "vendors.inc"
+
+namespace skillet::sim {
+namespace {
+
+struct Family {
+  std::span<const TimingParameter> (*rows)();
+  std::unique_ptr<Timer> (*make)(std::string_view chip, TimingParameters values);
+};
+const std::vector<Family>& families() {
+  static const std::vector<Family> kFamilies = {
+#define SIMULATOR(vendor) {vendor::timing_rows, vendor::make_timer},
+#include "vendors.inc"
+  };
+  return kFamilies;
+}
+
+bool is_for(const TimingParameter& row, std::string_view chip, Jobs jobs) {
+  return row.chip == chip && (row.jobs == "both" || row.jobs == kJobsNames[static_cast<size_t>(jobs)]);
+}
+
+// Rows that only say that such jobs are timed at all.
+bool times(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs) {
+  return std::ranges::any_of(
+      rows, [&](const TimingParameter& row) { return row.name == "error_percent" && is_for(row, chip, jobs); });
+}
+
+}  // namespace
+
+Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
+                                                std::span<const ParameterValue> overrides) {
+  TimingParameters out;
+  for (const TimingParameter& row : rows) {
+    if (is_for(row, chip, jobs)) out.values_.push_back({std::string(row.name), row.value});
+  }
+  for (const ParameterValue& one : overrides) {
+    const auto at = std::ranges::find(out.values_, one.name, &ParameterValue::name);
+    if (at == out.values_.end())
+      return skillet::error(ErrorCode::invalid_argument, "chip {} has no timing parameter '{}'", chip, one.name);
+    if (!std::isfinite(one.value) || one.value < 0)
+      return skillet::error(ErrorCode::invalid_argument, "timing parameter {} = {}: must be a number from 0 on",
+                            one.name, one.value);
+    at->value = one.value;
+  }
+  return out;
+}
+
+double TimingParameters::get(std::string_view name) const {
+  const auto at = std::ranges::find(values_, name, &ParameterValue::name);
+  return at == values_.end() ? 0 : at->value;
+}
+
+void Cost::set(std::span<const UnitTime> busy, double overlap, double least_us) {
+  double sum = 0;
+  for (size_t i = 0; i < busy.size() && i < units.size(); ++i) {
+    units[i] = busy[i];
+    sum += busy[i].us;
+  }
+  const double longest = busiest().us;
+  us = std::max(least_us, longest + (1 - std::min(overlap, 1.0)) * (sum - longest));
+}
+
+const UnitTime& Cost::busiest() const { return *std::ranges::max_element(units, {}, &UnitTime::us); }
+
+Totals total(std::span<const Cost> costs) {
+  Totals sum;
+  for (const Cost& cost : costs) {
+    sum.us += cost.us;
+    sum.cycles += cost.cycles;
+    sum.read_bytes += cost.read_bytes;
+    sum.written_bytes += cost.written_bytes;
+  }
+  return sum;
+}
+
+double Timer::wall_us(double device_us, size_t tasks, size_t submissions) const {
+  return device_us + parameter("task_us") * static_cast<double>(tasks) +
+         parameter("submit_us") * static_cast<double>(submissions);
+}
+
+Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
+                                            std::span<const ParameterValue> overrides) {
+  for (const Family& family : families()) {
+    if (!times(family.rows(), chip, jobs)) continue;
+    SK_TRY_ASSIGN(TimingParameters values, TimingParameters::find(family.rows(), chip, jobs, overrides));
+    return family.make(chip, std::move(values));
+  }
+  return skillet::error(
+      ErrorCode::unsupported,
+      "{} jobs of chip '{}' are not timed: there are no parameters for them, and none are made up (there are for {})",
+      kJobsNames[static_cast<size_t>(jobs)], chip, fmt::join(timed_chips(jobs), ", "));
+}
+
+std::vector<TimingParameter> timing_parameters() {
+  std::vector<TimingParameter> all;
+  for (const Family& family : families()) {
+    const auto rows = family.rows();
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+std::vector<std::string_view> timed_chips(Jobs jobs) {
+  std::vector<std::string_view> chips;
+  for (const TimingParameter& row : timing_parameters()) {
+    if (row.name == "error_percent" && is_for(row, row.chip, jobs)) chips.push_back(row.chip);
+  }
+  return chips;
+}
+
+}  // namespace skillet::sim

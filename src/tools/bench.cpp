@@ -1,0 +1,247 @@
+// `skillet bench`: how long a network takes, on an NPU and on the CPU.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/stopwatch.h"
+#include "ref/ref.h"
+#include "runtime/session.h"
+#include "tools/clocks.h"
+#include "tools/model.h"
+#include "tools/progress.h"
+#include "tools/statistics.h"
+#include "tools/tensor_file.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, device = "auto", tuning = "proven";
+  int runs = 50, warm_up = 5;
+  bool json = false, csv = false, without_cpu = false, allow_unproven = false;
+};
+
+struct PartTimes {
+  bool on_npu = false;
+  size_t ops = 0;
+  double mean_ms = 0;
+};
+struct OpTimes {
+  std::string kind, output;
+  double mean_ms = 0;
+};
+struct Report {
+  std::string device;
+  bool simulated = false;
+  double prepare_ms = 0;
+  Statistics device_ms, cpu_ms;
+  std::vector<PartTimes> parts;
+  std::vector<OpTimes> ops;  // on the CPU kernels; empty: --without-cpu
+  long peak_kib = 0;
+  std::vector<Clock> clocks;
+};
+
+std::vector<Bytes> random_inputs(const ir::Graph& graph, Result<void>& failure) {
+  RandomStream stream(1);
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.inputs) {
+    auto bytes = stream.fill(graph.tensor(id));
+    if (!bytes.ok()) failure = bytes.error();
+    out.push_back(bytes.ok() ? std::move(bytes).value() : Bytes());
+  }
+  return out;
+}
+
+Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& inputs, const Options& options,
+                         Report& report) {
+  const Progress progress(fmt::format("running on {}", report.device));
+  for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(session.set_input(i, inputs[i]));
+  for (int i = 0; i < options.warm_up; ++i) SK_TRY(session.run());
+  report.parts.resize(session.report().parts.size());
+  std::vector<double> times;
+  for (int i = 0; i < options.runs; ++i) {
+    const Stopwatch clock;
+    SK_TRY(session.run());
+    times.push_back(clock.ms());
+    for (size_t k = 0; k < report.parts.size(); ++k)
+      report.parts[k].mean_ms += session.report().parts[k].run_ms / options.runs;
+  }
+  for (size_t k = 0; k < report.parts.size(); ++k) {
+    const runtime::PartReport& part = session.report().parts[k];
+    report.parts[k].on_npu = part.on_npu && part.fallback.empty();
+    report.parts[k].ops = part.ops.size();
+  }
+  report.device_ms = statistics_of(std::move(times));
+  return {};
+}
+
+// The whole network on the CPU kernels, operation by operation.
+Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, const Options& options,
+                      Report& report) {
+  const Progress progress("running on the CPU kernels");
+  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
+  for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], interpreter.tensor(graph.inputs[i]).begin());
+  for (const ir::Op& op : graph.ops)
+    report.ops.push_back(
+        {std::string(ir::op_name(op)), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0});
+  std::vector<double> times;
+  for (int i = -options.warm_up; i < options.runs; ++i) {
+    const Stopwatch clock;
+    double last_ms = 0;
+    SK_TRY(interpreter.run_each([&](ir::OpId op) {
+      const double now_ms = clock.ms();
+      if (i >= 0) report.ops[static_cast<size_t>(op)].mean_ms += (now_ms - last_ms) / options.runs;
+      last_ms = now_ms;
+    }));
+    if (i >= 0) times.push_back(clock.ms());
+  }
+  report.cpu_ms = statistics_of(std::move(times));
+  return {};
+}
+
+long peak_kib() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+double per_second(const Statistics& times) { return times.mean > 0 ? 1000 / times.mean : 0; }
+
+// A column for each statistic; what, then its values.
+std::vector<std::string> row_of(const std::string& what, const Statistics& s) {
+  const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
+  return {what,      fmt::format("{}", s.count),          ms(s.min), ms(s.mean), ms(s.median), ms(s.p90), ms(s.p99),
+          ms(s.max), fmt::format("{:.1f}", per_second(s))};
+}
+
+const std::vector<std::string> kColumns = {"where",  "runs",   "min ms", "mean ms",   "median ms",
+                                           "p90 ms", "p99 ms", "max ms", "per second"};
+
+std::vector<std::vector<std::string>> statistic_rows(const Report& report) {
+  std::vector<std::vector<std::string>> out = {row_of(report.device, report.device_ms)};
+  if (!report.ops.empty()) out.push_back(row_of("cpu kernels", report.cpu_ms));
+  return out;
+}
+
+std::string share(double part, double all) { return fmt::format("{:.1f} %", all > 0 ? 100 * part / all : 0); }
+
+void print_text(const Options& options, const Report& report) {
+  out("{} on {}{}\n\n", options.model, report.device,
+      report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "");
+  TextTable times(kColumns);
+  for (auto& row : statistic_rows(report)) times.add(row);
+  TextTable parts({"part", "where", "operations", "mean", "share"});
+  for (size_t i = 0; i < report.parts.size(); ++i) {
+    const PartTimes& part = report.parts[i];
+    parts.add({fmt::format("{}", i), part.on_npu ? "npu" : "cpu", fmt::format("{}", part.ops), print_ms(part.mean_ms),
+               share(part.mean_ms, report.device_ms.mean)});
+  }
+  out("{}\n{}", times.print(), parts.print());
+  if (!report.ops.empty()) {
+    TextTable ops({"op", "kind", "output", "mean on the cpu kernels", "share"});
+    for (size_t i = 0; i < report.ops.size(); ++i)
+      ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output, print_ms(report.ops[i].mean_ms),
+               share(report.ops[i].mean_ms, report.cpu_ms.mean)});
+    out("\n{}", ops.print());
+  }
+  out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
+      print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
+  for (const Clock& one : report.clocks)
+    out("clock of {}: {:.0f} MHz{}\n", one.name, one.mhz, one.governor.empty() ? "" : ", governor " + one.governor);
+  if (report.clocks.empty()) out("clocks: this machine does not tell\n");
+}
+
+void print_csv(const Report& report) {
+  out("{}\n", fmt::join(kColumns, ","));
+  for (const auto& row : statistic_rows(report)) out("{}\n", fmt::join(row, ","));
+}
+
+nlohmann::json json_of(const Statistics& s) {
+  return {{"runs", s.count}, {"min_ms", s.min}, {"mean_ms", s.mean}, {"median_ms", s.median},
+          {"p90_ms", s.p90}, {"p99_ms", s.p99}, {"max_ms", s.max},   {"per_second", per_second(s)}};
+}
+
+void print_json(const Options& options, const Report& report) {
+  nlohmann::json parts = nlohmann::json::array(), ops = nlohmann::json::array(), clocks = nlohmann::json::array();
+  for (const PartTimes& one : report.parts)
+    parts.push_back({{"where", one.on_npu ? "npu" : "cpu"}, {"ops", one.ops}, {"mean_ms", one.mean_ms}});
+  for (const OpTimes& one : report.ops)
+    ops.push_back({{"kind", one.kind}, {"output", one.output}, {"cpu_mean_ms", one.mean_ms}});
+  for (const Clock& one : report.clocks)
+    clocks.push_back({{"name", one.name}, {"mhz", one.mhz}, {"governor", one.governor}});
+  nlohmann::json all = {{"model", options.model},
+                        {"device", report.device},
+                        {"simulated", report.simulated},
+                        {"warm_up", options.warm_up},
+                        {"prepare_ms", report.prepare_ms},
+                        {"times", json_of(report.device_ms)},
+                        {"parts", parts},
+                        {"ops", ops},
+                        {"peak_kib", report.peak_kib},
+                        {"clocks", clocks}};
+  if (!report.ops.empty()) all["cpu_times"] = json_of(report.cpu_ms);
+  out_json(all);
+}
+
+Result<void> bench(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  Result<void> has_inputs;
+  const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
+  SK_TRY(std::move(has_inputs));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
+  outcome.begin();
+  Report report{.device = target.name};
+  report.simulated = target.simulated;
+  runtime::SessionOptions session_options;
+  session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
+  session_options.compile.allow_unproven = options.allow_unproven;
+  const Stopwatch prepare_clock;
+  SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
+  report.prepare_ms = prepare_clock.ms();
+  SK_TRY(time_device(*session, inputs, options, report));
+  report.clocks = read_clocks();  // while it is still warm
+  if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
+  report.peak_kib = peak_kib();
+  if (options.json)
+    print_json(options, report);
+  else if (options.csv)
+    print_csv(report);
+  else
+    print_text(options, report);
+  return {};
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Outcome& outcome) {
+  constexpr int kMostRuns = 10'000'000;
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("bench",
+                         "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
+                         "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
+  verb->add_option("MODEL", options->model, "a .tflite file")->required();
+  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  verb->add_option("--runs", options->runs, "how many are timed")
+      ->capture_default_str()
+      ->check(whole_number(1, kMostRuns));
+  verb->add_option("--warm-up", options->warm_up, "how many run before")
+      ->capture_default_str()
+      ->check(whole_number(0, kMostRuns));
+  verb->add_option("--tuning", options->tuning,
+                   "proven: only what is known to work on silicon; tuned: our own choices too")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
+  auto* csv = verb->add_flag("--csv", options->csv, "the times as comma-separated values");
+  verb->add_flag("--json", options->json, "machine-readable output")->excludes(csv);
+  verb->callback([options, &outcome] { outcome.finish(bench(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,20 @@
+// Clocks: what sysfs tells of how fast CPU and devices may run just now, and who decides it.
+// Called by `skillet bench`; the tests give it a made-up folder.
+// Must not know: what is measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace skillet::tools {
+
+struct Clock {
+  std::string name;      // "cpu0", "fdab0000.npu"
+  std::string governor;  // "ondemand"; empty: not told
+  double mhz = 0;        // just now; 0: not told
+};
+// One for each group of CPUs that share a clock, and each device with a clock of its own. `root` stands before every
+// path.
+std::vector<Clock> read_clocks(const std::string& root = "");
+
+}  // namespace skillet::tools

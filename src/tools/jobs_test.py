@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Recorded jobs read, looked up and run again: `skillet decode`, `lookup`, `replay`.
+
+usage: jobs_test.py SKILLET      run at the top of the source tree
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+MODEL = "models/digits.tflite"
+A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_conv1x1_relu6_u8"
+A311D_INPUT, A311D_OUTPUT = 3, 6  # buffers, by their recorded handles
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+
+
+def skillet(*args):
+    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def fine(self, *args):
+        code, out, err = skillet(*args)
+        self.assertEqual((code, err), (FINE, ""))
+        return out
+
+    def refused(self, code, words, *args):
+        got, _, err = skillet(*args)
+        self.assertEqual((got, err.count("\n")), (code, 1), err)
+        self.assertIn(words, err)
+
+    def test_decode_tells_each_job_first(self):
+        out = self.fine("decode", A311D)
+        self.assertRegex(out, r"submission 1\n  job  what  shape +memory +constants\n"
+                              r"  0    TP    16x32x16 +in_base_address 3\+0, out_base_address 4\+0")
+        self.assertRegex(out, r"\n  1    NN    16x16x16 -> 16x16x32, kernel 1x1 +in_address 4\+0, out_address 5\+0 +kernel_address 8\+0")
+        self.assertRegex(self.fine("decode", RK3588), r"\n  0 +CONV +16x16x16 -> 16x16x\d+, kernel 1x1 ")
+
+    def test_decode_all_has_words_bits_and_evidence(self):
+        out = self.fine("decode", A311D, "--all")
+        self.assertRegex(out, r"job 1 nn_instruction.kernel_z_size +16 +word 0 bits 19:6|kernel_z_size +16 +word 5 bits 31:26 \+ word 0 bits 19:6")
+        self.assertRegex(out, r"nn_instruction.kernel_x_size +1 +word 0 bits 5:2 +[0-9a-f]{8} +confirmed +filter width, px")
+        self.assertGreater(out.count("\n"), self.fine("decode", A311D).count("\n"))
+
+    def test_decode_lists_buffers_and_extracts_them(self):
+        out = self.fine("decode", A311D, "--submission", "1", "--buffers", "--extract", str(self.path))
+        self.assertRegex(out, r"\n  3 +0xffff9000 +[\d,]+ +read\b.* in_base_address")
+        listed = [buffer for buffer in json.loads(self.fine("decode", A311D, "--json"))["submissions"][1]["buffers"]
+                  if len(buffer["contents"]) == 16]
+        files = sorted(self.path.iterdir())
+        self.assertEqual([file.name for file in files], sorted(f"submission1_buffer{one['buffer']}.bin" for one in listed))
+        weights = Path(A311D + "/bo_8_0.bin").read_bytes().rstrip(b"\0")
+        self.assertEqual((self.path / "submission1_buffer8.bin").read_bytes(), weights)
+
+    def test_models_and_programs_decode_as_what_they_send(self):
+        model = A311D + "/model.tflite"
+        self.fine("compile", model, "--device", "sim:a311d", "-o", str(self.path / "program"))
+        from_program = self.fine("decode", str(self.path / "program"))
+        self.assertEqual(from_program, self.fine("decode", model, "--chip", "a311d"))
+        self.assertRegex(from_program, r"NN +16x16x16 -> 16x16x32, kernel 1x1")
+        self.refused(CANNOT_BEGIN, "for which chip? use --chip", "decode", model)
+        self.refused(CANNOT_BEGIN, "toaster", "decode", model, "--chip", "toaster")
+        self.refused(CANNOT_BEGIN, "not a skillet capture file", "decode", "README.md")
+
+    def test_lookup(self):
+        rows = [(["kernel_x_size"], ["nn_instruction.kernel_x_size"]),
+                (["KERNEL_X_SIZE", "--chip", "a311d"], ["nn_instruction.kernel_x_size"]),
+                (["nn_instruction:0.2", "--chip", "a311d"], ["nn_instruction.kernel_x_size"]),
+                (["nn_instruction:0.5", "--chip", "a311d"], ["nn_instruction.kernel_x_size"]),
+                (["0x1038", "--chip", "rk3588"], ["cna.weight_size2.weight_kernels", "cna.weight_size2.weight_height",
+                                                  "cna.weight_size2.weight_width"]),
+                (["0x10a4", "--chip", "a311d"], ["wait_event"])]
+        for args, names in rows:
+            with self.subTest(args=args):
+                found = json.loads(self.fine("lookup", *args, "--json"))
+                self.assertEqual(sorted(set(row["name"] for row in found)), sorted(names))
+                for name in names:
+                    self.assertIn(name, self.fine("lookup", *args))
+        bits = json.loads(self.fine("lookup", "nn_instruction:0", "--chip", "a311d", "--json"))
+        self.assertGreater(len(bits), 5)
+        self.assertIn({"family": "vivante", "name": "nn_instruction.kernel_x_size", "place": "word 0 bits 5:2", "stored": "",
+                       "evidence": "confirmed", "what": "filter width, px"}, bits)
+        for what in ("no_such_field", "9999.1", "0xfffffff0", "1.99"):
+            self.refused(FAILED, f"no row has '{what}'", "lookup", what)
+        self.refused(CANNOT_BEGIN, "toaster", "lookup", "x", "--chip", "toaster")
+        self.refused(CANNOT_BEGIN, "must not be empty", "lookup", "")
+
+    def test_a_replay_computes_what_was_recorded(self):
+        self.fine("replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin", "--output",
+                  str(self.path / "out"))
+        expected = Path(A311D + "/output_0.bin").read_bytes()
+        got = (self.path / f"out/submission1_buffer{A311D_OUTPUT}.bin").read_bytes()[:len(expected)]
+        self.assertGreater(len(set(expected)), 10)
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(got, expected)), 1)
+
+    def test_a_replay_runs_what_the_command_recorded(self):
+        for chip in ("a311d", "rk3588"):
+            with self.subTest(chip=chip):
+                recorded, out = str(self.path / chip), str(self.path / (chip + "_out"))
+                self.fine("run", MODEL, "--device", f"sim:{chip}", "--record", recorded)
+                self.fine("replay", recorded, "--device", f"sim:{chip}", "--output", out)
+                self.assertIn("no", self.fine("replay", recorded, "--device", f"sim:{chip}", "--expect", out))
+                rows = json.loads(self.fine("replay", recorded, "--device", f"sim:{chip}", "--against", f"sim:{chip}", "--json"))
+                self.assertEqual({row["differing"] for row in rows["written"]}, {0})
+                self.assertGreater(len(rows["written"]), 0)
+                code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
+                self.assertEqual((code, err), (FAILED, ""))  # computes nothing
+
+    def test_a_field_may_be_set(self):
+        base = ["replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin", "--json"]
+        field = "job 1 nn_instruction.out_zp"
+        fields = json.loads(self.fine("decode", A311D, "--json"))["submissions"][1]["fields"]
+        value = int(next(one["raw"] for one in fields if one["path"] == field), 16)
+        for number, prefix, code in ((value, "", FINE), (value, "1:", FINE), (value ^ 16, "", FAILED), (value ^ 16, "1:", FAILED)):
+            got, out, err = skillet(*base, "--set", f"{prefix}{field}={number}")
+            self.assertEqual((got, err), (code, ""))
+            differing = {row["buffer"]: row["differing"] for row in json.loads(out)["written"] if row["submission"] == 1}
+            self.assertEqual(differing[4], 0)  # what the job before it writes
+            self.assertEqual(any(differing.values()), code == FAILED)
+        self.refused(FAILED, "did you mean 'job 1 nn_instruction.out_zp'?", *base, "--set", "job 1 nn_instruction.out_pz=1")
+        self.refused(FAILED, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
+        self.refused(FAILED, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zp=1")
+        self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
+
+    def test_what_cannot_be_replayed(self):
+        (self.path / "large").write_bytes(bytes(1 << 20))
+        rows = [([A311D, "--device", "sim:rk3588"], CANNOT_BEGIN, "sim:rk3588 is a rk3588; the jobs were recorded for a a311d"),
+                ([A311D, "--device", "cpu"], CANNOT_BEGIN, "device 'cpu' is none of"),
+                ([A311D, "--device", "npu"], CANNOT_BEGIN, "no NPU here"),
+                (["README.md", "--device", "sim:a311d"], CANNOT_BEGIN, "README.md"),
+                ([A311D, "--device", "sim:a311d", "--input", "3"], CANNOT_BEGIN, "--input: must be BUFFER=FILE"),
+                ([A311D, "--device", "sim:a311d", "--input", "3=nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
+                ([A311D, "--device", "sim:a311d", "--input", f"3={self.path}/large"], FAILED, "bytes for buffer 3 of"),
+                ([A311D, "--device", "sim:a311d", "--input", f"77={A311D}/input_0.bin"], FAILED, "no submission has a buffer 77"),
+                ([A311D, "--device", "sim:a311d", "--expect", str(self.path)], FAILED, "No such file"),
+                ([A311D, "--device", "sim:a311d", "--output", f"{self.path}/large/x"], CANNOT_BEGIN, "Not a directory")]
+        for args, code, words in rows:
+            with self.subTest(args=args):
+                self.refused(code, words, "replay", *args)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,342 @@
+// `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "ir/macs.h"
+#include "tools/decoded.h"
+#include "tools/layer_file.h"
+#include "tools/layer_graph.h"
+#include "tools/model.h"
+#include "tools/program_timing.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, program = "open", tuning = "proven";
+  std::vector<std::string> layers, chips, sets;
+  bool json = false;
+};
+
+Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
+  std::vector<sim::ParameterValue> values;
+  for (const std::string& text : options.sets) {
+    const size_t at = text.find('=');
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const char* const number = text.data() + std::min(text.size(), at == std::string::npos ? at : at + 1);
+    const auto [stop, failure] = std::from_chars(std::min(number, end), end, value);
+    if (at == std::string::npos || failure != std::errc() || stop != end)
+      return error(ErrorCode::invalid_argument, "--set {}: must be NAME=NUMBER", text);
+    values.push_back({text.substr(0, at), value});
+  }
+  return values;
+}
+
+Result<sim::Jobs> jobs_of(const Options& options) {
+  const auto at = std::ranges::find(sim::kJobsNames, options.program);
+  if (at == sim::kJobsNames.end())
+    return error(ErrorCode::invalid_argument, "--program {}: must be open or vendor", options.program);
+  return static_cast<sim::Jobs>(at - sim::kJobsNames.begin());
+}
+
+// ---- a model on the chips that our programs are for ----------------------------------------------------------
+
+struct ChipPlan {
+  std::string chip, refusal;  // refusal: why there is no time
+  ProgramTiming timing;
+  uint64_t memory_bytes = 0;  // of the device
+  size_t npu_ops = 0, cpu_ops = 0;
+  double cpu_us = 0;
+};
+
+double op_bytes(const ir::Graph& graph, ir::OpId id) {
+  double sum = 0;
+  for (const auto* list : {&graph.op(id).inputs, &graph.op(id).outputs}) {
+    for (const ir::TensorId tensor : *list)
+      if (tensor != ir::kNoTensor) sum += static_cast<double>(graph.tensor(tensor).bytes());
+  }
+  return sum;
+}
+
+Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning) {
+  SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
+  compile::Options options;
+  options.driver.tuning = tuning;
+  options.driver.allow_unproven = true;
+  return compile::compile(graph, {driver, chip}, options);
+}
+
+Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning,
+                           std::span<const sim::ParameterValue> values) {
+  ChipPlan plan{.chip = name};
+  const auto timer = sim::create_timer(name, sim::Jobs::open, values);
+  const auto chip = driver::find_chip(name);
+  if (!timer.ok() || !chip.ok()) {
+    plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
+    return plan;
+  }
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning));
+  for (const compile::Part& part : compiled.parts) {
+    if (!part.program) continue;
+    for (const driver::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
+  }
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    const auto id = static_cast<ir::OpId>(i);
+    (compiled.ops[i].on_npu ? plan.npu_ops : plan.cpu_ops) += 1;
+    if (!compiled.ops[i].on_npu)
+      plan.cpu_us +=
+          cpu_us(**timer, static_cast<double>(ir::op_macs(compiled.graph, id)), op_bytes(compiled.graph, id));
+  }
+  SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
+  return plan;
+}
+
+nlohmann::json json_of(const ChipPlan& plan) {
+  if (!plan.refusal.empty()) return {{"chip", plan.chip}, {"refusal", plan.refusal}};
+  const ProgramTiming& t = plan.timing;
+  return {{"chip", plan.chip},
+          {"simulated", true},
+          {"device_ms", t.device_us / 1000},
+          {"wall_ms", (t.wall_us + plan.cpu_us) / 1000},
+          {"error", t.error},
+          {"low_ms", t.device_us / 1000 * (1 - t.error)},
+          {"high_ms", t.device_us / 1000 * (1 + t.error)},
+          {"dram_read_bytes", t.read_bytes},
+          {"dram_written_bytes", t.written_bytes},
+          {"device_memory_bytes", plan.memory_bytes},
+          {"tasks", t.tasks},
+          {"submissions", t.submissions},
+          {"npu_ops", plan.npu_ops},
+          {"cpu_ops", plan.cpu_ops},
+          {"cpu_ms", plan.cpu_us / 1000}};
+}
+
+void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
+  TextTable table({"chip", "device", "mainline wall", "error", "DRAM", "device memory", "tasks", "CPU ops", "of them"});
+  std::string refusals;
+  for (const ChipPlan& plan : plans) {
+    if (!plan.refusal.empty()) {
+      refusals += fmt::format("{}: {}\n", plan.chip, plan.refusal);
+      continue;
+    }
+    const ProgramTiming& t = plan.timing;
+    table.add({plan.chip, fmt::format("{:.2f} ms", t.device_us / 1000),
+               fmt::format("{:.2f} ms", (t.wall_us + plan.cpu_us) / 1000), fmt::format("+-{:.0f} %", t.error * 100),
+               print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
+               fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops),
+               fmt::format("{:.2f} ms", plan.cpu_us / 1000)});
+  }
+  out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", options.model, table.print());
+  if (!refusals.empty()) out("\n{}", refusals);
+}
+
+Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  std::vector<std::string> chips = options.chips;
+  if (chips.empty()) {
+    for (const std::string_view chip : sim::timed_chips(sim::Jobs::open)) chips.emplace_back(chip);
+  }
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  std::vector<ChipPlan> plans;
+  outcome.begin();
+  for (const std::string& chip : chips) {
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, values));
+    plans.push_back(std::move(plan));
+  }
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));
+    out_json({{"model", options.model}, {"chips", rows}});
+  } else {
+    print_plans(options, plans);
+  }
+  const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
+  outcome.exit_code = timed ? kFine : kFailed;
+  return {};
+}
+
+// ---- recorded jobs ---------------------------------------------------------------------------------------------
+
+Result<void> plan_capture(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.model));
+  SK_TRY_ASSIGN(const driver::Chip chip,
+                chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
+  outcome.begin();
+  SK_TRY_ASSIGN(const ProgramTiming t, time_capture(*timer, std::move(reader)));
+  if (options.json) {
+    ChipPlan plan{.chip = chip.name, .timing = t};
+    out_json({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
+  } else {
+    out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n", options.model,
+        chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error), t.tasks,
+        print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
+  }
+  outcome.exit_code = kFine;
+  return {};
+}
+
+// ---- lists of layers -------------------------------------------------------------------------------------------
+
+struct LayersTime {
+  std::string name, chip;
+  bool table = false;
+  std::vector<sim::Cost> costs;
+  double us = 0, wall_us = 0, error = 0;
+  size_t left_out = 0;
+};
+
+Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, sim::Jobs jobs, const Options& options) {
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, jobs, values));
+  LayersTime out{.name = file.name, .chip = chip, .table = file.fusion == sim::Fusion::alone, .error = timer->error()};
+  if (jobs == sim::Jobs::vendor) {
+    SK_TRY_ASSIGN(out.costs, timer->time_layers(file.layers, file.fusion));
+    out.us = sim::total(out.costs).us;
+    return out;
+  }
+  SK_TRY_ASSIGN(const driver::Chip found, driver::find_chip(chip));
+  SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, driver::Tuning::recorded));
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
+  for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
+  out.left_out += made.left_out;
+  out.us = timing.device_us;
+  out.wall_us = timing.wall_us;
+  out.costs = std::move(timing.costs);
+  return out;
+}
+
+// Of open programs the time that a user sees: what the published numbers of such programs are.
+double shown_us(const LayersTime& time) { return time.wall_us > 0 ? time.wall_us : time.us; }
+
+nlohmann::json json_of(const LayersTime& time, const Options& options) {
+  nlohmann::json row = {{"chip", time.chip}, {"program", options.program}, {"simulated", true}, {"error", time.error}};
+  if (time.table) {
+    row["table"] = time.name;
+    row["rows"] = nlohmann::json::array();
+    for (const sim::Cost& cost : time.costs)
+      row["rows"].push_back({{"table", time.name}, {"id", cost.id}, {"us", cost.us}, {"busiest", cost.busiest().unit}});
+    return row;
+  }
+  row["net"] = time.name;
+  row["ms"] = shown_us(time) / 1000;
+  row["device_ms"] = time.us / 1000;
+  row["left_out"] = time.left_out;
+  const sim::Totals sum = sim::total(time.costs);
+  row["dram_bytes"] = sum.read_bytes + sum.written_bytes;
+  return row;
+}
+
+void print_rows(const std::vector<LayersTime>& times, const Options& options) {
+  bool net = false, table = false;
+  for (const LayersTime& time : times) {
+    if (time.table) {
+      if (!std::exchange(table, true)) out("table,id,us\n");
+      for (const sim::Cost& cost : time.costs) out("{},{},{:.1f}\n", time.name, cost.id, cost.us);
+      continue;
+    }
+    if (!std::exchange(net, true)) out("net,chip,ms,program\n");
+    out("{},{},{:.3f},{}\n", time.name, time.chip, shown_us(time) / 1000, options.program);
+  }
+}
+
+// The columns are fixed, so that the error bar stands beside them.
+void print_errors(const std::vector<LayersTime>& times) {
+  std::string text;
+  for (const LayersTime& time : times) {
+    const std::string one = fmt::format("{} +-{:.0f} %", time.chip, time.error * 100);
+    if (text.find(one) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : ", ", one);
+    if (time.left_out > 0)
+      complain(fmt::format("{} on {}: {} layers are left to the CPU and not in the time", time.name, time.chip,
+                           time.left_out));
+  }
+  complain(fmt::format("simulated: {}", text));
+}
+
+Result<void> plan_layers(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const sim::Jobs jobs, jobs_of(options));
+  if (options.chips.empty()) return error(ErrorCode::invalid_argument, "--layers needs --chip");
+  std::vector<LayerFile> files;
+  for (const std::string& path : options.layers) {
+    SK_TRY_ASSIGN(LayerFile file, read_layers(path));
+    files.push_back(std::move(file));
+  }
+  std::vector<LayersTime> times;
+  for (const std::string& chip : options.chips) {
+    for (const LayerFile& file : files) {
+      if (jobs == sim::Jobs::open && file.fusion == sim::Fusion::alone)
+        return error(ErrorCode::unsupported, "{}: a table of layers is of a vendor's program", file.name);
+      auto time = time_layers(file, chip, jobs, options);
+      if (!time.ok()) return std::move(time).error().with_context(file.name);
+      times.push_back(std::move(time).value());
+    }
+  }
+  outcome.begin();
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const LayersTime& time : times) rows.push_back(json_of(time, options));
+    out_json(rows);
+  } else {
+    print_rows(times, options);
+    print_errors(times);
+  }
+  outcome.exit_code = kFine;
+  return {};
+}
+
+void list_parameters() {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const sim::TimingParameter& row : sim::timing_parameters())
+    rows.push_back({{"chip", row.chip},
+                    {"jobs", row.jobs},
+                    {"name", row.name},
+                    {"value", row.value},
+                    {"unit", row.unit},
+                    {"mark", row.mark},
+                    {"source", row.source}});
+  out_json(rows);
+}
+
+Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
+  if (parameters) {
+    list_parameters();
+    outcome.exit_code = kFine;
+    return {};
+  }
+  if (options.model.empty() == options.layers.empty())
+    return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
+  if (!options.layers.empty()) return plan_layers(options, outcome);
+  if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
+  const auto tuning = driver::tuning_from_name(options.tuning);
+  if (!tuning)
+    return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
+  return options.model.ends_with(".tflite") ? plan_model(options, *tuning, outcome) : plan_capture(options, outcome);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  auto parameters = std::make_shared<bool>(false);
+  CLI::App* verb = app.add_subcommand("plan",
+                                      "Say what a model would take on each chip: time with its error, memory traffic, "
+                                      "memory. Simulated, runs nothing.\n"
+                                      "Example: skillet plan models/digits.tflite");
+  verb->add_option("MODEL", options->model, "a .tflite file, or a capture");
+  verb->add_option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
+  verb->add_option("--tuning", options->tuning, "recorded, proven or tuned")->capture_default_str();
+  verb->add_option("--layers", options->layers,
+                   "CSV lists of layers instead of a model: networks, or tables of layers");
+  verb->add_option("--program", options->program, "of --layers: whose program, open or vendor")->capture_default_str();
+  verb->add_option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter");
+  verb->add_flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->callback([options, parameters, &outcome] { outcome.finish(plan(*options, *parameters, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,34 @@
+// What compiled programs, or recorded submissions, take on a chip: they are loaded and sent to a device that computes
+// nothing, and what it gets is timed. Called by `skillet plan`, `run` and `check`.
+// Must not know: a vendor's anything; how a time is made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/reader.h"
+#include "compile/compile.h"
+#include "sim/timing.h"
+
+namespace skillet::tools {
+
+struct ProgramTiming {
+  std::vector<sim::Cost> costs;  // of all tasks
+  double device_us = 0, wall_us = 0;
+  double error = 0;  // share of each of them
+  double read_bytes = 0, written_bytes = 0;
+  size_t tasks = 0, submissions = 0;
+};
+
+Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
+// Of all NPU parts; the programs are copied, not taken.
+Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
+                                 std::span<const sim::ParameterValue> overrides = {});
+
+// What the CPU of such a board takes for the operations that are left to it.
+double cpu_us(const sim::Timer& timer, double macs, double bytes);
+// "3.4 ms (simulated, +-20 %)"
+std::string print_simulated(double us, double error);
+
+}  // namespace skillet::tools

@@ -1,0 +1,297 @@
+// `skillet replay`: recorded submissions run again, on a board or a simulated chip, as they were or with fields set.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+#include "capture/reader.h"
+#include "driver/field_edit.h"
+#include "runtime/device_context.h"
+#include "tools/decoded.h"
+#include "tools/progress.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+#include "uapi/replayer.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string path, device, against, output, expect;
+  std::vector<std::string> set, inputs;
+  bool json = false;
+};
+
+// "job 1 nn_instruction.kernel_x_size=3", of submission 2: "2:job 1 ...".
+struct Change {
+  std::optional<size_t> submission;
+  std::string path, value;
+  bool is_done = false;
+};
+
+Result<Change> parse_change(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return error(ErrorCode::invalid_argument, "--set: must be FIELD=VALUE, not '{}'", text);
+  Change out{.submission = {}, .path = text.substr(0, equals), .value = text.substr(equals + 1), .is_done = false};
+  size_t number = 0;
+  const auto [end, failure] = std::from_chars(out.path.data(), out.path.data() + out.path.size(), number);
+  if (failure == std::errc() && *end == ':') {
+    const auto size = static_cast<size_t>(end + 1 - out.path.data());
+    out.submission = number;
+    out.path.erase(0, size);
+  }
+  return out;
+}
+
+struct Input {
+  uint32_t handle = 0;
+  SharedBytes bytes;
+  bool is_used = false;
+};
+
+Result<Input> parse_input(const std::string& text) {
+  Input out;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out.handle);
+  if (failure != std::errc() || end == text.data() + text.size() || *end != '=')
+    return error(ErrorCode::invalid_argument, "--input: must be BUFFER=FILE, such as 3=input.bin, not '{}'", text);
+  SK_TRY_ASSIGN(Bytes bytes, read_file(text.substr(static_cast<size_t>(end + 1 - text.data()))));
+  out.bytes = std::move(bytes);
+  return out;
+}
+
+struct Device {
+  runtime::NamedCore core;
+  std::unique_ptr<uapi::Replayer> replayer;
+};
+
+Result<Device> open_device(const std::string& name, const driver::Chip& recorded) {
+  SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core(name));
+  if (core.chip.name != recorded.name)
+    return error(ErrorCode::invalid_argument, "{} is a {}; the jobs were recorded for a {}", name, core.chip.name,
+                 recorded.name);
+  SK_TRY_ASSIGN(auto replayer, uapi::open_replayer(core.core, core.calls));
+  return Device{std::move(core), std::move(replayer)};
+}
+
+// One buffer that a submission wrote.
+struct Written {
+  size_t submission = 0;
+  uint32_t handle = 0;
+  uint64_t size_bytes = 0, hash = 0;
+  std::optional<uint64_t> differing;  // bytes that are not as on the other side
+  uint64_t first = 0;                 // of those
+};
+
+void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, Written& out) {
+  const size_t common = std::min(a.size(), b.size());
+  out.differing = std::max(a.size(), b.size()) - common;
+  out.first = common;
+  for (size_t i = common; i-- > 0;) {
+    if (a[i] == b[i]) continue;
+    ++*out.differing;
+    out.first = i;
+  }
+}
+
+// All submissions on one device, or on two side by side.
+class Replays {
+ public:
+  Replays(const Options& options, capture::Reader reader, Device device, std::optional<Device> other)
+      : options_(options), reader_(std::move(reader)), device_(std::move(device)), other_(std::move(other)) {}
+
+  Result<void> prepare() {
+    for (const std::string& text : options_.set) {
+      SK_TRY_ASSIGN(Change change, parse_change(text));
+      changes_.push_back(std::move(change));
+    }
+    for (const std::string& text : options_.inputs) {
+      SK_TRY_ASSIGN(Input input, parse_input(text));
+      inputs_.push_back(std::move(input));
+    }
+    if (!options_.output.empty()) SK_TRY(check_folder(options_.output));
+    return {};
+  }
+
+  Result<void> run() {
+    while (true) {
+      SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
+      if (!one) break;
+      SK_TRY(run_one(std::move(*one)).with_context(fmt::format("submission {}", reader_.index())));
+    }
+    for (const Change& one : changes_) {
+      if (!one.is_done) return one_problem_ ? *one_problem_ : not_there(one);
+    }
+    for (const Input& one : inputs_) {
+      if (!one.is_used)
+        return error(ErrorCode::invalid_argument, "--input: no submission has a buffer {} without contents",
+                     one.handle);
+    }
+    return {};
+  }
+
+  const std::vector<Written>& written() const { return written_; }
+  bool differs() const {
+    return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
+  }
+  std::string other_side() const {
+    if (!options_.expect.empty()) return options_.expect;
+    if (!options_.against.empty()) return options_.against;
+    return changes_.empty() ? "" : "without --set";
+  }
+
+ private:
+  Result<void> run_one(capture::Submission one) {
+    for (capture::BufferSnapshot& buffer : one.buffers) {
+      for (Input& input : inputs_) SK_TRY(fill(input, buffer));
+    }
+    capture::Submission changed = one;
+    SK_TRY(change(changed));
+    const Progress progress(fmt::format("running submission {}", reader_.index()));
+    SK_TRY(device_.replayer->run(changed));
+    if (other_) SK_TRY(other_->replayer->run(options_.against.empty() ? one : changed).with_context("the other side"));
+    for (const capture::BufferSnapshot& buffer : changed.buffers) {
+      if (buffer.listed && buffer.write) SK_TRY(note(buffer));
+    }
+    return {};
+  }
+
+  static Result<void> fill(Input& input, capture::BufferSnapshot& buffer) {
+    if (buffer.handle != input.handle || buffer.content != capture::Content::unknown) return {};
+    if (input.bytes.size() > buffer.size_bytes)
+      return error(ErrorCode::invalid_argument, "--input: {} bytes for buffer {} of {}", input.bytes.size(),
+                   buffer.handle, buffer.size_bytes);
+    buffer.content = capture::Content::bytes;
+    buffer.bytes = input.bytes;
+    input.is_used = true;
+    return {};
+  }
+
+  // A field that is named without a submission is set wherever it is.
+  Result<void> change(capture::Submission& submission) {
+    for (Change& one : changes_) {
+      if (one.submission && *one.submission != reader_.index()) continue;
+      const auto done = driver::set_field(*device_.core.driver, device_.core.chip, submission, one.path, one.value);
+      if (done.ok())
+        one.is_done = true;
+      else if (one.submission)
+        return done.error();
+      else
+        one_problem_ = done.error();
+    }
+    return {};
+  }
+
+  static Error not_there(const Change& change) {
+    return error(ErrorCode::invalid_argument, "--set: there is no submission {}", change.submission.value_or(0));
+  }
+
+  Result<void> note(const capture::BufferSnapshot& buffer) {
+    SK_TRY_ASSIGN(std::span<const uint8_t> bytes, device_.replayer->contents(buffer.handle));
+    bytes = bytes.first(std::min<size_t>(bytes.size(), buffer.size_bytes));
+    Written row{.submission = reader_.index(),
+                .handle = buffer.handle,
+                .size_bytes = bytes.size(),
+                .hash = XXH64(bytes.data(), bytes.size(), 0),
+                .differing = {},
+                .first = 0};
+    const std::string name = fmt::format("submission{}_buffer{}.bin", row.submission, row.handle);
+    if (other_) {
+      SK_TRY_ASSIGN(const auto others, other_->replayer->contents(buffer.handle));
+      count_differences(bytes, others.first(std::min(others.size(), bytes.size())), row);
+    } else if (!options_.expect.empty()) {
+      SK_TRY_ASSIGN(const Bytes expected, read_file(options_.expect + "/" + name));
+      count_differences(bytes, expected, row);
+    }
+    if (!options_.output.empty()) {
+      std::error_code failure;
+      std::filesystem::create_directories(options_.output, failure);
+      if (failure) return error(ErrorCode::io, "{}: {}", options_.output, failure.message());
+      SK_TRY(write_file(options_.output + "/" + name, bytes));
+    }
+    written_.push_back(row);
+    return {};
+  }
+
+  const Options& options_;
+  capture::Reader reader_;
+  Device device_;
+  std::optional<Device> other_;
+  std::vector<Change> changes_;
+  std::vector<Input> inputs_;
+  std::optional<Error> one_problem_;
+  std::vector<Written> written_;
+};
+
+void print(const Options& options, const Replays& replays) {
+  const std::string other = replays.other_side();
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const Written& one : replays.written()) {
+      nlohmann::json row = {{"submission", one.submission},
+                            {"buffer", one.handle},
+                            {"bytes", one.size_bytes},
+                            {"hash", fmt::format("{:016x}", one.hash)}};
+      if (one.differing) row["differing"] = *one.differing;
+      rows.push_back(std::move(row));
+    }
+    return out_json({{"device", options.device}, {"compared_with", other}, {"written", rows}});
+  }
+  TextTable table({"submission", "buffer", "bytes", "hash", other.empty() ? "" : "differs from " + other});
+  for (const Written& one : replays.written())
+    table.add({fmt::format("{}", one.submission), fmt::format("{}", one.handle), print_count(one.size_bytes),
+               fmt::format("{:016x}", one.hash),
+               !one.differing        ? ""
+               : *one.differing == 0 ? "no"
+                                     : fmt::format("{} bytes, from {} on", print_count(*one.differing), one.first)});
+  out("what {} wrote\n{}", options.device, table.print());
+}
+
+Result<void> replay(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.path));
+  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), "").with_context(options.path));
+  SK_TRY_ASSIGN(Device device, open_device(options.device, chip));
+  std::optional<Device> other;
+  if (!options.against.empty() || (!options.set.empty() && options.expect.empty())) {
+    SK_TRY_ASSIGN(other, open_device(options.against.empty() ? options.device : options.against, chip));
+  }
+  Replays replays(options, std::move(reader), std::move(device), std::move(other));
+  SK_TRY(replays.prepare());
+  outcome.begin();
+  SK_TRY(replays.run().with_context(options.path));
+  print(options, replays);
+  if (replays.differs()) outcome.exit_code = kFailed;
+  return {};
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "replay",
+      "Run recorded jobs again, at the recorded addresses, and say what they write. --set changes a field first and\n"
+      "compares with the jobs as they were.\n"
+      "Examples:\n"
+      "  skillet replay tests/captures/a311d_conv1x1_relu6_u8 --device sim:a311d --input 3=input.bin\n"
+      "  skillet replay run.capture --device sim:a311d --set 'FIELD=7'");
+  verb->add_option("PATH", options->path, "capture file, or a folder that holds capture.json")->required();
+  verb->add_option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...")->required();
+  auto* against = verb->add_option("--against", options->against, "run them on this device too, and compare");
+  verb->add_option("--set", options->set,
+                   "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N");
+  verb->add_option("--input", options->inputs, "BUFFER=FILE: contents of a buffer that were not recorded");
+  verb->add_option("--output", options->output, "write the buffers that jobs write to this folder")->check(not_empty());
+  verb->add_option("--expect", options->expect, "compare them with such a folder")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(against);
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->callback([options, &outcome] { outcome.finish(replay(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,70 @@
+#include "tools/run_judge.h"
+
+#include <algorithm>
+
+#include "base/stopwatch.h"
+#include "tools/scores.h"
+
+namespace skillet::tools {
+
+Result<Reference> Reference::create(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
+  return Reference(graph, std::move(interpreter));
+}
+
+Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference,
+                                double& run_ms) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i)
+    std::ranges::copy(inputs.tensors[i], interpreter_.tensor(graph_->inputs[i]).begin());
+  const Stopwatch clock;
+  SK_TRY(interpreter_.run().with_context("on the CPU kernels"));
+  run_ms = clock.ms();
+  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
+    const ir::TensorId id = graph_->outputs[i];
+    inference.outputs[i].difference = max_difference(graph_->tensor(id), outputs[i], interpreter_.tensor(id));
+  }
+  return {};
+}
+
+Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph) {
+  const auto too_far = [&](const std::string& what, double difference) {
+    return error(ErrorCode::device, "{}: {} differs by {} from the CPU kernels; --tolerance is {}", inference.input,
+                 what, difference, tolerance);
+  };
+  for (const OutputResult& output : inference.outputs) {
+    if (output.difference && !(*output.difference <= tolerance))
+      return too_far(fmt::format("output '{}'", output.name), *output.difference);
+  }
+  for (const runtime::LayerDiff& layer : inference.layers) {
+    if (layer.compared && !(layer.max_abs_diff <= tolerance))
+      return too_far(ir::describe_op(graph, layer.op), layer.max_abs_diff);
+  }
+  return {};
+}
+
+Result<Expectation> Expectation::read(const std::string& path, const ir::Graph& graph,
+                                      const std::vector<std::string>& inferences, double tolerance) {
+  SK_TRY_ASSIGN(const ResultPlace place, ResultPlace::create(path, graph, inferences));
+  Expectation out{.outputs = {}, .tolerance = tolerance};
+  for (size_t i = 0; i < inferences.size(); ++i) {
+    SK_TRY_ASSIGN(std::vector<Bytes> outputs, place.read(i));
+    out.outputs.push_back(std::move(outputs));
+  }
+  return out;
+}
+
+Result<void> Expectation::check(size_t inference, std::string_view name, const std::vector<Bytes>& got,
+                                const ir::Graph& graph) const {
+  std::string problems;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const ir::Tensor& tensor = graph.tensor(graph.outputs[i]);
+    const Bytes& wanted = outputs[inference][i];
+    const Deviation found = deviation(tensor, got[i], wanted, tolerance);
+    if (found.differing == 0) continue;
+    problems += (problems.empty() ? "" : "; ") + describe(tensor, got[i], wanted, found, tolerance);
+  }
+  if (problems.empty()) return {};
+  return error(ErrorCode::device, "{}: {}", name, problems);
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,48 @@
+// Whether what a network computed is what it should be: against the CPU kernels, or files (--compare, --expect).
+// Called by run.cpp.
+// Must not know: the command line, how results are shown.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ref/ref.h"
+#include "runtime/session.h"
+#include "tools/results.h"
+#include "tools/run_inputs.h"
+#include "tools/run_result.h"
+
+namespace skillet::tools {
+
+// The same network on the CPU kernels alone.
+class Reference {
+ public:
+  // `graph` is borrowed.
+  static Result<Reference> create(const ir::Graph& graph);
+  // Fills the differences of `inference`; sets `run_ms`.
+  Result<void> compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference, double& run_ms);
+
+ private:
+  Reference(const ir::Graph& graph, ref::Interpreter interpreter)
+      : graph_(&graph), interpreter_(std::move(interpreter)) {}
+  const ir::Graph* graph_;
+  ref::Interpreter interpreter_;
+};
+
+// The first output, or layer, that is further from the CPU kernels than `tolerance` allows, as an error.
+Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph);
+
+// What files say that the outputs are.
+struct Expectation {
+  std::vector<std::vector<Bytes>> outputs;  // by inference, then output
+  double tolerance = 0;
+
+  static Result<Expectation> read(const std::string& path, const ir::Graph& graph,
+                                  const std::vector<std::string>& inferences, double tolerance);
+  // Error: each output that differs by more, with how many elements and the worst.
+  Result<void> check(size_t inference, std::string_view name, const std::vector<Bytes>& got,
+                     const ir::Graph& graph) const;
+};
+
+}  // namespace skillet::tools

@@ -1,0 +1,68 @@
+#include "tools/run_picture.h"
+
+#include <filesystem>
+
+#include "tools/canvas.h"
+#include "tools/found_print.h"
+#include "tools/output.h"
+#include "tools/paint.h"
+#include "tools/tensor_file.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr int kSmallestPx = 320;
+
+bool is_file(const std::string& path) { return path.ends_with(".png"); }
+
+}  // namespace
+
+Result<Drawings> Drawings::create(bool show, std::string path, std::optional<double> threshold,
+                                  const std::vector<std::string>& names) {
+  Drawings out;
+  if (is_file(path) && names.size() != 1)
+    return error(ErrorCode::invalid_argument, "{}: holds one picture; give a folder for several", path);
+  if (!path.empty()) SK_TRY(is_file(path) ? check_place(path) : check_folder(path));
+  std::vector<std::string> stems;
+  for (const std::string& name : names) stems.push_back(std::filesystem::path(name).stem().string());
+  out.path_ = std::move(path);
+  out.keys_ = file_keys(stems);
+  out.threshold_ = threshold;
+  out.show_ = show;
+  out.colours_ = show ? terminal_colours() : Colours::none;
+  return out;
+}
+
+Result<void> Drawings::write(size_t index, const InputSet& inputs, const Inference& inference) const {
+  SK_TRY_ASSIGN(Picture picture, picture_of(inputs, kSmallestPx));
+  if (inference.found) paint(picture, *inference.found, threshold_);
+  SK_TRY_ASSIGN(const Bytes png, png_of(picture));
+  if (is_file(path_)) return write_file(path_, png);
+  std::error_code failure;
+  std::filesystem::create_directories(path_, failure);
+  if (failure) return error(ErrorCode::io, "{}: {}", path_, failure.message());
+  const std::string name = index < keys_.size() ? keys_[index] : fmt::format("frame{}", index);
+  return write_file(fmt::format("{}/{}.png", path_, name), png);
+}
+
+// Classes are in the words beside the picture.
+Result<void> Drawings::show(const InputSet& inputs, const ir::Tensor& input, Inference& inference) const {
+  const bool in_colour = colours_ != Colours::none;
+  SK_TRY_ASSIGN(Picture picture, picture_of(inputs, in_colour ? kSmallestPx : 0));
+  if (inference.found && inference.found->task != Task::classes) paint(picture, *inference.found, threshold_);
+  if (in_colour) {
+    out_drawing(half_blocks(picture, terminal_size(), colours_));
+    if (inference.found) out("{}: {}\n\n", inference.input, summary(*inference.found));
+  } else {
+    inference.drawing = draw(resize(picture, input.shape[2], input.shape[1]), kDrawingColumns);
+  }
+  return {};
+}
+
+Result<void> Drawings::add(size_t index, const InputSet& inputs, const ir::Tensor& input, Inference& inference) const {
+  if (!inputs.is_picture()) return {};
+  if (show_) SK_TRY(show(inputs, input, inference));
+  return path_.empty() ? Result<void>() : write(index, inputs, inference);
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,25 @@
+// Pictures in colour on a terminal: a character is two pixels, one above the other.
+// Called by verbs that show pictures.
+// Must not know: what is on them.
+#pragma once
+
+#include <string>
+
+#include "tools/picture.h"
+
+namespace skillet::tools {
+
+enum class Colours : uint8_t { none, c256, all };
+
+// What standard output can show: none where it is no terminal, or NO_COLOR or TERM=dumb ask for that.
+Colours terminal_colours();
+struct TerminalSize {
+  int columns = 80, rows = 40;
+};
+// Of the terminal behind standard output; the above where nothing tells.
+TerminalSize terminal_size();
+
+// `picture` is in colour; as large as fits. Each row ends with the terminal's own colours and a line end.
+std::string half_blocks(const Picture& picture, TerminalSize size, Colours colours);
+
+}  // namespace skillet::tools

@@ -1,0 +1,36 @@
+// Zip archives as NumPy writes them (.npz): members stored or deflated; written stored.
+// Called by tensor_file.
+// Must not know: what the members hold.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace skillet::tools {
+
+uint32_t crc32(std::span<const uint8_t> bytes);
+
+struct ZipMember {
+  std::string name;
+  std::span<const uint8_t> packed;  // of the file
+  bool is_deflated = false;
+  uint32_t size_bytes = 0, crc = 0;
+};
+
+bool is_zip(std::span<const uint8_t> file);
+// Everything in the archive's own table of contents is checked against the file. Errors name the member.
+Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file);
+// Error when the member has more than `limit_bytes`: nothing larger is unpacked, whatever the archive says.
+Result<Bytes> unpack(const ZipMember& member, uint64_t limit_bytes);
+
+struct ZipEntry {
+  std::string name;
+  Bytes bytes;
+};
+Result<Bytes> zip_of(std::span<const ZipEntry> entries);
+
+}  // namespace skillet::tools

@@ -1,0 +1,74 @@
+"""The parts of mutate.py that need no build: its table, the order of tests, the page."""
+import pathlib
+import unittest
+
+import mutate
+from mutate import Mutant, Test
+
+TABLE = """# A comment.
+
+a bug
+src/a/one.cpp
+- old
++ new
+* 2
+! it only costs time
+
+another
+src/b/two.cpp
+- x
++ y
+"""
+
+
+def test(name, target, cost=0.0):
+    return Test(name, [target] if target else [], cost)
+
+
+class MutateTest(unittest.TestCase):
+    def test_table(self):
+        one, two = mutate.parse(TABLE)
+        self.assertEqual(one, Mutant("a bug", "src/a/one.cpp", "old", "new", 2, "it only costs time"))
+        self.assertEqual((two.times, two.reason), (1, ""))
+        for wrong in ("a bug\nsrc/a.cpp\n- old", "a bug\nsrc/a.cpp\n- old\n? new"):
+            with self.assertRaises(ValueError):
+                mutate.parse(wrong)
+
+    def test_a_bug_has_its_place(self):
+        one, _ = mutate.parse(TABLE)
+        self.assertEqual(mutate.mutated(one, "old or old"), "new or new")
+        for source in ("", "old", "old old old"):
+            with self.assertRaises(ValueError):
+                mutate.mutated(one, source)
+        with self.assertRaises(ValueError):
+            mutate.mutated(Mutant("nothing", "a", "same", "same"), "same")
+
+    def test_the_likely_tests_come_first(self):
+        tests = [test("slow", "tests/far/slow", 60), test("quick", "tests/far/quick", 1), test("command", "", 1),
+                 test("near", "src/a/near", 60), test("below", "src/a/testing/below", 60), test("known", "tests/far/known", 60)]
+        names = [[t.name for t in group] for group in mutate.stages("src/a/one.cpp", tests, "known")]
+        self.assertEqual(names, [["known"], ["near", "below"], ["quick", "command"], ["slow"]])
+        self.assertEqual([[t.name for t in group] for group in mutate.stages("src/ab/one.cpp", tests, None)][0], ["quick", "command"])
+
+    def test_page(self):
+        one, two = mutate.parse(TABLE)
+        three = Mutant("third", "src/c.cpp", "p", "q")
+        outcomes = {one.key(): {"test": "", "compiles": True}, two.key(): {"test": "near", "compiles": True}}
+        text = mutate.page([one, two, three], outcomes)
+        self.assertIn("3 bugs, 2 tried: 1 noticed, 1 explained, 0 left.", text)
+        self.assertIn("| `near` | 1 |", text)
+        self.assertIn("| `src/a/one.cpp` | a bug | may live: it only costs time |", text)
+        self.assertIn("| `src/c.cpp` | third | not tried |", text)
+        self.assertEqual(mutate.known_noticers(text), {("src/b/two.cpp", "another"): "near"})
+        self.assertIn("1 left", mutate.page([two], {two.key(): {"test": "", "compiles": True}}))
+
+    def test_the_table_of_the_project(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        mutants = mutate.parse((root / "tests/mutants/mutants.txt").read_text())
+        self.assertEqual(mutate.check(root, mutants), [])
+        keys = [m.key() for m in mutants]
+        self.assertEqual(sorted(set(keys)), sorted(keys), "planted twice")
+
+
+if __name__ == "__main__":
+    unittest.main()

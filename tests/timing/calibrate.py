@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""Fits the timing parameters to published measurements, and says how well they hold (./x calibrate).
+
+All times come from `skillet plan`: there is no formula here. Parameters with the mark F in sim/<v>/timing_params.def are
+fitted, one group of chips at a time, by least squares of the logarithms of predicted / measured; the others are left
+alone. Deterministic. What is judged is leave-one-out: each network is predicted by a fit that has not seen it.
+"""
+import argparse
+import csv
+import json
+import math
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/timing.md"
+PARAMETER_FILES = sorted(ROOT.glob("src/sim/*/timing_params.def"))
+GATES = {"rk3588": 10, "rk3568": 15, "rk3566": 15, "rk3562": 15, "rk3576": 15, "a311d": 20, "imx8mp": 20}
+ERROR_LEAST, ROWS_FOR_ERROR = 10, 5  # percent: choices other than numbers were made with all rows in sight
+STARTS = (0.6, 1, 1.6)  # times the bandwidth: there may be more than one minimum
+# Nets without a published time here, or with one that tells little, and what is asked of them.
+WANTED = [("a311d", "resnet18_224"), ("a311d", "resnet50_v1_224"), ("imx8mp", "resnet18_224"),
+          ("imx8mp", "resnet50_v1_224"), ("rk3588", "resnet50_v2_224"), ("rk3568", "resnet50_v2_224"),
+          ("rk3576", "mobilenet_v1_224")]
+
+
+class Group:
+    """Chips that share their parameters, and the programs that are fitted."""
+
+    def __init__(self, chips, program, names):
+        self.chips, self.program, self.names = chips, program, names
+        self.title = f"{'/'.join(chips)}, {program}"
+
+
+GROUPS = [Group(["rk3588"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
+          Group(["rk3576"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
+          Group(["rk3568", "rk3566"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
+          Group(["rk3562"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
+          Group(["a311d"], "vendor", ["dram_gbps", "least_us"]),
+          Group(["imx8mp"], "vendor", ["least_us"]),
+          Group(["a311d"], "open", ["dram_gbps"]),
+          Group(["imx8mp"], "open", ["dram_gbps"])]
+
+
+class Tool:
+    """`skillet plan`, remembering what it said."""
+
+    def __init__(self, skillet, data):
+        self.skillet, self.data, self.known = skillet, data, {}
+
+    def run(self, *arguments):
+        done = subprocess.run([self.skillet, "plan", "--json", *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"calibrate: skillet plan {' '.join(arguments)}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def parameters(self):
+        return self.run("--parameters")
+
+    def nets(self, chips, program, nets, values):
+        """Milliseconds by (chip, net); of open programs the wall time, as they are published."""
+        key = (tuple(chips), program, tuple(nets), tuple(sorted(values.items())))
+        if key not in self.known:
+            sets = [text for name, value in values.items() for text in ("--set", f"{name}={value!r}")]
+            chip_arguments = [text for chip in chips for text in ("--chip", chip)]
+            files = [str(self.data / "networks" / f"{net}.csv") for net in nets]
+            rows = self.run("--layers", *files, *chip_arguments, "--program", program, *sets)
+            self.known[key] = {(row["chip"], row["net"]): row for row in rows}
+        return self.known[key]
+
+    def table(self, path, chip, values):
+        sets = [text for name, value in values.items() for text in ("--set", f"{name}={value!r}")]
+        return {row["id"]: row["us"]
+                for row in self.run("--layers", str(path), "--chip", chip, "--program", "vendor", *sets)[0]["rows"]}
+
+
+def rows_of(data, group):
+    """(chip, net, ms) to fit: one core, a known list of layers, and marked as fit for it."""
+    rows = []
+    for row in csv.DictReader(open(data / "endtoend.csv", encoding="utf-8")):
+        if row["chip"] not in group.chips or row["program"] != group.program or row["use"] != "fit" or row["cores"] != "1":
+            continue
+        # Of a driver's states, only the last one is what the recorded programs do.
+        superseded = group.program == "open" and ("no zero runs" in row["note"] or "+ zero-run" in row["note"])
+        if row["network"] and not superseded and (data / "networks" / f"{row['network']}.csv").is_file():
+            rows.append((row["chip"], row["network"], float(row["ms"])))
+    return rows
+
+
+def logs(tool, group, rows, values):
+    nets = sorted({net for _, net, _ in rows})
+    got = tool.nets(group.chips, group.program, nets, values)
+    return [math.log(got[chip, net]["ms"] / ms) for chip, net, ms in rows]
+
+
+def solve(a, b):
+    """Linear equations, by elimination."""
+    n = len(b)
+    m = [row[:] + [b[i]] for i, row in enumerate(a)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda r: abs(m[r][i]))
+        m[i], m[pivot] = m[pivot], m[i]
+        for r in range(i + 1, n):
+            factor = m[r][i] / m[i][i]
+            m[r] = [x - factor * y for x, y in zip(m[r], m[i])]
+    x = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = (m[i][n] - sum(m[i][j] * x[j] for j in range(i + 1, n))) / m[i][i]
+    return x
+
+
+def fit(tool, group, rows, start, rounds=12):
+    """Levenberg and Marquardt on the logarithms of the parameters."""
+    names, at = list(start), [math.log(value) for value in start.values()]
+
+    def value_of(point):
+        return {name: float(f"{math.exp(x):.5g}") for name, x in zip(names, point)}
+
+    best, damping = logs(tool, group, rows, value_of(at)), 1e-2
+    for _ in range(rounds):
+        slopes = []
+        for i in range(len(at)):
+            moved = at[:]
+            moved[i] += 0.01
+            slopes.append([(y - x) / 0.01 for x, y in zip(best, logs(tool, group, rows, value_of(moved)))])
+        normal = [[sum(x * y for x, y in zip(a, b)) for b in slopes] for a in slopes]
+        right = [-sum(x * y for x, y in zip(a, best)) for a in slopes]
+        for _ in range(6):
+            damped = [[x + (damping * x + 1e-9 if i == j else 0) for j, x in enumerate(row)] for i, row in enumerate(normal)]
+            step = [max(-0.5, min(0.5, s)) for s in solve(damped, right)]
+            trial = [x + s for x, s in zip(at, step)]
+            found = logs(tool, group, rows, value_of(trial))
+            if sum(x * x for x in found) < sum(x * x for x in best):
+                at, best, damping = trial, found, damping / 4
+                break
+            damping *= 8
+        else:
+            break
+    return value_of(at), sum(x * x for x in best)
+
+
+def fit_from_starts(tool, group, rows, start):
+    tries = []
+    for factor in STARTS if "dram_gbps" in start else (1,):
+        moved = {name: value * (factor if name == "dram_gbps" else 1) for name, value in start.items()}
+        tries.append(fit(tool, group, rows, moved))
+    return min(tries, key=lambda found: found[1])[0]
+
+
+def share(logarithm):
+    return 100 * (math.exp(logarithm) - 1)
+
+
+def judge(tool, group, rows, values):
+    """Per row: error of the fit, and of one that has not seen the network."""
+    fitted = [share(x) for x in logs(tool, group, rows, values)]
+    alone = []
+    for i, (_, net, _) in enumerate(rows):
+        rest = [row for row in rows if row[1] != net]
+        if len(rest) < len(group.names):
+            alone.append(None)
+            continue
+        without, _ = fit(tool, group, rest, values, rounds=6)
+        alone.append(share(logs(tool, group, [rows[i]], without)[0]))
+    return fitted, alone
+
+
+# ---- tables of single layers ------------------------------------------------------------------------------------
+
+NOT_JUDGED = {"input", "output", "resize_cpu"}
+
+
+def layer_errors(measured, predicted, constant):
+    return [abs(predicted[i] + constant - us) / us for i, us in measured.items()]
+
+
+def ninetieth(errors):
+    return sorted(errors)[math.ceil(0.9 * len(errors)) - 1]
+
+
+def judge_table(tool, path, chip, values):
+    """Median and 90th percentile of the errors, with the one constant (what a layer of a log costs) that fits best."""
+    measured = {int(row["id"]): float(row["time_us"]) for row in csv.DictReader(open(path, encoding="utf-8"))
+                if row["op"] not in NOT_JUDGED and row["time_us"]}
+    predicted = tool.table(path, chip, values)
+    best = min(range(0, 301, 2), key=lambda c: statistics.median(layer_errors(measured, predicted, c)) +
+               ninetieth(layer_errors(measured, predicted, c)) / 3)
+    errors = layer_errors(measured, predicted, best)
+    return len(errors), best, 100 * statistics.median(errors), 100 * ninetieth(errors)
+
+
+def judge_tables(tool, data):
+    lines = ["| table | memory | rows | constant, us | median error | 90th percentile | gate 10 %, 30 % |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    passed = {}
+    for path in sorted(data.glob("perlayer_*.csv")):
+        chip = path.stem.split("_")[1]
+        bandwidths = [("as fitted end to end", {})]
+        tried = [(judge_table(tool, path, chip, {"dram_gbps": b}), b) for b in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)]
+        own = min(tried, key=lambda one: one[0][2] + one[0][3] / 3)[1]
+        bandwidths.append((f"{own} GB/s, the board's own", {"dram_gbps": own}))
+        for title, values in bandwidths:
+            count, constant, median, ninety = judge_table(tool, path, chip, values)
+            good = median <= 10 and ninety <= 30
+            passed[path.stem, title] = good
+            lines.append(f"| {path.stem} | {title} | {count} | {constant} | {median:.1f} % | {ninety:.1f} % | "
+                         f"{'pass' if good else 'FAIL'} |")
+    return "\n".join(lines)
+
+
+# ---- the page -----------------------------------------------------------------------------------------------------
+
+def number(value):
+    return f"{value:.3g}"
+
+
+def parameter_table(parameters):
+    lines = ["| chip | jobs | parameter | value | unit | mark | source |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for row in parameters:
+        lines.append(f"| {row['chip']} | {row['jobs']} | {row['name']} | {row['value']:g} | {row['unit']} | "
+                     f"{row['mark']} | {row['source']} |")
+    return "\n".join(lines)
+
+
+def residual_table(tool, data):
+    lines = ["| chip | program | network | measured ms | simulated ms | error |", "| --- | --- | --- | --- | --- | --- |"]
+    for group in GROUPS:
+        rows = rows_of(data, group)
+        got = tool.nets(group.chips, group.program, sorted({net for _, net, _ in rows}), {})
+        for chip, net, ms in rows:
+            simulated = got[chip, net]["ms"]
+            lines.append(f"| {chip} | {group.program} | {net} | {ms:g} | {simulated:.2f} | {100 * (simulated / ms - 1):+.1f} % |")
+    return "\n".join(lines)
+
+
+def prediction_table(tool, data):
+    timed = {(row["chip"], jobs) for row in tool.parameters() if row["name"] == "error_percent"
+             for jobs in ([row["jobs"]] if row["jobs"] != "both" else ["open", "vendor"])}
+    lines = ["| chip | network | program | simulated ms | +- |", "| --- | --- | --- | --- | --- |"]
+    for chip, net in WANTED:
+        for program in ("vendor", "open"):
+            if (chip, program) not in timed:
+                lines.append(f"| {chip} | {net} | {program} | none: there are no such programs | |")
+                continue
+            row = tool.nets([chip], program, [net], {})[chip, net]
+            device = f" (device {row['device_ms']:.2f})" if program == "open" else ""
+            lines.append(f"| {chip} | {net} | {program} | {row['ms']:.2f}{device} | {100 * row['error']:.0f} % |")
+    return "\n".join(lines)
+
+
+def gate_table(results):
+    lines = ["| chips, program | rows | rms of the fit | leave one out: median | largest | gate | |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for group, _, fitted, alone in results:
+        seen = [abs(x) for x in alone if x is not None]
+        rms = math.sqrt(sum(x * x for x in fitted) / len(fitted))
+        gate = GATES[group.chips[0]]
+        if not seen:
+            lines.append(f"| {group.title} | {len(fitted)} | {rms:.1f} % | too few rows | | {gate} % | |")
+            continue
+        within = sum(x <= gate for x in seen)
+        lines.append(f"| {group.title} | {len(fitted)} | {rms:.1f} % | {statistics.median(seen):.1f} % | {max(seen):.1f} % | "
+                     f"{gate} % | {'pass' if within == len(seen) else f'FAIL: {within} of {len(seen)}'} |")
+    return "\n".join(lines)
+
+
+def blocks(text):
+    return re.findall(r"<!-- calibrate: (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL)
+
+
+def with_blocks(text, tables):
+    for name, table in tables.items():
+        text = re.sub(rf"(<!-- calibrate: {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}{t}\n{m[2]}", text,
+                      flags=re.DOTALL)
+    return text
+
+
+def write_parameters(values):
+    """values: {(chip, jobs, name): number}; rows of that name, whose jobs are those or "both"."""
+    for path in PARAMETER_FILES:
+        text = path.read_text(encoding="utf-8")
+        for (chip, jobs, name), value in values.items():
+            text = re.sub(rf"(TIMING\({chip}, (?:{jobs}|both), {name}, )[^,]+", lambda m, v=value: m[1] + number(v), text)
+        path.write_text(text, encoding="utf-8")
+
+
+def quick_tables(tool, data):
+    return {"parameters": parameter_table(tool.parameters()), "residuals": residual_table(tool, data),
+            "predictions": prediction_table(tool, data), "layers": judge_tables(tool, data)}
+
+
+def check(tool, data):
+    page, bad = dict(blocks(PAGE.read_text(encoding="utf-8"))), 0
+    for name, table in quick_tables(tool, data).items():
+        if page.get(name, "").strip() != table:
+            print(f"docs/timing.md: block '{name}' is not what ./x calibrate --update writes", file=sys.stderr)
+            bad = 1
+    return bad
+
+
+def calibrate(tool, data, update):
+    current = {(row["chip"], jobs, row["name"]): row["value"] for row in tool.parameters()
+               for jobs in ([row["jobs"]] if row["jobs"] != "both" else ["open", "vendor"])}
+    results, new = [], {}
+    for group in GROUPS:
+        rows = rows_of(data, group)
+        start = {name: current[group.chips[0], group.program, name] for name in group.names}
+        values = {name: float(number(value)) for name, value in fit_from_starts(tool, group, rows, start).items()}
+        fitted, alone = judge(tool, group, rows, values)
+        results.append((group, values, fitted, alone))
+        print(f"{group.title}: " + ", ".join(f"{name} = {value:g}" for name, value in values.items()))
+        for (chip, net, ms), a, b in zip(rows, fitted, alone):
+            print(f"    {chip:8} {net:24} {ms:8.2f} ms  {a:+6.1f} %   left out {f'{b:+6.1f} %' if b is not None else '-'}")
+        worst = max((abs(x) for x in alone if x is not None), default=0)
+        for chip in group.chips:
+            new.update({(chip, group.program, name): value for name, value in values.items()})
+            if len(rows) >= ROWS_FOR_ERROR:  # fewer rows say little of networks that are not like them
+                new[chip, group.program, "error_percent"] = max(ERROR_LEAST, math.ceil(worst))
+    print("\n" + gate_table(results) + "\n\n" + judge_tables(tool, data))
+    if update:
+        write_parameters(new)
+        PAGE.write_text(with_blocks(PAGE.read_text(encoding="utf-8"), {"gates": gate_table(results)}), encoding="utf-8")
+        print("\nsim/*/timing_params.def and the gates of docs/timing.md are written; build, then ./x calibrate --tables")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/calibration", help="folder of the measurements")
+    parser.add_argument("--skillet", default=str(ROOT / "build/release/src/tools/skillet"))
+    parser.add_argument("--update", action="store_true", help="write the fitted parameters and the gate table")
+    parser.add_argument("--tables", action="store_true", help="no fit: write the tables that follow from the parameters")
+    parser.add_argument("--check", action="store_true", help="no fit: are the tables of docs/timing.md up to date?")
+    options = parser.parse_args()
+    if not (options.data / "endtoend.csv").is_file():
+        print(f"calibrate: no measurements in {options.data}: nothing to do")
+        return 0
+    tool = Tool(options.skillet, options.data)
+    if options.check:
+        return check(tool, options.data)
+    if options.tables:
+        PAGE.write_text(with_blocks(PAGE.read_text(encoding="utf-8"), quick_tables(tool, options.data)), encoding="utf-8")
+        return 0
+    return calibrate(tool, options.data, options.update)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
