@@ -2,6 +2,7 @@
 // Grouped convolutions (filter depth < input depth) run once per group.
 #include <algorithm>
 
+#include "base/byte_gemm.h"
 #include "base/int_math.h"
 #include "ref/weighted.h"
 #include "ref/window.h"
@@ -88,6 +89,7 @@ Result<KernelPtr> prepare_conv_2d(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &input = c.input(0), &filter = c.input(1), &output = c.output();
   if (input.dtype == ir::DType::float32) return prepare_float_conv_2d(c);
+  if (byte_gemm::available() && dim(filter, 3) == dim(input, 3)) return prepare_byte_conv_2d(c);
   ConvPlan plan;
   SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, output.shape));
   plan.input_zero_point = input.quant.zero_point();

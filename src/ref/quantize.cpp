@@ -8,16 +8,25 @@
 namespace skillet::ref {
 namespace {
 
+// The nearest integer, halves away from zero, without a call: for what fits int32.
+int32_t rounded(float value) {
+  const auto whole = static_cast<int32_t>(value);
+  const float rest = value - static_cast<float>(whole);
+  return whole + (rest >= 0.5F ? 1 : 0) - (rest <= -0.5F ? 1 : 0);
+}
+
 Result<KernelPtr> quantize_float(const Context& c) {
   const float scale = c.output().quant.scale();
   const int32_t zero_point = c.output().quant.zero_point();
   const Range range = type_range(c.output().dtype);
   return make_kernel([=, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
+    const uint8_t* from = t[in].data();
+    uint8_t* to = t[out].data();
     for (size_t i = 0; i < count; ++i) {
-      const float scaled = std::round(load_element<float>(t[in], i) / scale);
       // What is outside of int32 or no number at all saturates.
-      const auto value = static_cast<int32_t>(std::clamp(std::isnan(scaled) ? -1e6F : scaled, -1e6F, 1e6F));
-      t[out][i] = static_cast<uint8_t>(std::clamp(value + zero_point, range.min, range.max));
+      const float scaled = load_le<float>(from + i * sizeof(float)) / scale;
+      const float limited = std::min(scaled > -1e6F ? scaled : -1e6F, 1e6F);
+      to[i] = static_cast<uint8_t>(std::clamp(rounded(limited) + zero_point, range.min, range.max));
     }
   });
 }

@@ -13,7 +13,8 @@ namespace {
 struct ReducePlan {
   std::vector<size_t> dims, strides;
   size_t outputs = 1, reduced = 1;  // elements; input elements per output element
-  bool over_image = false;          // exactly height and width of NHWC, dimensions kept
+  // Where what is reduced lies together: outputs before and after it; else 0 after it.
+  size_t outer = 1, inner = 0;
 
   // body(input index, output index) for every input element, in order.
   template <typename Body>
@@ -45,15 +46,32 @@ Result<ReducePlan> reduce_plan(const Context& c) {
     (reduced[i] ? plan.reduced : plan.outputs) *= size;
   }
   plan.dims.assign(shape.dims.begin(), shape.dims.end());
-  plan.over_image = c.attrs<ir::ReduceAttrs>().keep_dims && reduced == std::vector<bool>{false, true, true, false};
+  const auto first = std::find(reduced.begin(), reduced.end(), true);
+  const auto end = std::find(first, reduced.end(), false);
+  if (std::find(end, reduced.end(), true) != reduced.end()) return plan;
+  for (auto i = reduced.begin(); i != first; ++i) plan.outer *= plan.dims[static_cast<size_t>(i - reduced.begin())];
+  plan.inner = plan.outputs / plan.outer;
   return plan;
+}
+
+template <typename T, typename Acc>
+void add_up(const ReducePlan& plan, const uint8_t* in, std::vector<Acc>& sums) {
+  const auto value = [in](size_t i) { return static_cast<Acc>(load_le<T>(in + i * sizeof(T))); };
+  if (plan.inner == 0) return plan.for_each([&](size_t from, size_t to) { sums[to] += value(from); });
+  size_t from = 0;
+  for (size_t o = 0; o < plan.outer; ++o) {
+    Acc* to = sums.data() + o * plan.inner;
+    for (size_t r = 0; r < plan.reduced; ++r, from += plan.inner) {
+      for (size_t i = 0; i < plan.inner; ++i) to[i] += value(from + i);
+    }
+  }
 }
 
 template <typename T, typename Acc, typename Finish>
 KernelPtr reduce_kernel(const Context& c, ReducePlan plan, Finish finish) {
   return make_kernel([plan = std::move(plan), finish, in = c.input_index(0), out = c.output_index()](Tensors t) {
     std::vector<Acc> sums(plan.outputs);
-    plan.for_each([&](size_t from, size_t to) { sums[to] += static_cast<Acc>(load_element<T>(t[in], from)); });
+    add_up<T>(plan, t[in].data(), sums);
     for (size_t i = 0; i < plan.outputs; ++i) elements<T>(t[out])[i] = finish(sums[i]);
   });
 }
@@ -95,7 +113,10 @@ Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
                            .range = type_range(c.output().dtype)};
   return with_8bit(c.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return reduce_kernel<T, int64_t>(c, plan, [mean](int64_t sum) { return mean.operator()<T>(sum); });
+    const auto finish = [mean](int64_t sum) { return mean.operator()<T>(sum); };
+    constexpr size_t kFitsInt32 = size_t{1} << 23;
+    return plan.reduced < kFitsInt32 ? reduce_kernel<T, int32_t>(c, plan, finish)
+                                     : reduce_kernel<T, int64_t>(c, plan, finish);
   });
 }
 

@@ -46,22 +46,40 @@ std::vector<Tap<int64_t>> integer_taps(int64_t input, int64_t output, const ir::
   return taps;
 }
 
+// The four pixels around an output pixel.
 template <typename T>
-T interpolate(float low_low, float low_high, float high_low, float high_high, Tap<float> y, Tap<float> x) {
-  const float rounding = std::is_integral_v<T> ? 0.5F : 0.0F;
-  const float value = low_low * (1 - y.from_low) * (1 - x.from_low) + high_low * y.from_low * (1 - x.from_low) +
-                      low_high * (1 - y.from_low) * x.from_low + high_high * y.from_low * x.from_low + rounding;
-  return static_cast<T>(value);
-}
+struct Corners {
+  const T *low_low, *low_high, *high_low, *high_high;
+};
 
 template <typename T>
-T interpolate(int64_t low_low, int64_t low_high, int64_t high_low, int64_t high_high, Tap<int64_t> y, Tap<int64_t> x) {
+void interpolate(Corners<T> p, Tap<float> y, Tap<float> x, size_t depth, T* out) {
+  const float rounding = std::is_integral_v<T> ? 0.5F : 0.0F;
+  const float y_low = 1 - y.from_low, x_low = 1 - x.from_low, y_high = y.from_low, x_high = x.from_low;
+  for (size_t i = 0; i < depth; ++i) {
+    const float value = static_cast<float>(p.low_low[i]) * y_low * x_low +
+                        static_cast<float>(p.high_low[i]) * y_high * x_low +
+                        static_cast<float>(p.low_high[i]) * y_low * x_high +
+                        static_cast<float>(p.high_high[i]) * y_high * x_high + rounding;
+    out[i] = static_cast<T>(value);
+  }
+}
+
+// Weights add up to 2^20: sums of 8-bit values fit 32 bits.
+void interpolate(Corners<int8_t> p, Tap<int64_t> y, Tap<int64_t> x, size_t depth, int8_t* out) {
   constexpr int64_t kOne = 1 << 10;
-  const int64_t sum = low_low * (kOne - y.from_low) * (kOne - x.from_low) +
-                      high_low * y.from_low * (kOne - x.from_low) + low_high * (kOne - y.from_low) * x.from_low +
-                      high_high * y.from_low * x.from_low;
-  const int64_t half = sum > 0 ? 1 << 19 : -(1 << 19);
-  return static_cast<T>((sum + half) / (1 << 20));
+  constexpr int32_t kHalf = 1 << 19, kMask = (1 << 20) - 1;
+  const auto low_low = static_cast<int32_t>((kOne - y.from_low) * (kOne - x.from_low));
+  const auto high_low = static_cast<int32_t>(y.from_low * (kOne - x.from_low));
+  const auto low_high = static_cast<int32_t>((kOne - y.from_low) * x.from_low);
+  const auto high_high = static_cast<int32_t>(y.from_low * x.from_low);
+  for (size_t i = 0; i < depth; ++i) {
+    const int32_t sum =
+        p.low_low[i] * low_low + p.high_low[i] * high_low + p.low_high[i] * low_high + p.high_high[i] * high_high;
+    // Divided towards zero.
+    const int32_t rounded = sum + (sum > 0 ? kHalf : -kHalf);
+    out[i] = static_cast<int8_t>((rounded + (rounded < 0 ? kMask : 0)) >> 20);
+  }
 }
 
 template <typename T, typename Position>
@@ -75,10 +93,9 @@ KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vecto
       for (const auto& y : rows) {
         const T *low = image + y.low * w * depth, *high = image + y.high * w * depth;
         for (const auto& x : cols) {
-          for (size_t i = 0; i < depth; ++i) {
-            const size_t left = x.low * depth + i, right = x.high * depth + i;
-            *to++ = interpolate<T>(low[left], low[right], high[left], high[right], y, x);
-          }
+          const size_t left = x.low * depth, right = x.high * depth;
+          interpolate(Corners<T>{low + left, low + right, high + left, high + right}, y, x, depth, to);
+          to += depth;
         }
       }
     }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/shape.h"
@@ -29,7 +30,17 @@ class StridedCopy {
   StridedCopy reversed() const;
 
  private:
+  // Two axes of which each is contiguous on another side: element (r, c) goes from r * from_row + c elements to
+  // c * to_col + r elements.
+  struct Matrix {
+    size_t rows = 1, cols = 1;
+    ptrdiff_t from_row = 0, to_col = 0;
+  };
+  void take_matrix();
+  void copy_block(const uint8_t* from, uint8_t* to) const;
+
   std::vector<CopyAxis> axes_;
+  std::optional<Matrix> matrix_;
   size_t block_bytes_;  // what is contiguous on both sides
   ptrdiff_t from_first_, to_first_;
 };

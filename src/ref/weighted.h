@@ -40,6 +40,9 @@ struct WeightedOp {
 // round. Error when types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
+// CONV_2D of one group where byte_gemm::available().
+Prepare prepare_byte_conv_2d;
+
 // Constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros to
 // `stride` elements.
 std::vector<int16_t> widen_rows(const ir::Tensor& filter, size_t rows, size_t row_elems, size_t stride);
