@@ -44,6 +44,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
+  session.cores = 1;  // how many share the work changes nothing about where
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
