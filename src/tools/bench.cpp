@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/parse_cores.h"
 #include "base/stopwatch.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
@@ -20,7 +21,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", tuning = "proven";
+  std::string model, device = "auto", tuning = "proven", cores = "auto";
   int runs = 50, warm_up = 5;
   bool json = false, csv = false, without_cpu = false, allow_unproven = false;
 };
@@ -200,6 +201,7 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
+  parse_cores(options.cores, session_options.cores);
   const Stopwatch prepare_clock;
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
   report.prepare_ms = prepare_clock.ms();
@@ -238,6 +240,7 @@ void add_bench(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  add_cores(verb, options->cores);
   verb->add_flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   auto* csv = verb->add_flag("--csv", options->csv, "the times as comma-separated values");
   verb->add_flag("--json", options->json, "machine-readable output")->excludes(csv);

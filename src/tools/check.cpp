@@ -50,6 +50,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
   session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  session.cores = 1;  // how many share the work changes nothing about where
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));

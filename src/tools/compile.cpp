@@ -204,10 +204,7 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kPerChannelNames))
       ->envname(kPerChannelVariable);
-  verb->add_option("--cores", options->cores, kCoresHelp)
-      ->capture_default_str()
-      ->envname(kCoresVariable)
-      ->check(a_number_of_cores());
+  add_cores(verb, options->cores);
   auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb->add_flag("--report", options->report,
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "

@@ -136,13 +136,18 @@ void Outcome::finish(const Error& error) {
   exit_code = code_of_errors;
 }
 
-CLI::Validator a_number_of_cores() {
-  return {[](const std::string& text) {
-            int ignored = 0;
-            return parse_cores(text, ignored) ? std::string()
-                                              : fmt::format("must be auto or a number of cores, not '{}'", text);
-          },
-          "auto or a number"};
+void add_cores(CLI::App* verb, std::string& cores) {
+  const auto check = [](const std::string& text) {
+    int ignored = 0;
+    return parse_cores(text, ignored) ? std::string()
+                                      : fmt::format("must be auto or a number of cores, not '{}'", text);
+  };
+  verb->add_option("--cores", cores,
+                   "of an NPU with several cores, how many may share one inference in bands of rows:\n"
+                   "auto: where that is predicted to pay; 1: none; 2 or more: wherever it can be done")
+      ->capture_default_str()
+      ->envname(kCoresVariable)
+      ->check(CLI::Validator(check, "auto or a number"));
 }
 
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {

@@ -21,11 +21,6 @@ constexpr const char* kDeviceHelp =
 // For --allow-unproven, which is also the environment variable.
 constexpr const char* kAllowUnprovenHelp =
     "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)";
-// For --cores, which is also the environment variable kCoresVariable.
-constexpr const char* kCoresHelp =
-    "of an NPU with several cores, how many may share one inference in bands of rows:\nauto: where that is predicted "
-    "to "
-    "pay; 1: none; 2 or more: wherever it can be done";
 constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
 
 // For --per-channel, the same.

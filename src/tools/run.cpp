@@ -399,10 +399,7 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::IsMember(driver::kPerChannelNames))
       ->envname(kPerChannelVariable);
-  verb->add_option("--cores", options->cores, kCoresHelp)
-      ->capture_default_str()
-      ->envname(kCoresVariable)
-      ->check(a_number_of_cores());
+  add_cores(verb, options->cores);
   verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
   verb->add_option("--record", options->record, "write what the device was sent to this capture file")
       ->check(not_empty());

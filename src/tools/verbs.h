@@ -30,8 +30,8 @@ CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
 // Of names of files, which an unset variable of a script leaves empty.
 CLI::Validator not_empty();
 
-// "auto", or from 1.
-CLI::Validator a_number_of_cores();
+// --cores, as parse_cores() takes it.
+void add_cores(CLI::App* verb, std::string& cores);
 
 void add_run(CLI::App& app, Outcome& outcome);
 void add_bench(CLI::App& app, Outcome& outcome);
