@@ -1,6 +1,7 @@
 #include "compile/bands.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "base/int_math.h"
@@ -70,12 +71,21 @@ class Predictor {
   const driver::CostModel& costs_;
 };
 
-// One way to divide a part.
+// One way to divide a part: so many of its row-wise ops in bands.
 struct Cut {
-  std::vector<passes::Partition> parts;
-  std::vector<passes::Band> bands;
+  size_t length = 0;
   Prediction time;
+  double halo = 0;  // what is computed more than once, as a share of all
 };
+
+// What predictions look at, cheap to copy: constants are borrowed.
+ir::Graph skeleton_of(const ir::Graph& graph) {
+  ir::Graph out{.name = {}, .tensors = {}, .ops = graph.ops, .inputs = graph.inputs, .outputs = graph.outputs};
+  out.tensors.reserve(graph.tensors.size());
+  for (const ir::Tensor& tensor : graph.tensors)
+    out.tensors.push_back({.name = {}, .dtype = tensor.dtype, .shape = tensor.shape, .quant = {}, .data = tensor.data});
+  return out;
+}
 
 class Planner {
  public:
@@ -83,37 +93,41 @@ class Planner {
       : graph_(graph), part_(part), target_(target), options_(options), predict_(target) {}
 
   BandPlan run() {
-    const std::vector<ir::OpId> ops = passes::row_wise_ops(part_.graph);
-    std::vector<Cut> cuts;
-    for (const size_t length : lengths(ops)) {
-      for (int bands = options_.runs == Runs::that_pay ? 2 : options_.cores; bands <= options_.cores; ++bands) {
-        if (auto cut = at(std::span(ops).first(length), bands)) cuts.push_back(std::move(*cut));
-      }
-    }
+    ops_ = passes::row_wise_ops(part_.graph);
+    std::vector<Cut> cuts = predicted_cuts();
+    if (cuts.empty()) return {};
     if (options_.runs != Runs::longest)
       std::ranges::stable_sort(cuts, {}, [](const Cut& cut) { return cut.time.total; });
-    const auto taken = std::ranges::find_if(cuts, [&](const Cut& cut) { return is_taken(cut); });
-    if (taken == cuts.end()) return {};
-    return plan(std::move(*taken));
+    whole_ = predict_.of_piece(part_.graph);
+    if (options_.runs == Runs::that_pay && cuts[0].time.total > kWorth * whole_.total) {
+      BandPlan plan;
+      plan.note = fmt::format("in one piece; {} ops in {} bands of rows: {}", cuts[0].length, options_.cores,
+                              print(cuts[0].time));
+      return plan;
+    }
+    for (const Cut& cut : cuts) {
+      if (auto plan = divided(cut)) return std::move(*plan);
+    }
+    return {};
   }
 
  private:
   // How many of the ops to take, longest first: all, and up to where one tensor leads on.
-  std::vector<size_t> lengths(const std::vector<ir::OpId>& ops) const {
+  std::vector<size_t> lengths() const {
     std::vector<size_t> readers_left(part_.graph.tensors.size());
     for (const ir::Op& op : part_.graph.ops) {
       for (const ir::TensorId id : op.inputs) readers_left[static_cast<size_t>(std::max(id, 0))] += id >= 0 ? 1 : 0;
     }
     std::vector<size_t> out;
     size_t open = 0;  // tensors of the run that others want
-    for (size_t i = 0; i < ops.size(); ++i) {
-      const ir::Op& op = part_.graph.op(ops[i]);
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      const ir::Op& op = part_.graph.op(ops_[i]);
       for (const ir::TensorId id : op.inputs) {
         if (id < 0 || part_.graph.tensor(id).is_constant() || is_input(id)) continue;
         open -= --readers_left[static_cast<size_t>(id)] == 0 && !is_output(id) ? 1 : 0;
       }
       open += op.outputs.size();
-      if (open == 1 || i + 1 == ops.size()) out.push_back(i + 1);
+      if (open == 1 || i + 1 == ops_.size()) out.push_back(i + 1);
     }
     std::ranges::reverse(out);
     const size_t step = ceil_div(out.size(), kMaxCuts);
@@ -124,46 +138,45 @@ class Planner {
   bool is_input(ir::TensorId id) const { return std::ranges::count(part_.graph.inputs, id) != 0; }
   bool is_output(ir::TensorId id) const { return std::ranges::count(part_.graph.outputs, id) != 0; }
 
-  std::optional<Cut> at(std::span<const ir::OpId> head, int bands) const {
-    Cut cut{.parts = passes::cut(graph_, part_, head), .bands = {}, .time = {}};
-    cut.bands = passes::split_bands(cut.parts[0].graph, bands);
-    if (cut.bands.empty()) return std::nullopt;
-    cut.time = predict_.of_bands(cut.bands);
-    if (cut.parts.size() == 1) return cut;
-    const Prediction rest = predict_.of_piece(cut.parts[1].graph);
-    cut.time.total += rest.total;
-    cut.time.copies += rest.copies;
-    return cut;
-  }
-
-  bool is_taken(const Cut& cut) const {
-    return std::ranges::all_of(cut.bands, [&](const passes::Band& band) {
-      return std::ranges::all_of(passes::supports(band.graph, target_), [&](const driver::Support& support) {
-        return support.ok && (!support.unproven || options_.driver.allow_unproven);
-      });
-    });
-  }
-
-  BandPlan plan(Cut cut) const {
-    const Prediction whole = predict_.of_piece(part_.graph);
-    const bool pays = cut.time.total <= kWorth * whole.total;
-    const std::string prediction =
-        fmt::format("predicted {:.2f} ms instead of {:.2f} in one piece, the host's copies {:.2f} instead of {:.2f}",
-                    cut.time.total / 1000, whole.total / 1000, cut.time.copies / 1000, whole.copies / 1000);
-    BandPlan out;
-    if (!pays && options_.runs == Runs::that_pay) {
-      out.note = fmt::format("in one piece; {} ops in {} bands of rows: {}", cut.parts[0].op_map.size(),
-                             cut.bands.size(), prediction);
-      return out;
+  std::vector<Cut> predicted_cuts() const {
+    const ir::Graph skeleton = skeleton_of(part_.graph);
+    passes::Partition all{.on_npu = true, .op_map = std::vector<ir::OpId>(skeleton.ops.size())};
+    std::iota(all.op_map.begin(), all.op_map.end(), 0);
+    std::vector<Cut> cuts;
+    for (const size_t length : lengths()) {
+      const auto parts = passes::cut(skeleton, all, std::span(ops_).first(length));
+      const auto bands = passes::split_bands(parts[0].graph, options_.cores);
+      if (bands.empty()) continue;
+      Cut& cut = cuts.emplace_back(Cut{.length = length, .time = predict_.of_bands(bands)});
+      double computed = 0;
+      for (const passes::Band& band : bands) computed += predict_.compute_us(band.graph);
+      cut.halo = computed / std::max(predict_.compute_us(parts[0].graph), 1e-9) - 1;
+      if (parts.size() == 1) continue;
+      const Prediction rest = predict_.of_piece(parts[1].graph);
+      cut.time.total += rest.total;
+      cut.time.copies += rest.copies;
     }
-    double computed = 0;
-    for (const passes::Band& band : cut.bands) computed += predict_.compute_us(band.graph);
-    const double halo = computed / std::max(predict_.compute_us(cut.parts[0].graph), 1e-9) - 1;
-    out.note = fmt::format("in {} bands of rows, {:.0f} % more to compute; {}{}", cut.bands.size(), halo * 100,
-                           cut.parts.size() > 1 ? "with the part that follows " : "", prediction);
-    out.parts = std::move(cut.parts);
-    out.bands = std::move(cut.bands);
-    return out;
+    return cuts;
+  }
+
+  std::string print(const Prediction& time) const {
+    return fmt::format("predicted {:.2f} ms instead of {:.2f} in one piece, the host's copies {:.2f} instead of {:.2f}",
+                       time.total / 1000, whole_.total / 1000, time.copies / 1000, whole_.copies / 1000);
+  }
+
+  // Nothing where the driver does not take an op with the rows of a band.
+  std::optional<BandPlan> divided(const Cut& cut) const {
+    BandPlan plan{.parts = passes::cut(graph_, part_, std::span(ops_).first(cut.length)), .bands = {}, .note = {}};
+    plan.bands = passes::split_bands(plan.parts[0].graph, options_.cores);
+    const auto is_taken = [&](const driver::Support& support) {
+      return support.ok && (!support.unproven || options_.driver.allow_unproven);
+    };
+    for (const passes::Band& band : plan.bands) {
+      if (!std::ranges::all_of(passes::supports(band.graph, target_), is_taken)) return std::nullopt;
+    }
+    plan.note = fmt::format("in {} bands of rows, {:.0f} % more to compute; {}{}", plan.bands.size(), cut.halo * 100,
+                            plan.parts.size() > 1 ? "with the part that follows " : "", print(cut.time));
+    return plan;
   }
 
   const ir::Graph& graph_;
@@ -171,6 +184,8 @@ class Planner {
   const Target& target_;
   const Options& options_;
   const Predictor predict_;
+  std::vector<ir::OpId> ops_;  // row-wise ones of the part
+  Prediction whole_;           // in one piece
 };
 
 }  // namespace

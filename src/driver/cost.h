@@ -21,7 +21,7 @@ struct Cost {
 };
 
 struct CostModel {
-  // The cost of an op that the driver takes.
+  // The cost of an op that the driver takes, by shapes, attributes and constants: tensors may lack names and scales.
   Cost (*of_op)(const Chip& chip, const ir::Graph& graph, ir::OpId op) = nullptr;
   double core_bytes_per_us = 1;      // of memory, that one core moves
   double memory_bytes_per_us = 1;    // that all cores together move

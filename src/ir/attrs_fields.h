@@ -26,7 +26,9 @@ void for_each_field(A& attrs, Visit visit) {
     visit("filter_h", attrs.filter_h);
     visit("filter_w", attrs.filter_w);
   }
-  if constexpr (std::is_same_v<T, ConcatAttrs> || std::is_same_v<T, PackAttrs>) visit("axis", attrs.axis);
+  if constexpr (std::is_same_v<T, ConcatAttrs> || std::is_same_v<T, PackAttrs> || std::is_same_v<T, GatherAttrs> ||
+                std::is_same_v<T, OneHotAttrs>)
+    visit("axis", attrs.axis);
   if constexpr (requires { attrs.activation; }) visit("activation", attrs.activation);
   if constexpr (std::is_same_v<T, FullyConnectedAttrs>) visit("keep_num_dims", attrs.keep_num_dims);
   if constexpr (std::is_same_v<T, SplitAttrs> || std::is_same_v<T, PackAttrs>) visit("count", attrs.count);
@@ -48,6 +50,37 @@ void for_each_field(A& attrs, Visit visit) {
     visit("half_pixel_centers", attrs.half_pixel_centers);
   }
   if constexpr (std::is_same_v<T, BlockAttrs>) visit("block_size", attrs.block_size);
+  if constexpr (std::is_same_v<T, MirrorPadAttrs>) visit("symmetric", attrs.symmetric);
+  if constexpr (std::is_same_v<T, GatherAttrs>) visit("batch_dims", attrs.batch_dims);
+  if constexpr (std::is_same_v<T, GeluAttrs>) visit("approximate", attrs.approximate);
+  if constexpr (std::is_same_v<T, CumsumAttrs>) {
+    visit("exclusive", attrs.exclusive);
+    visit("reverse", attrs.reverse);
+  }
+  if constexpr (std::is_same_v<T, BatchMatmulAttrs>) {
+    visit("transpose_a", attrs.transpose_a);
+    visit("transpose_b", attrs.transpose_b);
+  }
+  if constexpr (std::is_same_v<T, LstmAttrs>) {
+    visit("cell_clip", attrs.cell_clip);
+    visit("projection_clip", attrs.projection_clip);
+    visit("time_major", attrs.time_major);
+    visit("hidden_scale", attrs.hidden_scale);
+    visit("hidden_zero_point", attrs.hidden_zero_point);
+  }
+  if constexpr (std::is_same_v<T, DetectionAttrs>) {
+    visit("max_detections", attrs.max_detections);
+    visit("max_classes_per_detection", attrs.max_classes_per_detection);
+    visit("detections_per_class", attrs.detections_per_class);
+    visit("num_classes", attrs.num_classes);
+    visit("regular_nms", attrs.regular_nms);
+    visit("score_threshold", attrs.score_threshold);
+    visit("iou_threshold", attrs.iou_threshold);
+    visit("y_scale", attrs.y_scale);
+    visit("x_scale", attrs.x_scale);
+    visit("h_scale", attrs.h_scale);
+    visit("w_scale", attrs.w_scale);
+  }
 }
 
 }  // namespace skillet::ir

@@ -45,7 +45,14 @@ std::optional<OpKind> op_kind_from_name(std::string_view name) {
 
 std::optional<OpKind> op_kind_from_tflite_code(int32_t code) {
   for (size_t i = 0; i < kRows.size(); ++i) {
-    if (kRows[i].tflite_code == code) return static_cast<OpKind>(i);
+    if (code != kCustomOp && kRows[i].tflite_code == code) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<OpKind> op_kind_from_custom_name(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].tflite_code == kCustomOp && kRows[i].name == name) return static_cast<OpKind>(i);
   }
   return std::nullopt;
 }

@@ -16,6 +16,7 @@ namespace skillet::ir {
 using TensorId = int32_t;           // index into Graph::tensors
 using OpId = int32_t;               // index into Graph::ops
 constexpr TensorId kNoTensor = -1;  // an optional operand that is left out
+constexpr int32_t kCustomOp = -1;   // instead of a TFLite builtin code: the operation has a name only
 
 enum class OpKind : uint8_t {
 #define OP(kind, name, code, attrs, doc) kind,
@@ -107,18 +108,61 @@ struct ResizeAttrs {
   bool half_pixel_centers = false;
   bool operator==(const ResizeAttrs&) const = default;
 };
+struct MirrorPadAttrs {
+  bool symmetric = false;  // the border itself is repeated too
+  bool operator==(const MirrorPadAttrs&) const = default;
+};
+struct GatherAttrs {
+  int32_t axis = 0;  // may be negative
+  int32_t batch_dims = 0;
+  bool operator==(const GatherAttrs&) const = default;
+};
+struct GeluAttrs {
+  bool approximate = false;
+  bool operator==(const GeluAttrs&) const = default;
+};
+struct OneHotAttrs {
+  int32_t axis = 0;  // of the output; may be negative
+  bool operator==(const OneHotAttrs&) const = default;
+};
+struct CumsumAttrs {
+  bool exclusive = false, reverse = false;
+  bool operator==(const CumsumAttrs&) const = default;
+};
+struct BatchMatmulAttrs {
+  bool transpose_a = false, transpose_b = false;
+  bool operator==(const BatchMatmulAttrs&) const = default;
+};
+struct LstmAttrs {
+  Activation activation = Activation::none;
+  float cell_clip = 0, projection_clip = 0;  // 0: none
+  bool time_major = false;
+  // Quantization of what the projection, or without one the output, is made of; 0: not given.
+  float hidden_scale = 0;
+  int32_t hidden_zero_point = 0;
+  bool operator==(const LstmAttrs&) const = default;
+};
+struct DetectionAttrs {
+  int32_t max_detections = 0, max_classes_per_detection = 0, detections_per_class = 0, num_classes = 0;
+  bool regular_nms = false;  // else the fast one: over the best class of each box
+  float score_threshold = 0, iou_threshold = 0;
+  float y_scale = 0, x_scale = 0, h_scale = 0, w_scale = 0;
+  bool operator==(const DetectionAttrs&) const = default;
+};
 struct BlockAttrs {
   int32_t block_size = 1;
   bool operator==(const BlockAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs,
-                           ConcatAttrs, SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs,
-                           LeakyReluAttrs, SoftmaxAttrs, ReduceAttrs, ResizeAttrs, BlockAttrs>;
+using Attrs =
+    std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs, ConcatAttrs,
+                 SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs, LeakyReluAttrs, SoftmaxAttrs,
+                 ReduceAttrs, ResizeAttrs, BlockAttrs, MirrorPadAttrs, GatherAttrs, GeluAttrs, OneHotAttrs, CumsumAttrs,
+                 BatchMatmulAttrs, LstmAttrs, DetectionAttrs>;
 
 struct Op {
   OpKind kind = OpKind::opaque;
-  std::string opaque_name;  // kind == opaque: the file's name of the operation, e.g. "TFLite_Detection_PostProcess"
+  std::string opaque_name;  // kind == opaque: the file's name of the operation, e.g. "FlexErf"
   Attrs attrs;
   std::vector<TensorId> inputs;  // kNoTensor where an optional operand is left out
   std::vector<TensorId> outputs;
@@ -136,6 +180,8 @@ struct Op {
 std::string_view op_kind_name(OpKind kind);
 std::string_view op_name(const Op& op);
 std::optional<OpKind> op_kind_from_name(std::string_view name);
+// The kind of a custom operation; nothing where op.def has no row.
+std::optional<OpKind> op_kind_from_custom_name(std::string_view name);
 // The kind of a TFLite builtin code; nothing where op.def has no row.
 std::optional<OpKind> op_kind_from_tflite_code(int32_t code);
 // Default attributes of the type that op.def names for `kind`.

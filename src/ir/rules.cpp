@@ -43,14 +43,14 @@ constexpr std::array kRows = {
     Row{OpKind::split_v, 3, 3, kAny, Types::in0_out, rules::split_v},
     Row{OpKind::pad, 2, 2, 1, Types::in0_out, rules::pad},
     Row{OpKind::pad_v2, 3, 3, 1, Types::in0_out, rules::pad},
-    Row{OpKind::mirror_pad, 2, 2, 1, Types::in0_out, rules::pad},
+    Row{OpKind::mirror_pad, 2, 2, 1, Types::in0_out, rules::mirror_pad},
     Row{OpKind::reshape, 1, 2, 1, Types::in0_out, rules::reshape},
     Row{OpKind::squeeze, 1, 1, 1, Types::in0_out, rules::squeeze},
     Row{OpKind::expand_dims, 2, 2, 1, Types::in0_out, rules::expand_dims},
     Row{OpKind::transpose, 2, 2, 1, Types::in0_out, rules::transpose},
     Row{OpKind::strided_slice, 4, 4, 1, Types::in0_out, rules::strided_slice},
     Row{OpKind::slice, 3, 3, 1, Types::in0_out, rules::slice},
-    Row{OpKind::gather, 2, 2, 1, Types::in0_out, rules::unknown},
+    Row{OpKind::gather, 2, 2, 1, Types::in0_out, rules::gather},
     Row{OpKind::pack, 1, kAny, 1, Types::all, rules::pack},
     Row{OpKind::unpack, 1, 1, kAny, Types::all, rules::unpack},
     Row{OpKind::relu, 1, 1, 1, Types::all, rules::same_shape},
@@ -78,6 +78,55 @@ constexpr std::array kRows = {
     Row{OpKind::quantize, 1, 1, 1, Types::any, rules::same_shape},
     Row{OpKind::dequantize, 1, 1, 1, Types::any, rules::same_shape},
     Row{OpKind::cast, 1, 1, 1, Types::any, rules::same_shape},
+    Row{OpKind::relu_0_to_1, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::gelu, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::log, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::sqrt, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::rsqrt, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::square, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::sin, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::cos, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::floor, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::ceil, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::round, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::sign, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::zeros_like, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::squared_difference, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::pow, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::floor_div, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::floor_mod, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::add_n, 1, kAny, 1, Types::all, rules::add_n},
+    Row{OpKind::equal, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::not_equal, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::greater, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::greater_equal, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::less, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::less_equal, 2, 2, 1, Types::any, rules::compare},
+    Row{OpKind::logical_and, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::logical_or, 2, 2, 1, Types::all, rules::broadcast},
+    Row{OpKind::logical_not, 1, 1, 1, Types::all, rules::same_shape},
+    Row{OpKind::select, 3, 3, 1, Types::any, rules::select},
+    Row{OpKind::select_v2, 3, 3, 1, Types::any, rules::select},
+    Row{OpKind::topk_v2, 2, 2, 2, Types::any, rules::topk},
+    Row{OpKind::reverse_v2, 2, 2, 1, Types::in0_out, rules::reverse},
+    Row{OpKind::gather_nd, 2, 2, 1, Types::in0_out, rules::gather_nd},
+    Row{OpKind::one_hot, 4, 4, 1, Types::any, rules::one_hot},
+    Row{OpKind::tile, 2, 2, 1, Types::in0_out, rules::tile},
+    Row{OpKind::broadcast_to, 2, 2, 1, Types::in0_out, rules::broadcast_to},
+    Row{OpKind::fill, 2, 2, 1, Types::any, rules::fill},
+    Row{OpKind::shape, 1, 1, 1, Types::any, rules::shape},
+    Row{OpKind::cumsum, 2, 2, 1, Types::in0_out, rules::cumsum},
+    Row{OpKind::arg_min, 2, 2, 1, Types::any, rules::arg_max},
+    Row{OpKind::reduce_max, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::reduce_min, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::reduce_prod, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::reduce_any, 2, 2, 1, Types::in0_out, rules::reduce},
+    Row{OpKind::log_softmax, 1, 1, 1, Types::all, rules::over_last_axis},
+    Row{OpKind::l2_normalization, 1, 1, 1, Types::all, rules::over_last_axis},
+    Row{OpKind::batch_matmul, 2, 2, 1, Types::any, rules::batch_matmul},
+    Row{OpKind::lstm, 20, 24, 1, Types::any, rules::lstm},
+    Row{OpKind::unidirectional_sequence_lstm, 20, 24, 1, Types::any, rules::lstm},
+    Row{OpKind::detection_post_process, 3, 3, 4, Types::any, rules::detection_post_process},
 };
 static_assert(kRows.size() == static_cast<size_t>(OpKind::opaque));
 static_assert([] {
@@ -86,6 +135,9 @@ static_assert([] {
   }
   return true;
 }());
+
+// Which of its operands are there depends on one another: the rule says.
+bool lists_absent_operands(OpKind kind) { return kind == OpKind::lstm || kind == OpKind::unidirectional_sequence_lstm; }
 
 Result<void> check_counts(const Row& row, const Op& op) {
   const auto inputs = static_cast<int>(op.inputs.size()), outputs = static_cast<int>(op.outputs.size());
@@ -99,7 +151,7 @@ Result<void> check_counts(const Row& row, const Op& op) {
                  row.outputs == kAny ? "at least 1" : fmt::format("{}", row.outputs));
   }
   for (int i = 0; i < inputs; ++i) {
-    const bool required = i < row.inputs_min || row.inputs_max == kAny;
+    const bool required = (i < row.inputs_min && !lists_absent_operands(row.kind)) || row.inputs_max == kAny;
     if (required && op.inputs[static_cast<size_t>(i)] == kNoTensor) {
       return error(ErrorCode::malformed, "input {} is missing", i);
     }

@@ -51,6 +51,8 @@ Result<int> resolve_axis(int64_t axis, int rank);
 Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input);
 // Same, of one element.
 Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
+// The shape that both broadcast to.
+Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b);
 // A computed dimension as int32; error when it is not positive or too large. `what` names it.
 Result<int32_t> dimension(int64_t value, std::string_view what);
 // One output shape from computed dimensions, each checked by dimension().
@@ -71,7 +73,14 @@ Result<Shapes> softmax(const OpView& v);
 Result<Shapes> reduce(const OpView& v);
 Result<Shapes> arg_max(const OpView& v);
 Result<Shapes> resize(const OpView& v);
-Result<Shapes> unknown(const OpView& v);
+Result<Shapes> over_last_axis(const OpView& v);
+Result<Shapes> add_n(const OpView& v);
+Result<Shapes> compare(const OpView& v);
+Result<Shapes> select(const OpView& v);
+Result<Shapes> cumsum(const OpView& v);
+Result<Shapes> batch_matmul(const OpView& v);
+Result<Shapes> lstm(const OpView& v);
+Result<Shapes> detection_post_process(const OpView& v);
 
 Result<Shapes> concat(const OpView& v);
 Result<Shapes> split(const OpView& v);
@@ -89,6 +98,16 @@ Result<Shapes> space_to_depth(const OpView& v);
 Result<Shapes> depth_to_space(const OpView& v);
 Result<Shapes> batch_to_space(const OpView& v);
 Result<Shapes> space_to_batch(const OpView& v);
+Result<Shapes> mirror_pad(const OpView& v);
+Result<Shapes> gather(const OpView& v);
+Result<Shapes> gather_nd(const OpView& v);
+Result<Shapes> topk(const OpView& v);
+Result<Shapes> reverse(const OpView& v);
+Result<Shapes> one_hot(const OpView& v);
+Result<Shapes> tile(const OpView& v);
+Result<Shapes> broadcast_to(const OpView& v);
+Result<Shapes> fill(const OpView& v);
+Result<Shapes> shape(const OpView& v);
 
 }  // namespace rules
 }  // namespace skillet::ir

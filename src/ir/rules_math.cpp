@@ -6,8 +6,6 @@
 
 namespace skillet::ir::rules {
 
-Result<Shapes> unknown(const OpView&) { return Shapes{}; }
-
 Result<Shapes> same_shape(const OpView& v) { return Shapes{v.shape(0)}; }
 
 Result<Shapes> leaky_relu(const OpView& v) {
@@ -21,8 +19,47 @@ Result<Shapes> softmax(const OpView& v) {
   return same_shape(v);
 }
 
-Result<Shapes> broadcast(const OpView& v) {
-  const Shape &a = v.shape(0), &b = v.shape(1);
+Result<Shapes> over_last_axis(const OpView& v) {
+  if (v.shape(0).rank() == 0) return error(ErrorCode::malformed, "the input is a scalar");
+  return same_shape(v);
+}
+
+Result<Shapes> add_n(const OpView& v) {
+  for (size_t i = 1; i < v.op.inputs.size(); ++i) {
+    if (v.shape(i) == v.shape(0)) continue;
+    return error(ErrorCode::malformed, "input {} differs from the first one's shape {}",
+                 describe_tensor(v.graph, v.op.inputs[i]), v.shape(0).to_string());
+  }
+  return same_shape(v);
+}
+
+Result<Shapes> broadcast(const OpView& v) { return broadcast_shapes(v.shape(0), v.shape(1)); }
+
+Result<Shapes> compare(const OpView& v) {
+  if (v.in(0).dtype != v.in(1).dtype || v.out(0).dtype != DType::boolean) {
+    return error(ErrorCode::malformed, "types {} and {} to {}", dtype_name(v.in(0).dtype), dtype_name(v.in(1).dtype),
+                 dtype_name(v.out(0).dtype));
+  }
+  return broadcast(v);
+}
+
+Result<Shapes> select(const OpView& v) {
+  if (v.in(0).dtype != DType::boolean || v.in(1).dtype != v.in(2).dtype || v.out(0).dtype != v.in(1).dtype) {
+    return error(ErrorCode::malformed, "{} ? {} : {} to {}", dtype_name(v.in(0).dtype), dtype_name(v.in(1).dtype),
+                 dtype_name(v.in(2).dtype), dtype_name(v.out(0).dtype));
+  }
+  const Shape &condition = v.shape(0), &a = v.shape(1);
+  if (v.op.kind == OpKind::select) {
+    const bool by_row = condition.rank() == 1 && a.rank() > 0 && condition[0] == a[0];
+    if (a == v.shape(2) && (condition == a || by_row || condition.rank() == 0)) return Shapes{a};
+    return error(ErrorCode::malformed, "shapes {}, {} and {} do not fit", condition.to_string(), a.to_string(),
+                 v.shape(2).to_string());
+  }
+  SK_TRY_ASSIGN(const Shapes both, broadcast_shapes(a, v.shape(2)));
+  return broadcast_shapes(condition, both[0]);
+}
+
+Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   std::vector<int64_t> dims(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i) {
@@ -81,6 +118,26 @@ Result<Shapes> resize(const OpView& v) {
     return error(ErrorCode::malformed, "align_corners and half_pixel_centers exclude each other");
   }
   return one_shape({v.shape(0)[0], (*size)[0], (*size)[1], v.shape(0)[3]});
+}
+
+Result<Shapes> cumsum(const OpView& v) {
+  SK_TRY_ASSIGN(const auto axis, constant_int(v, 1));
+  if (axis) SK_TRY(resolve_axis(*axis, v.shape(0).rank()));
+  return same_shape(v);
+}
+
+Result<Shapes> batch_matmul(const OpView& v) {
+  const auto& attrs = v.op.as<BatchMatmulAttrs>();
+  Shape a = v.shape(0), b = v.shape(1);
+  if (a.rank() < 2 || b.rank() < 2) return error(ErrorCode::malformed, "an operand has fewer than 2 dimensions");
+  const int32_t rows = a.back(attrs.transpose_a ? 0 : 1), depth = a.back(attrs.transpose_a ? 1 : 0);
+  const int32_t cols = b.back(attrs.transpose_b ? 1 : 0), b_depth = b.back(attrs.transpose_b ? 0 : 1);
+  if (depth != b_depth) return error(ErrorCode::malformed, "{} columns times {} rows", depth, b_depth);
+  a.dims.resize(a.dims.size() - 2);
+  b.dims.resize(b.dims.size() - 2);
+  SK_TRY_ASSIGN(Shapes shapes, broadcast_shapes(a, b));
+  shapes[0].dims.insert(shapes[0].dims.end(), {rows, cols});
+  return shapes;
 }
 
 }  // namespace skillet::ir::rules

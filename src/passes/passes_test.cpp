@@ -55,6 +55,13 @@ TEST(Partition, VariablesStayOnTheCpuInOrder) {
   EXPECT_EQ(parts_of(letters), "C[vd] | N[c] in:a out:c");
 }
 
+// What reads the old value waits for the NPU; what writes the new one could run at once.
+TEST(Partition, AVariableIsReadBeforeItIsWritten) {
+  Letters letters("a", {"b=add(a,a)", "r=add(b,v)", "v=relu(a)"}, "r");
+  letters.graph.tensor(letters.id('v')).is_variable = true;
+  EXPECT_EQ(parts_of(letters), "N[b] in:a out:b | C[rv]");
+}
+
 TEST(Partition, WithoutDriverEverythingIsOneCpuPart) {
   const Letters letters("ab", {"c=add(a,b)", "d=relu(c)"}, "d");
   const auto parts = partition(letters.graph, supports(letters.graph, {}));

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kChunk = 256;
 
 // What a pair of 8-bit values becomes before requantization.
-enum class Combine { sum, product };
+enum class Combine { sum, product, squared_difference };
 
 struct QuantizedBinary {
   Combine combine = Combine::sum;
@@ -40,6 +40,11 @@ std::array<int32_t, 256> byte_table(const ir::Tensor& tensor, F f) {
   return table;
 }
 
+int32_t combined(Combine combine, int32_t x, int32_t y) {
+  if (combine == Combine::sum) return x + y;
+  return combine == Combine::product ? x * y : (x - y) * (x - y);
+}
+
 template <typename T>
 void combine_row(const QuantizedBinary& plan, const uint8_t* a, size_t a_step, const uint8_t* b, size_t b_step,
                  size_t count, T* out) {
@@ -53,7 +58,7 @@ void combine_row(const QuantizedBinary& plan, const uint8_t* a, size_t a_step, c
     const size_t n = std::min(kChunk, count - first);
     for (size_t i = 0; i < n; ++i) {
       const int32_t x = plan.a[a[(first + i) * a_step]], y = plan.b[b[(first + i) * b_step]];
-      sums[i] = plan.combine == Combine::sum ? x + y : x * y;
+      sums[i] = combined(plan.combine, x, y);
     }
     gemm::requantize(sums.data(), n, how, out + first);
   }
@@ -112,6 +117,28 @@ Result<KernelPtr> quantized_product(const Context& c, ir::Activation activation)
   plan.set_output(quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale()));
   plan.zero_point = c.output().quant.zero_point();
   SK_TRY_ASSIGN(plan.range, activation_range(c, activation, c.output()));
+  return quantized_kernel(c, plan);
+}
+
+// Both operands are brought to twice the larger scale with 7 more bits, then subtracted and squared.
+Result<KernelPtr> quantized_squared_difference(const Context& c) {
+  SK_TRY(check_quantized(c));
+  constexpr int kLeftShift = 7;
+  const double a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
+  const double twice_max = 2 * std::max(a_scale, b_scale);
+  const auto scaled = [&](const ir::Tensor& tensor) {
+    const auto by = quantize_multiplier(static_cast<double>(tensor.quant.scale()) / twice_max);
+    return byte_table(tensor,
+                      [&](int32_t value) { return multiply_by_quantized_multiplier(value * (1 << kLeftShift), by); });
+  };
+  QuantizedBinary plan;
+  plan.combine = Combine::squared_difference;
+  plan.a = scaled(c.input(0));
+  plan.b = scaled(c.input(1));
+  const double unit = (1 << (2 * kLeftShift)) * static_cast<double>(c.output().quant.scale());
+  plan.set_output(quantize_multiplier(twice_max * twice_max / unit));
+  plan.zero_point = c.output().quant.zero_point();
+  plan.range = type_range(c.output().dtype);
   return quantized_kernel(c, plan);
 }
 
@@ -182,6 +209,67 @@ Result<KernelPtr> prepare_mul(const Context& c) {
 Result<KernelPtr> prepare_div(const Context& c) {
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   return arithmetic(c, c.attrs<ir::ActivationAttrs>().activation, [](auto x, auto y) { return x / y; });
+}
+
+Result<KernelPtr> prepare_squared_difference(const Context& c) {
+  if (ir::is_8bit(c.input(0).dtype)) return quantized_squared_difference(c);
+  return arithmetic(c, ir::Activation::none, [](auto x, auto y) { return (x - y) * (x - y); });
+}
+
+Result<KernelPtr> prepare_pow(const Context& c) {
+  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return elementwise<float>(c, [](float x, float y) { return std::pow(x, y); });
+}
+
+Result<KernelPtr> prepare_floor_mod(const Context& c) {
+  const auto modulo = [](auto x, auto y) -> decltype(x) {
+    if (y == 0 || y == -1) return 0;  // a divisor of zero gives zero rather than a trap
+    const auto rest = x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  };
+  if (c.input(0).dtype == ir::DType::int32) return elementwise<int32_t>(c, modulo);
+  if (c.input(0).dtype == ir::DType::int64) return elementwise<int64_t>(c, modulo);
+  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return elementwise<float>(c, [](float x, float y) {
+    const float rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  });
+}
+
+Result<KernelPtr> prepare_add_n(const Context& c) {
+  const auto sum = [&](auto type) {
+    using T = decltype(type);
+    using Sum = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
+    return make_kernel([ids = c.op().inputs, count = elem_count(c.output()), out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) {
+        Sum total = 0;
+        for (const ir::TensorId id : ids) total += static_cast<Sum>(load_element<T>(t[static_cast<size_t>(id)], i));
+        elements<T>(t[out])[i] = static_cast<T>(total);
+      }
+    });
+  };
+  if (c.output().dtype == ir::DType::float32) return sum(float{});
+  if (c.output().dtype == ir::DType::int32) return sum(int32_t{});
+  return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+}
+
+// Negative values are multiplied by their alpha.
+Result<KernelPtr> prepare_prelu(const Context& c) {
+  if (c.input(0).dtype == ir::DType::float32) {
+    return elementwise<float>(c, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
+  }
+  SK_TRY(check_quantized(c));
+  const ir::Quant &in = c.input(0).quant, &alpha = c.input(1).quant, &out = c.output().quant;
+  const auto identity = quantize_multiplier(in.scale() / out.scale());
+  const auto slope = quantize_multiplier(in.scale() * alpha.scale() / out.scale());
+  const auto f = [identity, slope, zero = in.zero_point(), alpha_zero = alpha.zero_point(), out_zero = out.zero_point(),
+                  range = type_range(c.output().dtype)](auto x, auto a) {
+    const int32_t value = x - zero;
+    const int32_t scaled = value >= 0 ? multiply_by_quantized_multiplier(value, identity)
+                                      : multiply_by_quantized_multiplier(value * (a - alpha_zero), slope);
+    return static_cast<decltype(x)>(std::clamp(wrapping_add(scaled, out_zero), range.min, range.max));
+  };
+  return with_8bit(c.input(0).dtype, [&](auto type) { return elementwise<decltype(type)>(c, f); });
 }
 
 Result<KernelPtr> prepare_floor_div(const Context& c) {

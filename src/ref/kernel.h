@@ -128,14 +128,25 @@ using Prepare = Result<KernelPtr>(const Context& context);
 Prepare prepare_conv_2d, prepare_depthwise_conv_2d, prepare_float_conv_2d, prepare_transpose_conv;
 Prepare prepare_fully_connected;
 Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
+Prepare prepare_squared_difference, prepare_pow, prepare_floor_mod, prepare_add_n, prepare_prelu, prepare_batch_matmul;
+Prepare prepare_equal, prepare_not_equal, prepare_greater, prepare_greater_equal, prepare_less, prepare_less_equal;
+Prepare prepare_logical_and, prepare_logical_or, prepare_logical_not, prepare_select;
 Prepare prepare_average_pool_2d, prepare_max_pool_2d;
-Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_leaky_relu, prepare_abs, prepare_neg;
+Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_relu_0_to_1, prepare_leaky_relu, prepare_abs,
+    prepare_neg;
 Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt;
-Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max;
+Prepare prepare_gelu, prepare_log, prepare_rsqrt, prepare_square, prepare_sin, prepare_cos;
+Prepare prepare_floor, prepare_ceil, prepare_round, prepare_sign, prepare_zeros_like;
+Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max, prepare_arg_min;
+Prepare prepare_reduce_max, prepare_reduce_min, prepare_reduce_prod, prepare_reduce_any;
+Prepare prepare_log_softmax, prepare_l2_normalization, prepare_cumsum, prepare_topk_v2;
 Prepare prepare_resize_bilinear, prepare_resize_nearest_neighbor;
 Prepare prepare_concatenation, prepare_split, prepare_split_v, prepare_pack, prepare_unpack;
-Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, prepare_slice, prepare_gather_nd;
+Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, prepare_slice, prepare_mirror_pad;
 Prepare prepare_space_to_depth, prepare_depth_to_space, prepare_space_to_batch_nd, prepare_batch_to_space_nd;
+Prepare prepare_gather, prepare_gather_nd, prepare_one_hot;
+Prepare prepare_tile, prepare_broadcast_to, prepare_reverse_v2, prepare_fill, prepare_shape;
+Prepare prepare_lstm, prepare_detection_post_process;
 Prepare prepare_quantize, prepare_dequantize, prepare_cast;
 
 }  // namespace skillet::ref

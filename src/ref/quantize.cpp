@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ref/kernel.h"
+#include "ref/types.h"
 
 namespace skillet::ref {
 namespace {
@@ -37,22 +37,6 @@ Result<KernelPtr> requantize(const Context& c) {
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
     std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });
   });
-}
-
-// Calls body(From{}) with the C++ type of `dtype`.
-template <typename Body>
-Result<KernelPtr> with_type(const Context& c, ir::DType dtype, Body body) {
-  switch (dtype) {
-    case ir::DType::float32: return body(float{});
-    case ir::DType::int8: return body(int8_t{});
-    case ir::DType::uint8: return body(uint8_t{});
-    case ir::DType::int16: return body(int16_t{});
-    case ir::DType::int32: return body(int32_t{});
-    case ir::DType::uint32: return body(uint32_t{});
-    case ir::DType::int64: return body(int64_t{});
-    case ir::DType::boolean: return body(bool{});
-    default: return c.unsupported("type {}", ir::dtype_name(dtype));
-  }
 }
 
 // As static_cast, but defined for every float: saturates, and NaN is 0.

@@ -1,9 +1,10 @@
-// MEAN, SUM and ARG_MAX.
+// MEAN, SUM, REDUCE_MAX and its kin, ARG_MAX, ARG_MIN.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
-#include "ref/kernel.h"
+#include "ref/types.h"
 
 namespace skillet::ref {
 namespace {
@@ -98,15 +99,39 @@ Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
   });
 }
 
-template <typename T, typename Index>
-KernelPtr arg_max_kernel(const Context& c, size_t outer, size_t size, size_t inner) {
+// out = combine(out, value) for each value, from `initial` on.
+template <typename T, typename Combine>
+KernelPtr fold_kernel(const Context& c, ReducePlan plan, T initial, Combine combine) {
+  return make_kernel(
+      [plan = std::move(plan), initial, combine, in = c.input_index(0), out = c.output_index()](Tensors t) {
+        T* to = elements<T>(t[out]);
+        std::fill_n(to, plan.outputs, initial);
+        plan.for_each([&](size_t from, size_t at) { to[at] = combine(to[at], load_element<T>(t[in], from)); });
+      });
+}
+
+// The extreme raw value: one quantization. `better` says whether its first operand replaces the second one.
+template <typename Better>
+Result<KernelPtr> extreme(const Context& c, Better better) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).quant != c.output().quant) return c.unsupported("input and output have different quantization");
+  return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
+    using T = decltype(type);
+    using Limits = std::numeric_limits<T>;
+    const T initial = better(T{1}, T{0}) ? Limits::lowest() : Limits::max();
+    return fold_kernel<T>(c, plan, initial, [better](T best, T value) { return better(value, best) ? value : best; });
+  });
+}
+
+template <typename T, typename Index, typename Better>
+KernelPtr arg_kernel(const Context& c, size_t outer, size_t size, size_t inner, Better better) {
   return make_kernel([=, in = c.input_index(0), out = c.output_index()](Tensors t) {
     for (size_t o = 0; o < outer * inner; ++o) {
       const size_t first = o / inner * size * inner + o % inner;
       size_t best = 0;
       for (size_t i = 1; i < size; ++i) {
         const T value = load_element<T>(t[in], first + i * inner);
-        if (value > load_element<T>(t[in], first + best * inner)) best = i;
+        if (better(value, load_element<T>(t[in], first + best * inner))) best = i;
       }
       elements<Index>(t[out])[o] = static_cast<Index>(best);
     }
@@ -134,7 +159,28 @@ Result<KernelPtr> prepare_sum(const Context& c) {
   return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
 }
 
-Result<KernelPtr> prepare_arg_max(const Context& c) {
+Result<KernelPtr> prepare_reduce_max(const Context& c) { return extreme(c, std::greater<>()); }
+Result<KernelPtr> prepare_reduce_min(const Context& c) { return extreme(c, std::less<>()); }
+
+Result<KernelPtr> prepare_reduce_prod(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype == ir::DType::float32) return fold_kernel<float>(c, plan, 1, std::multiplies<>());
+  if (c.input(0).dtype != ir::DType::int32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return fold_kernel<int32_t>(c, plan, 1, [](int32_t x, int32_t y) {
+    return static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y));
+  });
+}
+
+Result<KernelPtr> prepare_reduce_any(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return fold_kernel<uint8_t>(c, plan, 0, [](uint8_t any, uint8_t value) { return any != 0 || value != 0 ? 1 : 0; });
+}
+
+namespace {
+
+template <typename Better>
+Result<KernelPtr> prepare_arg(const Context& c, Better better) {
   SK_TRY_ASSIGN(int64_t axis, c.constant_int(1));
   const ir::Tensor& input = c.input(0);
   if (axis < 0) axis += input.shape.rank();
@@ -146,8 +192,8 @@ Result<KernelPtr> prepare_arg_max(const Context& c) {
   const size_t size = dim(input, static_cast<int>(axis));
   const auto with_index = [&](auto type) -> Result<KernelPtr> {
     using T = decltype(type);
-    if (c.output().dtype == ir::DType::int64) return arg_max_kernel<T, int64_t>(c, outer, size, inner);
-    return arg_max_kernel<T, int32_t>(c, outer, size, inner);
+    if (c.output().dtype == ir::DType::int64) return arg_kernel<T, int64_t>(c, outer, size, inner, better);
+    return arg_kernel<T, int32_t>(c, outer, size, inner, better);
   };
   switch (input.dtype) {
     case ir::DType::float32: return with_index(float{});
@@ -157,5 +203,10 @@ Result<KernelPtr> prepare_arg_max(const Context& c) {
     default: return c.unsupported("type {}", ir::dtype_name(input.dtype));
   }
 }
+
+}  // namespace
+
+Result<KernelPtr> prepare_arg_max(const Context& c) { return prepare_arg(c, std::greater<>()); }
+Result<KernelPtr> prepare_arg_min(const Context& c) { return prepare_arg(c, std::less<>()); }
 
 }  // namespace skillet::ref

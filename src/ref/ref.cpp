@@ -62,46 +62,59 @@ constexpr Row kKernels[] = {
     {ir::OpKind::quantize, prepare_quantize},
     {ir::OpKind::dequantize, prepare_dequantize},
     {ir::OpKind::cast, prepare_cast},
+    {ir::OpKind::mirror_pad, prepare_mirror_pad},
+    {ir::OpKind::gather, prepare_gather},
+    {ir::OpKind::gather_nd, prepare_gather_nd},
+    {ir::OpKind::one_hot, prepare_one_hot},
+    {ir::OpKind::prelu, prepare_prelu},
+    {ir::OpKind::relu_0_to_1, prepare_relu_0_to_1},
+    {ir::OpKind::gelu, prepare_gelu},
+    {ir::OpKind::log, prepare_log},
+    {ir::OpKind::sqrt, prepare_sqrt},
+    {ir::OpKind::rsqrt, prepare_rsqrt},
+    {ir::OpKind::square, prepare_square},
+    {ir::OpKind::sin, prepare_sin},
+    {ir::OpKind::cos, prepare_cos},
+    {ir::OpKind::floor, prepare_floor},
+    {ir::OpKind::ceil, prepare_ceil},
+    {ir::OpKind::round, prepare_round},
+    {ir::OpKind::sign, prepare_sign},
+    {ir::OpKind::zeros_like, prepare_zeros_like},
+    {ir::OpKind::squared_difference, prepare_squared_difference},
+    {ir::OpKind::pow, prepare_pow},
+    {ir::OpKind::floor_div, prepare_floor_div},
+    {ir::OpKind::floor_mod, prepare_floor_mod},
+    {ir::OpKind::add_n, prepare_add_n},
+    {ir::OpKind::equal, prepare_equal},
+    {ir::OpKind::not_equal, prepare_not_equal},
+    {ir::OpKind::greater, prepare_greater},
+    {ir::OpKind::greater_equal, prepare_greater_equal},
+    {ir::OpKind::less, prepare_less},
+    {ir::OpKind::less_equal, prepare_less_equal},
+    {ir::OpKind::logical_and, prepare_logical_and},
+    {ir::OpKind::logical_or, prepare_logical_or},
+    {ir::OpKind::logical_not, prepare_logical_not},
+    {ir::OpKind::topk_v2, prepare_topk_v2},
+    {ir::OpKind::reverse_v2, prepare_reverse_v2},
+    {ir::OpKind::tile, prepare_tile},
+    {ir::OpKind::broadcast_to, prepare_broadcast_to},
+    {ir::OpKind::fill, prepare_fill},
+    {ir::OpKind::shape, prepare_shape},
+    {ir::OpKind::cumsum, prepare_cumsum},
+    {ir::OpKind::arg_min, prepare_arg_min},
+    {ir::OpKind::reduce_max, prepare_reduce_max},
+    {ir::OpKind::reduce_min, prepare_reduce_min},
+    {ir::OpKind::reduce_prod, prepare_reduce_prod},
+    {ir::OpKind::reduce_any, prepare_reduce_any},
+    {ir::OpKind::log_softmax, prepare_log_softmax},
+    {ir::OpKind::l2_normalization, prepare_l2_normalization},
+    {ir::OpKind::batch_matmul, prepare_batch_matmul},
+    {ir::OpKind::lstm, prepare_lstm},
+    {ir::OpKind::detection_post_process, prepare_detection_post_process},
+    {ir::OpKind::select, prepare_select},
+    {ir::OpKind::select_v2, prepare_select},
+    {ir::OpKind::unidirectional_sequence_lstm, prepare_lstm},
 };
-
-// Ops that the IR knows by name only but real networks use around their convolutions. Their operands are not verified:
-// checked here are the counts, and for elementwise ones types and shapes.
-struct OpaqueRow {
-  std::string_view name;
-  size_t inputs;
-  bool elementwise;
-  Prepare* prepare;
-};
-constexpr OpaqueRow kOpaqueKernels[] = {
-    {"FLOOR_DIV", 2, true, prepare_floor_div},
-    {"SQRT", 1, true, prepare_sqrt},
-    {"GATHER_ND", 2, false, prepare_gather_nd},
-};
-
-Result<void> check_elementwise(const Context& c) {
-  for (size_t i = 0; i < c.input_count(); ++i) {
-    const ir::Tensor &input = c.input(i), &output = c.output();
-    if (input.dtype != output.dtype) return c.unsupported("types differ");
-    // The output has the shape of its larger operand, the other one has it too or is a single value.
-    if (input.shape != output.shape &&
-        (i == 0 || input.shape.elems() != 1 || input.shape.rank() > output.shape.rank())) {
-      return c.unsupported("shapes {} and {}", input.shape.to_string(), output.shape.to_string());
-    }
-  }
-  return {};
-}
-
-Result<KernelPtr> prepare_opaque(const Context& c) {
-  for (const OpaqueRow& row : kOpaqueKernels) {
-    if (row.name != c.op().opaque_name) continue;
-    bool counts = c.input_count() == row.inputs && c.output_count() == 1;
-    for (size_t i = 0; counts && i < row.inputs; ++i) counts = c.has_input(i);
-    if (!counts) return c.unsupported("{} inputs and {} outputs", c.input_count(), c.output_count());
-    if (row.elementwise) SK_TRY(check_elementwise(c));
-    return row.prepare(c);
-  }
-  return c.unsupported("no CPU kernel for {}", ir::op_name(c.op()));
-}
 
 // A damaged file can declare sizes that no machine has; allocating them would end the process.
 Result<void> check_memory(const ir::Graph& graph) {
@@ -117,9 +130,8 @@ Result<void> check_memory(const ir::Graph& graph) {
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   const Context context(graph, op);
   const ir::OpKind kind = graph.op(op).kind;
-  if (kind == ir::OpKind::opaque) return prepare_opaque(context);
   const Row* row = std::find_if(std::begin(kKernels), std::end(kKernels), [&](const Row& r) { return r.kind == kind; });
-  if (row == std::end(kKernels)) return context.unsupported("no CPU kernel for {}", ir::op_kind_name(kind));
+  if (row == std::end(kKernels)) return context.unsupported("no CPU kernel for {}", ir::op_name(graph.op(op)));
   return row->prepare(context);
 }
 
@@ -138,7 +150,7 @@ Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
       // Constants are not copied. Kernels only read their inputs, and verify() has refused ops that write a constant.
       interpreter.spans_.emplace_back(const_cast<uint8_t*>(tensor.data.data()), tensor.data.size());
     } else {
-      interpreter.storage_[i].resize(static_cast<size_t>(tensor.bytes()));
+      interpreter.storage_[i].resize(static_cast<size_t>(tensor.bytes()), initial_byte(tensor));
       interpreter.spans_.emplace_back(interpreter.storage_[i]);
     }
   }

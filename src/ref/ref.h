@@ -22,8 +22,15 @@ class Kernel {
 };
 
 // `graph` has passed ir::verify() and is borrowed for the kernel's life. Error (code unsupported) names the op and what
-// there is no kernel for. Inputs are only read, so that the spans of constants may point into a read-only file.
+// there is no kernel for. Inputs other than variables are only read, so that the spans of constants may point into a
+// read-only file.
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
+
+// What each byte of a computed tensor is before the first run: a variable starts as zero.
+inline uint8_t initial_byte(const ir::Tensor& tensor) {
+  const bool offset = tensor.is_variable && tensor.dtype == ir::DType::int8;
+  return offset ? static_cast<uint8_t>(tensor.quant.zero_point()) : 0;
+}
 
 // Runs a whole graph; owns the bytes of all tensors, so that any of them can be read after run().
 class Interpreter {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "base/fixed_point.h"
@@ -370,11 +371,26 @@ TEST(Ref, AxesMayBeCountedFromTheEnd) {
   }
 }
 
+TEST(Ref, QuantizesWhatIsNoNumber) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::pair<float, int> rows[] = {
+      {kNan, -128}, {-kInf, -128}, {kInf, 127}, {-1e30F, -128},
+      {1e30F, 127}, {0.25F, 6},    {-0.25F, 4}, {0.2F, 5}};  // steps of 0.5 from 5, halves away from 0
+  const ir::Tensor real{.name = "r", .dtype = DType::float32, .shape = {1}};
+  auto interpreter =
+      Interpreter::create(one_op(ir::OpKind::quantize, ir::NoAttrs{}, {real}, tensor(DType::int8, {1}, 0.5F, 5)));
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+  for (const auto& [value, expected] : rows) {
+    store_le(interpreter->tensor(0).data(), value);
+    ASSERT_TRUE(interpreter->run().ok());
+    EXPECT_EQ(static_cast<int8_t>(interpreter->tensor(1)[0]), expected) << value;
+  }
+}
+
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
-  ir::Graph graph = one_op(ir::OpKind::opaque, ir::OpaqueAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},
+  ir::Graph graph = one_op(ir::OpKind::gather_nd, ir::NoAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},
                            tensor(DType::int8, {2, 2}, 1, 0));
-  graph.ops[0].opaque_name = "GATHER_ND";
   auto interpreter = Interpreter::create(graph);
   ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
   for (size_t i = 0; i < 6; ++i) interpreter->tensor(0)[i] = static_cast<uint8_t>(10 + i);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "ref/hard_swish.h"
+#include "ref/inverse_sqrt.h"
 #include "ref/kernel.h"
 
 namespace skillet::ref {
@@ -34,6 +36,8 @@ Result<KernelPtr> float_kernel(const Context& c, F f) {
   });
 }
 
+constexpr float kNoLimit = std::numeric_limits<float>::max();
+
 bool is_float(const Context& c) { return c.input(0).dtype == ir::DType::float32; }
 
 // TFLite's LUTPopulate: a function of reals, all in float.
@@ -53,14 +57,22 @@ QuantizedMultiplier scale_ratio(const Context& c) {
   return quantize_multiplier(c.input(0).quant.scale() / c.output().quant.scale());
 }
 
-Result<KernelPtr> relu_family(const Context& c, ir::Activation activation) {
+Range quantized_limits(const Context& c, FloatRange limits) {
+  const ir::Tensor& output = c.output();
+  const Range range = type_range(output.dtype);
+  const auto quantize = [&](float value) {
+    return std::clamp(round_to_int(value / output.quant.scale()) + output.quant.zero_point(), range.min, range.max);
+  };
+  return {quantize(limits.min), limits.max == kNoLimit ? range.max : quantize(limits.max)};
+}
+
+Result<KernelPtr> clamp_kernel(const Context& c, FloatRange limits) {
   if (is_float(c)) {
-    SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, activation));
-    return float_kernel(c, [range](float x) { return std::min(std::max(x, range.min), range.max); });
+    return float_kernel(c, [limits](float x) { return std::min(std::max(x, limits.min), limits.max); });
   }
   SK_TRY(c.need_quantized(c.input(0)));
   SK_TRY(c.need_quantized(c.output()));
-  SK_TRY_ASSIGN(const Range range, activation_range(c, activation, c.output()));
+  const Range range = quantized_limits(c, limits);
   const auto by = scale_ratio(c);
   return table_kernel(c, [&](int32_t value) {
     const int32_t scaled = multiply_by_quantized_multiplier(value - c.input(0).quant.zero_point(), by);
@@ -68,11 +80,32 @@ Result<KernelPtr> relu_family(const Context& c, ir::Activation activation) {
   });
 }
 
+// -x, modulo the type.
+template <typename T>
+T negated(T x) {
+  return static_cast<T>(0U - static_cast<std::make_unsigned_t<T>>(x));
+}
+
+// f of int32 or int64 values.
+template <typename F>
+Result<KernelPtr> integer_kernel(const Context& c, F f) {
+  const auto kernel = [&](auto type) {
+    using T = decltype(type);
+    return make_kernel([f, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) elements<T>(t[out])[i] = f(load_element<T>(t[in], i));
+    });
+  };
+  if (c.input(0).dtype == ir::DType::int32) return kernel(int32_t{});
+  if (c.input(0).dtype == ir::DType::int64) return kernel(int64_t{});
+  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+}
+
 }  // namespace
 
-Result<KernelPtr> prepare_relu(const Context& c) { return relu_family(c, ir::Activation::relu); }
-Result<KernelPtr> prepare_relu6(const Context& c) { return relu_family(c, ir::Activation::relu6); }
-Result<KernelPtr> prepare_relu_n1_to_1(const Context& c) { return relu_family(c, ir::Activation::relu_n1_to_1); }
+Result<KernelPtr> prepare_relu(const Context& c) { return clamp_kernel(c, {0, kNoLimit}); }
+Result<KernelPtr> prepare_relu6(const Context& c) { return clamp_kernel(c, {0, 6}); }
+Result<KernelPtr> prepare_relu_n1_to_1(const Context& c) { return clamp_kernel(c, {-1, 1}); }
+Result<KernelPtr> prepare_relu_0_to_1(const Context& c) { return clamp_kernel(c, {0, 1}); }
 
 Result<KernelPtr> prepare_leaky_relu(const Context& c) {
   const float alpha = c.attrs<ir::LeakyReluAttrs>().alpha;
@@ -88,6 +121,9 @@ Result<KernelPtr> prepare_leaky_relu(const Context& c) {
 
 Result<KernelPtr> prepare_abs(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return std::abs(x); });
+  if (c.input(0).dtype == ir::DType::int32) {
+    return integer_kernel(c, [](auto x) { return x < 0 ? negated(x) : x; });
+  }
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
   const auto by = scale_ratio(c);
   return table_kernel(c, [&](int32_t value) {
@@ -98,11 +134,74 @@ Result<KernelPtr> prepare_abs(const Context& c) {
 }
 
 Result<KernelPtr> prepare_neg(const Context& c) {
+  if (!is_float(c)) return integer_kernel(c, [](auto x) { return negated(x); });
   return float_kernel(c, [](float x) { return -x; });
 }
 
 Result<KernelPtr> prepare_sqrt(const Context& c) {
   return float_kernel(c, [](float x) { return std::sqrt(x); });
+}
+
+Result<KernelPtr> prepare_square(const Context& c) {
+  return float_kernel(c, [](float x) { return x * x; });
+}
+
+Result<KernelPtr> prepare_sin(const Context& c) {
+  return float_kernel(c, [](float x) { return std::sin(x); });
+}
+
+Result<KernelPtr> prepare_cos(const Context& c) {
+  return float_kernel(c, [](float x) { return std::cos(x); });
+}
+
+Result<KernelPtr> prepare_floor(const Context& c) {
+  return float_kernel(c, [](float x) { return std::floor(x); });
+}
+
+Result<KernelPtr> prepare_ceil(const Context& c) {
+  return float_kernel(c, [](float x) { return std::ceil(x); });
+}
+
+Result<KernelPtr> prepare_round(const Context& c) {
+  return float_kernel(c, [](float x) { return std::nearbyint(x); });
+}
+
+Result<KernelPtr> prepare_sign(const Context& c) {
+  const auto sign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };
+  return is_float(c) ? float_kernel(c, sign) : integer_kernel(c, sign);
+}
+
+Result<KernelPtr> prepare_log(const Context& c) {
+  return real_function(c, [](float x) { return std::log(x); });
+}
+
+Result<KernelPtr> prepare_gelu(const Context& c) {
+  if (c.attrs<ir::GeluAttrs>().approximate) {
+    constexpr float kSqrt2OverPi = 0.7978845608F, kCubic = 0.044715F;
+    return real_function(c,
+                         [](float x) { return 0.5F * x * (1 + std::tanh(kSqrt2OverPi * (x + kCubic * x * x * x))); });
+  }
+  constexpr float kMinusSqrtHalf = -0.70710678118F;
+  return real_function(c, [](float x) { return 0.5F * x * std::erfc(x * kMinusSqrtHalf); });
+}
+
+Result<KernelPtr> prepare_rsqrt(const Context& c) {
+  if (is_float(c)) return float_kernel(c, [](float x) { return 1.0F / std::sqrt(x); });
+  // TFLite refuses, at run time, values below the zero point; they are 0 here.
+  constexpr int kKeptBits = 20;
+  const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  QuantizedMultiplier to_output =
+      quantize_multiplier(static_cast<double>(1.0F / (std::sqrt(in.scale()) * out.scale())));
+  to_output.shift -= kKeptBits;
+  const Range range = type_range(c.output().dtype);
+  if (to_output.shift < -31 || to_output.shift > 30) return c.unsupported("scale {}", out.scale());
+  return table_kernel(c, [&](int32_t value) {
+    if (value == in.zero_point()) return range.max;
+    QuantizedMultiplier by = inverse_sqrt(std::max(value - in.zero_point(), 0));
+    by.shift += kKeptBits;
+    const int32_t inverse = multiply_by_quantized_multiplier(1, by);
+    return wrapping_add(multiply_by_quantized_multiplier(inverse, to_output), out.zero_point());
+  });
 }
 
 Result<KernelPtr> prepare_logistic(const Context& c) {

@@ -1,12 +1,16 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "compile/advice.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/check_chips.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
+#include "tools/program_timing.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -15,7 +19,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", per_channel = "exact";
+  std::string model, device, require, html, per_channel = "exact";  // no device: each chip
   bool json = false, allow_unproven = false;
 };
 
@@ -30,6 +34,7 @@ struct Report {
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
   std::string advice;
+  std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
 };
 
 // Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
@@ -48,12 +53,13 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
-  Report report{.device = target.name,
-                .rows = {},
-                .npu_parts = 0,
-                .parts = compiled.parts.size(),
-                .advice = compile::quantization_advice(compiled.graph,
-                                                       {target.driver, target.chip, session.compile.per_channel})};
+  Report report{
+      .device = target.name,
+      .rows = {},
+      .npu_parts = 0,
+      .parts = compiled.parts.size(),
+      .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
+      .simulated = {}};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
@@ -62,6 +68,9 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
+  }
+  if (target.driver != nullptr) {
+    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled.parts));
   }
   return report;
 }
@@ -81,6 +90,13 @@ Totals total(const Report& report) {
   return out;
 }
 
+// Of the multiply-accumulates; of the operations where there are none.
+double percent_on_npu(const Totals& sum) {
+  const size_t ops = sum.npu + sum.cpu + sum.nowhere;
+  if (sum.macs == 0) return ops == 0 ? 0 : 100.0 * static_cast<double>(sum.npu) / static_cast<double>(ops);
+  return 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs);
+}
+
 void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
@@ -88,11 +104,14 @@ void print_text(const Options& options, const Report& report) {
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", options.model, report.device, table.print());
   const Totals sum = total(report);
-  const double share = sum.macs ? 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs) : 0;
+  const double share = percent_on_npu(sum);
   out("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
       sum.cpu);
   if (sum.nowhere) out(", {} nowhere", sum.nowhere);
   out("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
+  if (report.simulated)
+    out("NPU: {}; with the mainline kernel {}\n", print_simulated(report.simulated->device_us, report.simulated->error),
+        print_ms(report.simulated->wall_us / 1000));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.advice));
@@ -111,21 +130,61 @@ void print_json(const Options& options, const Report& report) {
                     {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
-  const nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
-                                      {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
-                                      {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
-                                      {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
+                                {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
+                                {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
+                                {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  if (report.simulated)
+    report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
+                                {"wall_ms", report.simulated->wall_us / 1000},
+                                {"error", report.simulated->error}};
   out_json(report_json);
 }
 
+// "90", "90%"; nothing for "".
+Result<std::optional<double>> required_percent(const std::string& text) {
+  if (text.empty()) return std::optional<double>();
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (failure != std::errc() || !(value >= 0 && value <= 100) || (!rest.empty() && rest != "%"))
+    return error(ErrorCode::invalid_argument, "--require: must be a percentage such as 90%, not '{}'", text);
+  return std::optional(value);
+}
+
+Result<void> check_required(const std::optional<double>& required, double percent, const std::string& where) {
+  if (!required || percent >= *required) return {};
+  return error(ErrorCode::unsupported, "{}: {:.1f} % of the work is on the NPU; --require asks for {}", where, percent,
+               *required);
+}
+
+Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  if (!options.html.empty()) SK_TRY(check_place(options.html));
+  outcome.begin();
+  SK_TRY_ASSIGN(const ChipsReport report, check_chips(options.model, graph, options.allow_unproven));
+  if (!options.html.empty()) {
+    const std::string page = chips_html(report);
+    SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
+  }
+  out("{}", options.json ? chips_json_text(report) : print_chips(report));
+  if (report.has_op_nowhere()) outcome.exit_code = kFailed;
+  for (const ChipCheck& chip : report.chips)
+    SK_TRY(check_required(required, report.percent_on_npu(chip), chip.chip.name));
+  return {};
+}
+
 Result<void> check(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
+  if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));
   if (options.json)
     print_json(options, report);
   else
     print_text(options, report);
-  outcome.exit_code = total(report).nowhere == 0 ? kFine : kFailed;
-  return {};
+  const Totals sum = total(report);
+  outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
+  return check_required(required, percent_on_npu(sum), report.device);
 }
 
 }  // namespace
@@ -135,9 +194,16 @@ void add_check(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("check",
                          "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                         "Example: skillet check models/digits.tflite --device sim:a311d");
+                         "Without --device: on each chip that is known well; needs none here.\n"
+                         "Examples:\n"
+                         "  skillet check models/digits.tflite\n"
+                         "  skillet check models/digits.tflite --device sim:a311d --require 90%");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  auto* device = verb->add_option("--device", options->device, kDeviceHelp);
+  verb->add_option("--require", options->require, "fail when less of the work (multiply-accumulates) is on the NPU");
+  verb->add_option("--html", options->html, "write a page with the same to this file")
+      ->check(not_empty())
+      ->excludes(device);
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
       ->capture_default_str()

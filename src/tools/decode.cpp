@@ -67,7 +67,8 @@ Result<capture::Reader> open_any(const Options& options) {
   }
   auto side = load_side(options.path, chip, {});
   if (side.ok()) return std::move(side->reader);
-  return options.path.ends_with(".tflite") ? Result<capture::Reader>(std::move(side).error()) : reader;
+  if (options.path.ends_with(".tflite")) return std::move(side).error();
+  return reader;
 }
 
 Result<capture::Reader> open_reader(const Options& options) {

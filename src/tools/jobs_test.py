@@ -40,14 +40,14 @@ class Jobs(unittest.TestCase):
 
     def test_decode_tells_each_job_first(self):
         out = self.fine("decode", A311D)
-        self.assertRegex(out, r"submission 1\n  job  what  shape +memory +constants\n"
-                              r"  0    TP    16x32x16 +in_base_address 3\+0, out_base_address 4\+0")
-        self.assertRegex(out, r"\n  1    NN    16x16x16 -> 16x16x32, kernel 1x1 +in_address 4\+0, out_address 5\+0 +kernel_address 8\+0")
-        self.assertRegex(self.fine("decode", RK3588), r"\n  0 +CONV +16x16x16 -> 16x16x\d+, kernel 1x1 ")
+        self.assertRegex(out, r"submission 1\n  job  what +shape +memory +constants\n"
+                              r"  0    TP +16x32x16  in_base_address 3\+0, out_base_address 4\+0")
+        self.assertRegex(out, r"\n  1    NN +16x16x32 -> 16x16x64, kernel 1x1  in_address 4\+0, out_address 5\+0 +kernel_address 8\+0")
+        self.assertRegex(self.fine("decode", RK3588), r"\n  0    CONV  16x16x32 -> 16x16x64, kernel 1x1  feature_base_addr 3\+0, dst_base_addr 4\+0 ")
 
     def test_decode_all_has_words_bits_and_evidence(self):
         out = self.fine("decode", A311D, "--all")
-        self.assertRegex(out, r"job 1 nn_instruction.kernel_z_size +16 +word 0 bits 19:6|kernel_z_size +16 +word 5 bits 31:26 \+ word 0 bits 19:6")
+        self.assertRegex(out, r"nn_instruction.kernel_z_size +32 +word 5 bits 31:26 \+ word 0 bits 19:6 +[0-9a-f]{8} [0-9a-f]{8} +confirmed")
         self.assertRegex(out, r"nn_instruction.kernel_x_size +1 +word 0 bits 5:2 +[0-9a-f]{8} +confirmed +filter width, px")
         self.assertGreater(out.count("\n"), self.fine("decode", A311D).count("\n"))
 
@@ -66,7 +66,7 @@ class Jobs(unittest.TestCase):
         self.fine("compile", model, "--device", "sim:a311d", "-o", str(self.path / "program"))
         from_program = self.fine("decode", str(self.path / "program"))
         self.assertEqual(from_program, self.fine("decode", model, "--chip", "a311d"))
-        self.assertRegex(from_program, r"NN +16x16x16 -> 16x16x32, kernel 1x1")
+        self.assertRegex(from_program, r"NN +16x16x32 -> 16x16x64, kernel 1x1")
         self.refused(CANNOT_BEGIN, "for which chip? use --chip", "decode", model)
         self.refused(CANNOT_BEGIN, "toaster", "decode", model, "--chip", "toaster")
         self.refused(CANNOT_BEGIN, "not a skillet capture file", "decode", "README.md")
@@ -117,7 +117,7 @@ class Jobs(unittest.TestCase):
 
     def test_a_field_may_be_set(self):
         base = ["replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin", "--json"]
-        field = "job 1 nn_instruction.out_zp"
+        field = "job 1 nn_instruction.out_zero_point"
         fields = json.loads(self.fine("decode", A311D, "--json"))["submissions"][1]["fields"]
         value = int(next(one["raw"] for one in fields if one["path"] == field), 16)
         for number, prefix, code in ((value, "", FINE), (value, "1:", FINE), (value ^ 16, "", FAILED), (value ^ 16, "1:", FAILED)):
@@ -126,9 +126,9 @@ class Jobs(unittest.TestCase):
             differing = {row["buffer"]: row["differing"] for row in json.loads(out)["written"] if row["submission"] == 1}
             self.assertEqual(differing[4], 0)  # what the job before it writes
             self.assertEqual(any(differing.values()), code == FAILED)
-        self.refused(FAILED, "did you mean 'job 1 nn_instruction.out_zp'?", *base, "--set", "job 1 nn_instruction.out_pz=1")
+        self.refused(FAILED, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
         self.refused(FAILED, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
-        self.refused(FAILED, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zp=1")
+        self.refused(FAILED, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
 
     def test_what_cannot_be_replayed(self):

@@ -158,7 +158,7 @@ void add_lookup(CLI::App& app, Outcome& outcome) {
                                       "What is known of a bit, a register or a field of an NPU's commands.\n"
                                       "Examples:\n"
                                       "  skillet lookup kernel_x_size\n"
-                                      "  skillet lookup nn_instruction:15.31     word 15, bit 31 of a descriptor\n"
+                                      "  skillet lookup 15.31                    word 15, bit 31 of any descriptor\n"
                                       "  skillet lookup 0x1030 --chip rk3588     a register by its address");
   verb->add_option("WHAT", options->what, "part of a name; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
       ->required()

@@ -36,6 +36,7 @@ std::string footer(const ExitCodes& codes) {
 void add_verbs(CLI::App& app, Outcome& outcome) {
   add_run(app, outcome);
   add_bench(app, outcome);
+  add_eval(app, outcome);
   add_check(app, outcome);
   add_plan(app, outcome);
   add_compile(app, outcome);

@@ -91,6 +91,14 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
   return time_capture(*timer, capture::Reader::of(std::move(done.capture)));
 }
 
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const std::vector<compile::Part>& parts) {
+  if (std::ranges::count(sim::timed_chips(sim::Jobs::open), chip) == 0) return std::optional<ProgramTiming>();
+  for (const compile::Part& part : parts)
+    if (!part.bands.empty()) return std::optional<ProgramTiming>();
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, parts));
+  return std::optional(std::move(timing));
+}
+
 double cpu_us(const sim::Timer& timer, double macs, double bytes) {
   return macs / (timer.parameter("cpu_gmacs") * 1e3) + bytes / (timer.parameter("cpu_gbps") * 1e3);
 }

@@ -3,6 +3,7 @@
 // Must not know: a vendor's anything; how a time is made.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
 // Of all NPU parts; the programs are copied, not taken.
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides = {});
+
+// The same; nothing where the chip is not timed, or where a part runs on several cores in bands: how they share memory
+// is not modelled.
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const std::vector<compile::Part>& parts);
 
 // What the CPU of such a board takes for the operations that are left to it.
 double cpu_us(const sim::Timer& timer, double macs, double bytes);

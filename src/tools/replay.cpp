@@ -279,7 +279,7 @@ void add_replay(CLI::App& app, Outcome& outcome) {
       "compares with the jobs as they were.\n"
       "Examples:\n"
       "  skillet replay tests/captures/a311d_conv1x1_relu6_u8 --device sim:a311d --input 3=input.bin\n"
-      "  skillet replay run.capture --device sim:a311d --set 'job 1 nn_instruction.out_zp=7'");
+      "  skillet replay run.capture --device sim:a311d --set 'FIELD=7'");
   verb->add_option("PATH", options->path, "capture file, or a folder that holds capture.json")->required();
   verb->add_option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...")->required();
   auto* against = verb->add_option("--against", options->against, "run them on this device too, and compare");

@@ -289,6 +289,15 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
   return created;
 }
 
+// What the chip that is simulated would take, where that is known. Compiles once more: a session keeps no programs.
+Result<std::optional<ProgramTiming>> simulated_time(const Options& options, const runtime::Target& target,
+                                                    ir::Graph graph) {
+  if (!target.simulated) return std::optional<ProgramTiming>();
+  SK_TRY_ASSIGN(const compile::Compiled compiled,
+                runtime::compile_for(target, std::move(graph), session_options(options)));
+  return time_if_known(target.chip.name, compiled.parts);
+}
+
 Result<void> run(const Options& options, Outcome& outcome) {
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
@@ -301,11 +310,15 @@ Result<void> run(const Options& options, Outcome& outcome) {
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   outcome.begin();
   result.device = target.name;
+  const ir::Graph again = graph;  // constants are shared
   SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session,
                 create_session(options, std::move(graph), target, result));
   Runner runner(options, plan, *session, result);
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
+  if (!is_told) {
+    SK_TRY_ASSIGN(result.simulated, simulated_time(options, target, again));
+  }
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
   return runner.judgement();

@@ -176,6 +176,10 @@ std::string print_times(const RunResult& result, const Session& session) {
   table.add({"prepare", print_ms(result.create_ms), "all of passes, compiling and loading"});
   table.add(
       {"inference", print_ms(median(runs)), runs.size() > 1 ? fmt::format("median of {}", runs.size()) : "all parts"});
+  if (result.simulated)
+    table.add({"simulated", print_ms(result.simulated->device_us / 1000),
+               fmt::format("on such a chip, +-{:.0f} %; with the mainline kernel {}", result.simulated->error * 100,
+                           print_ms(result.simulated->wall_us / 1000))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
   return fmt::format("{}\n{}", print_parts(session), table.print());
@@ -264,17 +268,17 @@ std::string print_text(const RunResult& result, const Session& session) {
 
 std::string print_json(const RunResult& result, const Session& session) {
   const Where where = count(session);
-  const nlohmann::json out = {{"model", result.model},
-                              {"device", result.device},
-                              {"npu_ops", where.npu_ops},
-                              {"cpu_ops", where.cpu_ops},
-                              {"jobs", where.jobs},
-                              {"import_ms", result.import_ms},
-                              {"passes_ms", session.report().passes_ms},
-                              {"create_ms", result.create_ms},
-                              {"reference_ms", result.reference_ms},
-                              {"parts", parts_json(session)},
-                              {"ops", ops_json(session)},
+  nlohmann::json simulated;
+  if (result.simulated)
+    simulated = {{"device_ms", result.simulated->device_us / 1000},
+                 {"wall_ms", result.simulated->wall_us / 1000},
+                 {"error", result.simulated->error}};
+  const nlohmann::json out = {{"model", result.model},          {"device", result.device},
+                              {"simulated", simulated},         {"npu_ops", where.npu_ops},
+                              {"cpu_ops", where.cpu_ops},       {"jobs", where.jobs},
+                              {"import_ms", result.import_ms},  {"passes_ms", session.report().passes_ms},
+                              {"create_ms", result.create_ms},  {"reference_ms", result.reference_ms},
+                              {"parts", parts_json(session)},   {"ops", ops_json(session)},
                               {"runs", inferences_json(result)}};
   return json_text(out);
 }

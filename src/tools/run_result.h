@@ -11,6 +11,7 @@
 #include "runtime/session.h"
 #include "tools/found.h"
 #include "tools/picture.h"
+#include "tools/program_timing.h"
 
 namespace skillet::tools {
 
@@ -37,6 +38,7 @@ struct Inference {
 struct RunResult {
   std::string model, device, input_note, advice;
   double import_ms = 0, create_ms = 0, reference_ms = 0;  // reference: of one inference
+  std::optional<ProgramTiming> simulated;  // what the NPU's part of an inference would take, where that is known
   std::vector<Inference> inferences;
 
   bool compares_layers() const { return !inferences.empty() && !inferences[0].layers.empty(); }

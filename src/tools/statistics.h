@@ -3,6 +3,7 @@
 // Must not know: what ran.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace skillet::tools {

@@ -37,6 +37,7 @@ void add_run(CLI::App& app, Outcome& outcome);
 void add_bench(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
 void add_plan(CLI::App& app, Outcome& outcome);
+void add_eval(CLI::App& app, Outcome& outcome);
 void add_compile(CLI::App& app, Outcome& outcome);
 void add_decode(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);

@@ -16,7 +16,7 @@ void expect_conforming(const std::string& golden_dir, int cases_min) {
   EXPECT_GE(tally->passed, cases_min);
 }
 
-TEST(Conformance, SmallCases) { expect_conforming(SKILLET_SOURCE_DIR "/tests/conformance", 130); }
+TEST(Conformance, SmallCases) { expect_conforming(SKILLET_SOURCE_DIR "/tests/conformance", 150); }
 
 TEST(Conformance, WholeSuite) {
   const auto golden_dir = find_golden_dir(SKILLET_SOURCE_DIR);

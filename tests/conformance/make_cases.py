@@ -6,63 +6,20 @@ Run from anywhere: python make_cases.py. Writes cases/kernels and models/kernels
 
 import hashlib
 import json
-import pathlib
-import subprocess
-import tempfile
 
 import numpy as np
 from tflite_runtime.interpreter import Interpreter, OpResolverType
 
-HERE = pathlib.Path(__file__).resolve().parent
-SCHEMA = HERE / "../../src/frontend/tflite/schema.fbs"
-TYPES = {"float32": (0, "FLOAT32"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int8": (9, "INT8")}
-SAME, VALID = 0, 1
-RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
+import grid
+from one_op import (HERE, RELU, RELU6, RELU_N1_TO_1, SAME, TYPES, VALID, case, computed_inputs, constant, model_bytes,
+                    random_values, tensor)
+
 RANDOM = np.random.RandomState(7)
-
-
-def tensor(shape, dtype, scale=None, zero_point=0, data=None, axis=0):
-    return dict(shape=list(shape), dtype=dtype, scale=scale, zero_point=zero_point, data=data, axis=axis)
-
-
-def constant(values, dtype="int32", scale=None, zero_point=0, axis=0):
-    data = np.array(values, dtype=dtype)
-    return tensor(data.shape, dtype, scale, zero_point, data, axis)
 
 
 def weights(shape, dtype, scale, zero_point=0, axis=0):
     low, high = {"uint8": (0, 256), "int8": (-127, 128), "int32": (-5000, 5000)}[dtype]
     return constant(RANDOM.randint(low, high, shape), dtype, scale, zero_point, axis)
-
-
-def tensor_json(t, name, buffers):
-    quantization = {}
-    if t["scale"] is not None:
-        scales = t["scale"] if isinstance(t["scale"], list) else [t["scale"]]
-        quantization = dict(scale=scales, zero_point=[t["zero_point"]] * len(scales), quantized_dimension=t["axis"])
-    buffer = 0
-    if t["data"] is not None:
-        buffers.append(dict(data=list(t["data"].tobytes())))
-        buffer = len(buffers) - 1
-    return dict(shape=t["shape"], type=TYPES[t["dtype"]][0], buffer=buffer, name=name, quantization=quantization)
-
-
-def write_model(path, code, version, inputs, output, options):
-    buffers = [{}]
-    tensors = [tensor_json(t, f"i{k}", buffers) for k, t in enumerate(inputs)] + [tensor_json(output, "o", buffers)]
-    op = dict(opcode_index=0, inputs=list(range(len(inputs))), outputs=[len(inputs)])
-    if options:
-        op["builtin_options_type"], op["builtin_options"] = options
-    computed = [k for k, t in enumerate(inputs) if t["data"] is None]
-    graph = dict(name="main", tensors=tensors, inputs=computed, outputs=[len(inputs)], operators=[op])
-    operator_code = dict(deprecated_builtin_code=min(code, 127), builtin_code=code, version=version)
-    model = dict(version=3, operator_codes=[operator_code], subgraphs=[graph], buffers=buffers)
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "model.json"
-        source.write_text(json.dumps(model))
-        subprocess.run(["flatc", "-b", "-o", folder, SCHEMA, source], check=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((pathlib.Path(folder) / "model.tflite").read_bytes())
 
 
 def describe(detail, data, file):
@@ -73,13 +30,14 @@ def describe(detail, data, file):
                 bytes=len(raw), sha256_128=hashlib.sha256(raw).hexdigest()[:32], file=file)
 
 
-def random_input(detail):
+def old_random_input(detail):
+    """The values of the older cases, which stay as they are."""
     if detail["dtype"] == np.float32:
         return (RANDOM.randn(*detail["shape"]) * 3).astype(np.float32)
     return RANDOM.randint(0, 256, detail["shape"]).astype(np.uint8).view(detail["dtype"])
 
 
-def record(name, op_name, model):
+def record(name, op_name, model, contents=None):
     """Runs the model on random inputs; writes them, the output and case.json."""
     folder = HERE / "cases/kernels" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +45,7 @@ def record(name, op_name, model):
     interpreter.allocate_tensors()
     case = dict(model=f"models/kernels/{name}.tflite", ops=[op_name], inputs=[], outputs=[])
     for k, detail in enumerate(interpreter.get_input_details()):
-        data = random_input(detail)
+        data = old_random_input(detail) if contents is None else contents[k]
         interpreter.set_tensor(detail["index"], data)
         (folder / f"input_{k}.bin").write_bytes(data.tobytes())
         case["inputs"].append(describe(detail, data, f"input_{k}.bin"))
@@ -100,10 +58,43 @@ def record(name, op_name, model):
 
 
 def make(name, op, inputs, output, options=None, version=1):
-    op_name, code = op
+    op_name = op[0]
     model = HERE / f"models/kernels/{name}.tflite"
-    write_model(model, code, version, inputs, output, options)
+    model.parent.mkdir(parents=True, exist_ok=True)
+    model.write_bytes(model_bytes(case(name, op, inputs, output, options, version)))
     record(name, op_name, model)
+
+
+def make_from_grid(per_family):
+    """The first cases of each family of grid.py whose results are exact, and on which the published versions agree."""
+    for family in grid.FAMILIES:
+        if family not in grid.EXACT:
+            continue
+        random, made = np.random.RandomState(11), 0
+        while made < per_family:
+            c = family(random)
+            inputs, file = [random_values(t, random) for t in computed_inputs(c)], model_bytes(c)
+            results, _ = grid.expected_by_version(grid.runtimes(), file, inputs, 1)
+            if len(results) < 2 or any(grid.compare(family, c, r, results["tflite-runtime"]) for r in results.values()):
+                continue
+            name = f"{family.__name__}_{made}"
+            made += 1
+            (HERE / f"models/kernels/{name}.tflite").write_bytes(file)
+            record_outputs(name, c, inputs, results["tflite-runtime"])
+
+
+def record_outputs(name, c, inputs, outputs):
+    folder = HERE / "cases/kernels" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    made = dict(model=f"models/kernels/{name}.tflite", ops=[c["op"][0]])
+    for kind, arrays, tensors in (("input", inputs, computed_inputs(c)), ("output", outputs, c["outputs"])):
+        made[kind + "s"] = []
+        for k, (data, t) in enumerate(zip(arrays, tensors)):
+            file = f"{kind}_{k}.bin"
+            (folder / file).write_bytes(data.tobytes())
+            detail = dict(name=file, quantization=(t["scale"] or 0, t["zero_point"]), dtype=data.dtype, shape=data.shape)
+            made[kind + "s"].append(describe(detail, data, file))
+    (folder / "case.json").write_text(json.dumps(made))
 
 
 SHAPE = (1, 7, 9, 5)
@@ -263,3 +254,4 @@ for element_type in QUANT:
 make("concat_rescale_u8", ("CONCATENATION", 2),
      [tensor((2, 3, 4), "uint8", 0.02, 3), tensor((2, 5, 4), "uint8", 0.031, 250)], tensor((2, 8, 4), "uint8", 0.02, 3),
      ("ConcatenationOptions", dict(axis=-2)), version=2)
+make_from_grid(2)

@@ -55,12 +55,7 @@ TEST(Networks, AllRun) {
     const auto graph = tflite::import_file(entry.path());
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     auto interpreter = ref::Interpreter::create(*graph);
-    // The one network with a recurrent layer stays out, for that reason and no other.
-    if (!interpreter.ok()) {
-      EXPECT_TRUE(interpreter.error().message.ends_with("no CPU kernel for UNIDIRECTIONAL_SEQUENCE_LSTM"))
-          << entry.path() << ": " << interpreter.error().message;
-      continue;
-    }
+    ASSERT_TRUE(interpreter.ok()) << entry.path() << ": " << interpreter.error().message;
     const auto result = interpreter->run();
     EXPECT_TRUE(result.ok()) << result.error().message;
   }

@@ -406,7 +406,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, std::map<OpKind,
 
 // Kinds that a chip takes at all.
 bool is_known(std::string_view chip, OpKind kind) {
-  if (chip == "rk3588") return kind != OpKind::transpose && kind != OpKind::abs && kind != OpKind::logistic;
+  if (chip == "rk3588") return kind != OpKind::transpose;
   return kind != OpKind::sub || chip == "imx8mp";
 }
 

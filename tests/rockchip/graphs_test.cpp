@@ -74,10 +74,12 @@ void judge(const Row& row, int tolerance) {
   for (const bool keep : {true, false}) {
     const auto target = runtime::open_target("sim:rk3588");
     const auto session =
-        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep});
+        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep, .cores = 1});
     ASSERT_TRUE(session.ok()) << session.error().message;
     ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
-    EXPECT_EQ((*session)->program(0)->operations.size(), row.operations);
+    const auto programs = (*session)->programs(0);
+    ASSERT_EQ(programs.size(), 1U);
+    EXPECT_EQ(programs[0]->operations.size(), row.operations);
     outputs[keep] = run(**session, 5);
     const auto layers = (*session)->compare_layers();
     ASSERT_TRUE(!keep || layers.ok());
@@ -210,6 +212,33 @@ TEST(RockchipGraphs, JoinedPieces) {
   judge(rows, 1);
 }
 
+// Rows wider than the chip counts, where nothing depends on rows; and those that are too wide for rows of pixels.
+TEST(RockchipGraphs, WideRows) {
+  const auto conv = [](int width) {
+    const std::string in = fmt::format("1x4x{}x1", width), out = fmt::format("1x4x{}x8", width);
+    return tensor(0, in.c_str(), 0.02F, 110) + weights(1, "8x3x3x1") + tensor(2, out.c_str(), 0.05F, 99) +
+           "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2]\n";
+  };
+  const Row rows[] = {
+      {"2032 pixels", conv(2032), 1},
+      {"2033 pixels", conv(2033), 1},
+      {"2047 pixels", conv(2047), 1},
+      {"SPLIT",
+       tensor(0, "1x1x5000x32", 0.02F, 110) + numbers(1, "scalar", {3}) + tensor(2, "1x1x5000x16", 0.02F, 110) +
+           tensor(3, "1x1x5000x16", 0.02F, 110) + "inputs 0\noutputs 2 3\nop 0 SPLIT in=[1 0] out=[2 3] count=2\n",
+       2},
+      {"RESHAPE",
+       tensor(0, "1x64x64x16", 0.02F, 110) + numbers(1, "4", {1, 1, 4096, 16}) + tensor(2, "1x1x4096x16", 0.02F, 110) +
+           "inputs 0\noutputs 2\nop 0 RESHAPE in=[0 1] out=[2] shape=[1 1 4096 16]\n",
+       1},
+      {"CONCATENATION",
+       tensor(0, "1x1x5000x32", 0.02F, 110) + tensor(1, "1x1x5000x8", 0.03F, 110) +
+           tensor(2, "1x1x5000x40", 0.02F, 110) + "inputs 0 1\noutputs 2\nop 0 CONCATENATION in=[0 1] out=[2] axis=3\n",
+       2},
+  };
+  judge(rows, 1);
+}
+
 // Element by element, in shapes at the limits of how a tensor is divided in two halves.
 TEST(RockchipGraphs, AdditionsOfAllShapes) {
   std::vector<Row> rows;
@@ -223,6 +252,186 @@ TEST(RockchipGraphs, AdditionsOfAllShapes) {
                     1});
   }
   judge(rows, 1);
+}
+
+// All pairs of bytes: 256 columns of 256 rows, the first tensor's byte the row's, the second's the column's.
+struct Pairs {
+  Bytes first, second;
+};
+Pairs all_pairs() {
+  Pairs pairs;
+  for (int i = 0; i < 256 * 256; ++i) {
+    pairs.first.push_back(static_cast<uint8_t>(i >> 8));
+    pairs.second.push_back(static_cast<uint8_t>(i));
+  }
+  return pairs;
+}
+
+// Largest difference from the CPU kernels for all values of one operand, or all pairs of two.
+int difference_for_all(const std::string& text) {
+  const auto graph = ir::parse("graph \"\"\n" + text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  const auto target = runtime::open_target("sim:rk3588");
+  const auto session = runtime::Session::create(*graph, *target, {.allow_fallback = false, .cores = 1});
+  EXPECT_TRUE(session.ok()) << session.error().message;
+  if (!session.ok()) return -1;
+  EXPECT_EQ((*session)->report().parts.size(), 1U);
+  EXPECT_TRUE((*session)->report().parts[0].on_npu);
+  const Pairs pairs = all_pairs();
+  auto reference = ref::Interpreter::create(*graph).value();
+  for (size_t i = 0; i < graph->inputs.size(); ++i) {
+    const Bytes& bytes = i == 0 ? pairs.first : pairs.second;
+    EXPECT_TRUE((*session)->set_input(i, bytes).ok());
+    std::ranges::copy(bytes, reference.tensor(graph->inputs[i]).begin());
+  }
+  const auto ran = (*session)->run();
+  EXPECT_TRUE(ran.ok()) << ran.error().message;
+  if (!ran.ok() || !reference.run().ok()) return -1;
+  const auto ours = (*session)->output(0).value();
+  const auto theirs = reference.tensor(graph->outputs[0]);
+  int most = 0;
+  const bool is_signed = graph->tensor(graph->outputs[0]).dtype == ir::DType::int8;
+  for (size_t at = 0; at < ours.size(); ++at) {
+    const int difference =
+        is_signed ? static_cast<int8_t>(ours[at]) - static_cast<int8_t>(theirs[at]) : int{ours[at]} - int{theirs[at]};
+    most = std::max(most, std::abs(difference));
+  }
+  return most;
+}
+
+TEST(RockchipGraphs, FunctionsOfAllBytes) {
+  const struct {
+    const char* op;
+    float in, out;
+    int zero_in, zero_out;
+    const char* type;
+    int tolerance;
+  } rows[] = {
+      {"LOGISTIC", 0.05F, 1.0F / 256, 128, 0, "uint8", 0}, {"LOGISTIC", 0.05F, 1.0F / 256, 3, -128, "int8", 0},
+      {"TANH", 0.03F, 1.0F / 128, 128, 128, "uint8", 0},   {"TANH", 0.03F, 1.0F / 128, 0, 0, "int8", 0},
+      {"HARD_SWISH", 0.05F, 0.04F, 120, 10, "uint8", 0},   {"HARD_SWISH", 0.05F, 0.04F, -8, -118, "int8", 0},
+      {"HARD_SWISH", 0.11F, 0.09F, 17, -124, "int8", 0},   {"ELU", 0.05F, 0.05F, 0, -110, "int8", 0},
+      {"ABS", 0.05F, 0.03F, 4, -128, "int8", 0},           {"RELU_N1_TO_1", 0.05F, 0.05F, 4, 4, "int8", 0},
+      {"LEAKY_RELU", 0.05F, 0.05F, 100, 20, "uint8", 1},   {"LEAKY_RELU", 0.05F, 0.03F, 0, -100, "int8", 1},
+      {"LEAKY_RELU", 0.05F, 0.09F, -128, -128, "int8", 1},
+  };
+  for (const auto& row : rows) {
+    for (const float alpha : {0.1F, 0.01F, 0.5F, 0.0001F, 2.0F, -0.5F}) {
+      const bool leaky = std::string_view(row.op) == "LEAKY_RELU";
+      if (!leaky && alpha != 0.1F) continue;
+      const std::string attributes = leaky ? fmt::format(" alpha={}", alpha) : "";
+      SCOPED_TRACE(fmt::format("{} {} {}{}", row.op, row.type, row.in, attributes));
+      const int most =
+          difference_for_all(tensor(0, "1x256x16x16", row.in, row.zero_in, row.type) +
+                             tensor(1, "1x256x16x16", row.out, row.zero_out, row.type) +
+                             fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1]{}\n", row.op, attributes));
+      EXPECT_GE(most, 0);
+      EXPECT_LE(most, row.tolerance);
+    }
+  }
+}
+
+TEST(RockchipGraphs, ProductsOfAllPairs) {
+  const struct {
+    float a, b, out;
+    int zero_a, zero_b, zero_out;
+    const char* type;
+    const char* attributes;
+  } rows[] = {
+      {0.02F, 0.03F, 0.1F, 128, 128, 128, "uint8", ""},
+      {0.02F, 0.03F, 0.04F, 0, 255, 7, "uint8", ""},
+      {0.5F, 0.004F, 0.5F, -3, -128, -3, "int8", ""},
+      {0.05F, 0.05F, 0.06F, 4, -11, -128, "int8", " activation=relu"},
+      {0.02F, 0.03F, 0.04F, 128, 128, 3, "uint8", " activation=relu6"},
+      {1e-9F, 1e-9F, 1e-18F, 1, 2, 3, "int8", ""},
+      {3, 5, 1, 1, 2, 3, "int8", ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(fmt::format("{} {} {} {}", row.a, row.b, row.out, row.type));
+    const int most = difference_for_all(
+        tensor(0, "1x256x16x16", row.a, row.zero_a, row.type) + tensor(1, "1x256x16x16", row.b, row.zero_b, row.type) +
+        tensor(2, "1x256x16x16", row.out, row.zero_out, row.type) +
+        fmt::format("inputs 0 1\noutputs 2\nop 0 MUL in=[0 1] out=[2]{}\n", row.attributes));
+    EXPECT_GE(most, 0);
+    EXPECT_LE(most, 1);
+  }
+}
+
+TEST(RockchipGraphs, Products) {
+  const auto of = [](const char* a, const char* b, const char* second = "tensor") {
+    const bool constant = second == std::string_view("constant");
+    return tensor(0, a, 0.02F, 110) + (constant ? weights(1, b, 77) : tensor(1, b, 0.03F, 77)) +
+           tensor(2, a, 0.05F, 120) + fmt::format("inputs 0{}\noutputs 2\nop 0 MUL in=[", constant ? "" : " 1") +
+           (constant ? "1 0" : "0 1") + "] out=[2]\n";
+  };
+  const Row rows[] = {
+      {"of one shape", of("1x7x9x40", "1x7x9x40"), 1},
+      {"of one pixel each", of("1x1x1x40", "1x1x1x40"), 1},
+      {"with one pixel: squeeze and excite", of("1x7x9x40", "1x1x1x40"), 1},
+      {"the same, of more channels than a group", of("1x7x7x200", "1x1x1x200"), 1},
+      {"the same, in several tasks", of("1x56x56x24", "1x1x1x24"), 1},
+      {"the same, small", of("1x3x3x32", "1x1x1x32"), 1},
+      {"with a constant for each channel", of("1x7x9x40", "1x1x1x40", "constant"), 1},
+      {"with a constant for each channel, alone", of("1x7x9x40", "40", "constant"), 1},
+      {"with one constant", of("1x7x9x40", "1", "constant"), 1},
+      {"with one constant, of one channel", of("1x7x9x1", "1x1x1x1", "constant"), 1},
+  };
+  judge(rows, 1);
+}
+
+// Exact: the outputs are bytes of the inputs.
+TEST(RockchipGraphs, LargestOfAWindow) {
+  std::vector<Row> rows;
+  std::vector<std::string> names;
+  const struct {
+    int height, width, channels, kernel_h, kernel_w, stride;
+    bool same;
+    size_t operations;
+  } cases[] = {
+      {8, 8, 16, 2, 2, 2, false, 3},      {7, 9, 40, 2, 2, 2, true, 4},   {12, 13, 24, 3, 3, 2, true, 6},
+      {12, 13, 24, 3, 3, 2, false, 5},    {10, 11, 20, 5, 5, 1, true, 8}, {9, 9, 65, 7, 7, 7, false, 7},
+      {20, 5, 3, 1, 1, 1, false, 1},      {6, 30, 3, 1, 4, 1, false, 3},  {40, 60, 64, 2, 2, 2, false, 3},
+      {13, 13, 100, 13, 13, 1, true, 10},
+  };
+  for (const auto& c : cases) {
+    const auto size = [&c = c](int in, int kernel) {
+      return c.same ? (in + c.stride - 1) / c.stride : (in - kernel) / c.stride + 1;
+    };
+    names.push_back(fmt::format("{}x{} of {}x{}x{}", c.kernel_h, c.kernel_w, c.height, c.width, c.channels));
+    rows.push_back(
+        {"",
+         tensor(0, fmt::format("1x{}x{}x{}", c.height, c.width, c.channels).c_str(), 0.02F, 5) +
+             tensor(
+                 1,
+                 fmt::format("1x{}x{}x{}", size(c.height, c.kernel_h), size(c.width, c.kernel_w), c.channels).c_str(),
+                 0.02F, 5) +
+             fmt::format("inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] filter_h={} filter_w={} "
+                         "stride_h={} stride_w={} padding={}\n",
+                         c.kernel_h, c.kernel_w, c.stride, c.stride, c.same ? "same" : "valid"),
+         c.operations});
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE(names[i]);
+    judge(rows[i], 0);
+  }
+}
+
+TEST(RockchipGraphs, EnlargedImages) {
+  const auto of = [](const char* in, const char* out, std::initializer_list<int32_t> size, const char* attributes) {
+    return tensor(0, in, 0.02F, 5) + numbers(1, "2", size) + tensor(2, out, 0.02F, 5) +
+           fmt::format("inputs 0\noutputs 2\nop 0 RESIZE_NEAREST_NEIGHBOR in=[0 1] out=[2]{}\n", attributes);
+  };
+  const Row rows[] = {
+      {"twice", of("1x7x9x40", "1x14x18x40", {14, 18}, ""), 2},
+      {"twice, half pixels", of("1x7x9x40", "1x14x18x40", {14, 18}, " half_pixel_centers=true"), 2},
+      {"four times", of("1x5x3x100", "1x20x12x100", {20, 12}, ""), 2},
+      {"rows alone", of("1x5x3x20", "1x10x3x20", {10, 3}, ""), 1},
+      {"columns alone", of("1x5x3x20", "1x5x24x20", {5, 24}, ""), 1},
+      {"one pixel", of("1x1x1x20", "1x2x2x20", {2, 2}, ""), 2},
+      {"not at all", of("1x5x3x20", "1x5x3x20", {5, 3}, ""), 1},
+      {"in several tasks", of("1x40x40x64", "1x80x80x64", {80, 80}, ""), 2},
+  };
+  judge(rows, 0);
 }
 
 }  // namespace

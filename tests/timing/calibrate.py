@@ -27,6 +27,11 @@ WANTED = [("a311d", "resnet18_224"), ("a311d", "resnet50_v1_224"), ("imx8mp", "r
           ("rk3576", "mobilenet_v1_224")]
 
 
+def read_csv(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 class Group:
     """Chips that share their parameters, and the programs that are fitted."""
 
@@ -80,7 +85,7 @@ class Tool:
 def rows_of(data, group):
     """(chip, net, ms) to fit: one core, a known list of layers, and marked as fit for it."""
     rows = []
-    for row in csv.DictReader(open(data / "endtoend.csv", encoding="utf-8")):
+    for row in read_csv(data / "endtoend.csv"):
         if row["chip"] not in group.chips or row["program"] != group.program or row["use"] != "fit" or row["cores"] != "1":
             continue
         # Of a driver's states, only the last one is what the recorded programs do.
@@ -183,7 +188,7 @@ def ninetieth(errors):
 
 def judge_table(tool, path, chip, values):
     """Median and 90th percentile of the errors, with the one constant (what a layer of a log costs) that fits best."""
-    measured = {int(row["id"]): float(row["time_us"]) for row in csv.DictReader(open(path, encoding="utf-8"))
+    measured = {int(row["id"]): float(row["time_us"]) for row in read_csv(path)
                 if row["op"] not in NOT_JUDGED and row["time_us"]}
     predicted = tool.table(path, chip, values)
     best = min(range(0, 301, 2), key=lambda c: statistics.median(layer_errors(measured, predicted, c)) +

@@ -14,8 +14,6 @@ namespace {
 
 using ir::OpKind;
 
-constexpr int32_t kZero = 128;  // a weight of 0, unsigned
-constexpr int32_t kDiagonal = 127;
 constexpr uint32_t kInAddition = 0xFFFFFF80, kRecordedZeroPad = 0xFFFF8080, kRecordedDepthwisePad = 0x0B0B;
 
 Error does_not_fit(const char* what, double value) {
@@ -32,9 +30,9 @@ int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
 }
 
 uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
-  const auto byte = static_cast<uint8_t>(zero - kZero);
+  const auto byte = static_cast<uint8_t>(zero - kWeightZero);
   if (tuning.pad_lanes) return byte * 0x01010101U;
-  uint32_t value = static_cast<uint32_t>(zero - kZero);
+  uint32_t value = static_cast<uint32_t>(zero - kWeightZero);
   if (conv.kernel_width >= 3 && zero == 0) value = kRecordedZeroPad;
   if (conv.in_addition) value = kInAddition;
   if (conv.depthwise && zero == 0x8B) value = kRecordedDepthwisePad;
@@ -56,12 +54,6 @@ void set_window(const Window& w, const Tuning& tuning, Conv& conv) {
   conv.pad_top = w.pad_top, conv.pad_left = w.pad_left;
   conv.pad_bottom = w.pad_bottom, conv.pad_right = w.pad_right;
 }
-
-// How sums become output bytes.
-struct Scales {
-  float product = 1;               // real value of 1 in the sum
-  std::vector<float> per_channel;  // instead
-};
 
 int32_t limit_of(double real, double unit) {
   const double limit = std::ceil(real / unit);
@@ -96,7 +88,7 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
   }
   if (conv.truncate != 0) --conv.out_gain.shift;
   if (tuning.more_operations && !is_valid(conv.out_gain)) return does_not_fit("a gain", scales.product / out_scale);
-  conv.out_offset = register_zero(to, tuning) - kZero;
+  conv.out_offset = register_zero(to, tuning) - kWeightZero;
   if (!tuning.activations) return {};
   const Limits limits = limits_of(to, activation);
   conv.clamp.on = limits.lower || limits.upper;
@@ -154,7 +146,7 @@ Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuni
     if (tuning.more_operations && c < bias.size() && std::abs(own) + most > kLargest &&
         std::abs(own) + 255 * absolute_sum(conv, c) > kLargest)
       return error(ErrorCode::unsupported, "the sums of channel {} may need more than 32 bits", c);
-    const int64_t value = (own - int64_t{zero - kZero} * sums[c]) / (int64_t{1} << conv.truncate);
+    const int64_t value = (own - int64_t{zero - kWeightZero} * sums[c]) / (int64_t{1} << conv.truncate);
     if (value != static_cast<int32_t>(value))
       return error(ErrorCode::unsupported, "the bias of channel {} needs more than 32 bits", c);
     conv.bias.push_back(static_cast<int32_t>(value));
@@ -195,26 +187,26 @@ std::vector<int32_t> biases_of(const ir::Graph& graph, const ir::Op& op) {
   return bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(bias).values<int32_t>();
 }
 
-// Depthwise, weights 0 but for those of `taps` (all when empty).
+}  // namespace
+
 Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning) {
   Conv conv{.depthwise = true};
   set_window(w, tuning, conv);
   const auto channels = static_cast<size_t>(w.in.channels);
-  Bytes weights(static_cast<size_t>(conv.taps()) * channels, taps.empty() ? kZero + 1 : kZero);
+  Bytes weights(static_cast<size_t>(conv.taps()) * channels, taps.empty() ? kWeightZero + 1 : kWeightZero);
   for (const int32_t tap : taps)
     std::fill_n(weights.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(tap) * channels), channels,
-                static_cast<uint8_t>(kZero + 1));
+                static_cast<uint8_t>(kWeightZero + 1));
   conv.weights = std::move(weights);
   return conv;
 }
 
-// Each byte of a tensor times the same weight.
 Conv flat_diagonal(const Plane& plane, int32_t weight) {
   const Flat whole = flat(plane);
-  Conv conv{.in = whole.plane, .out = whole.plane, .pitch = whole.pitch};
+  Conv conv{.in = whole.plane, .out = whole.plane, .in_pitch = whole.pitch, .out_pitch = whole.pitch};
   const auto channels = static_cast<size_t>(whole.plane.channels);
-  Bytes weights(channels * channels, kZero);
-  for (size_t c = 0; c < channels; ++c) weights[c * (channels + 1)] = static_cast<uint8_t>(kZero + weight);
+  Bytes weights(channels * channels, kWeightZero);
+  for (size_t c = 0; c < channels; ++c) weights[c * (channels + 1)] = static_cast<uint8_t>(kWeightZero + weight);
   conv.weights = std::move(weights);
   return conv;
 }
@@ -226,8 +218,6 @@ Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std:
   SK_TRY(set_bias(bias, bias_zero(from, tuning), tuning, conv));
   return set_output(to, scales, activation, tuning, conv);
 }
-
-}  // namespace
 
 // Every window must hold a part of the image: it is as large as the border on both sides.
 Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) {
@@ -328,15 +318,6 @@ Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const
   return passes;
 }
 
-Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
-  const ir::Op& op = graph.op(id);
-  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  Conv conv = constant_depthwise(window_of(graph, id), {}, tuning);
-  const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
-  SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
-  return conv;
-}
-
 Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,
                        const Tuning& tuning) {
   const Window w = copy_window(from, to, pads);
@@ -346,34 +327,12 @@ Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAm
   return conv;
 }
 
-namespace {
-
 Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning) {
   Addition addition;
-  addition.offset = kZero - bias_zero(other, tuning);
+  addition.offset = kWeightZero - bias_zero(other, tuning);
   addition.gain = operand_gain(other.quant.scale() / unit);
   if (tuning.more_operations && !is_valid(addition.gain)) return does_not_fit("a ratio", other.quant.scale() / unit);
   return addition;
-}
-
-}  // namespace
-
-SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
-  const auto scale = [&](size_t i) { return graph.tensor(op.inputs[i]).quant.scale(); };
-  // The second of SUB is the one that can be negated.
-  const size_t main = op.kind == OpKind::sub || scale(1) < scale(0) ? 1 : 0;
-  const float unit = scale(main) / kDiagonal;
-  return {main, unit, scale(1 - main) / unit};
-}
-
-Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
-                      ir::Activation activation, const Tuning& tuning) {
-  Conv conv = flat_diagonal(plane_of(main.shape), sign * kDiagonal);
-  const float unit = main.quant.scale() / kDiagonal;
-  SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
-  SK_TRY_ASSIGN(conv.addition, addition_of(other, unit, tuning));
-  conv.addition->clamp = std::exchange(conv.clamp, {});
-  return conv;
 }
 
 Result<void> fuse_addition(const ir::Graph& graph, ir::OpId conv_op, ir::OpId add_op, const Tuning& tuning,

@@ -1,5 +1,5 @@
 // Graph operations as convolutions of the chip: weights, biases, gains, limits.
-// Called by support.cpp (which asks whether there is one) and lower.cpp (which places it).
+// Called by support.cpp (which asks whether there is one), lower.cpp (which places it), elementwise.cpp, pooling.cpp.
 // Must not know: tasks, registers, memory.
 #pragma once
 
@@ -22,22 +22,28 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning
 // gives 0 for the others, so that their sum is the result. One pass: make_conv().
 Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,
                                       const PadAmounts& pads);
-// AVERAGE_POOL_2D, MEAN: depthwise, each weight 1.
-Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tuning);
 // The same values in another quantization, with limits: a flat identity. With a border of zeros: depthwise, one
 // weight of 1.
 Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,
                        const Tuning& tuning);
-// ADD and SUB: the operand with the smaller scale is multiplied, the other one is added.
-struct SumScales {
-  size_t main = 0;  // which input of the operation
-  float unit = 1;   // real value of 1 in the sum
-  float ratio = 1;  // of the other operand's scale to that
+// ---- parts of these and of others ----
+
+constexpr int32_t kWeightZero = 128;  // a weight of 0, unsigned
+
+// How sums become output bytes.
+struct Scales {
+  float product = 1;               // real value of 1 in the sum
+  std::vector<float> per_channel;  // instead
 };
-SumScales sum_scales(const ir::Graph& graph, const ir::Op& op);
-// main + other (sign 1) or other - main (-1), element by element: a flat diagonal of `main` with `other` added.
-Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
-                      ir::Activation activation, const Tuning& tuning);
+// All that depends on quantization, once weights are there.
+Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,
+                        const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv);
+// Depthwise, weights 0 but for those of `taps`, which are 1 (all when empty).
+Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning);
+// Each byte of a tensor times the same weight.
+Conv flat_diagonal(const Plane& plane, int32_t weight);
+// A tensor that is added to sums of `unit`.
+Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning);
 
 // As recorded: the addition of a tensor to a convolution, whose output becomes the sum.
 Result<void> fuse_addition(const ir::Graph& graph, ir::OpId conv_op, ir::OpId add_op, const Tuning& tuning, Conv& conv);

@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
 
 namespace skillet::drivers::rockchip {
@@ -55,7 +56,9 @@ driver::Cost of_op(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id
     case ir::OpKind::average_pool_2d:
     case ir::OpKind::mean: return of_window(row, window_of(graph, id), false);
     case ir::OpKind::add:
-    case ir::OpKind::sub: {
+    case ir::OpKind::sub:
+    case ir::OpKind::mul:
+    case ir::OpKind::leaky_relu: {
       const Plane plane = plane_of(tensor(op.outputs[0]).shape);
       return of_window(row, {.in = plane, .out = plane}, true);
     }
@@ -69,7 +72,19 @@ driver::Cost of_op(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id
     case ir::OpKind::relu:
     case ir::OpKind::relu6:
     case ir::OpKind::quantize: return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
-    default: return {};  // another name for the same bytes
+    case ir::OpKind::split:
+    case ir::OpKind::split_v:
+    case ir::OpKind::reshape:
+    case ir::OpKind::squeeze:
+    case ir::OpKind::expand_dims: return {};  // another name for the same bytes
+    case ir::OpKind::max_pool_2d: {
+      const Window w = window_of(graph, id);
+      const size_t steps = steps_to(w.kernel_height).size() + steps_to(w.kernel_width).size();
+      driver::Cost sum = of_window(row, corner_window(w), false);
+      for (size_t i = 0; i < steps; ++i) sum += copy(tensor(op.inputs[0]), tensor(op.inputs[0]), {});
+      return sum;
+    }
+    default: return copy(tensor(op.outputs[0]), tensor(op.outputs[0]), {});
   }
 }
 

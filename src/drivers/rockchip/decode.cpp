@@ -180,10 +180,12 @@ class Decoder {
 
   std::string operation_name() const {
     if (registers_.values.contains(hw::PpuOperationModeCfg::kAddress)) return "POOL";
-    if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory) return "ELEMENTWISE";
+    if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory)
+      return registers_.get<hw::DpuEwCfg>().ew_lut_bypass ? "ELEMENTWISE" : "TABLE";
     const bool depthwise = registers_.get<hw::CnaConvCon1>().conv_mode == hw::ConvMode::depthwise;
-    const bool addition = !registers_.get<hw::DpuEwCfg>().ew_bypass;
-    return fmt::format("{}{}", depthwise ? "DEPTHWISE" : "CONV", addition ? "+ADD" : "");
+    const auto stage = registers_.get<hw::DpuEwCfg>();
+    const char* const more = stage.ew_bypass ? "" : stage.ew_op_type == hw::EwOperator::multiply ? "+MUL" : "+ADD";
+    return fmt::format("{}{}", depthwise ? "DEPTHWISE" : "CONV", more);
   }
 
   const capture::Submission& submission_;

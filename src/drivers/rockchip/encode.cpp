@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "base/int_math.h"
-#include "driver/memory_plan.h"
+#include "driver/share_memory.h"
+#include "drivers/rockchip/pointwise.h"
 #include "drivers/rockchip/registers.h"
 #include "drivers/rockchip/weights.h"
 
@@ -26,7 +27,7 @@ class Encoder {
         in_(lowered),
         tuning_(tuning),
         keep_(keep || !tuning.shared_memory),
-        needed_(lowered.slots.size(), driver::Lifetime{.first = UINT32_MAX}) {}
+        needed_(lowered.slots.size()) {}
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
@@ -34,15 +35,17 @@ class Encoder {
     reserve_constants();
     for (const Operation& operation : in_.operations) {
       const std::string name = fmt::format("{} ({})", ir::describe_op(graph_, operation.op), operation.kind);
-      SK_TRY(encode_operation(operation).with_context(name));
+      const auto* const conv = std::get_if<Conv>(&operation.work);
+      SK_TRY((conv != nullptr ? encode_conv(operation, *conv) : encode_pointwise(operation)).with_context(name));
+      keep_open_ = operation.continued;
     }
     close_job();
-    place_slots();
     finish(constants_, constant_bytes_);
     finish(commands_, command_bytes_);
     bind(in_.inputs, program_.inputs);
     bind(in_.outputs, program_.outputs);
     if (keep_) bind(in_.intermediates, program_.intermediates);
+    share();
     return std::move(program_);
   }
 
@@ -54,66 +57,31 @@ class Encoder {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded. Where in it is known
-  // when all jobs are: until then a slot stands for it.
+  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded.
   void add_buffers() {
     constants_ = add_buffer("constants", BufferRole::constant, 0);
     commands_ = add_buffer("commands", BufferRole::commands, 0);
-    for (const Slot& slot : in_.slots) {
-      if (tuning_.joined_jobs && slot.role == BufferRole::scratch)
-        slots_.push_back({kFirstSlot + static_cast<uint32_t>(slots_.size()), 0});
-      else
-        slots_.push_back({add_buffer(slot.name, slot.role, slot.size_bytes + slack()), 0});
-    }
+    for (const Slot& slot : in_.slots)
+      slots_.push_back(add_buffer(slot.name, slot.role, slot.size_bytes + (shares(slot) ? 0 : slack())));
   }
+  bool shares(const Slot& slot) const { return tuning_.joined_jobs && slot.role == BufferRole::scratch; }
   uint64_t slack() const { return tuning_.counted_banks ? kOverReadBytes : 0; }
 
-  bits::Address at(const Place& place) const {
-    const auto& [buffer, offset] = slots_[place.slot];
-    return {buffer, offset + place.offset_bytes};
-  }
+  bits::Address at(const Place& place) const { return {slots_[place.slot], place.offset_bytes}; }
   // An operation needs the slot.
   void need(const Place& place, size_t operation) {
-    driver::Lifetime& lifetime = needed_[place.slot];
-    lifetime.first = std::min(lifetime.first, static_cast<uint32_t>(operation));
-    lifetime.last = std::max(lifetime.last, static_cast<uint32_t>(operation));
+    std::optional<driver::Lifetime>& lifetime = needed_[place.slot];
+    const auto step = static_cast<uint32_t>(operation);
+    if (!lifetime) lifetime = {.first = step};
+    lifetime->last = step;
   }
-  void need_always(size_t slot) {
-    needed_[slot].first = 0;
-    needed_[slot].last = static_cast<uint32_t>(in_.operations.size());
-  }
-
-  void place_slots() {
-    std::vector<size_t> shared;
-    std::vector<driver::Lifetime> lifetimes;
-    for (size_t slot = 0; slot < slots_.size(); ++slot) {
-      if (slots_[slot].first < kFirstSlot) continue;
-      if (keep_ || needed_[slot].first > needed_[slot].last) need_always(slot);
-      needed_[slot].size_bytes = in_.slots[slot].size_bytes;
-      shared.push_back(slot);
-      lifetimes.push_back(needed_[slot]);
+  void share() {
+    std::vector<std::optional<driver::Lifetime>> lifetimes(program_.buffers.size());
+    const driver::Lifetime always{.last = static_cast<uint32_t>(in_.operations.size())};
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (shares(in_.slots[i])) lifetimes[slots_[i]] = keep_ ? always : needed_[i].value_or(always);
     }
-    if (shared.empty()) return;
-    const driver::MemoryPlan plan = driver::plan_memory(lifetimes, kPieceAlign);
-    const BufferId memory = add_buffer("intermediates", BufferRole::scratch, plan.size_bytes + slack());
-    for (size_t i = 0; i < shared.size(); ++i) slots_[shared[i]] = {memory, plan.offsets[i]};
-    for (driver::Relocation& one : program_.buffers[commands_].relocations) settle(one.target, one.target_offset_bytes);
-    for (driver::Job& job : program_.jobs) settle(job);
-  }
-  template <typename T>
-  void settle(BufferId& buffer, T& offset) const {
-    if (buffer < kFirstSlot) return;
-    const auto& [memory, begin] = slots_[buffer - kFirstSlot];
-    buffer = memory;
-    offset += begin;
-  }
-  void settle(driver::Job& job) const {
-    settle(job.witness.buffer, job.witness.offset_bytes);
-    for (driver::BufferUse use : std::exchange(job.uses, {})) {
-      uint64_t offset = 0;
-      settle(use.buffer, offset);
-      add_use(job, use);
-    }
+    driver::share_memory(program_, lifetimes, kPieceAlign, slack());
   }
 
   // What `write` appends. `room`: of a buffer of its own, which has zeros behind the bytes.
@@ -140,8 +108,10 @@ class Encoder {
     if (!tuning_.joined_jobs) return;
     int64_t bytes = 0;
     for (const Operation& operation : in_.operations) {
-      const Geometry g = geometry(operation.conv, tuning_);
-      const int64_t operands = operation.conv.multipliers.empty() ? 4 : 8;
+      const auto* const conv = std::get_if<Conv>(&operation.work);
+      if (conv == nullptr) continue;
+      const Geometry g = geometry(*conv, tuning_);
+      const int64_t operands = conv->multipliers.empty() ? 4 : 8;
       bytes += align_up(g.weight_bytes(), kPieceAlign) + align_up(g.out_lanes * operands, kPieceAlign);
     }
     constant_bytes_.reserve(static_cast<size_t>(bytes));
@@ -168,8 +138,7 @@ class Encoder {
 
   // ---- jobs ----
 
-  Result<void> encode_operation(const Operation& operation) {
-    const Conv& conv = operation.conv;
+  Result<void> encode_conv(const Operation& operation, const Conv& conv) {
     const Geometry g = geometry(conv, tuning_);
     SK_TRY_ASSIGN(const Split parts, split(chip_, conv, g, tuning_));
     need(conv.input, program_.operations.size());
@@ -200,7 +169,39 @@ class Encoder {
       if (!tuning_.joined_jobs && !parts.one_job) close_job();
     }
     if (!tuning_.joined_jobs) close_job();
-    keep_open_ = operation.continued;
+    return {};
+  }
+
+  // A task reads the table that an earlier one of its job has loaded.
+  Result<void> encode_pointwise(const Operation& operation) {
+    const auto& work = std::get<Pointwise>(operation.work);
+    const bool one = work.table != nullptr;
+    need(work.input, program_.operations.size());
+    if (!one) need(work.second, program_.operations.size());
+    need(work.output, program_.operations.size());
+    program_.operations.push_back({operation.op, operation.kind, static_cast<uint64_t>(work.atoms * kAtom)});
+    bool loaded = false;
+    for (int64_t first = 0; first < work.atoms; first += kPointwiseMax) {
+      const int64_t atoms = std::min(kPointwiseMax, work.atoms - first);
+      PointwisePlaces places{at(work.input), one ? bits::Address{} : at(work.second), at(work.output)};
+      for (bits::Address* const address : {&places.input, &places.second, &places.output})
+        address->offset += static_cast<uint64_t>(first * kAtom);
+      const double ms = predicted_ms(atoms);
+      if (predicted_ms_ + ms > kJobMs && !keep_open_) {
+        close_job();
+        loaded = false;
+      }
+      SK_TRY_ASSIGN(const Commands commands, write_pointwise(work, places, atoms, !loaded));
+      loaded = true;
+      add_task(commands);
+      predicted_ms_ += ms;
+      driver::add_use(job_.uses, {places.input.symbol, true, false});
+      if (!one) driver::add_use(job_.uses, {places.second.symbol, true, false});
+      driver::add_use(job_.uses, {places.output.symbol, false, true});
+      job_.witness = {places.output.symbol, places.output.offset + static_cast<uint64_t>((atoms - 1) * kAtom),
+                      driver::kWitnessBytes};
+    }
+    if (!tuning_.joined_jobs) close_job();
     return {};
   }
 
@@ -215,11 +216,11 @@ class Encoder {
   TaskPlaces places_of(const Conv& conv, const Geometry& g, const Task& task, TaskPlaces places) const {
     const auto surface = static_cast<uint64_t>(task.first_lane / kAtom);
     const uint64_t out = surface * static_cast<uint64_t>(g.out_surface) * kAtom +
-                         static_cast<uint64_t>(task.out_top) * static_cast<uint64_t>(conv.out.width) * kAtom;
+                         static_cast<uint64_t>(task.out_top) * static_cast<uint64_t>(conv.out.width + conv.gap) * kAtom;
     const bool packed = g.packed && tuning_.packed_rows;
     const auto row = static_cast<uint64_t>(packed ? g.line_stride * conv.in.channels : conv.in.width * kAtom);
-    places.input.offset += static_cast<uint64_t>(task.top) * row;
-    if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(conv.in.pixels()) * kAtom;
+    if (!conv.repeated) places.input.offset += static_cast<uint64_t>(task.top) * row;
+    if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(in_pitch(conv)) * kAtom;
     places.output.offset += out;
     if (conv.addition) places.second.offset += out;
     places.weights.offset += weights_offset(conv, g, task);
@@ -236,6 +237,18 @@ class Encoder {
     const bool chained = several && !tuning_.joined_jobs;
     SK_TRY_ASSIGN(const Commands commands,
                   write_commands(conv, g, task, places, tuning_, has_next ? &next : nullptr, chained));
+    add_task(commands);
+    driver::add_use(job_.uses, {places.weights.symbol, true, false});
+    driver::add_use(job_.uses, {places.operands.symbol, true, false});
+    driver::add_use(job_.uses, {places.input.symbol, true, false});
+    if (conv.addition) driver::add_use(job_.uses, {places.second.symbol, true, false});
+    driver::add_use(job_.uses, {places.output.symbol, false, true});
+    set_witness(conv, g, task, places.output);
+    return {};
+  }
+
+  void add_task(const Commands& commands) {
+    const uint64_t offset = command_bytes_.size();
     command_bytes_.insert(command_bytes_.end(), commands.bytes.begin(), commands.bytes.end());
     command_bytes_.resize(align_up(command_bytes_.size(), kPieceAlign));
     for (driver::Relocation relocation : commands.relocations) {
@@ -244,42 +257,23 @@ class Encoder {
     }
     note(commands_, offset, commands.bytes.size(), "task");
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
-    add_use(job_, {places.weights.symbol, true, false});
-    add_use(job_, {places.operands.symbol, true, false});
-    add_use(job_, {places.input.symbol, true, false});
-    if (conv.addition) add_use(job_, {places.second.symbol, true, false});
-    add_use(job_, {places.output.symbol, false, true});
-    set_witness(conv, g, task, places.output);
-    return {};
-  }
-
-  static void add_use(driver::Job& job, const driver::BufferUse& use) {
-    for (driver::BufferUse& one : job.uses) {
-      if (one.buffer != use.buffer) continue;
-      one.read |= use.read;
-      one.write |= use.write;
-      return;
-    }
-    job.uses.push_back(use);
   }
 
   // The last pixel of the task's last surface that holds channels.
   void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
     const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
     const int64_t surface = ceil_div(channels, kAtom) - 1;
-    const int64_t pixel = surface * g.out_surface + int64_t{task.out_rows} * conv.out.width - 1;
+    const int64_t rows = int64_t{task.out_rows - 1} * (conv.out.width + conv.gap);
+    const int64_t pixel = surface * g.out_surface + rows + conv.out.width - 1;
     job_.witness = {output.symbol, output.offset + static_cast<uint64_t>(pixel) * kAtom, driver::kWitnessBytes};
   }
 
   void close_job() {
     if (job_.commands.empty()) return;
-    if (job_.witness.buffer >= kFirstSlot) need_always(job_.witness.buffer - kFirstSlot);
     job_.name = fmt::format("job {}", program_.jobs.size());
     program_.jobs.push_back(std::exchange(job_, {}));
     predicted_ms_ = 0;
   }
-
-  static constexpr BufferId kFirstSlot = 1U << 31;  // and what follows stand for slots
 
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
@@ -288,8 +282,8 @@ class Encoder {
   Program program_;
   BufferId constants_ = 0, commands_ = 0;
   const bool keep_;
-  std::vector<std::pair<BufferId, uint64_t>> slots_;  // by slot: where it begins
-  std::vector<driver::Lifetime> needed_;              // by slot: from which operation to which
+  std::vector<BufferId> slots_;                          // by slot
+  std::vector<std::optional<driver::Lifetime>> needed_;  // by slot: from which operation to which
   Bytes constant_bytes_, command_bytes_;
   // the job being written
   driver::Job job_;

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "base/int_math.h"
-#include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/placement.h"
+#include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/recorded.h"
 #include "drivers/rockchip/tile.h"
 #include "ir/macs.h"
@@ -137,6 +138,7 @@ class Lowerer {
     if (conv.addition) touch(conv.addition->second, output_bytes(conv, g));
     out_.operations.push_back({op_, std::move(kind), std::move(conv)});
   }
+  void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
 
   Result<void> lower_op(const ir::Op& op) {
     switch (op.kind) {
@@ -147,6 +149,17 @@ class Lowerer {
       case OpKind::mean: return lower_average(op);
       case OpKind::add:
       case OpKind::sub: return lower_sum(op);
+      case OpKind::mul: return lower_product(op);
+      case OpKind::leaky_relu: return lower_leaky(op);
+      case OpKind::relu_n1_to_1:
+      case OpKind::abs:
+      case OpKind::logistic:
+      case OpKind::tanh:
+      case OpKind::hard_swish:
+      case OpKind::elu:
+      case OpKind::exp: return lower_table(op);
+      case OpKind::max_pool_2d: return lower_maximum(op);
+      case OpKind::resize_nearest_neighbor: return lower_enlarged(op);
       case OpKind::concatenation: return lower_concatenation(op);
       case OpKind::split:
       case OpKind::split_v: return lower_division(op);
@@ -184,10 +197,10 @@ class Lowerer {
     }
     return {};
   }
-  Place temporary(const ir::Tensor& like) {
-    const Plane plane = plane_of(like.shape);
+  Place temporary(const ir::Tensor& like) { return temporary(like.name + " (a part)", plane_of(like.shape)); }
+  Place temporary(std::string name, const Plane& plane) {
     out_.slots.push_back(
-        {like.name + " (some channels)", driver::BufferRole::scratch, surface_bytes(plane) * surfaces(plane.channels)});
+        {std::move(name), driver::BufferRole::scratch, surface_bytes(plane) * surfaces(plane.channels)});
     return {static_cast<SlotId>(out_.slots.size() - 1), 0};
   }
 
@@ -244,6 +257,98 @@ class Lowerer {
                   make_sum(tensor(main), tensor(other), tensor(op.outputs[0]), sign, activation_of(op), tuning_));
     SK_TRY_ASSIGN(conv.addition->second, surfaces_of(other));
     return emit_from_to(op.kind == OpKind::sub ? "subtract" : "add", main, op.outputs[0], std::move(conv));
+  }
+
+  // ---- elements ----
+
+  Result<void> lower_product(const ir::Op& op) {
+    const Product product = product_of(graph_, op);
+    TensorId main = op.inputs[product.main], factor = op.inputs[1 - product.main];
+    SK_TRY_ASSIGN(Conv conv, make_product(product, tensor(main), tensor(factor), tensor(op.outputs[0]),
+                                          activation_of(op), tuning_));
+    if (product.factor == Factor::pixel) std::swap(main, factor);
+    if (conv.addition) {
+      SK_TRY_ASSIGN(conv.addition->second, surfaces_of(factor));
+    }
+    return emit_from_to("multiply", main, op.outputs[0], std::move(conv));
+  }
+
+  Result<void> lower_leaky(const ir::Op& op) {
+    const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
+    const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
+    if (!is_leaky_sum(from, to, alpha)) return lower_table(op);
+    const ir::Tensor positive = positive_part(from);
+    SK_TRY_ASSIGN(Conv part, make_copy(from, positive, {}, ir::Activation::relu, tuning_));
+    SK_TRY_ASSIGN(part.input, surfaces_of(op.inputs[0]));
+    part.output = temporary(from);
+    SK_TRY_ASSIGN(Conv sum, make_leaky_sum(from, positive, to, alpha, tuning_));
+    sum.addition->second = part.output;
+    emit("positive part", std::move(part));
+    return emit_from_to("leaky sum", op.inputs[0], op.outputs[0], std::move(sum));
+  }
+
+  Result<void> lower_table(const ir::Op& op) {
+    SK_TRY_ASSIGN(const auto values, table_of(graph_, op));
+    SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[0]));
+    emit("table", Pointwise{.input = input,
+                            .output = place_of(op.outputs[0]),
+                            .atoms = atoms_of(plane_of(tensor(op.inputs[0]).shape)),
+                            .table = std::make_shared<const std::array<int8_t, 256>>(values)});
+    return {};
+  }
+  static int64_t atoms_of(const Plane& plane) { return plane.pixels() * ceil_div(plane.channels, kAtom); }
+
+  // ---- pixels ----
+
+  Result<void> lower_maximum(const ir::Op& op) {
+    const Window w = window_of(graph_, op_);
+    const Plane plane = corner_window(w).in;
+    SK_TRY_ASSIGN(Place at, surfaces_of(op.inputs[0]));
+    if (plane.pixels() != w.in.pixels()) {
+      Conv border = make_border(w, tuning_);
+      border.input = at;
+      border.output = at = temporary(tensor(op.inputs[0]).name + " (border)", plane);
+      emit("border", std::move(border));
+    }
+    int64_t atoms = atoms_of(plane);
+    for (const int32_t step : steps_to(w.kernel_width)) at = larger(at, step, plane, atoms);
+    for (const int32_t step : steps_to(w.kernel_height)) at = larger(at, step * plane.width, plane, atoms);
+    Conv corners = make_corners(w, tuning_);
+    corners.input = at;
+    corners.output = place_of(op.outputs[0]);
+    emit("corners", std::move(corners));
+    return {};
+  }
+  // Each pixel or the one so many further on; the last ones have none and are nobody's first pixel.
+  Place larger(const Place& from, int32_t pixels, const Plane& plane, int64_t& atoms) {
+    atoms -= pixels;
+    const Place to = temporary(fmt::format("maximum {}", out_.operations.size()), plane);
+    Place moved = from;
+    moved.offset_bytes += static_cast<uint64_t>(pixels) * kAtom;
+    emit("maximum", Pointwise{.input = from, .second = moved, .output = to, .atoms = atoms});
+    return to;
+  }
+
+  Result<void> lower_enlarged(const ir::Op& op) {
+    const Repeat repeat = *repeat_of(graph_, op);
+    Plane plane = plane_of(tensor(op.inputs[0]).shape);
+    SK_TRY_ASSIGN(Place at, surfaces_of(op.inputs[0]));
+    if (repeat.rows == 1 && repeat.columns == 1)
+      return copy(tensor(op.inputs[0]), op.outputs[0], at, place_of(op.outputs[0]), {}, ir::Activation::none);
+    if (repeat.columns != 1) {
+      Conv columns = make_repeated_columns(plane, repeat.columns);
+      plane.width *= repeat.columns;
+      columns.input = at;
+      at = repeat.rows == 1 ? place_of(op.outputs[0]) : temporary(tensor(op.inputs[0]).name + " (wide)", plane);
+      columns.output = at;
+      emit("repeated columns", std::move(columns));
+    }
+    if (repeat.rows == 1) return {};
+    Conv rows = make_repeated_rows(plane, repeat.rows);
+    rows.input = at;
+    rows.output = place_of(op.outputs[0]);
+    emit("repeated rows", std::move(rows));
+    return {};
   }
 
   Result<void> copy(const ir::Tensor& from, TensorId to, const Place& input, const Place& output,

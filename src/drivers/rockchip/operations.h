@@ -3,9 +3,12 @@
 // Must not know: register fields.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
@@ -45,9 +48,10 @@ struct Clamp {
   std::optional<int32_t> limit;
 };
 
-// out = convolution + gain * (second byte + offset)
+// out = convolution + gain * (second byte + offset), or the product of the two
 struct Addition {
   Place second;
+  bool multiplies = false;
   int32_t offset = 0;
   Gain gain;
   Clamp clamp;
@@ -62,7 +66,9 @@ struct Conv {
   bool depthwise = false;
   bool packed = false;       // 1 to 4 input channels, in rows of pixels
   bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
-  int64_t pitch = 0;         // pixels from one surface to the next, of all operands; 0: as many as a plane has
+  bool repeated = false;     // each output row of one pixel reads the same input pixel: the only one there is
+  int64_t in_pitch = 0, out_pitch = 0;  // pixels from one surface to the next; 0: as many as a plane has
+  int32_t gap = 0;                      // pixels left out behind each row of the output
 
   SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
   uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
@@ -85,10 +91,17 @@ struct Conv {
   int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
 };
 
+// What the DPU does alone with so many atoms in a row: the larger byte of two, or an entry of a table.
+struct Pointwise {
+  Place input, second, output;
+  int64_t atoms = 0;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: the larger of two
+};
+
 struct Operation {
   ir::OpId op = -1;
   std::string kind;  // for reports
-  Conv conv;
+  std::variant<Conv, Pointwise> work;
   bool continued = false;  // the next operation writes over the end of this one's surfaces: both in one job
 };
 

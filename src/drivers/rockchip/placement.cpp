@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
 
@@ -71,12 +72,23 @@ class Planner {
       case OpKind::fully_connected: return kKernelGroup;
       case OpKind::depthwise_conv_2d:
       case OpKind::average_pool_2d:
+      case OpKind::max_pool_2d:
       case OpKind::mean: return kDepthwiseGroup;
+      case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
       case OpKind::add:
       case OpKind::sub:
       case OpKind::relu:
       case OpKind::relu6:
+      case OpKind::relu_n1_to_1:
+      case OpKind::leaky_relu:
+      case OpKind::abs:
+      case OpKind::logistic:
+      case OpKind::tanh:
+      case OpKind::hard_swish:
+      case OpKind::elu:
+      case OpKind::exp:
       case OpKind::quantize:
+      case OpKind::resize_nearest_neighbor:
       case OpKind::concatenation: return kAtom;
       case OpKind::pad: return kDepthwiseGroup;
       default: return 0;

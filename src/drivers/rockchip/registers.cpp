@@ -14,16 +14,6 @@ constexpr uint32_t kAllLanes = 0xFFFF;
 
 uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
 
-hw::Target target_of(uint32_t address) {
-  switch (address / hw::kBlockBytes) {
-    case 0: return hw::Target::pc;
-    case 1: return hw::Target::cna;
-    case 3: return hw::Target::core;
-    case 4: return hw::Target::dpu;
-    default: return hw::Target::dpu_rdma;
-  }
-}
-
 class Writer {
  public:
   Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places, const Tuning& tuning)
@@ -48,41 +38,19 @@ class Writer {
     converters_and_tables();
     operand_readers();
     trailer(next, chained);
-    if (failed_) return std::move(*failed_);
-    return std::move(out_);
+    return list_.take();
   }
 
  private:
   template <typename T>
   void put(const T& fields) {
-    slots_.clear();
-    auto words = bits::pack(fields, &slots_);
-    if (!words.ok()) {
-      if (!failed_) failed_ = std::move(words).error();
-      return;
-    }
-    for (const bits::AddressSlot& slot : slots_) {
-      const bits::Piece piece = slot.row->where.pieces[0];
-      const uint64_t shift = slot.row->codec.kind == bits::CodecKind::aligned ? slot.row->codec.argument : 0;
-      out_.relocations.push_back({.at_byte = out_.bytes.size(),
-                                  .target = slot.address.symbol,
-                                  .target_offset_bytes = slot.address.offset,
-                                  .lsb = static_cast<uint8_t>(kValueLsb + piece.lsb),
-                                  .width_bits = piece.width,
-                                  .shift = static_cast<uint8_t>(shift)});
-    }
-    command(target_of(T::kAddress), T::kAddress, (*words)[0]);
-  }
-  void command(hw::Target target, uint32_t address, uint32_t value) {
-    const uint64_t word = uint64_t{static_cast<uint32_t>(target)} << 48 | uint64_t{value} << kValueLsb | address;
-    out_.bytes.resize(out_.bytes.size() + hw::kCommandBytes);
-    store_le(out_.bytes.data() + out_.bytes.size() - hw::kCommandBytes, word);
+    list_.put(fields);
   }
 
   hw::CnaConvCon1 conv_con1() const {
     return {.conv_mode = mode(),
             .argb_in = packed_mode_ ? pixels_of(c_.in.channels) : hw::PixelFormat::cube,
-            .group_line_off = packed_mode_,
+            .group_line_off = packed_mode_ || c_.repeated,
             .nonalign_dma = packed_mode_};
   }
   static hw::PixelFormat pixels_of(int32_t channels) {
@@ -174,16 +142,12 @@ class Writer {
     put(hw::CnaDcompCtrl{});
     put(hw::CnaDcompRegnum{});
     put(hw::CnaDcompAddr0{.decompress_addr0 = {at_.weights}});
-    zeros<hw::CnaDcompAmount0, hw::CnaDcompAmount1, hw::CnaDcompAmount2, hw::CnaDcompAmount3, hw::CnaDcompAmount4,
-          hw::CnaDcompAmount5, hw::CnaDcompAmount6, hw::CnaDcompAmount7, hw::CnaDcompAmount8, hw::CnaDcompAmount9,
-          hw::CnaDcompAmount10, hw::CnaDcompAmount11, hw::CnaDcompAmount12, hw::CnaDcompAmount13, hw::CnaDcompAmount14,
-          hw::CnaDcompAmount15>();
+    list_.zeros<hw::CnaDcompAmount0, hw::CnaDcompAmount1, hw::CnaDcompAmount2, hw::CnaDcompAmount3, hw::CnaDcompAmount4,
+                hw::CnaDcompAmount5, hw::CnaDcompAmount6, hw::CnaDcompAmount7, hw::CnaDcompAmount8, hw::CnaDcompAmount9,
+                hw::CnaDcompAmount10, hw::CnaDcompAmount11, hw::CnaDcompAmount12, hw::CnaDcompAmount13,
+                hw::CnaDcompAmount14, hw::CnaDcompAmount15>();
     put(hw::CnaCvtCon5{.per_channel_cvt_en = packed_mode_ ? kAllLanes : 0});
     put(hw::CnaPadCon1{.pad_value = c_.pad_value});
-  }
-  template <typename... T>
-  void zeros() {
-    (put(T{}), ...);
   }
 
   void core() {
@@ -204,7 +168,7 @@ class Writer {
     put(hw::DpuDstSurfStride{.dst_surf_stride = surface});
     put(hw::DpuDataCubeWidth{.width = u(c_.out.width)});
     put(hw::DpuDataCubeHeight{.height = u(t_.out_rows)});
-    put(hw::DpuDataCubeNotchAddr{});
+    put(hw::DpuDataCubeNotchAddr{.notch_addr_0 = u(c_.gap), .notch_addr_1 = u(c_.gap)});
     put(hw::DpuDataCubeChannel{.channel = u(t_.lanes), .orig_channel = true_lanes_});
   }
 
@@ -246,11 +210,12 @@ class Writer {
       return;
     }
     const Addition& a = *c_.addition;
-    put(hw::DpuEwCfg{.ew_op_src = hw::Operand::from_memory,
+    put(hw::DpuEwCfg{.ew_op_type = a.multiplies ? hw::EwOperator::multiply : hw::EwOperator::alu,
+                     .ew_op_src = hw::Operand::from_memory,
                      .ew_lut_bypass = true,
                      .ew_relu_bypass = !a.clamp.on,
                      .ew_relux_en = a.clamp.limit.has_value(),
-                     .ew_alu_algo = hw::EwAlu::add,
+                     .ew_alu_algo = a.multiplies ? hw::EwAlu::max : hw::EwAlu::add,  // the multiplier's is 0
                      .edata_size = hw::Width::bits_8,
                      .ew_data_mode = hw::Granularity::per_pixel,
                      .ew_cvt_type = hw::CvtOrder::add_first});
@@ -263,13 +228,13 @@ class Writer {
     put(hw::DpuOutCvtOffset{.out_cvt_offset = c_.out_offset});
     put(hw::DpuOutCvtScale{.out_cvt_scale = static_cast<int16_t>(c_.out_gain.scale)});
     put(hw::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift)});
-    zeros<hw::DpuEwOpValue0, hw::DpuEwOpValue1, hw::DpuEwOpValue2, hw::DpuEwOpValue3, hw::DpuEwOpValue4,
-          hw::DpuEwOpValue5, hw::DpuEwOpValue6, hw::DpuEwOpValue7>();
+    list_.zeros<hw::DpuEwOpValue0, hw::DpuEwOpValue1, hw::DpuEwOpValue2, hw::DpuEwOpValue3, hw::DpuEwOpValue4,
+                hw::DpuEwOpValue5, hw::DpuEwOpValue6, hw::DpuEwOpValue7>();
     put(hw::DpuSurfaceAdd{.surf_add = u(g_.out_surface * kAtom) * (c_.depthwise ? 4 : 2)});
     put(hw::DpuUndocumented40C4{});
-    zeros<hw::DpuLutAccessCfg, hw::DpuLutAccessData, hw::DpuLutCfg, hw::DpuLutInfo, hw::DpuLutLeStart, hw::DpuLutLeEnd,
-          hw::DpuLutLoStart, hw::DpuLutLoEnd, hw::DpuLutLeSlopeScale, hw::DpuLutLeSlopeShift, hw::DpuLutLoSlopeScale,
-          hw::DpuLutLoSlopeShift>();
+    list_.zeros<hw::DpuLutAccessCfg, hw::DpuLutAccessData, hw::DpuLutCfg, hw::DpuLutInfo, hw::DpuLutLeStart,
+                hw::DpuLutLeEnd, hw::DpuLutLoStart, hw::DpuLutLoEnd, hw::DpuLutLeSlopeScale, hw::DpuLutLeSlopeShift,
+                hw::DpuLutLoSlopeScale, hw::DpuLutLoSlopeShift>();
   }
 
   // An addition's operand is read by both readers: even surfaces by one, odd ones by the other (section 4.5).
@@ -310,15 +275,12 @@ class Writer {
     if (chained)
       put(hw::PcBaseAddress{.pc_source_addr = {next != nullptr ? next->commands : bits::Address{}}});
     else
-      command(hw::Target::none, 0, 0);
+      list_.command(hw::Target::none, 0, 0);
     const uint32_t fetches = next == nullptr ? 0 : align_up((next->count - kTrailer) / 2, 2U);
     put(hw::PcRegisterAmounts{.pc_data_amount = fetches});
-    command(hw::Target::barrier, 0, 0);
-    const auto blocks = bits::pack(hw::BlockEnable{.cna = true, .core = true, .dpu = true, .dpu_rdma = true});
-    command(hw::Target::enable, hw::kEnableAddress, (*blocks)[0]);
+    list_.start({.cna = true, .core = true, .dpu = true, .dpu_rdma = true});
   }
 
-  static constexpr int kValueLsb = 16;  // of a command
   static constexpr uint32_t kTrailer = 4;
 
   const Conv& c_;
@@ -328,9 +290,7 @@ class Writer {
   const Tuning& tuning_;
   uint32_t in_lanes_ = 0, kernels_ = 0, kernel_bytes_ = 0, true_lanes_ = 0;
   bool packed_mode_ = false;
-  Commands out_;
-  std::vector<bits::AddressSlot> slots_;
-  std::optional<Error> failed_;
+  CommandList list_;
 };
 
 }  // namespace

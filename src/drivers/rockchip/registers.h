@@ -3,9 +3,9 @@
 // Must not know: graphs, how weights are stored.
 #pragma once
 
-#include "base/bytes.h"
-#include "base/result.h"
+#include "drivers/rockchip/commands.h"
 #include "drivers/rockchip/tile.h"
+#include "drivers/rockchip/tuning.h"
 
 namespace skillet::drivers::rockchip {
 
@@ -14,11 +14,6 @@ struct TaskPlaces {
   bits::Address input, output, second, weights, operands;
 };
 
-// Commands with their addresses left out.
-struct Commands {
-  Bytes bytes;
-  std::vector<driver::Relocation> relocations;  // at_byte: within bytes
-};
 // The task that follows in a chain.
 struct NextTask {
   bits::Address commands;

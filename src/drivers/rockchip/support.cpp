@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "base/int_math.h"
-#include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/numerics.h"
+#include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
 
 namespace skillet::drivers::rockchip {
@@ -22,7 +23,8 @@ constexpr int32_t kChannelsMax = 8128;                      // the exact maximum
 constexpr double kUnitMax = 0.5, kOperandMax = 16;          // of additions, in steps of the output
 constexpr double kGainMax = 128;                            // sums times more leave the 32 bits of the CPU kernels
 constexpr float kScaleMin = 0x1p-60F, kScaleMax = 0x1p60F;  // products of two are floats too
-constexpr int32_t kKernelSeen = 7;                          // larger filters are in no known program
+constexpr int32_t kRepeatMax = 8;
+constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
 
 const Tuning& proven() {
   static const Tuning tuning = tuning_of({}).value();
@@ -73,6 +75,11 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
   if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)
     return Support::yes_unproven(fmt::format("a filter larger than {}x{}", kKernelSeen, kKernelSeen));
   return Support::yes();
+}
+
+Support keeps_values(const ir::Tensor& from, const ir::Tensor& to) {
+  if (from.quant == to.quant) return Support::yes();
+  return Support::no("its output has another quantization");
 }
 
 // What treats all bytes alike takes any shape.
@@ -193,7 +200,7 @@ Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto pads = pad_amounts(graph, op);
   if (!pads) return Support::no("the NPU pads rows and columns, by constant amounts");
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  if (from.quant != to.quant) return Support::no("its output has another quantization");
+  if (const Support same = keeps_values(from, to); !same.ok) return same;
   return copy(chip, from, to, *pads, ir::Activation::none);
 }
 
@@ -216,6 +223,84 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();
   return all_of({fits_flat(a), takes_gain(double{scales.unit} / to.quant.scale()), limits});
+}
+
+Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const Product kind = product_of(graph, op);
+  const ir::Tensor &main = graph.tensor(op.inputs[kind.main]), &factor = graph.tensor(op.inputs[1 - kind.main]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  if (kind.factor == Factor::none)
+    return Support::no("'{}' is {}, '{}' {}: neither the same nor one pixel of it", main.name, main.shape.to_string(),
+                       factor.name, factor.shape.to_string());
+  ir::Tensor computed = factor;
+  computed.data = {};
+  const Support first = all_of({takes(main), takes(computed), takes(to), same_types(main, factor), same_types(main, to),
+                                takes_activation(activation_of(op))});
+  if (!first.ok) return first;
+  const double unit = double{main.quant.scale()} * factor.quant.scale(), step = to.quant.scale();
+  if (limits_of(to, activation_of(op)).upper && unit > kUnitMax * step)
+    return Support::no("an upper limit between two steps of the product");
+  if (kind.factor == Factor::constant)
+    return all_of({fits(chip, {.in = plane_of(main.shape), .out = plane_of(to.shape), .depthwise = true}),
+                   takes_gain(unit / step)});
+  const Plane plane = plane_of(main.shape);
+  if (kind.factor == Factor::pixel && plane.pixels() < kSurfaceMin && plane.channels > kLaneGroup)
+    return Support::no("{} pixels of {} channels; the NPU reads a second operand of fewer than {} too far on",
+                       plane.pixels(), plane.channels, kSurfaceMin);
+  const Support flat = fits_flat(main);
+  if (!flat.ok) return flat;
+  const Plane column{static_cast<int32_t>(plane.pixels()), 1, plane.channels};
+  const Support size =
+      kind.factor == Factor::element ? flat : fits(chip, {.in = column, .out = column, .depthwise = true});
+  return all_of({size, takes_gain(unit / step),
+                 Support::yes_unproven("a product of two tensors: seen with floats, and of bytes without a scale")});
+}
+
+Support table(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), fits_flat(from)});
+  if (!first.ok) return first;
+  if (const auto values = table_of(graph, op); !values.ok()) return Support::no("{}", values.error().message);
+  return Support::yes_unproven("a table of bytes: tables were seen with 16-bit floats only");
+}
+
+Support leaky(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
+  const Support by_table = table(graph, op);
+  if (!by_table.ok || !is_leaky_sum(from, to, alpha)) return by_table;
+  return takes_gain(double{from.quant.scale()} / to.quant.scale());
+}
+
+Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), same_types(from, to)});
+  if (!first.ok) return first;
+  if (const Support same = keeps_values(from, to); !same.ok) return same;
+  const Limits limits = limits_of(to, activation_of(op));
+  if (limits.lower || limits.upper || !takes_activation(activation_of(op)).ok)
+    return Support::no("a limit after the maximum");
+  const Window w = window_of(graph, id);
+  return all_of({fits(chip, border_window(w)), fits(chip, corner_window(w))});
+}
+
+Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), same_types(from, to), fits_flat(from), fits_flat(to)});
+  if (!first.ok) return first;
+  if (const Support same = keeps_values(from, to); !same.ok) return same;
+  const auto repeat = repeat_of(graph, op);
+  if (!repeat)
+    return Support::no("{} to {} repeats no pixel equally often", from.shape.to_string(), to.shape.to_string());
+  const auto odd = [](int32_t times) { return times != 1 && is_odd(times); };
+  if (odd(repeat->rows) || odd(repeat->columns) || std::max(repeat->rows, repeat->columns) > kRepeatMax)
+    return Support::no("rows {} times and columns {} times; the NPU writes an even number of copies, at most {}",
+                       repeat->rows, repeat->columns, kRepeatMax);
+  const Plane plane = plane_of(from.shape), wide{plane.height, plane.width * repeat->columns, plane.channels};
+  const auto window = [](const Conv& conv) { return Window{.in = conv.in, .out = conv.out}; };
+  return all_of({fits(chip, window(make_repeated_columns(plane, repeat->columns))),
+                 fits(chip, window(make_repeated_rows(wide, repeat->rows)))});
 }
 
 // Pieces begin at multiples of 16 channels: those lie together.
@@ -289,13 +374,21 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::reshape:
     case OpKind::squeeze:
     case OpKind::expand_dims: return reshape(chip, graph, op);
+    case OpKind::mul: return product(chip, graph, op);
+    case OpKind::leaky_relu: return leaky(graph, op);
+    case OpKind::relu_n1_to_1:
+    case OpKind::abs:
+    case OpKind::logistic:
+    case OpKind::tanh:
+    case OpKind::hard_swish:
+    case OpKind::elu:
+    case OpKind::exp: return table(graph, op);
+    case OpKind::resize_nearest_neighbor: return enlarged(chip, graph, op);
     case OpKind::relu:
     case OpKind::relu6:
     case OpKind::quantize:
       return copy(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), {}, activation_of(op));
-    case OpKind::max_pool_2d:
-      return Support::no(
-          "the NPU's pooling unit does not tell the kernel when it is done, so that each would take 500 ms");
+    case OpKind::max_pool_2d: return maximum(chip, graph, id);
     default: return Support::no("no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
   }
 }

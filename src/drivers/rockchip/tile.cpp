@@ -29,6 +29,11 @@ int32_t row_entries(const Conv& conv, const Geometry& g, const Tuning& tuning) {
 
 }  // namespace
 
+int64_t in_pitch(const Conv& conv) {
+  if (conv.repeated) return 1;
+  return conv.in_pitch != 0 ? conv.in_pitch : conv.in.pixels();
+}
+
 Geometry geometry(const Conv& conv, const Tuning& tuning) {
   Geometry g;
   g.in_lanes = align_up(conv.in.channels, conv.depthwise && tuning.whole_groups ? kDepthwiseGroup : kAtom);
@@ -37,22 +42,23 @@ Geometry geometry(const Conv& conv, const Tuning& tuning) {
   g.packed = conv.packed && (tuning.packed_rows || conv.out.channels > 1 || conv.in_addition);
   g.row_width = conv.in.width;
   g.line_stride = 4 * conv.in.width;
-  const int64_t in_surface = conv.pitch != 0 ? conv.pitch : conv.in.pixels();
-  g.surface_stride = static_cast<int32_t>(in_surface - 4 * int64_t{conv.in.width});
+  g.surface_stride = static_cast<int32_t>(in_pitch(conv) - 4 * int64_t{conv.in.width});
   if (!tuning.true_width && conv.in.width == 8 && conv.in_addition) g.row_width = 16;
   if (g.packed) {
     g.row_width = g.line_stride = tuning.packed_rows ? align_up(conv.in.width, kAtom) : std::max(conv.in.width, kAtom);
     g.surface_stride = g.line_stride * (conv.in.height - 1);
   }
+  if (conv.repeated) g.line_stride = g.surface_stride = 0;
   g.row_entries = row_entries(conv, g, tuning);
-  g.out_surface = conv.pitch != 0 ? conv.pitch : conv.out.pixels();
+  g.out_surface = conv.out_pitch != 0 ? conv.out_pitch : conv.out.pixels();
   g.kernel_bytes = int64_t{conv.taps()} * g.in_lanes;
   return g;
 }
 
 namespace {
 
-uint64_t surface_bytes(int64_t pitch, int64_t pixels, int32_t lanes) {
+uint64_t surface_bytes(int64_t pitch, const Plane& plane, int32_t gap, int32_t lanes) {
+  const int64_t pixels = int64_t{plane.height - 1} * (plane.width + gap) + plane.width;
   return static_cast<uint64_t>(((lanes / kAtom - 1) * pitch + pixels) * kAtom);
 }
 
@@ -60,10 +66,10 @@ uint64_t surface_bytes(int64_t pitch, int64_t pixels, int32_t lanes) {
 
 uint64_t input_bytes(const Conv& conv, const Geometry& g) {
   if (g.packed) return static_cast<uint64_t>(int64_t{g.line_stride} * conv.in.height * conv.in.channels);
-  return surface_bytes(conv.pitch != 0 ? conv.pitch : conv.in.pixels(), conv.in.pixels(), g.in_lanes);
+  return surface_bytes(in_pitch(conv), conv.repeated ? Plane{} : conv.in, 0, g.in_lanes);
 }
 uint64_t output_bytes(const Conv& conv, const Geometry& g) {
-  return surface_bytes(g.out_surface, conv.out.pixels(), g.out_lanes);
+  return surface_bytes(g.out_surface, conv.out, conv.gap, g.out_lanes);
 }
 
 namespace {
@@ -248,8 +254,18 @@ Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g
   return tuning.counted_banks ? splitter.counted() : splitter.recorded();
 }
 
+namespace {
+
+constexpr double kCyclesPerMs = 200'000, kBytesPerCycle = 4, kCyclesToStart = 2000;
+
+}  // namespace
+
+double predicted_ms(int64_t atoms) {
+  constexpr double kOperands = 3;
+  return (static_cast<double>(atoms) * kAtom * kOperands / kBytesPerCycle + kCyclesToStart) / kCyclesPerMs;
+}
+
 double predicted_ms(const Conv& conv, const Geometry& g, const Task& task) {
-  constexpr double kCyclesPerMs = 200'000, kBytesPerCycle = 4, kCyclesToStart = 2000;
   const double pixels = double(task.out_rows) * conv.out.width;
   const double groups = conv.depthwise ? 2.0 * task.lanes / kDepthwiseGroup
                                        : double(task.lanes) / kKernelGroup * ceil_div(g.in_lanes, kLaneGroup);

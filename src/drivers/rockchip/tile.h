@@ -30,6 +30,8 @@ struct Geometry {
   int64_t weight_bytes() const { return kernel_bytes * kernels; }
 };
 Geometry geometry(const Conv& conv, const Tuning& tuning);
+// Pixels from one surface of the input to the next.
+int64_t in_pitch(const Conv& conv);
 
 // Output rows and channels that one start of the blocks computes.
 struct Task {
@@ -53,5 +55,7 @@ uint64_t output_bytes(const Conv& conv, const Geometry& g);
 
 // A guess, for the kernel's limit on a job's time; at the lowest clock that mainline kernels use.
 double predicted_ms(const Conv& conv, const Geometry& g, const Task& task);
+// Of the DPU alone.
+double predicted_ms(int64_t atoms);
 
 }  // namespace skillet::drivers::rockchip

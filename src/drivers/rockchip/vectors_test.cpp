@@ -288,9 +288,10 @@ TEST(RockchipVectors, CountedSplitsCoverTheOutput) {
             rows[task.first_lane] += task.out_rows;
             EXPECT_LE(g.row_entries * task.rows, (task.data_banks - 1) * 512);
             EXPECT_LE(task.data_banks + task.weight_banks, chip.cbuf_banks);
-            if (task.reuse_weights)
+            if (task.reuse_weights) {
               EXPECT_LE(g.kernel_bytes * task.lanes, int64_t{task.weight_banks} * chip.cbuf_bank_bytes)
                   << "weights that were streamed are no longer there";
+            }
             EXPECT_EQ(task.top, std::max(0, task.out_top * stride - pad));
             EXPECT_GE(task.top + task.rows, std::min(size, (task.out_top + task.out_rows - 1) * stride - pad + kernel));
           }

@@ -87,7 +87,8 @@ Window window_of(const ir::Graph& graph, ir::OpId id) {
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d: conv(graph, op, w); break;
-    case OpKind::average_pool_2d: pool(op, w); break;
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d: pool(op, w); break;
     case OpKind::fully_connected: fully_connected(graph, op, w); break;
     case OpKind::mean:
       w.kernel_height = w.in.height, w.kernel_width = w.in.width;
@@ -123,10 +124,12 @@ ir::Activation activation_of(const ir::Op& op) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d: return op.as<ir::ConvAttrs>().activation;
     case OpKind::fully_connected: return op.as<ir::FullyConnectedAttrs>().activation;
-    case OpKind::average_pool_2d: return op.as<ir::PoolAttrs>().activation;
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d: return op.as<ir::PoolAttrs>().activation;
     case OpKind::concatenation: return op.as<ir::ConcatAttrs>().activation;
     case OpKind::add:
-    case OpKind::sub: return op.as<ir::ActivationAttrs>().activation;
+    case OpKind::sub:
+    case OpKind::mul: return op.as<ir::ActivationAttrs>().activation;
     case OpKind::relu: return ir::Activation::relu;
     case OpKind::relu6: return ir::Activation::relu6;
     default: return ir::Activation::none;

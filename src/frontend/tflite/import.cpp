@@ -208,7 +208,8 @@ class Importer {
     if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
     ir::Op op;
     op.source_index = static_cast<int32_t>(graph_.ops.size());
-    const auto kind = ir::op_kind_from_tflite_code(number);
+    const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
+                                            : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
     if (op.kind == ir::OpKind::opaque) {
       SK_TRY_ASSIGN(op.opaque_name, opaque_name(number, code));
@@ -218,8 +219,20 @@ class Importer {
     auto attrs = read_attrs(op.kind, from).with_context(context);
     if (!attrs) return std::move(attrs).error();
     op.attrs = std::move(attrs).value();
+    add_hidden_quant(from, op);
     graph_.add_op(std::move(op));
     return {};
+  }
+
+  // The quantization of an LSTM's hidden state stands at the fifth of its intermediate tensors, which nobody computes.
+  void add_hidden_quant(const schema::Operator& from, ir::Op& op) const {
+    constexpr flatbuffers::uoffset_t kHidden = 4;
+    auto* attrs = std::get_if<ir::LstmAttrs>(&op.attrs);
+    if (attrs == nullptr || count(from.intermediates()) <= kHidden) return;
+    const int32_t id = from.intermediates()->Get(kHidden);
+    if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return;
+    attrs->hidden_scale = graph_.tensor(id).quant.scale();
+    attrs->hidden_zero_point = graph_.tensor(id).quant.zero_point();
   }
 
   Result<std::string> opaque_name(int32_t number, const schema::OperatorCode& code) {

@@ -16,7 +16,7 @@ constexpr std::string_view kModel = R"({
   version: 3,
   operator_codes: [
     {deprecated_builtin_code: 3, version: 2},
-    {deprecated_builtin_code: 127, builtin_code: 150},
+    {deprecated_builtin_code: 127, builtin_code: 151},
     {deprecated_builtin_code: 32, custom_code: "MyOp"}],
   buffers: [{}, {data: [9, 8]}, {data: [1, 0, 0, 0, 2, 0, 0, 0]}, {data: []}],
   subgraphs: [{
@@ -72,7 +72,7 @@ tensor 6 "out" int64 scalar
 inputs 0
 outputs 6
 op 0 CONV_2D in=[0 1 2] out=[3] padding=valid stride_h=3 stride_w=2 activation=relu6
-op 1 "GELU" in=[3] out=[4]
+op 1 "DYNAMIC_UPDATE_SLICE" in=[3] out=[4]
 op 2 "MyOp" in=[4 - 5] out=[6]
 )");
 }
@@ -99,6 +99,7 @@ TEST(Import, RefusesWithTheReason) {
            {"type: 9", "type: 19", "tensor 5: 'state': element type 19 is not known"},
            {"type: 9", "type: -1", "element type -1"},
            {"shape: [1, 4, 4, 1], shape_s", "shape: [1, -4, 4, 1], shape_s", "tensor 0: 'in': shape 1x-4x4x1"},
+           {"shape: [1, 4, 4, 1], shape_s", "shape: [-1, 4, 4, 1], shape_s", "tensor 0: 'in': shape -1x4x4x1"},
            {"shape: [1, 4, 4, 1], shape_s", "shape: [65536, 65536, 65536, 65536], shape_s", "more than 2147483647"},
            {"buffer: 1", "buffer: 4", "tensor 1: 'filter': buffer 4 is outside the 4 buffers"},
            {"{data: [9, 8]}", "{data: [9]}", "tensor 1 'filter' uint8 2x1x1x1: 1 bytes of contents, its shape needs 2"},
@@ -246,7 +247,11 @@ TEST(Import, BuiltinNames) {
 
 // op.def repeats the names and codes of the ops it has.
 TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
-#define OP(kind, name, code, attrs, doc) EXPECT_EQ(builtin_name(code), name);
+  const auto name_of = [](int32_t code, std::string_view custom) {
+    return code == ir::kCustomOp ? custom : builtin_name(code);
+  };
+#define OP(kind, name, code, attrs, doc) EXPECT_EQ(name_of(code, "TFLite_Detection_PostProcess"), name);
+  using ir::kCustomOp;
 #include "ir/op.def"
 #undef OP
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/tflite/custom_options.h"
 #include "frontend/tflite/no_attrs.h"
 
 namespace skillet::tflite {
@@ -88,8 +89,8 @@ Result<Attrs> read(const schema::FullyConnectedOptions& o) {
 }
 template <typename T>
 requires(std::is_same_v<T, schema::AddOptions> || std::is_same_v<T, schema::SubOptions> ||
-         std::is_same_v<T, schema::MulOptions> ||
-         std::is_same_v<T, schema::DivOptions>) Result<Attrs> read(const T& o) {
+         std::is_same_v<T, schema::MulOptions> || std::is_same_v<T, schema::DivOptions> ||
+         std::is_same_v<T, schema::L2NormOptions>) Result<Attrs> read(const T& o) {
   SK_TRY_ASSIGN(const auto activation, activation_of(o.fused_activation_function()));
   return Attrs{ir::ActivationAttrs{activation}};
 }
@@ -130,6 +131,38 @@ Result<Attrs> read(const schema::ResizeNearestNeighborOptions& o) {
 }
 Result<Attrs> read(const schema::SpaceToDepthOptions& o) { return Attrs{ir::BlockAttrs{o.block_size()}}; }
 Result<Attrs> read(const schema::DepthToSpaceOptions& o) { return Attrs{ir::BlockAttrs{o.block_size()}}; }
+Result<Attrs> read(const schema::MirrorPadOptions& o) {
+  if (o.mode() != 0 && o.mode() != 1) return error(ErrorCode::malformed, "unknown mode {}", int{o.mode()});
+  return Attrs{ir::MirrorPadAttrs{o.mode() == 1}};
+}
+Result<Attrs> read(const schema::GatherOptions& o) {
+  return Attrs{ir::GatherAttrs{.axis = o.axis(), .batch_dims = o.batch_dims()}};
+}
+Result<Attrs> read(const schema::GeluOptions& o) { return Attrs{ir::GeluAttrs{o.approximate()}}; }
+Result<Attrs> read(const schema::OneHotOptions& o) { return Attrs{ir::OneHotAttrs{o.axis()}}; }
+Result<Attrs> read(const schema::CumsumOptions& o) {
+  return Attrs{ir::CumsumAttrs{.exclusive = o.exclusive(), .reverse = o.reverse()}};
+}
+Result<Attrs> read(const schema::BatchMatMulOptions& o) {
+  return Attrs{ir::BatchMatmulAttrs{.transpose_a = o.adj_x(), .transpose_b = o.adj_y()}};
+}
+
+// The quantization of the hidden state stands at the tensor that its intermediates list: import.cpp adds it.
+template <typename T>
+Result<ir::LstmAttrs> lstm_attrs(const T& o) {
+  ir::LstmAttrs attrs{.cell_clip = o.cell_clip(), .projection_clip = o.proj_clip()};
+  SK_TRY_ASSIGN(attrs.activation, activation_of(o.fused_activation_function()));
+  return attrs;
+}
+Result<Attrs> read(const schema::LSTMOptions& o) {
+  SK_TRY_ASSIGN(const auto attrs, lstm_attrs(o));
+  return Attrs{attrs};
+}
+Result<Attrs> read(const schema::UnidirectionalSequenceLSTMOptions& o) {
+  SK_TRY_ASSIGN(auto attrs, lstm_attrs(o));
+  attrs.time_major = o.time_major();
+  return Attrs{attrs};
+}
 
 template <typename T>
 Result<Attrs> from(const schema::Operator& op) {
@@ -162,16 +195,38 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
     case OpKind::leaky_relu: return from<schema::LeakyReluOptions>(op);
     case OpKind::softmax: return from<schema::SoftmaxOptions>(op);
     case OpKind::mean:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+    case OpKind::reduce_prod:
+    case OpKind::reduce_any:
     case OpKind::sum: return from<schema::ReducerOptions>(op);
     case OpKind::resize_bilinear: return from<schema::ResizeBilinearOptions>(op);
     case OpKind::resize_nearest_neighbor: return from<schema::ResizeNearestNeighborOptions>(op);
     case OpKind::space_to_depth: return from<schema::SpaceToDepthOptions>(op);
     case OpKind::depth_to_space: return from<schema::DepthToSpaceOptions>(op);
+    case OpKind::mirror_pad: return from<schema::MirrorPadOptions>(op);
+    case OpKind::gather: return from<schema::GatherOptions>(op);
+    case OpKind::gelu: return from<schema::GeluOptions>(op);
+    case OpKind::one_hot: return from<schema::OneHotOptions>(op);
+    case OpKind::cumsum: return from<schema::CumsumOptions>(op);
+    case OpKind::batch_matmul: return from<schema::BatchMatMulOptions>(op);
+    case OpKind::l2_normalization: return from<schema::L2NormOptions>(op);
+    case OpKind::lstm: return from<schema::LSTMOptions>(op);
+    case OpKind::unidirectional_sequence_lstm: return from<schema::UnidirectionalSequenceLSTMOptions>(op);
+    case OpKind::detection_post_process: return read_detection_options(op.custom_options());
     default: return no_attrs(kind);
   }
 }
 
 bool must_stay_opaque(OpKind kind, const schema::Operator& op) {
+  if (kind == OpKind::lstm) {
+    const auto* options = op.builtin_options_as_LSTMOptions();
+    return options != nullptr && options->kernel_type() != 0;  // another one has other operands
+  }
+  if (kind == OpKind::unidirectional_sequence_lstm) {
+    const auto* options = op.builtin_options_as_UnidirectionalSequenceLSTMOptions();
+    return options != nullptr && options->diagonal_recurrent_tensors();  // weights of one row
+  }
   if (kind != OpKind::fully_connected) return false;
   const auto* options = op.builtin_options_as_FullyConnectedOptions();
   // Weights shuffled for one CPU's vector unit.

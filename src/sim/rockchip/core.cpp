@@ -47,6 +47,7 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
+  if (task.first_of_job) tables_ = {};
   // The kernel writes these two before each start.
   for (const Block block : {Block::cna, Block::core})
     SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
@@ -97,7 +98,8 @@ Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma
     case hw::Target::enable: break;
     default: {
       SK_TRY_ASSIGN(const Block block, block_of(command.target));
-      return registers_.write(block, command.address, command.value);
+      SK_TRY(registers_.write(block, command.address, command.value));
+      return write_tables(command);
     }
   }
   if (command.address != hw::kEnableAddress) return not_modelled("a broadcast to 0x{:04x}", command.address);
@@ -129,6 +131,12 @@ Result<void> Core::write_pc(const hw::Command& command) {
   return not_modelled("{} <- 0x{:08x} by a stream", descriptor->name, command.value);
 }
 
+Result<void> Core::write_tables(const hw::Command& command) {
+  if (command.address == hw::DpuLutAccessCfg::kAddress) return tables_.select(command.value);
+  if (command.address == hw::DpuLutAccessData::kAddress) return tables_.load(command.value);
+  return {};
+}
+
 Result<uint32_t> Core::start(uint32_t blocks, const Dma& dma) {
   if (blocks != kConvolution && blocks != kDpuAlone && blocks != kPooling)
     return not_modelled("blocks 0x{:x} started together: no program is known to do this", blocks);
@@ -155,7 +163,7 @@ Result<void> Core::run_blocks(const hw::BlockEnable& enable, const Dma& dma) {
   }
   SK_TRY_ASSIGN(const DpuJob job, read_dpu_job(registers_, nullptr, options_));
   SK_TRY(check_stale());
-  return run_dpu(job, nullptr, nullptr, options_, dma, {});
+  return run_dpu(job, nullptr, nullptr, tables_, options_, dma, {});
 }
 
 Result<void> Core::run_convolution(const Dma& dma) {
@@ -166,7 +174,7 @@ Result<void> Core::run_convolution(const Dma& dma) {
   Extent read;
   SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_.bytes, read));
   const ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
-  return run_dpu(dpu, &conv, &sums, options_, dma, read);
+  return run_dpu(dpu, &conv, &sums, tables_, options_, dma, read);
 }
 
 // Weights that are reused are those that the job's last fetch left in CBUF, all of them, in the same banks.

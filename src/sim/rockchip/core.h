@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sim/rockchip/conv_job.h"
+#include "sim/rockchip/lut.h"
 #include "sim/rockchip/npu.h"
 #include "sim/rockchip/registers.h"
 
@@ -18,6 +19,7 @@ class Core {
   void reset() {
     registers_ = Registers(index_);
     weights_ = {};
+    tables_ = {};
   }
 
  private:
@@ -39,6 +41,7 @@ class Core {
   Result<void> run_stream(Stream& stream, const Dma& dma, TaskResult& result);
   Result<void> execute(const hw::Command& command, Stream& stream, const Dma& dma, TaskResult& result);
   Result<void> write_pc(const hw::Command& command);
+  Result<void> write_tables(const hw::Command& command);
   Result<uint32_t> start(uint32_t blocks, const Dma& dma);
   Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma);
   Result<void> run_convolution(const Dma& dma);
@@ -50,6 +53,7 @@ class Core {
   Options options_;
   Registers registers_;
   KeptWeights weights_;
+  Tables tables_;                                  // a job must load what it looks up
   uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
 };
 

@@ -186,8 +186,14 @@ class Reader {
     const auto scale = r_.get<hw::DpuEwCvtScaleValue>();
     const int32_t offset = r_.get<hw::DpuEwCvtOffsetValue>().ew_op_cvt_offset;
     const int32_t cmp = r_.get<hw::DpuEwReluxCmpValue>().ew_relux_cmp_dat;
+    const bool looks_up = !cfg.ew_bypass && !cfg.ew_lut_bypass;
+    SK_TRY_ASSIGN(job_.lookup, read_lookup(r_, looks_up));
     if (cfg.ew_bypass) return {};
-    if (!cfg.ew_lut_bypass) return not_modelled("dpu.ew_cfg.ew_lut_bypass = false: look-up tables are not modelled");
+    if (looks_up) {
+      if (!cfg.ew_op_bypass || !cfg.ew_relu_bypass)
+        return not_modelled("dpu.ew_cfg.ew_lut_bypass = false: only a look-up without operator and ReLU is modelled");
+      return {};
+    }
     if (cfg.ew_op_bypass) return not_modelled("dpu.ew_cfg.ew_op_bypass = true, but the stage is active");
     if (cfg.ew_op_src != hw::Operand::from_memory)
       return not_modelled("dpu.ew_cfg.ew_op_src: operands from registers are not modelled");

@@ -11,6 +11,7 @@
 #include "sim/rockchip/arithmetic.h"
 #include "sim/rockchip/conv_job.h"
 #include "sim/rockchip/dma.h"
+#include "sim/rockchip/lut.h"
 #include "sim/rockchip/options.h"
 
 namespace skillet::sim::rockchip {
@@ -52,6 +53,7 @@ struct DpuJob {
   int32_t correction = 0;
   Stage bs, bn;
   ElementWise ew;
+  Lookup lookup;  // after ew
   // Operands per channel: 0 none, 1 dense int32, 7 groups of 8: int32 A[8], int16 B[8], int16 C[8].
   uint32_t channel_operands = 0;
   int64_t channel_address = 0;
@@ -70,7 +72,7 @@ struct DpuJob {
 
 // Runs the stages on what the CORE computed (null: from_memory) and writes the output. `read` are bytes that the task
 // reads elsewhere; the output must not overlap them.
-Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Options& options,
-                     const Dma& dma, const Extent& read);
+Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
+                     const Options& options, const Dma& dma, const Extent& read);
 
 }  // namespace skillet::sim::rockchip

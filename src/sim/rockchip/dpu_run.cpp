@@ -96,9 +96,9 @@ Result<std::vector<uint8_t>> read_operand(const DpuJob& job, const OperandCube& 
 
 class Runner {
  public:
-  Runner(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Options& options, const Dma& dma,
-         const Extent& read)
-      : job_(job), conv_(conv), sums_(sums), options_(options), dma_(dma), read_(read) {}
+  Runner(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables, const Options& options,
+         const Dma& dma, const Extent& read)
+      : job_(job), conv_(conv), sums_(sums), tables_(tables), options_(options), dma_(dma), read_(read) {}
 
   Result<void> run() {
     SK_TRY_ASSIGN(channels_, read_channel_operands(job_, dma_));
@@ -107,7 +107,8 @@ class Runner {
     const int64_t written = options_.depthwise_stops_at_true_channels && job_.depthwise ? job_.true_lanes : job_.lanes;
     std::vector<uint8_t> surface(static_cast<size_t>(job_.pixels() * kAtom));
     for (int64_t lane = 0; lane < written; lane += kAtom) {
-      for (int64_t pixel = 0; pixel < job_.pixels(); ++pixel) compute_atom(lane, pixel, &surface[pixel * kAtom]);
+      for (int64_t pixel = 0; pixel < job_.pixels(); ++pixel)
+        SK_TRY(compute_atom(lane, pixel, &surface[pixel * kAtom]));
       SK_TRY(write_surface(lane / kAtom, surface));
     }
     return {};
@@ -152,7 +153,7 @@ class Runner {
     return options_.accumulator_wraps ? static_cast<int32_t>(value) : saturate32(value);
   }
 
-  void compute_atom(int64_t first, int64_t pixel, uint8_t* out) const {
+  Result<void> compute_atom(int64_t first, int64_t pixel, uint8_t* out) const {
     const size_t in_cube = static_cast<size_t>(first / kAtom * job_.pixels() * kAtom + pixel * kAtom);
     for (int64_t i = 0; i < kAtom; ++i) {
       const auto lane = static_cast<size_t>(first + i);
@@ -160,9 +161,13 @@ class Runner {
       v = run_stage(job_.bs, v, channels_.a[lane], channels_.c[lane]);
       v = run_stage(job_.bn, v, job_.bn.alu_operand, job_.bn.multiplier);
       if (job_.ew.op != EwOp::none) v = run_element_wise(job_.ew, v, static_cast<int8_t>(second_[in_cube + i]));
+      if (job_.lookup.on) {
+        SK_TRY_ASSIGN(v, look_up(job_.lookup, tables_, v));
+      }
       if (job_.from_memory && options_.element_wise_narrows_to_8_bits) v = saturate8(v);
       out[i] = static_cast<uint8_t>(run_out_converter(job_, options_, v));
     }
+    return {};
   }
 
   Result<void> write_surface(int64_t surface, std::span<const uint8_t> bytes) const {
@@ -178,6 +183,7 @@ class Runner {
   const DpuJob& job_;
   const ConvJob* conv_;
   const ConvSums* sums_;
+  const Tables& tables_;
   const Options& options_;
   const Dma& dma_;
   const Extent& read_;
@@ -187,9 +193,9 @@ class Runner {
 
 }  // namespace
 
-Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Options& options,
-                     const Dma& dma, const Extent& read) {
-  return Runner(job, conv, sums, options, dma, read).run();
+Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
+                     const Options& options, const Dma& dma, const Extent& read) {
+  return Runner(job, conv, sums, tables, options, dma, read).run();
 }
 
 }  // namespace skillet::sim::rockchip

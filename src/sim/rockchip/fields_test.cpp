@@ -80,6 +80,7 @@ std::vector<Program> programs() {
           testing::element_wise_program(24, 0x904202C0),
           testing::element_wise_program(24, 0x106102C0),
           testing::element_wise_program(24, 0x104002C4),
+          testing::lookup_program(24, [](int value) { return value / 5; }),
           testing::pool_program({.in_h = 5, .in_w = 5, .out_h = 3, .out_w = 3, .pad = 1}),
           testing::pool_program(
               {.method = hw::Pooling::average, .in_h = 4, .in_w = 4, .out_h = 2, .out_w = 2, .kernel = 2})};

@@ -168,7 +168,7 @@ TEST(RockchipNpu, FaultsNameTheField) {
       {"overflow", with<hw::CnaCbufCon1>([](auto& f) { f.data_entries = 4000; }), "6 banks have 3072"},
       {"sizes", with<hw::DpuDataCubeWidth>([](auto& f) { f.width = 4; }), "disagree"},
       {"shift", with<hw::DpuOutCvtShift>([](auto& f) { f.out_cvt_shift = 64; }), "only six bits"},
-      {"table", with<hw::DpuEwCfg>([](auto& f) { f.ew_bypass = f.ew_lut_bypass = false; }), "ew_lut_bypass = false"},
+      {"table", with<hw::DpuEwCfg>([](auto& f) { f.ew_bypass = f.ew_lut_bypass = false; }), "lut_lo_le_mux 0"},
       {"overlap", with<hw::DpuDstBaseAddr>([](auto& f) { f.dst_base_addr.offset = testing::kInput + 16; }),
        "overlaps the features"},
   };

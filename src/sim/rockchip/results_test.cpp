@@ -335,6 +335,82 @@ TEST(RockchipResults, ElementWise) {
   }
 }
 
+// ---- look-up tables ----
+
+TEST(RockchipLookup, GivesTheEntryOfEachByte) {
+  constexpr int kWidth = 40;
+  const auto entry = [](int value) { return value * value / 100 - 30; };
+  const Program program = testing::lookup_program(kWidth, entry);
+  Scene scene;
+  const auto npu = Npu::create("rk3588");
+  const auto result = (*npu)->run_task(0, scene.load(program.stream()), scene.memory);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  ASSERT_EQ(result->stall, "");
+  for (size_t i = 0; i < size_t{kWidth} * 16; ++i)
+    ASSERT_EQ(static_cast<int8_t>(scene.output()[i]),
+              std::clamp(entry(static_cast<int8_t>(scene.buffers[testing::kInput][i])), -128, 127));
+}
+
+TEST(RockchipLookup, StopsAtWhatIsNotKnown) {
+  const auto program = [] { return testing::lookup_program(24, [](int value) { return value; }); };
+  const auto changed = [&](auto change) {
+    Program p = program();
+    change(p);
+    return p;
+  };
+  Program short_table = program();
+  short_table.before_start.erase(short_table.before_start.begin() + 450, short_table.before_start.begin() + 500);
+  Program long_table = program();
+  long_table.before_start.insert(long_table.before_start.begin() + 500, 14,
+                                 testing::command_word(hw::Target::dpu, 0, hw::DpuLutAccessData::kAddress));
+  const struct {
+    const char* what;
+    Program program;
+    const char* message;
+  } cases[] = {
+      {"between entries", changed([](Program& p) {
+         p.set(hw::DpuLutInfo{.lut_le_index_select = 1, .lut_lo_index_select = 1});
+         p.set(hw::DpuLutLeStart{.lut_le_start = -1024});
+         p.set(hw::DpuLutLoEnd{.lut_lo_end = 1024});
+       }),
+       "between two entries"},
+      {"beyond", changed([](Program& p) {
+         p.set(hw::DpuLutLeStart{.lut_le_start = -612});
+         p.set(hw::DpuLutLeEnd{.lut_le_end = -100});
+       }),
+       "beyond both tables"},
+      {"reach", changed([](Program& p) { p.set(hw::DpuLutLoEnd{.lut_lo_end = 513}); }), "do not reach"},
+      {"with ReLU", changed([](Program& p) { p.registers[hw::DpuEwCfg::kAddress] = 0x102; }), "without operator"},
+      {"set up, but skipped", changed([](Program& p) { p.registers[hw::DpuEwCfg::kAddress] = 0x383; }),
+       "ew_lut_bypass is set"},
+      {"half loaded", short_table, "no command of the job loaded it"},
+      {"too many entries", long_table, "a table has 513 entries"},
+      {"data without access", changed([](Program& p) { p.registers[hw::DpuLutAccessData::kAddress] = 5; }),
+       "does not write"},
+  };
+  for (const auto& c : cases) {
+    Scene scene;
+    const auto npu = Npu::create("rk3588");
+    const auto result = (*npu)->run_task(0, scene.load(c.program.stream()), scene.memory);
+    ASSERT_FALSE(result.ok()) << c.what;
+    EXPECT_NE(result.error().message.find(c.message), std::string::npos) << c.what << ": " << result.error().message;
+  }
+}
+
+TEST(RockchipLookup, EachJobLoadsItsOwn) {
+  const Program loads = testing::lookup_program(24, [](int value) { return value; });
+  Program uses = loads;
+  uses.before_start.clear();
+  Scene scene;
+  const auto npu = Npu::create("rk3588");
+  ASSERT_TRUE((*npu)->run_task(0, scene.load(loads.stream()), scene.memory).ok());
+  Task task = scene.load(uses.stream());
+  task.first_of_job = false;
+  EXPECT_TRUE((*npu)->run_task(0, task, scene.memory).ok());
+  task.first_of_job = true;
+  EXPECT_FALSE((*npu)->run_task(0, task, scene.memory).ok());
+}
+
 TEST(RockchipPooling, AveragesAsMeasured) {
   // Halves of an even window: away from zero unless that makes it odd or the reciprocal is inexact.
   EXPECT_EQ(average(6, 2, 2), 2);   // 1.5

@@ -155,6 +155,8 @@ inline void add_dpu(const Conv& c, Program& p) {
   p.set(hw::DpuEwCvtScaleValue{.ew_op_cvt_scale = c.add ? c.second_scale : 1,
                                .ew_op_cvt_shift = u(c.add ? c.second_shift : 0)});
   p.set(hw::DpuEwReluxCmpValue{});
+  for (uint32_t address = hw::DpuLutAccessCfg::kAddress; address <= hw::DpuLutLoSlopeShift::kAddress; address += 4)
+    p.registers[address] = 0;
   p.set(hw::DpuOutCvtOffset{.out_cvt_offset = c.zero_out - 128});
   p.set(hw::DpuOutCvtScale{.out_cvt_scale = c.out_scale});
   p.set(hw::DpuOutCvtShift{.out_cvt_shift = u(c.out_shift)});
@@ -263,6 +265,28 @@ inline Program element_wise_program(int width, uint32_t ew_cfg) {
   p.set(hw::DpuRdmaEwBaseAddr{.ew_base_addr = {bits::Address::kAbsolute, kSecond}});
   p.set(hw::DpuRdmaEwSurfStride{.ew_surf_stride = bytes});
   p.registers[hw::DpuRdmaFeatureModeCfg::kAddress] = 0x7801;
+  return p;
+}
+
+// Two tables with a step of 1, from -512 to 512: what `entry` says of an input.
+template <typename Entry>
+Program lookup_program(int width, Entry entry) {
+  constexpr int kReach = 512;
+  Program p = element_wise_program(width, 0x302);
+  p.registers[hw::DpuRdmaErdmaCfg::kAddress] = 1;
+  p.set(hw::DpuLutCfg{.lut_lo_le_mux = 2, .lut_oflow_priority = 1, .lut_hybrid_priority = 1});
+  p.set(hw::DpuLutLeStart{.lut_le_start = -kReach});
+  p.set(hw::DpuLutLoEnd{.lut_lo_end = kReach});
+  for (const int table : {0, 1}) {
+    const auto access = hw::DpuLutAccessCfg{.lut_table_id = static_cast<uint32_t>(table), .lut_access_type = 1};
+    p.before_start.push_back(command_word(hw::Target::dpu, bits::pack(access).value()[0], access.kAddress));
+    for (int i = 0; i <= kReach; ++i) {
+      const auto value = static_cast<uint16_t>(entry(table == 0 ? i - kReach : i));
+      p.before_start.push_back(command_word(hw::Target::dpu, value, hw::DpuLutAccessData::kAddress));
+    }
+  }
+  p.before_start.push_back(command_word(hw::Target::dpu, 0, hw::DpuLutAccessCfg::kAddress));
+  p.before_start.push_back(command_word(hw::Target::dpu, 0, hw::DpuLutAccessData::kAddress));
   return p;
 }
 

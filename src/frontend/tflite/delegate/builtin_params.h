@@ -98,6 +98,39 @@ struct TfLiteResizeParams {  // bilinear and nearest neighbour
   bool align_corners;
   bool half_pixel_centers;
 };
+struct TfLiteMirrorPadParams {
+  TfLiteEnum mode;  // 1 reflect, 2 symmetric
+};
+struct TfLiteGatherParams {
+  int axis;
+  int batch_dims;  // from version 5 on
+};
+struct TfLiteGeluParams {
+  bool approximate;
+};
+struct TfLiteOneHotParams {
+  int axis;
+};
+struct TfLiteCumsumParams {
+  bool exclusive;
+  bool reverse;
+};
+struct TfLiteBatchMatMulParams {
+  bool adj_x;
+  bool adj_y;
+};
+struct TfLiteLstmParams {
+  TfLiteEnum activation;
+  float cell_clip;
+  float proj_clip;
+  TfLiteEnum kernel_type;  // 0: 20 or 24 operands
+};
+struct TfLiteSequenceLstmParams {
+  TfLiteEnum activation;
+  float cell_clip;
+  float proj_clip;
+  bool time_major;
+};
 struct TfLiteBlockParams {  // SPACE_TO_DEPTH, DEPTH_TO_SPACE
   int block_size;
 };

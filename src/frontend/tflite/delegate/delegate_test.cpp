@@ -66,9 +66,18 @@ TEST(Delegate, FollowsTensorsThatMove) {
   }
   fill_inputs(host, graph, 7);
   EXPECT_EQ(outputs_of(host, graph), expected(graph, 7));
-  host.tensor(graph.inputs[0]).data = nullptr;
+  TfLiteTensor& input = host.tensor(graph.inputs[0]);
+  const size_t right = input.bytes;
+  for (const size_t wrong : {right - 1, right + 1}) {
+    input.bytes = wrong;
+    EXPECT_EQ(host.invoke_partition(0), kTfLiteError) << wrong;
+    ASSERT_FALSE(host.errors.empty());
+    EXPECT_NE(host.errors.back().find("it was prepared for"), std::string::npos) << host.errors.back();
+  }
+  input.bytes = right;
+  input.data = nullptr;
   EXPECT_EQ(host.invoke_partition(0), kTfLiteError);
-  EXPECT_NE(host.errors.at(0).find("no memory of the CPU"), std::string::npos) << host.errors[0];
+  EXPECT_NE(host.errors.back().find("no memory of the CPU"), std::string::npos) << host.errors.back();
 }
 
 TEST(Delegate, ChoosesPartitionsByOptions) {
@@ -263,6 +272,7 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).inputs->data()[0] = 1000; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = -1; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->data()[0] = h.node(0).inputs->data()[0]; }), 0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).outputs->size = 0; }), 0U) << "nothing reads what it computes";
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = 20; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).type = -7; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.tensor(0).allocation_type = kTfLiteNonCpu; }), 0U);

@@ -10,7 +10,7 @@ using ir::Attrs;
 using ir::OpKind;
 
 // Op versions from which on a field that was appended later is there (converter/tools/versioning/op_version.cc).
-constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8;
+constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5;
 
 Result<ir::Padding> padding_of(TfLiteEnum code) {
   if (code == kTfLitePaddingSame) return ir::Padding::same;
@@ -123,6 +123,35 @@ Result<Attrs> read(const TfLiteBlockParams& params, int /*version*/) {
   return Attrs{ir::BlockAttrs{params.block_size}};
 }
 
+Result<Attrs> read(const TfLiteMirrorPadParams& params, int /*version*/) {
+  if (params.mode != 1 && params.mode != 2) return error(ErrorCode::unsupported, "unknown mode {}", params.mode);
+  return Attrs{ir::MirrorPadAttrs{params.mode == 2}};
+}
+Result<Attrs> read(const TfLiteGatherParams& params, int version) {
+  return Attrs{ir::GatherAttrs{.axis = params.axis, .batch_dims = version >= kGatherBatchDims ? params.batch_dims : 0}};
+}
+Result<Attrs> read(const TfLiteGeluParams& params, int /*version*/) { return Attrs{ir::GeluAttrs{params.approximate}}; }
+Result<Attrs> read(const TfLiteOneHotParams& params, int /*version*/) { return Attrs{ir::OneHotAttrs{params.axis}}; }
+Result<Attrs> read(const TfLiteCumsumParams& params, int /*version*/) {
+  return Attrs{ir::CumsumAttrs{.exclusive = params.exclusive, .reverse = params.reverse}};
+}
+Result<Attrs> read(const TfLiteBatchMatMulParams& params, int /*version*/) {
+  return Attrs{ir::BatchMatmulAttrs{.transpose_a = params.adj_x, .transpose_b = params.adj_y}};
+}
+Result<Attrs> read(const TfLiteLstmParams& params, int /*version*/) {
+  if (params.kernel_type != 0) return error(ErrorCode::unsupported, "kernel type {}", params.kernel_type);
+  SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
+  return Attrs{
+      ir::LstmAttrs{.activation = activation, .cell_clip = params.cell_clip, .projection_clip = params.proj_clip}};
+}
+Result<Attrs> read(const TfLiteSequenceLstmParams& params, int /*version*/) {
+  SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
+  return Attrs{ir::LstmAttrs{.activation = activation,
+                             .cell_clip = params.cell_clip,
+                             .projection_clip = params.proj_clip,
+                             .time_major = params.time_major}};
+}
+
 template <typename P>
 Result<Attrs> from(const void* builtin_data, int version) {
   if (builtin_data == nullptr) return error(ErrorCode::malformed, "the node has no parameters");
@@ -154,11 +183,24 @@ Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
     case OpKind::leaky_relu: return from<TfLiteLeakyReluParams>(data, version);
     case OpKind::softmax: return from<TfLiteSoftmaxParams>(data, version);
     case OpKind::mean:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
+    case OpKind::reduce_prod:
+    case OpKind::reduce_any:
     case OpKind::sum: return from<TfLiteReducerParams>(data, version);
     case OpKind::resize_bilinear:
     case OpKind::resize_nearest_neighbor: return from<TfLiteResizeParams>(data, version);
     case OpKind::space_to_depth:
     case OpKind::depth_to_space: return from<TfLiteBlockParams>(data, version);
+    case OpKind::mirror_pad: return from<TfLiteMirrorPadParams>(data, version);
+    case OpKind::gather: return from<TfLiteGatherParams>(data, version);
+    case OpKind::gelu: return from<TfLiteGeluParams>(data, version);
+    case OpKind::one_hot: return from<TfLiteOneHotParams>(data, version);
+    case OpKind::cumsum: return from<TfLiteCumsumParams>(data, version);
+    case OpKind::batch_matmul: return from<TfLiteBatchMatMulParams>(data, version);
+    case OpKind::l2_normalization: return from<TfLiteArithmeticParams>(data, version);
+    case OpKind::lstm: return from<TfLiteLstmParams>(data, version);
+    case OpKind::unidirectional_sequence_lstm: return from<TfLiteSequenceLstmParams>(data, version);
     default: return tflite::no_attrs(kind);
   }
 }

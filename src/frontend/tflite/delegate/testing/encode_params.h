@@ -70,6 +70,19 @@ class ParamsEncoder {
     return raw(TfLiteResizeParams{a.align_corners, a.half_pixel_centers});
   }
   Bytes operator()(const ir::BlockAttrs& a) const { return raw(TfLiteBlockParams{a.block_size}); }
+  Bytes operator()(const ir::MirrorPadAttrs& a) const { return raw(TfLiteMirrorPadParams{a.symmetric ? 2 : 1}); }
+  Bytes operator()(const ir::GatherAttrs& a) const { return raw(TfLiteGatherParams{a.axis, a.batch_dims}); }
+  Bytes operator()(const ir::GeluAttrs& a) const { return raw(TfLiteGeluParams{a.approximate}); }
+  Bytes operator()(const ir::OneHotAttrs& a) const { return raw(TfLiteOneHotParams{a.axis}); }
+  Bytes operator()(const ir::CumsumAttrs& a) const { return raw(TfLiteCumsumParams{a.exclusive, a.reverse}); }
+  Bytes operator()(const ir::BatchMatmulAttrs& a) const {
+    return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b});
+  }
+  Bytes operator()(const ir::LstmAttrs& a) const {
+    if (kind_ == ir::OpKind::lstm) return raw(TfLiteLstmParams{act(a.activation), a.cell_clip, a.projection_clip, 0});
+    return raw(TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major});
+  }
+  Bytes operator()(const ir::DetectionAttrs&) const { return {}; }  // a custom op's bytes are no struct
 
  private:
   ir::OpKind kind_;

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What networks cost and where they would run: `skillet bench` and `skillet check`.
+
+usage: bench_test.py SKILLET      run at the top of the source tree
+"""
+import csv
+import html.parser
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+MODEL = "models/digits.tflite"
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+
+
+def skillet(*args):
+    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Page(html.parser.HTMLParser):
+    """Notes what a page would load, and its rows."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.loads, self.rows, self.cells = [], [], 0, 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.loads += [value for name, value in attributes if name in ("src", "href")]
+        self.rows += tag == "tr"
+        self.cells += tag == "td"
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+class Bench(unittest.TestCase):
+    def test_times_are_in_order_and_shares_add_up(self):
+        for device in ("sim:a311d", "cpu"):
+            with self.subTest(device=device):
+                code, out, err = skillet("bench", MODEL, "--device", device, "--runs", "9", "--json")
+                self.assertEqual((code, err), (FINE, ""))
+                report = json.loads(out)
+                for times in (report["times"], report["cpu_times"]):
+                    values = [times[name] for name in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]
+                    self.assertEqual(values, sorted(values))
+                    self.assertTrue(times["min_ms"] <= times["mean_ms"] <= times["max_ms"])
+                    self.assertEqual(times["runs"], 9)
+                    self.assertAlmostEqual(times["per_second"] * times["mean_ms"], 1000, places=3)
+                self.assertLessEqual(sum(part["mean_ms"] for part in report["parts"]), report["times"]["mean_ms"] * 1.01)
+                self.assertLessEqual(sum(op["cpu_mean_ms"] for op in report["ops"]), report["cpu_times"]["mean_ms"] * 1.01)
+                self.assertEqual({part["where"] for part in report["parts"]}, {"npu", "cpu"} if device != "cpu" else {"cpu"})
+                self.assertEqual(report["simulated"], device != "cpu")
+                self.assertGreater(report["peak_kib"], 1000)
+
+    def test_other_forms(self):
+        code, out, _ = skillet("bench", MODEL, "--device", "cpu", "--runs", "3", "--csv")
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual((code, [row["where"] for row in rows], [row["runs"] for row in rows]), (FINE, ["cpu", "cpu kernels"], ["3", "3"]))
+        code, out, _ = skillet("bench", MODEL, "--device", "sim:a311d", "--runs", "2", "--without-cpu")
+        self.assertEqual(code, FINE)
+        self.assertIn("simulated: these are the simulator's times, not a chip's", out)
+        self.assertNotIn("cpu kernels", out)
+
+    def test_bad_uses(self):
+        for args, code, words in ((["--runs", "0"], CANNOT_BEGIN, "--runs: must be a whole number from 1"),
+                                  (["--csv", "--json"], CANNOT_BEGIN, "excludes"),
+                                  (["--device", "npu"], CANNOT_BEGIN, "no NPU here")):
+            got, _, err = skillet("bench", MODEL, *args)
+            self.assertEqual((got, err.count("\n")), (code, 1), err)
+            self.assertIn(words, err)
+        self.assertEqual(skillet("bench", "README.md")[0], CANNOT_BEGIN)
+
+
+class Check(unittest.TestCase):
+    def test_every_known_chip_has_a_column(self):
+        code, out, err = skillet("check", MODEL, "--json")
+        self.assertEqual((code, err), (FINE, ""))
+        report = json.loads(out)
+        chips = {chip["chip"]: chip for chip in report["chips"]}
+        self.assertLessEqual({"a311d", "imx8mp", "rk3588"}, set(chips))
+        _, text, _ = skillet("check", MODEL)
+        for name, chip in chips.items():
+            self.assertIn(f" {name}", text.splitlines()[2])
+            self.assertEqual(len(chip["where"]), len(report["ops"]))
+            self.assertEqual(sum(where == "npu" for where in chip["where"]), chip["npu_ops"])
+            self.assertEqual(sum(op["macs"] for op, where in zip(report["ops"], chip["where"]) if where == "npu"), chip["npu_macs"])
+            for where, why in zip(chip["where"], chip["why"]):
+                self.assertTrue(where != "cpu" or why, "a reason for each")
+        one = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
+        self.assertEqual(one["npu_macs"], chips["a311d"]["npu_macs"])
+
+    def test_what_is_required(self):
+        rows = [([], "100%", FAILED), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
+                (["--device", "sim:a311d"], "100.0%", FINE)]
+        share = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
+        self.assertEqual(share["npu_macs"], share["macs"])
+        for args, percent, code in rows:
+            got, _, err = skillet("check", MODEL, *args, "--require", percent)
+            self.assertEqual(got, code, err)
+            self.assertEqual("of the work is on the NPU; --require asks for" in err, code == FAILED)
+        for wrong in ("x", "101%", "-1", "90 %x", "nan", ""):
+            got, _, err = skillet("check", MODEL, "--require", wrong)
+            if wrong:
+                self.assertEqual((got, "--require: must be a percentage" in err), (CANNOT_BEGIN, True), err)
+
+    def test_a_page_stands_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            odd = Path(folder) / "<b>&'\".tflite"
+            odd.write_bytes(Path(MODEL).read_bytes())
+            path = Path(folder) / "page.html"
+            code, _, err = skillet("check", str(odd), "--html", str(path))
+            self.assertEqual((code, err), (FINE, ""))
+            text = path.read_text()
+            page = Page(text)
+            self.assertEqual((page.open, page.loads), ([], []))
+            self.assertNotIn("<b>&'", text)
+            self.assertIn("&lt;b&gt;&amp;&#39;&quot;.tflite", text)
+            report = json.loads(skillet("check", MODEL, "--json")[1])
+            self.assertEqual(page.rows, len(report["ops"]) + 1)
+            self.assertEqual(page.cells, len(report["ops"]) * (4 + len(report["chips"])))
+        got, _, err = skillet("check", MODEL, "--html", "/nowhere/x")
+        self.assertEqual((got, "/nowhere/x: No such file" in err), (CANNOT_BEGIN, True))
+        self.assertEqual(skillet("check", MODEL, "--html", "/dev/full")[0], FAILED)
+        self.assertEqual(skillet("check", MODEL, "--html", "x", "--device", "cpu")[0], CANNOT_BEGIN)
+
+
+class Eval(unittest.TestCase):
+    DATA = ["--data", "models/digits"]
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def test_how_often_it_is_right(self):
+        truth = self.path / "truth"
+        truth.write_text("".join(f"{i}.png {i}\n" for i in range(9)) + "9.png\t4\r\n\nother.png 3\n")  # the last one is wrong
+        for device in ("cpu", "sim:a311d"):
+            with self.subTest(device=device):
+                code, out, err = skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", device, "--json")
+                self.assertEqual((code, err), (FINE, ""))
+                report = json.loads(out)
+                self.assertEqual((report["pictures"], report["with_truth"], report["top1"], report["cpu_top1"]), (10, 10, 9, 9))
+                self.assertEqual(report["same_class"], 10)
+                self.assertEqual(report["largest_difference"] == 0, device == "cpu")
+                self.assertEqual("worst_psnr_db" in report, device != "cpu")
+                self.assertTrue(0.99 < report["worst_cosine"] <= report["cosine"] <= 1.0000001)
+        self.assertRegex(skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", "cpu")[1], r"cpu +90.00 % +\d+.00 %")
+
+    def test_layers_and_the_first_one_beyond_its_bound(self):
+        base = ["eval", MODEL, *self.DATA, "--device", "sim:a311d"]
+        report = json.loads(skillet(*base, "--layers", "--json")[1])
+        self.assertGreater(len(report["layers"]), 8)
+        beyond = [layer["op"] for layer in report["layers"] if layer["largest"] > 0]
+        self.assertTrue(beyond)
+        code, _, err = skillet(*base, "--bisect", "--bound", "0")
+        self.assertEqual((code, err.count("\n")), (FAILED, 1))
+        self.assertIn(f"op {beyond[0]} ", err)
+        self.assertEqual(skillet(*base, "--bisect")[0], FINE)
+
+    def test_bad_uses(self):
+        (self.path / "odd").write_text("0.png zero\n")
+        (self.path / "others").write_text("cat.png 3\n")
+        (self.path / "empty").mkdir()
+        (self.path / "broken").mkdir()
+        (self.path / "broken/x.png").write_bytes(b"\x89PNG")
+        rows = [([*self.DATA, "--labels", str(self.path / "odd")], CANNOT_BEGIN, "line 1: must be 'PICTURE CLASS', such as '3.png 3', not '0.png zero'"),
+                ([*self.DATA, "--labels", str(self.path / "others")], CANNOT_BEGIN, "names none of the pictures"),
+                ([*self.DATA, "--labels", "nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
+                (["--data", str(self.path / "empty")], CANNOT_BEGIN, "no .png, .jpg or .bmp in it"),
+                (["--data", str(self.path / "broken")], FAILED, "x.png"),
+                (["--data", "nowhere"], CANNOT_BEGIN, "nowhere")]
+        for args, code, words in rows:
+            got, _, err = skillet("eval", MODEL, *args, "--device", "cpu")
+            self.assertEqual((got, err.count("\n")), (code, 1), err)
+            self.assertIn(words, err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,298 @@
+// `skillet eval`: how right a network is on a folder of pictures, and how close an NPU is to the CPU kernels.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ref/ref.h"
+#include "runtime/session.h"
+#include "tools/agreement.h"
+#include "tools/model.h"
+#include "tools/progress.h"
+#include "tools/run_inputs.h"
+#include "tools/scores.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, device = "auto", data, labels, tuning = "proven";
+  double bound = 1;
+  bool layers = false, bisect = false, json = false, allow_unproven = false;
+};
+
+struct Hits {
+  size_t top1 = 0, top5 = 0;
+};
+struct Layer {
+  double largest = 0;
+  int64_t differing = 0, elems = 0;
+};
+struct Report {
+  std::string device;
+  size_t pictures = 0, with_truth = 0, same_class = 0;
+  Hits device_hits, cpu_hits;
+  double equal = 0, cosine = 0;  // sums
+  double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity(), largest_difference = 0;
+  std::string worst_picture;
+  std::map<ir::OpId, Layer> layers;
+};
+
+bool is_picture(const fs::path& path) {
+  std::string type = path.extension().string();
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return type == ".png" || type == ".jpg" || type == ".jpeg" || type == ".bmp";
+}
+
+Result<std::vector<std::string>> pictures_in(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
+    if (is_picture(at->path())) out.push_back(at->path().string());
+  }
+  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
+  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: no .png, .jpg or .bmp in it", folder);
+  std::ranges::sort(out);
+  return out;
+}
+
+// Which class each picture is of, by its file name.
+Result<std::map<std::string, int64_t>> truth_of(const Options& options, const std::vector<std::string>& pictures) {
+  std::map<std::string, int64_t> out;
+  if (options.labels.empty()) return out;
+  SK_TRY_ASSIGN(const Bytes file, read_file(options.labels));
+  SK_TRY_ASSIGN(const auto lines,
+                parse_truth({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(options.labels));
+  for (const Truth& one : lines) out[one.name] = one.index;
+  const bool is_used = std::ranges::any_of(
+      pictures, [&](const std::string& path) { return out.contains(fs::path(path).filename().string()); });
+  if (!is_used)
+    return error(ErrorCode::invalid_argument, "{}: names none of the pictures in {}", options.labels, options.data);
+  return out;
+}
+
+void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t index, Hits& hits) {
+  const std::vector<int64_t> best = top_classes(tensor, bytes, 5);
+  hits.top1 += !best.empty() && best[0] == index ? 1 : 0;
+  hits.top5 += std::ranges::find(best, index) != best.end() ? 1 : 0;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Options& options, runtime::Session& session, ref::Interpreter& reference, Report& report)
+      : options_(options), session_(session), reference_(reference), report_(report) {}
+
+  Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
+    InputOptions input;
+    input.images = {path};
+    SK_TRY_ASSIGN(InputSource source, InputSource::create(input, session_.graph()));
+    SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
+    SK_TRY_ASSIGN(const std::vector<Bytes> got, run_device(*set));
+    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, run_reference(*set));
+    note(path, agreement_of(session_.graph(), got, wanted));
+    if (truth) {
+      const ir::Tensor& first = session_.graph().tensor(session_.graph().outputs[0]);
+      count_hits(first, got[0], *truth, report_.device_hits);
+      count_hits(first, wanted[0], *truth, report_.cpu_hits);
+      ++report_.with_truth;
+    }
+    return options_.layers || options_.bisect ? compare_layers() : Result<void>();
+  }
+
+ private:
+  Result<std::vector<Bytes>> run_device(const InputSet& set) {
+    SK_TRY(session_.set_input(0, set.tensors[0]));
+    SK_TRY(session_.run());
+    std::vector<Bytes> out;
+    for (size_t i = 0; i < session_.graph().outputs.size(); ++i) {
+      SK_TRY_ASSIGN(const auto bytes, session_.output(i));
+      out.emplace_back(bytes.begin(), bytes.end());
+    }
+    return out;
+  }
+
+  Result<std::vector<Bytes>> run_reference(const InputSet& set) {
+    std::ranges::copy(set.tensors[0], reference_.tensor(session_.graph().inputs[0]).begin());
+    SK_TRY(reference_.run());
+    std::vector<Bytes> out;
+    for (const ir::TensorId id : session_.graph().outputs) {
+      const auto bytes = reference_.tensor(id);
+      out.emplace_back(bytes.begin(), bytes.end());
+    }
+    return out;
+  }
+
+  void note(const std::string& path, const Agreement& one) {
+    ++report_.pictures;
+    report_.same_class += one.same_class ? 1 : 0;
+    report_.equal += one.equal;
+    report_.cosine += one.cosine;
+    report_.largest_difference = std::max(report_.largest_difference, one.largest_difference);
+    report_.worst_psnr_db = std::min(report_.worst_psnr_db, one.psnr_db);
+    if (one.cosine > report_.worst_cosine || (one.cosine == report_.worst_cosine && report_.pictures > 1)) return;
+    report_.worst_cosine = one.cosine;
+    report_.worst_picture = fs::path(path).filename().string();
+  }
+
+  Result<void> compare_layers() {
+    SK_TRY_ASSIGN(const auto layers, session_.compare_layers());
+    for (const runtime::LayerDiff& one : layers) {
+      if (!one.compared) continue;
+      Layer& layer = report_.layers[one.op];
+      layer.largest = std::max(layer.largest, one.max_abs_diff);
+      layer.differing += one.differing;
+      layer.elems += one.elems;
+    }
+    return {};
+  }
+
+  const Options& options_;
+  runtime::Session& session_;
+  ref::Interpreter& reference_;
+  Report& report_;
+};
+
+std::string percent(double part, size_t all) {
+  return fmt::format("{:.2f} %", all == 0 ? 0 : 100 * part / static_cast<double>(all));
+}
+
+void print_text(const Options& options, const Report& report, const ir::Graph& graph) {
+  out("{} on {}: {} pictures\n\n", options.model, report.device, report.pictures);
+  if (report.with_truth > 0) {
+    TextTable table({"", "top 1", "top 5"});
+    table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
+               percent(static_cast<double>(report.device_hits.top5), report.with_truth)});
+    table.add({"cpu kernels", percent(static_cast<double>(report.cpu_hits.top1), report.with_truth),
+               percent(static_cast<double>(report.cpu_hits.top5), report.with_truth)});
+    out("right, of the {} pictures whose class is known\n{}\n", report.with_truth, table.print());
+  }
+  out("against the CPU kernels\n");
+  TextTable table({"what", "mean", "worst"});
+  table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
+  table.add({"equal elements", percent(report.equal, report.pictures), ""});
+  table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
+             fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
+  table.add({"PSNR", "", std::isinf(report.worst_psnr_db) ? "equal" : fmt::format("{:.1f} dB", report.worst_psnr_db)});
+  table.add({"largest difference", "", fmt::format("{:g}", report.largest_difference)});
+  out("{}", table.print());
+  if (!options.layers) return;
+  TextTable layers({"op", "kind", "differing", "largest difference"});
+  for (const auto& [op, layer] : report.layers)
+    layers.add({fmt::format("{}", op), std::string(ir::op_name(graph.op(op))),
+                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
+                            print_count(static_cast<uint64_t>(layer.elems))),
+                fmt::format("{:g} LSB", layer.largest)});
+  out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
+}
+
+void print_json(const Options& options, const Report& report) {
+  const auto mean = [&](double sum) { return sum / static_cast<double>(report.pictures); };
+  nlohmann::json layers = nlohmann::json::array();
+  for (const auto& [op, layer] : report.layers)
+    layers.push_back({{"op", op}, {"largest", layer.largest}, {"differing", layer.differing}, {"elems", layer.elems}});
+  nlohmann::json all = {{"model", options.model},
+                        {"device", report.device},
+                        {"pictures", report.pictures},
+                        {"same_class", report.same_class},
+                        {"equal", mean(report.equal)},
+                        {"cosine", mean(report.cosine)},
+                        {"worst_cosine", report.worst_cosine},
+                        {"worst_picture", report.worst_picture},
+                        {"largest_difference", report.largest_difference},
+                        {"layers", layers}};
+  if (!std::isinf(report.worst_psnr_db)) all["worst_psnr_db"] = report.worst_psnr_db;
+  if (report.with_truth > 0) {
+    all["with_truth"] = report.with_truth;
+    all["top1"] = report.device_hits.top1;
+    all["top5"] = report.device_hits.top5;
+    all["cpu_top1"] = report.cpu_hits.top1;
+    all["cpu_top5"] = report.cpu_hits.top5;
+  }
+  out_json(all);
+}
+
+// In the order in which they run.
+Result<void> first_beyond(const Options& options, const Report& report, const ir::Graph& graph) {
+  for (const auto& [op, layer] : report.layers) {
+    if (layer.largest <= options.bound) continue;
+    return error(ErrorCode::device,
+                 "{} is the first operation beyond its bound: {} of {} elements differ, by up to {}; --bound is {}",
+                 ir::describe_op(graph, op), layer.differing, layer.elems, layer.largest, options.bound);
+  }
+  return {};
+}
+
+Result<void> eval(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  if (graph.inputs.size() != 1 || graph.outputs.empty())
+    return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
+                 options.model, graph.inputs.size());
+  SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
+  SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
+  SK_TRY_ASSIGN(const auto truth, truth_of(options, pictures));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
+  outcome.begin();
+  runtime::SessionOptions session_options;
+  session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
+  session_options.compile.allow_unproven = options.allow_unproven;
+  session_options.keep_intermediates = options.layers || options.bisect;
+  SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
+  SK_TRY_ASSIGN(ref::Interpreter reference, ref::Interpreter::create(session->graph()));
+  Report report{.device = target.name};
+  Evaluation evaluation(options, *session, reference, report);
+  {
+    const Progress progress(fmt::format("running {} pictures", pictures.size()));
+    for (const std::string& path : pictures) {
+      const auto known = truth.find(fs::path(path).filename().string());
+      SK_TRY(evaluation.picture(path, known == truth.end() ? std::nullopt : std::optional(known->second))
+                 .with_context(path));
+    }
+  }
+  if (options.json)
+    print_json(options, report);
+  else
+    print_text(options, report, session->graph());
+  return options.bisect ? first_beyond(options, report, session->graph()) : Result<void>();
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("eval",
+                         "Run a network on every picture of a folder: how often it is right, and how close a device is "
+                         "to the CPU kernels.\n"
+                         "Examples:\n"
+                         "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
+                         "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers");
+  verb->add_option("MODEL", options->model, "a .tflite file")->required();
+  verb->add_option("--data", options->data, "folder of BMP, PNG and JPEG pictures")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  verb->add_option("--labels", options->labels,
+                   "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
+  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  verb->add_flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
+  verb->add_flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
+  verb->add_option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--tuning", options->tuning,
+                   "proven: only what is known to work on silicon; tuned: our own choices too")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"proven", "tuned"}));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->callback([options, &outcome] { outcome.finish(eval(*options, outcome)); });
+}
+
+}  // namespace skillet::tools
