@@ -9,6 +9,12 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SKILLET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
+// Of loops over an array that is to lie in registers: it does only where no index is left.
+#if defined(__clang__)
+#define SKILLET_UNROLL _Pragma("unroll")
+#else
+#define SKILLET_UNROLL _Pragma("GCC unroll 8")
+#endif
 #endif
 
 namespace skillet::byte_gemm {
@@ -49,22 +55,29 @@ struct Operands {
 template <size_t kBlockRows, size_t kBlockPanels>
 SKILLET_VNNI void multiply_block(const Operands& o) {
   __m512i sums[kBlockRows][kBlockPanels];
+  SKILLET_UNROLL
   for (size_t r = 0; r < kBlockRows; ++r) {
+    SKILLET_UNROLL
     for (size_t p = 0; p < kBlockPanels; ++p) sums[r][p] = _mm512_set1_epi32(o.row_start[r]);
   }
   for (size_t q = 0; q < o.quads; ++q) {
     __m512i column[kBlockPanels];
+    SKILLET_UNROLL
     for (size_t p = 0; p < kBlockPanels; ++p) column[p] = _mm512_loadu_si512(o.b + p * o.panel_bytes + q * 64);
+    SKILLET_UNROLL
     for (size_t r = 0; r < kBlockRows; ++r) {
       int32_t four = 0;
       std::memcpy(&four, o.a + r * o.a_stride + q * kDepthAlign, sizeof four);
       const __m512i row = _mm512_set1_epi32(four);
+      SKILLET_UNROLL
       for (size_t p = 0; p < kBlockPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], row, column[p]);
     }
   }
+  SKILLET_UNROLL
   for (size_t p = 0; p < kBlockPanels; ++p) {
     const size_t left = o.cols - p * kPanel;
     const auto mask = static_cast<__mmask16>(left >= kPanel ? 0xffffU : (1U << left) - 1U);
+    SKILLET_UNROLL
     for (size_t r = 0; r < kBlockRows; ++r)
       _mm512_mask_storeu_epi32(o.c + r * o.c_stride + p * kPanel, mask, sums[r][p]);
   }

@@ -50,6 +50,10 @@ void gather_window(const ByteConvPlan& plan, const uint8_t* image, size_t y, siz
   }
 }
 
+void flip_bits(uint8_t* values, size_t count, uint8_t mask) {
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(values[i] ^ mask);
+}
+
 // The windows of output pixels [first, first + count), unsigned; where they lie is returned.
 const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t first, size_t count) {
   const Window& w = plan.window;
@@ -64,10 +68,7 @@ const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t fir
                     plan.rows.data() + i * plan.depth_padded);
     }
   }
-  if (plan.flip != 0) {
-    for (size_t i = 0; i < count * plan.depth_padded; ++i)
-      plan.rows[i] = static_cast<uint8_t>(plan.rows[i] ^ plan.flip);
-  }
+  if (plan.flip != 0) flip_bits(plan.rows.data(), count * plan.depth_padded, plan.flip);
   return plan.rows.data();
 }
 
