@@ -219,16 +219,19 @@ class Lowerer {
                                          : op.kind == OpKind::fully_connected ? "fully connected"
                                                                               : "conv",
                                          s.kernel_height, s.kernel_width);
-    emit_groups(kind, s, nn, kernels, as_grouped ? grouped.order : PlaneOrder{});
+    const auto groups = channel_groups(graph_.tensor(op.input(1)).quant, s.out.channels);
+    if (groups.size() > 1 && !tuning_.scale_groups)
+      return error(ErrorCode::unsupported, "{}: weights have {} scales, a job has one", describe_op(graph_, op_),
+                   groups.size());
+    emit_groups(kind, s, nn, kernels, groups, as_grouped ? grouped.order : PlaneOrder{});
     return {};
   }
 
   // A job for each scale of the weights.
   void emit_groups(const std::string& kind, ConvShape s, const NnOperation& whole, const Kernels& all,
-                   const PlaneOrder& input_order) {
+                   const std::vector<ChannelGroup>& groups, const PlaneOrder& input_order) {
     const ir::Op& op = graph_.op(op_);
     const TensorId output = op.outputs[0];
-    const std::vector<ChannelGroup> groups = channel_groups(graph_.tensor(op.input(1)).quant, s.out.channels);
     const SlotId planes = define_groups(output, plane_order(groups));
     const bool is_divided = groups.size() > 1 || !input_order.empty();
     const Kernels source = is_divided && all.kernels_per_band != 0 ? without_bands(all, all.zero_point) : all;
