@@ -71,7 +71,7 @@ TEST(Agreement, OfOutputs) {
                          {{0, 0, 0, 0}, {0, 0, 0, 0}, true, 1, 1, kEndless, 0},
                          {{0, 0, 0, 0}, {0, 0, 0, 5}, false, 0.75, 0, 10 * std::log10(25.0 * 4 / 25), 5}};
   for (const Case& c : kCases) {
-    const Agreement a = agreement_of(graph, std::vector{c.got}, std::vector{c.reference});
+    const Agreement a = agreement_of(graph, std::vector<Bytes>{c.got}, std::vector<Bytes>{c.reference});
     EXPECT_EQ(a.same_class, c.same_class);
     EXPECT_EQ(a.equal, c.equal);
     EXPECT_NEAR(a.cosine, c.cosine, 1e-12);
