@@ -96,7 +96,7 @@ Result<bits::Value> value_of(const bits::Row& row, std::string_view text) {
   for (const bits::EnumName& one : row.names.values) {
     if (text == one.name) return bits::Value{one.value};
   }
-  if (row.kind == bits::ValueKind::float32) {
+  if (row.kind == bits::ValueKind::float32 && !text.starts_with("0x")) {  // else its bits
     const std::string whole(text);
     char* end = nullptr;
     const float value = std::strtof(whole.c_str(), &end);
