@@ -15,6 +15,8 @@
 namespace skillet::tools {
 namespace {
 
+constexpr std::string_view kProgramMark = "SKILPRG\n";  // as driver/program_file.cpp writes it
+
 struct Options {
   std::string path, chip, extract;
   int submission = -1, last = 0;
@@ -60,7 +62,11 @@ class JsonPrinter {
 // A capture; or the submissions that a program file, or a model for a chip, would make.
 Result<capture::Reader> open_any(const Options& options) {
   auto reader = capture::Reader::open(options.path);
-  if (reader.ok() || (reader.error().code != ErrorCode::malformed && !options.path.ends_with(".tflite"))) return reader;
+  if (reader.ok() || reader.error().code != ErrorCode::malformed) return reader;
+  // What it is stands in its first bytes: nothing else is read whole.
+  SK_TRY_ASSIGN(const Bytes start, read_file_start(options.path, kProgramMark.size()));
+  const std::string_view mark(reinterpret_cast<const char*>(start.data()), start.size());
+  if (!options.path.ends_with(".tflite") && mark != kProgramMark) return reader;
   std::optional<driver::Chip> chip;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
