@@ -164,7 +164,7 @@ class Command(unittest.TestCase):
                 ({"SKILLET_LOG": "error", "SKILLET_DEBUG": "sim,submit"}, "")]
         for variables, words in rows:
             with self.subTest(variables=variables):
-                done = subprocess.run([SKILLET, "check", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
+                done = subprocess.run([SKILLET, "compile", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
                                       env={**os.environ, **variables}, timeout=60)
                 self.assertIn(words, done.stderr)
                 self.assertEqual(done.stderr == "", words == "", done.stderr)
