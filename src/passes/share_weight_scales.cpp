@@ -66,7 +66,7 @@ void replace(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) {
 size_t count_scales(const WeightedLayer& layer) {
   std::vector<float> scales = layer.scales;
   std::ranges::sort(scales);
-  return static_cast<size_t>(std::ranges::unique(scales).begin() - scales.begin());
+  return static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
 }
 
 }  // namespace

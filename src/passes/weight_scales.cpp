@@ -111,7 +111,7 @@ void measure(const WeightedLayer& before, SharedScales& shared) {
   shared.expected = std::sqrt(sum / static_cast<double>(before.channels()));
   std::vector<float> scales = shared.layer.scales;
   std::ranges::sort(scales);
-  shared.scales = static_cast<size_t>(std::ranges::unique(scales).begin() - scales.begin());
+  shared.scales = static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
 }
 
 // Channels by scale, the largest first.
