@@ -196,6 +196,16 @@ TEST(RockchipGraphs, JoinedPieces) {
                   "inputs 0\noutputs 8\nop 3 CONV_2D in=[5 6 -] out=[7]\n"
                   "op 4 CONCATENATION in=[5 7] out=[8] axis=3\n"),
        3},
+      {"a piece of one and of what that one is a piece of",
+       joined(
+           conv, 32, conv, 32,
+           tensor(6, "1x7x9x96", 0.2F, 100) + "inputs 0\noutputs 6\n" + "op 3 CONCATENATION in=[5 3] out=[6] axis=3\n"),
+       3},
+      {"the same, the piece in front",
+       joined(
+           conv, 32, conv, 32,
+           tensor(6, "1x7x9x96", 0.2F, 100) + "inputs 0\noutputs 6\n" + "op 3 CONCATENATION in=[4 5] out=[6] axis=3\n"),
+       3},
       {"a depthwise filter does not write where it reads",
        joined(conv, 32, conv, 32,
               weights(6, "1x3x3x64") + tensor(7, "1x7x9x64", 0.2F, 100) + tensor(8, "1x7x9x128", 0.2F, 100) +

@@ -78,7 +78,7 @@ driver::Cost of_op(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id
     case ir::OpKind::squeeze:
     case ir::OpKind::expand_dims: return {};  // another name for the same bytes
     case ir::OpKind::max_pool_2d: {
-      const Window w = window_of(graph, id);
+      const Window w = maximum_window(graph, id);
       const size_t steps = steps_to(w.kernel_height).size() + steps_to(w.kernel_width).size();
       driver::Cost sum = of_window(row, corner_window(w), false);
       for (size_t i = 0; i < steps; ++i) sum += copy(tensor(op.inputs[0]), tensor(op.inputs[0]), {});

@@ -301,7 +301,7 @@ class Lowerer {
   // ---- pixels ----
 
   Result<void> lower_maximum(const ir::Op& op) {
-    const Window w = window_of(graph_, op_);
+    const Window w = maximum_window(graph_, op_);
     const Plane plane = corner_window(w).in;
     SK_TRY_ASSIGN(Place at, surfaces_of(op.inputs[0]));
     if (plane.pixels() != w.in.pixels()) {
@@ -369,12 +369,15 @@ class Lowerer {
   // A copy of a single atom writes behind its end: in their order, and in one job.
   Result<void> lower_concatenation(const ir::Op& op) {
     Place output = place_of(op.outputs[0]);
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const ir::Tensor& from = tensor(op.inputs[i]);
-      if (!plan_.homes[static_cast<size_t>(op.inputs[i])]) {
-        SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[i]));
+    bool copied = false;
+    for (const TensorId piece : op.inputs) {
+      const ir::Tensor& from = tensor(piece);
+      const std::optional<Home>& home = plan_.homes[static_cast<size_t>(piece)];
+      if (!home || home->whole != op.outputs[0]) {  // it may lie in another one
+        if (copied) out_.operations.back().continued = true;
+        SK_TRY_ASSIGN(const Place input, surfaces_of(piece));
         SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));
-        out_.operations.back().continued = i + 1 < op.inputs.size();
+        copied = true;
       }
       output.offset_bytes += surface_bytes(plane_of(from.shape)) * surfaces(plane_of(from.shape).channels);
     }

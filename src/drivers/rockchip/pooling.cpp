@@ -60,6 +60,13 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tun
   return conv;
 }
 
+Window maximum_window(const ir::Graph& graph, ir::OpId id) {
+  Window w = window_of(graph, id);
+  w.pad_bottom = std::max(w.pad_bottom, 0);
+  w.pad_right = std::max(w.pad_right, 0);
+  return w;
+}
+
 Window border_window(const Window& w) {
   Window border{.in = w.in, .out = w.in, .depthwise = true};
   border.kernel_height = w.pad_top + w.pad_bottom + 1, border.kernel_width = w.pad_left + w.pad_right + 1;

@@ -12,8 +12,9 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tun
 
 // MAX_POOL_2D: the image in a border of the smallest value; then, for each number of columns and of rows, the larger of
 // an image and itself moved by so many atoms; then of each window its first pixel.
-Window border_window(const Window& w);  // of make_border()
-Window corner_window(const Window& w);  // of make_corners()
+Window maximum_window(const ir::Graph& graph, ir::OpId op);  // what follows the last window counts as image
+Window border_window(const Window& w);                       // of make_border()
+Window corner_window(const Window& w);                       // of make_corners()
 Conv make_border(const Window& w, const Tuning& tuning);
 Conv make_corners(const Window& w, const Tuning& tuning);
 // By how many pixels to move, one after the other, until each pixel is the largest of `size` in a row.

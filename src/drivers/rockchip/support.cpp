@@ -281,7 +281,8 @@ Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const Limits limits = limits_of(to, activation_of(op));
   if (limits.lower || limits.upper || !takes_activation(activation_of(op)).ok)
     return Support::no("a limit after the maximum");
-  const Window w = window_of(graph, id);
+  const Window w = maximum_window(graph, id);
+  if (w.pad_top < 0 || w.pad_left < 0) return Support::no("a maximum of part of an image");
   return all_of({fits(chip, border_window(w)), fits(chip, corner_window(w))});
 }
 
