@@ -231,22 +231,19 @@ void set_padding(const ir::Graph& run, const Band& band, ir::Op& op) {
       op.attrs);
 }
 
-// False where the band of the image is larger than what is padded: others want more rows of it.
-bool set_paddings(const ir::Graph& run, Band& band, ir::Op& op) {
+void set_paddings(const ir::Graph& run, Band& band, ir::Op& op) {
   const Rows &in = band.rows[at(op.inputs[0])], &out = band.rows[at(op.outputs[0])];
   std::vector<int32_t> table = paddings(run, op);
   const int32_t top = table[2];
   table[2] = in.begin + top - out.begin;
   table[3] = out.end - (in.end + top);
-  if (table[2] < 0 || table[3] < 0) return false;
   ir::Tensor tensor = run.tensor(op.inputs[1]);
   const auto* bytes = reinterpret_cast<const uint8_t*>(table.data());
   ir::set_constant(tensor, Bytes(bytes, bytes + table.size() * sizeof(int32_t)));
   op.inputs[1] = band.graph.add_tensor(std::move(tensor));
-  return true;
 }
 
-std::optional<Band> make_band(const ir::Graph& run, Planner& planner, int number) {
+Band make_band(const ir::Graph& run, Planner& planner, int number) {
   Band band{.graph = run, .rows = planner.take_rows(), .gives = planner.take_gives()};
   band.graph.name = fmt::format("{}/band{}", run.name, number);
   for (size_t i = 0; i < run.tensors.size(); ++i) {
@@ -254,7 +251,7 @@ std::optional<Band> make_band(const ir::Graph& run, Planner& planner, int number
   }
   for (ir::Op& op : band.graph.ops) {
     if (slides(op.kind)) set_padding(run, band, op);
-    if (pads(op.kind) && !set_paddings(run, band, op)) return std::nullopt;
+    if (pads(op.kind)) set_paddings(run, band, op);
   }
   return band;
 }
@@ -281,9 +278,7 @@ std::vector<Band> split_bands(const ir::Graph& run, int count) {
   for (int i = 0; i < count; ++i) {
     Planner planner(run, i, count);
     if (!planner.run()) return {};
-    std::optional<Band> band = make_band(run, planner, i);
-    if (!band) return {};
-    bands.push_back(std::move(*band));
+    bands.push_back(make_band(run, planner, i));
   }
   return bands;
 }
