@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
           })->Unit(benchmark::kMillisecond);
         };
         add(" ", {});
-        add(" cached ", {.cache = cache.get()});
+        add(" cached ", {.compiler = cache.get()});
       }
     }
   }

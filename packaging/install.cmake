@@ -2,8 +2,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Plugins and libraries for LD_PRELOAD; nobody links against these.
-set(plugin_dir ${CMAKE_INSTALL_LIBDIR}/skillet)
+# Plugins and libraries for LD_PRELOAD; nobody links against these, and the command looks for them there.
+set(plugin_dir lib/skillet)
 
 # As with `cmake --install --strip`: debug information is 20 times the code.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)" ALL_COMPONENTS)
@@ -23,7 +23,7 @@ set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
 # Laid out as in the source tree, so that links between pages, and the commands on them, hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "digits.tflite" PATTERN "digits_labels.txt" PATTERN "*.png")
 install(FILES packaging/example/classify.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/example)

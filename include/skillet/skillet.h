@@ -69,6 +69,12 @@ typedef struct skillet_tensor_info {
   int32_t zero_point;
 } skillet_tensor_info;
 
+/* One option as text, as skillet_options_help lists them. */
+typedef struct skillet_option {
+  const char* key;
+  const char* value;
+} skillet_option;
+
 typedef struct skillet_options {
   size_t struct_bytes; /* sizeof(skillet_options): lets the struct grow */
   int32_t tuned;       /* 0: only jobs as a driver known to work on silicon makes them; 1: our own choices */
@@ -85,10 +91,36 @@ typedef struct skillet_options {
   const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
                               result, or on the CPU; "approximate": channels share scales; NULL: what the environment's
                               SKILLET_PER_CHANNEL says, else "exact" */
+  const skillet_option* more; /* `more_count` options as text, which win over the members above; NULL: none. An unknown
+                                 key is an error that names the one that may have been meant */
+  size_t more_count;
+  const char* tuning_file; /* what `skillet tune` found for this model, chip and build, which stands for `tuned`; NULL:
+                              what the environment's SKILLET_TUNING_FILE says, else none */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;
 typedef struct skillet_model skillet_model;
+
+/* One line for each key that skillet_options.more takes. */
+SKILLET_API const char* skillet_options_help(void);
+
+typedef struct skillet_device_list skillet_device_list;
+typedef struct skillet_listed_device {
+  size_t struct_bytes; /* sizeof(skillet_listed_device), set by the caller */
+  const char* device;  /* what skillet_open takes; all texts are valid as long as the list */
+  const char* title;   /* what it is; "" where nobody knows */
+  const char* kernel_driver;
+  const char* note;  /* what is to be said about it, or why it is not usable */
+  int32_t usable;    /* 1: models run there */
+  int32_t simulated; /* 1: a simulated chip in this process */
+} skillet_listed_device;
+
+/* What this machine has that could run a model, simulated chips and "cpu" among them. Free it with skillet_free_list.
+ */
+SKILLET_API skillet_status skillet_list_devices(skillet_device_list** out);
+SKILLET_API size_t skillet_list_count(const skillet_device_list* list); /* 0 for NULL */
+SKILLET_API skillet_status skillet_list_at(const skillet_device_list* list, size_t index, skillet_listed_device* out);
+SKILLET_API void skillet_free_list(skillet_device_list* list); /* NULL is fine */
 
 /* Opens "auto" (an NPU of this machine, else the CPU), "cpu", "npu" (an NPU or an error), a simulated chip such as
  * "sim:a311d", or a device node such as "/dev/dri/renderD128". */
@@ -117,7 +149,8 @@ SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index,
 /* Runs the model once, to its end. */
 SKILLET_API skillet_status skillet_run(skillet_model* model);
 /* Starts one run in the background. Until skillet_wait() has returned, the model takes no other calls but
- * skillet_close_model, which waits too. */
+ * skillet_close_model, which waits too. In a child of fork() such a model can only be closed: the run ends in the
+ * process that started it. */
 SKILLET_API skillet_status skillet_start(skillet_model* model);
 /* Waits for the run that was started last; what it came to is what skillet_run would have returned. */
 SKILLET_API skillet_status skillet_wait(skillet_model* model);
@@ -142,8 +175,13 @@ SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
  * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow.
  */
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
-/* `data` as skillet_buffer_alloc gave it. An error, and the buffer stays, while a run on it has been started and not
- * been waited for. */
+/* The same for memory of another driver, a camera or decoder, that is at hand as the dma-buf `dmabuf_fd`: at `*data`
+ * for the CPU, `*bytes` long, until skillet_buffer_free. The descriptor stays the caller's, and may be closed. Who
+ * writes to the memory has finished before a run on it begins. An error where the kernel driver takes no foreign
+ * memory, and for memory that is a buffer of this device already. */
+SKILLET_API skillet_status skillet_buffer_import(skillet_device* device, int dmabuf_fd, void** data, size_t* bytes);
+/* `data` as skillet_buffer_alloc or skillet_buffer_import gave it. An error, and the buffer stays, while a run on it
+ * has been started and not been waited for. */
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 
 typedef struct skillet_buffer_info {
@@ -151,16 +189,47 @@ typedef struct skillet_buffer_info {
   void* data;          /* the buffer's first byte */
   size_t bytes;
   int dmabuf_fd;   /* stays the library's */
-  uint64_t serial; /* another one for each skillet_buffer_alloc, also when the address is that of a freed buffer */
+  uint64_t serial; /* another one for each buffer, also when the address is that of a freed buffer */
 } skillet_buffer_info;
 
-/* 1 and `*out` when all of [data, data + bytes) lies in one buffer of skillet_buffer_alloc, of any device, that has not
+/* 1 and `*out` when all of [data, data + bytes) lies in one buffer of the two calls above, of any device, that has not
  * been freed; else 0. From any thread; nothing is allocated, skillet_last_error() stays. The TensorFlow Lite delegate
  * asks this to use such memory in place. */
 SKILLET_API int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out);
 
 /* Which operations run where, and why not on the NPU: text for people, valid until the next call for this model. */
 SKILLET_API const char* skillet_explain(skillet_model* model);
+
+typedef struct skillet_op_info {
+  size_t struct_bytes; /* sizeof(skillet_op_info), set by the caller */
+  const char* kind;    /* "CONV_2D"; texts are valid until the next run and as long as the model */
+  const char* output;  /* "1x112x112x32", the shape of the first output */
+  const char* why;     /* why not on the NPU, or why it is unproven there; "": there is nothing to say */
+  const char* note;    /* what was changed that may move the result; "": nothing */
+  uint32_t part;       /* operations of a part run together */
+  int32_t on_npu;
+  int32_t unproven; /* 1: on the NPU, though no known driver ever ran it on silicon */
+  int32_t reserved;
+  double ms;      /* the last run's; -1: not known, because an NPU runs a part as one, or nothing has run */
+  double part_ms; /* the same of its part, copies included */
+} skillet_op_info;
+
+/* The same by operation, in the order in which they run: how many, and operation `index`. */
+SKILLET_API size_t skillet_op_count(const skillet_model* model);
+SKILLET_API skillet_status skillet_op(skillet_model* model, size_t index, skillet_op_info* out);
+
+typedef enum skillet_log_level {
+  SKILLET_LOG_ERROR = 0,
+  SKILLET_LOG_WARNING = 1,
+  SKILLET_LOG_INFO = 2,
+  SKILLET_LOG_DEBUG = 3
+} skillet_log_level;
+typedef void (*skillet_log_function)(void* user, skillet_log_level level, const char* message);
+
+/* Lines of the log up to `level` go to `function` instead of stderr, from whichever thread they come, one at a time;
+ * NULL: to stderr again. When this returns the former function has been called for the last time. The function may call
+ * this one, and no other of these. */
+SKILLET_API skillet_status skillet_set_log(skillet_log_function function, void* user, skillet_log_level level);
 
 /* What went wrong in the last call of this thread that did not return SKILLET_OK; "" before the first. */
 SKILLET_API const char* skillet_last_error(void);

@@ -113,12 +113,15 @@ Result<void> check_place(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: is a folder, not a file", path);
+    if (S_ISFIFO(status.st_mode)) return error(ErrorCode::io, "{}: is a pipe, not a file", path);
     return ::access(path.c_str(), W_OK) == 0 ? Result<void>() : os_error(path);
   }
   if (errno != ENOENT) return os_error(path);
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
-  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? Result<void>() : os_error(path);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return os_error(path);
+  ::close(fd);
+  ::unlink(path.c_str());
+  return {};
 }
 
 Result<void> check_folder(const std::string& path) {

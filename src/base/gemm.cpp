@@ -48,6 +48,48 @@ void requantize_any(const int32_t* acc, size_t count, const Requantize& how, T* 
   }
 }
 
+void AddTaps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
+             int32_t* sums) {
+  for (size_t t = 0; t < taps; ++t) {
+    for (size_t i = 0; i < count; ++i) sums[i] = wrapping_add(sums[i], weights[t] * in[offsets[t] + i]);
+  }
+}
+
+void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t weight_stride, size_t taps,
+                    size_t count, int32_t* sums, int32_t* totals) {
+  for (size_t i = 0; i < count; ++i) {
+    sums[i] = totals[i] = 0;
+    for (size_t t = 0; t < taps; ++t) {
+      sums[i] += windows[t][i] * weights[t * weight_stride + i];
+      totals[i] += windows[t][i];
+    }
+  }
+}
+
+// (value + half - 1 + this) >> shift rounds as `ties` says.
+int64_t tie_addend(int64_t value, const Factor& factor) {
+  switch (factor.ties) {
+    case Ties::up: return 1;
+    case Ties::down: return 0;
+    case Ties::away: return value < 0 ? 0 : 1;
+    case Ties::even: return value >> factor.shift & 1;
+  }
+  return 0;
+}
+
+void Scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
+  const int64_t below_half = (int64_t{1} << (factor.shift - 1)) - 1;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t value = int64_t{in[i]} * factor.multiplier;
+    const int64_t rounded = (value + below_half + tie_addend(value, factor)) >> factor.shift;
+    out[i] = static_cast<int32_t>(std::clamp<int64_t>(rounded, INT32_MIN, INT32_MAX));
+  }
+}
+
+void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
+}
+
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -172,6 +214,99 @@ void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_
   }
 }
 
+void AddTaps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
+             int32_t* sums) {
+  const D32 d32;
+  const hn::Rebind<uint8_t, D32> d8;
+  size_t i = 0;
+  for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
+    auto sum = hn::LoadU(d32, sums + i);
+    for (size_t t = 0; t < taps; ++t) {
+      const auto pixels = hn::PromoteTo(d32, hn::LoadU(d8, in + offsets[t] + i));
+      sum = hn::Add(sum, hn::Mul(pixels, hn::Set(d32, weights[t])));
+    }
+    hn::StoreU(sum, d32, sums + i);
+  }
+  for (; i < count; ++i) {
+    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], weights[t] * in[offsets[t] + i]);
+  }
+}
+
+void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t weight_stride, size_t taps,
+                    size_t count, int32_t* sums, int32_t* totals) {
+  const D32 d32;
+  const hn::Rebind<int8_t, D32> d8;
+  size_t i = 0;
+  for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
+    auto sum = hn::Zero(d32), total = hn::Zero(d32);
+    for (size_t t = 0; t < taps; ++t) {
+      const auto feature = hn::PromoteTo(d32, hn::LoadU(d8, windows[t] + i));
+      sum = hn::Add(sum, hn::Mul(feature, hn::PromoteTo(d32, hn::LoadU(d8, weights + t * weight_stride + i))));
+      total = hn::Add(total, feature);
+    }
+    hn::StoreU(sum, d32, sums + i);
+    hn::StoreU(total, d32, totals + i);
+  }
+  for (; i < count; ++i) {
+    sums[i] = totals[i] = 0;
+    for (size_t t = 0; t < taps; ++t) {
+      sums[i] += windows[t][i] * weights[t * weight_stride + i];
+      totals[i] += windows[t][i];
+    }
+  }
+}
+
+using D64 = hn::RepartitionToWide<D32>;
+using V64 = hn::Vec<D64>;
+
+// (value + half - 1 + t) >> shift, where t says what becomes of a tie; clamped to 32 bits.
+HWY_INLINE V64 round_to_32_bits(V64 value, const Factor& factor) {
+  const D64 d64;
+  const auto one = hn::Set(d64, 1);
+  auto t = hn::Zero(d64);
+  if (factor.ties == Ties::up) t = one;
+  if (factor.ties == Ties::away) t = hn::Add(one, hn::BroadcastSignBit(value));
+  if (factor.ties == Ties::even) t = hn::And(hn::ShiftRightSame(value, factor.shift), one);
+  const auto below_half = hn::Set(d64, (int64_t{1} << (factor.shift - 1)) - 1);
+  const auto rounded = hn::ShiftRightSame(hn::Add(hn::Add(value, below_half), t), factor.shift);
+  return hn::Min(hn::Max(rounded, hn::Set(d64, INT32_MIN)), hn::Set(d64, INT32_MAX));
+}
+
+HWY_INLINE V32 scale_all(V32 x, const Factor& factor) {
+  const D32 d32;
+  const D64 d64;
+  const hn::RebindToUnsigned<D64> du64;
+  const auto multiplier = hn::Set(d32, factor.multiplier);
+  const auto odd_x = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, x)));
+  const auto even = round_to_32_bits(hn::MulEven(x, multiplier), factor);
+  const auto odd = round_to_32_bits(hn::MulEven(odd_x, multiplier), factor);
+  return hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(odd)), hn::BitCast(d32, even));
+}
+
+void Scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
+  const D32 d32;
+  const size_t lanes = hn::Lanes(d32);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(scale_all(hn::LoadU(d32, in + i), factor), d32, out + i);
+  if (i == count) return;
+  HWY_ALIGN int32_t tail[32] = {};
+  std::copy_n(in + i, count - i, tail);
+  hn::Store(scale_all(hn::Load(d32, tail), factor), d32, tail);
+  std::copy_n(tail, count - i, out + i);
+}
+
+void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
+  const D32 d32;
+  const hn::Rebind<uint8_t, D32> d8;
+  const auto low_byte = hn::Set(d32, 0xff);
+  size_t i = 0;
+  for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
+    const auto clamped = hn::Min(hn::Max(hn::LoadU(d32, in + i), hn::Set(d32, low)), hn::Set(d32, high));
+    hn::StoreU(hn::DemoteTo(d8, hn::And(hn::Add(clamped, hn::Set(d32, offset)), low_byte)), d8, out + i);
+  }
+  for (; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
+}
+
 // saturating_rounding_doubling_high_mul without the saturation: multipliers are >= 0.
 // The wanted bits 31..62 of a sum in 64 bits are the same for a logical and an arithmetic shift.
 HWY_INLINE V32 high_mul(V32 x, V32 multiplier) {
@@ -253,6 +388,10 @@ HWY_EXPORT(MatmulI16);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
 HWY_EXPORT(MultiplyAccumulate);
+HWY_EXPORT(AddTaps);
+HWY_EXPORT(DepthwisePixel);
+HWY_EXPORT(Scale);
+HWY_EXPORT(Narrow);
 HWY_EXPORT(RequantizeU8);
 HWY_EXPORT(RequantizeI8);
 
@@ -268,6 +407,20 @@ void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
 }
 void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
   HWY_DYNAMIC_DISPATCH(MultiplyAccumulate)(a, b, count, acc);
+}
+void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
+              int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(AddTaps)(in, offsets, weights, taps, count, sums);
+}
+void depthwise_pixel(const int8_t* const* windows, const int8_t* weights, size_t weight_stride, size_t taps,
+                     size_t count, int32_t* sums, int32_t* totals) {
+  HWY_DYNAMIC_DISPATCH(DepthwisePixel)(windows, weights, weight_stride, taps, count, sums, totals);
+}
+void scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
+  HWY_DYNAMIC_DISPATCH(Scale)(in, count, factor, out);
+}
+void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Narrow)(in, count, low, high, offset, out);
 }
 void requantize(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(RequantizeU8)(acc, count, how, out);

@@ -24,6 +24,29 @@ void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out);
 // acc[i] += a[i] * b[i], modulo 2^32: one tap of a depthwise convolution over `count` channels.
 void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc);
 
+// sums[i] += sum over t of weights[t] * in[offsets[t] + i], modulo 2^32: a filter over one plane of bytes. Products fit
+// 32 bits.
+void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
+              int32_t* sums);
+
+// sums[i] = sum over t of windows[t][i] * weights[t * weight_stride + i], totals[i] = sum over t of windows[t][i]: one
+// output pixel of a depthwise convolution over `count` channels.
+void depthwise_pixel(const int8_t* const* windows, const int8_t* weights, size_t weight_stride, size_t taps,
+                     size_t count, int32_t* sums, int32_t* totals);
+
+// What becomes of a value exactly between two integers: to +inf, to -inf, away from 0, to the even one.
+enum class Ties : uint8_t { up, down, away, even };
+// A factor of 2^-shift * multiplier, the same for all.
+struct Factor {
+  int32_t multiplier = 1;  // >= 0
+  int shift = 1;           // 1 to 61
+  Ties ties = Ties::even;
+};
+// out[i] = in[i] * factor, rounded, clamped to 32 bits. `in` may be `out`.
+void scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out);
+// out[i] = clamp(in[i], low, high) + offset, which fits a byte: its low 8 bits.
+void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out);
+
 // How 32-bit sums become 8-bit values; arrays hold one element per channel and are borrowed.
 struct Requantize {
   const int32_t* bias = nullptr;        // added first, modulo 2^32; null: none

@@ -105,6 +105,103 @@ TEST_P(Gemm, MultiplyAccumulate) {
   }
 }
 
+TEST_P(Gemm, AddTaps) {
+  std::mt19937 random(6);
+  for (size_t count = 0; count < 80; ++count) {
+    const size_t taps = random() % 12;
+    std::vector<size_t> offsets(taps);
+    std::vector<int32_t> weights(taps);
+    for (size_t t = 0; t < taps; ++t) {
+      offsets[t] = random() % 50;
+      weights[t] = static_cast<int32_t>(random()) >> (9 + random() % 2 * 14);
+    }
+    std::vector<uint8_t> in(count + 50);
+    for (uint8_t& x : in) x = static_cast<uint8_t>(random());
+    std::vector<int32_t> sums(count + 1, 77), expected = sums;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t t = 0; t < taps; ++t) expected[i] = wrapping_add(expected[i], weights[t] * in[offsets[t] + i]);
+    }
+    add_taps(in.data(), offsets.data(), weights.data(), taps, count, sums.data());
+    ASSERT_EQ(sums, expected) << count;
+  }
+}
+
+TEST_P(Gemm, DepthwisePixel) {
+  std::mt19937 random(9);
+  for (size_t count = 0; count < 80; ++count) {
+    const size_t taps = random() % 10, stride = count + random() % 4;
+    std::vector<int8_t> features(200), weights(taps * stride);
+    for (int8_t& x : features) x = count % 3 == 0 ? -128 : static_cast<int8_t>(random());
+    for (int8_t& x : weights) x = count % 3 == 0 ? -128 : static_cast<int8_t>(random());
+    std::vector<const int8_t*> windows(taps);
+    for (const int8_t*& window : windows) window = features.data() + random() % 100;
+    std::vector<int32_t> sums(count + 1, 77), totals(count + 1, 78), expected = sums, expected_totals = totals;
+    for (size_t i = 0; i < count; ++i) {
+      expected[i] = expected_totals[i] = 0;
+      for (size_t t = 0; t < taps; ++t) {
+        expected[i] += windows[t][i] * weights[t * stride + i];
+        expected_totals[i] += windows[t][i];
+      }
+    }
+    depthwise_pixel(windows.data(), weights.data(), stride, taps, count, sums.data(), totals.data());
+    ASSERT_EQ(sums, expected) << count;
+    ASSERT_EQ(totals, expected_totals) << count;
+  }
+}
+
+// The definition, with a floor and a rest.
+int32_t scaled(int32_t value, const Factor& factor) {
+  const __int128 product = static_cast<__int128>(value) * factor.multiplier;
+  const __int128 below = product >> factor.shift, rest = product - (below << factor.shift);
+  const __int128 half = static_cast<__int128>(1) << (factor.shift - 1);
+  bool up = rest > half;
+  if (rest == half) {
+    up = factor.ties == Ties::up || (factor.ties == Ties::away && product > 0) ||
+         (factor.ties == Ties::even && below % 2 != 0);
+  }
+  return static_cast<int32_t>(std::clamp<__int128>(below + (up ? 1 : 0), INT32_MIN, INT32_MAX));
+}
+
+TEST_P(Gemm, ScaleRoundsEachTieAsItSays) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    const int shift = 1 + static_cast<int>(random() % 61);
+    const int32_t multipliers[] = {
+        0, 1, 3, INT32_MAX, 1 << std::min(shift - 1, 30), static_cast<int32_t>(random() >> 1)};
+    const Factor factor{multipliers[random() % 6], shift, static_cast<Ties>(random() % 4)};
+    std::vector<int32_t> in(random() % 40);
+    for (int32_t& x : in) {
+      const int32_t edges[] = {INT32_MIN, INT32_MAX, 0, -1, static_cast<int32_t>(random())};
+      x = random() % 2 ? edges[random() % 5] : static_cast<int32_t>(random()) >> (random() % 31);
+    }
+    std::vector<int32_t> out(in.size() + 1, 42);
+    scale(in.data(), in.size(), factor, out.data());
+    for (size_t i = 0; i < in.size(); ++i)
+      ASSERT_EQ(out[i], scaled(in[i], factor)) << in[i] << " * " << factor.multiplier << " >> " << shift;
+    ASSERT_EQ(out.back(), 42);
+    scale(in.data(), in.size(), factor, in.data());
+    ASSERT_TRUE(std::equal(in.begin(), in.end(), out.begin())) << "in place";
+  }
+}
+
+TEST_P(Gemm, Narrow) {
+  std::mt19937 random(8);
+  for (size_t count = 0; count < 80; ++count) {
+    std::vector<int32_t> in(count);
+    for (int32_t& x : in) x = static_cast<int32_t>(random()) >> (random() % 31);
+    struct Case {
+      int32_t low, high, offset;
+    };
+    for (const Case& c : {Case{0, 200, 55}, Case{-128, 127, 0}, Case{-300, -45, 300}}) {
+      std::vector<uint8_t> out(count + 1, 42);
+      narrow(in.data(), count, c.low, c.high, c.offset, out.data());
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(out[i], static_cast<uint8_t>(std::clamp(in[i], c.low, c.high) + c.offset)) << in[i];
+      ASSERT_EQ(out[count], 42);
+    }
+  }
+}
+
 template <typename T>
 void check_requantize(std::mt19937& random, size_t count, bool with_bias) {
   std::vector<int32_t> acc(count), bias(count), multiplier(count), shift(count);

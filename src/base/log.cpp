@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
+#include "base/log_sink.h"
 #include "base/text.h"
 
 namespace skillet::log {
@@ -32,6 +36,27 @@ constexpr std::array kFlags = {
 constexpr int kNotScoped = -1;
 thread_local int t_level = kNotScoped;
 
+// Without a sink nobody waits for its lock. Never destroyed: threads may log while the program ends.
+struct SinkPlace {
+  std::recursive_mutex lock;  // a sink may log, or set another one
+  Sink sink;
+};
+std::atomic<int> g_sink_level = kNotScoped;
+
+SinkPlace& sink_place() {
+  static auto& place = *new SinkPlace;
+  return place;
+}
+
+bool write_to_sink(Level level, const std::string& text) {
+  if (g_sink_level == kNotScoped) return false;
+  SinkPlace& place = sink_place();
+  const std::lock_guard lock(place.lock);
+  const Sink sink = place.sink;  // which may be replaced while it runs
+  if (sink) sink(level, text.c_str());
+  return static_cast<bool>(sink);
+}
+
 // A warning whatever the level: what the user asked for has no effect.
 void tell_misspelt_variables() {
   for (const std::string& text : misspelt_variables(environ)) write(Level::warning, text);
@@ -48,8 +73,10 @@ Level level_from_environment() {
 }
 
 Level current_level() {
+  if (t_level != kNotScoped) return static_cast<Level>(t_level);
+  if (const int level = g_sink_level; level != kNotScoped) return static_cast<Level>(level);
   static const Level kOfProcess = level_from_environment();
-  return t_level == kNotScoped ? kOfProcess : static_cast<Level>(t_level);
+  return kOfProcess;
 }
 
 // "capture=FILE" is "capture" and "FILE".
@@ -94,9 +121,17 @@ std::optional<Level> parse_level(std::string_view name) {
 bool enabled(Level level) { return level <= current_level(); }
 
 void write(Level level, std::string_view message) {
-  const std::string line =
-      fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], printable(message, true));
+  const std::string text = printable(message, true);
+  if (write_to_sink(level, text)) return;
+  const std::string line = fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], text);
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void set_sink(Sink sink, Level level) {
+  SinkPlace& place = sink_place();
+  const std::lock_guard lock(place.lock);
+  g_sink_level = sink ? static_cast<int>(level) : kNotScoped;
+  place.sink = std::move(sink);
 }
 
 ScopedLevel::ScopedLevel(std::optional<Level> level) : before_(t_level) {

@@ -70,7 +70,7 @@ std::string expand_home(std::string_view path) {
   passwd entry{}, *found = nullptr;
   std::array<char, 4096> text{};
   if (::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found) != 0 || found == nullptr)
-    return "/nonexistent" + std::string(path.substr(1));
+    return "/dev/null" + std::string(path.substr(1));  // where nothing can be
   return found->pw_dir + std::string(path.substr(1));
 }
 

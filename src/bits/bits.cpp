@@ -202,9 +202,13 @@ Unpacked unpack(const Descriptor& descriptor, std::span<const uint32_t> words) {
   Unpacked out;
   out.values.reserve(descriptor.rows.size());
   for (const Row& row : descriptor.rows) out.values.push_back(read_field(row, words));
-  for (int w = 0; w < descriptor.words; ++w) {
-    const auto i = static_cast<size_t>(w);
-    out.unclaimed.push_back(i < words.size() ? unclaimed_bits(descriptor, w, words[i]) : 0);
+  const auto count = static_cast<size_t>(descriptor.words);
+  const auto known = words.first(std::min(words.size(), count));
+  out.unclaimed.assign(known.begin(), known.end());
+  out.unclaimed.resize(count);
+  for (const Row& row : descriptor.rows) {
+    for (uint8_t p = 0; p < row.where.count; ++p)
+      out.unclaimed[row.where.pieces[p].word] &= ~piece_mask(row.where.pieces[p]);
   }
   return out;
 }

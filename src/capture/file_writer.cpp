@@ -20,11 +20,16 @@ bool exists(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
 }
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
 
 Result<FileWriter> create_next(const std::string& path, const DeviceInfo& device) {
   constexpr int kNamesTried = 1000;
   for (int i = 1;; ++i) {
     const std::string name = i == 1 ? path : fmt::format("{}.{}", path, i);
+    if (i == 1 && exists(name) && !is_file(name)) return error(ErrorCode::io, "{}: is no regular file", name);
     if (exists(name) && i < kNamesTried) continue;
     auto writer = FileWriter::create(name, device);
     if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else somebody else was faster
@@ -109,7 +114,9 @@ Result<void> FileWriter::append(const Submission& submission) {
   Result<void> done = frame.ok() ? state_->write(*frame) : Result<void>(std::move(frame).error());
   if (!done.ok()) {
     state_->frames = std::move(before);
-    if (auto cut = state_->cut(end_before); !cut.ok()) return cut;
+    // A byte too many tells readers that there was more: the file is cut off.
+    if (!state_->cut(end_before + 1).ok()) SK_TRY(state_->cut(end_before));
+    state_->end = end_before;
     return done;
   }
   state_->frames_before = std::move(before);

@@ -131,7 +131,8 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
     return fmt::format(
         "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "
         "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
-        "--compare=layers shows by how much results move; or quantize per tensor: "
+        "--compare=layers shows by how much results move (skillet fix --approximate writes such a model); or quantize "
+        "per tensor: "
         "converter._experimental_disable_per_channel = True (docs/models.md)",
         refused, counts.weighted);
   return "";

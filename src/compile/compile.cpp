@@ -89,6 +89,8 @@ class Compiler {
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;
+    target.allow_unproven = options_.driver.allow_unproven;
+    if (options_.rewrite && options_.driver.tuning != driver::Tuning::recorded) target.rewrites = &out_.rewrites;
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
@@ -165,7 +167,7 @@ class Compiler {
     part.compile_ms = watch.ms();
     return true;
   }
-  const driver::Driver& compiler() const { return options_.cache != nullptr ? *options_.cache : *target_.driver; }
+  const driver::Driver& compiler() const { return options_.compiler != nullptr ? *options_.compiler : *target_.driver; }
 
   // False: ops have been left out, so that the graph must be divided anew.
   Result<bool> compile_parts() {

@@ -23,14 +23,16 @@ enum class Runs : uint8_t { that_pay, fastest, longest };
 
 struct Options {
   driver::CompileOptions driver;
-  // Compiles parts in the driver's place: one that keeps what it compiled. Borrowed; null: the driver does.
-  const driver::Driver* cache = nullptr;
+  // Compiles parts in the driver's place: one that tunes, or keeps what it compiled. Borrowed; null: the driver does.
+  const driver::Driver* compiler = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
   // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
   // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
   Runs runs = Runs::that_pay;
+  // Passes may put ops with the same results, bit by bit, where the chip takes them better. Never for `recorded`.
+  bool rewrite = true;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
 };
@@ -74,6 +76,7 @@ struct Compiled {
   std::vector<Part> parts;  // in execution order
   std::vector<OpPlace> ops;
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
+  std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
   double passes_ms = 0;
 };
 

@@ -71,7 +71,10 @@ std::string text_of(const Compiled& compiled) {
   return out + reasons;
 }
 
-std::string compiled(const Letters& letters, const PickyDriver& driver, const Options& options = {}) {
+// These are about places: RELU is to stay the op that the driver refuses.
+const Options kAsTheyAre = {.rewrite = false};
+
+std::string compiled(const Letters& letters, const PickyDriver& driver, const Options& options = kAsTheyAre) {
   auto result = compile(letters.graph, {&driver, {}}, options);
   return result.ok() ? text_of(*result) : result.error().message;
 }
@@ -119,7 +122,7 @@ TEST(Compile, FindsAllOpsAtFaultInRandomGraphs) {
       if (random() % 5 == 0) driver.bad.insert(std::string(1, letters[i]));
     }
     const Letters graph("ab", {lines.begin(), lines.end()}, letters.substr(2, lines.size()));
-    const auto result = compile(graph.graph, {&driver, {}}, {});
+    const auto result = compile(graph.graph, {&driver, {}}, kAsTheyAre);
     ASSERT_TRUE(result.ok()) << result.error().message;
     for (size_t i = 0; i < result->ops.size(); ++i) {
       const ir::Op& op = result->graph.ops[i];
@@ -165,7 +168,7 @@ TEST(Compile, ErrorsWhenNothingMayBeLeftOut) {
   const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)"}, "e");
   PickyDriver driver;
   driver.bad = {"e"};
-  EXPECT_EQ(compiled(letters, driver, {.leave_out = false}), "part 2 (1 ops): e does not fit");
+  EXPECT_EQ(compiled(letters, driver, {.rewrite = false, .leave_out = false}), "part 2 (1 ops): e does not fit");
   driver.wrong_options = true;
   EXPECT_EQ(compiled(letters, driver), "no switch 'x'") << "no op's fault";
 }
@@ -194,11 +197,11 @@ TEST(Compile, LeavesToTheCpuWhatIsNotWorthTheWay) {
   make_product(letters.graph, letters.graph.ops[4]);
   PickyDriver driver;
   EXPECT_EQ(compiled(letters, driver), "N[c] C[d] N[e] C[f] N[g]\nd: no RELU\nf: no RELU");
-  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 8}),
+  EXPECT_EQ(compiled(letters, driver, {.min_macs_per_byte = 8, .rewrite = false}),
             "C[cdef] N[g]\nc: its partition does 0 multiply-accumulates and moves 32 bytes, less than "
             "min_macs_per_byte=8\nd: no RELU\ne: its partition would only move data: the NPU would compute nothing\n"
             "f: no RELU");
-  const std::string none = compiled(letters, driver, {.min_macs_per_byte = 9});
+  const std::string none = compiled(letters, driver, {.min_macs_per_byte = 9, .rewrite = false});
   EXPECT_TRUE(none.starts_with("C[cdefg]\n")) << none;
   EXPECT_TRUE(
       none.ends_with("g: its partition does 256 multiply-accumulates and moves 32 bytes, less than "
@@ -260,7 +263,7 @@ TEST(Plan, AsksTheDriverOnly) {
   const Letters letters("ab", {"x=add(a,a)", "c=add(a,b)", "d=relu(c)"}, "d");
   PickyDriver driver;
   driver.bad = {"c"};
-  const auto planned = plan(letters.graph, {&driver, {}}, {});
+  const auto planned = plan(letters.graph, {&driver, {}}, kAsTheyAre);
   ASSERT_TRUE(planned.ok());
   EXPECT_EQ(driver.compiled, 0);
   EXPECT_EQ(print(*planned),
@@ -271,10 +274,27 @@ TEST(Plan, AsksTheDriverOnly) {
             "  op 1 RELU -> 'd': no RELU\n");
 }
 
+// RELU is in the ADD in front of it then; for the tuning `recorded` it is not.
+TEST(Report, SaysWhatWasRewritten) {
+  Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)", "f=relu(e)"}, "f");
+  for (size_t i = 0; i < letters.graph.ops.size(); ++i) letters.graph.ops[i].source_index = static_cast<int32_t>(i);
+  const PickyDriver driver;
+  const auto result = compile(letters.graph, {&driver, {}}, {}).value();
+  EXPECT_EQ(text_of(result), "N[df]");
+  EXPECT_EQ(print(result.rewrites),
+            "op 0: ADD takes RELU in (fuse_activations)\nop 2: ADD takes RELU in (fuse_activations)\n");
+  EXPECT_EQ(absorbed_by(result.rewrites), (std::map<int32_t, int32_t>{{1, 0}, {3, 2}}));
+  const passes::Rewrite chain[] = {{"", 1, {0}, ""}, {"", 2, {1, 3}, ""}};
+  EXPECT_EQ(absorbed_by(chain), (std::map<int32_t, int32_t>{{0, 2}, {1, 2}, {3, 2}}));
+  const Options recorded = {.driver = {.tuning = driver::Tuning::recorded}};
+  EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
+}
+
 TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;
-  const auto all = compile(letters.graph, {&driver, {}}, {.driver = {.allow_unproven = true}}).value();
+  const auto all =
+      compile(letters.graph, {&driver, {}}, {.driver = {.allow_unproven = true}, .rewrite = false}).value();
   const auto table = [](const std::vector<OpRow>& rows) {
     std::string out;
     for (const OpRow& row : rows)

@@ -52,6 +52,25 @@ std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::spa
   return out;
 }
 
-std::string print(const Compiled& compiled) { return print(compiled.graph, compiled.ops, notes(compiled)); }
+std::string print(const Compiled& compiled) {
+  return print(compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
+}
+
+std::string print(std::span<const passes::Rewrite> rewrites) {
+  std::string out;
+  for (const passes::Rewrite& one : rewrites) out += fmt::format("op {}: {} ({})\n", one.source, one.text, one.pass);
+  return out;
+}
+
+// What took one in may itself have been taken in later.
+std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites) {
+  std::map<int32_t, int32_t> out;
+  for (size_t i = rewrites.size(); i-- > 0;) {
+    const auto later = out.find(rewrites[i].source);
+    const int32_t now = later == out.end() ? rewrites[i].source : later->second;
+    for (const int32_t gone : rewrites[i].absorbed) out.emplace(gone, now);
+  }
+  return out;
+}
 
 }  // namespace skillet::compile

@@ -3,6 +3,7 @@
 // Must not know: how a report is laid out on a terminal.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,5 +37,11 @@ std::vector<OpRow> rows(const Compiled& compiled);
 // A line per part, then its ops with the reasons.
 std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
 std::string print(const Compiled& compiled);
+
+// A line for each: "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (average_to_depthwise)"
+std::string print(std::span<const passes::Rewrite> rewrites);
+
+// By operation of the model file that is gone: the one that computes its results now.
+std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites);
 
 }  // namespace skillet::compile

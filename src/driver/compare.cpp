@@ -6,55 +6,12 @@
 #include <set>
 #include <span>
 
+#include "base/align.h"
 #include "driver/buffer_match.h"
 #include "driver/decoded_capture.h"
 
 namespace skillet::driver {
 namespace {
-
-template <typename Key>
-struct Pair {
-  std::optional<Key> a, b;
-};
-
-// Longest common subsequence: indices that belong together, the others alone, all in order.
-template <typename Item>
-std::vector<Pair<size_t>> align_middle(std::span<const Item> a, std::span<const Item> b) {
-  std::vector<std::vector<uint32_t>> length(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0));
-  for (size_t i = a.size(); i-- > 0;) {
-    for (size_t j = b.size(); j-- > 0;)
-      length[i][j] = a[i] == b[j] ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
-  }
-  std::vector<Pair<size_t>> pairs;
-  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-    if (i < a.size() && j < b.size() && a[i] == b[j])
-      pairs.push_back({i++, j++});
-    else if (j == b.size() || (i < a.size() && length[i + 1][j] >= length[i][j + 1]))
-      pairs.push_back({i++, std::nullopt});
-    else
-      pairs.push_back({std::nullopt, j++});
-  }
-  return pairs;
-}
-
-// The same, with a table for what differs between a common start and a common end only.
-template <typename Item>
-std::vector<Pair<size_t>> align(const std::vector<Item>& a, const std::vector<Item>& b) {
-  const size_t shorter = std::min(a.size(), b.size());
-  size_t start = 0, end = 0;
-  while (start < shorter && a[start] == b[start]) ++start;
-  while (end < shorter - start && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;
-  std::vector<Pair<size_t>> pairs;
-  for (size_t i = 0; i < start; ++i) pairs.push_back({i, i});
-  const auto middle = [&](const std::vector<Item>& all) {
-    return std::span(all).subspan(start, all.size() - start - end);
-  };
-  for (const Pair<size_t>& one : align_middle<Item>(middle(a), middle(b)))
-    pairs.push_back(
-        {one.a ? std::optional(*one.a + start) : std::nullopt, one.b ? std::optional(*one.b + start) : std::nullopt});
-  for (size_t i = end; i > 0; --i) pairs.push_back({a.size() - i, b.size() - i});
-  return pairs;
-}
 
 std::string printed(const AnnotatedField& field) {
   return field.raw.empty() || field.raw == field.value ? field.value : fmt::format("{} ({})", field.value, field.raw);
@@ -92,7 +49,7 @@ class Comparison {
       : a_(a), b_(b), side_a_(side_a), side_b_(side_b), match_(a, b, side_a.exact_sizes, side_b.exact_sizes) {}
 
   Result<CaptureComparison> run(Walk a, Walk b) {
-    for (const Pair<size_t>& pair : align_submissions(texts_of(a_), texts_of(b_))) {
+    for (const AlignedPair& pair : align_submissions(texts_of(a_), texts_of(b_))) {
       if (pair.a) SK_TRY(a.step().with_context("a"));
       if (pair.b) SK_TRY(b.step().with_context("b"));
       submission(pair.a ? &a : nullptr, pair.b ? &b : nullptr);
@@ -109,10 +66,10 @@ class Comparison {
   }
 
   // By what they do; where that says nothing about two in a row, one after the other.
-  static std::vector<Pair<size_t>> align_submissions(const std::vector<std::string>& a,
-                                                     const std::vector<std::string>& b) {
-    std::vector<Pair<size_t>> pairs = align(a, b), merged;
-    for (const Pair<size_t>& pair : pairs) {
+  static std::vector<AlignedPair> align_submissions(const std::vector<std::string>& a,
+                                                    const std::vector<std::string>& b) {
+    std::vector<AlignedPair> pairs = align(a, b), merged;
+    for (const AlignedPair& pair : pairs) {
       if (!merged.empty() && !merged.back().a && pair.a && !pair.b)
         merged.back().a = pair.a;
       else if (!merged.empty() && !merged.back().b && pair.b && !pair.a)
@@ -165,7 +122,7 @@ class Comparison {
     if (names_a != names_b)
       add(DifferenceKind::job, "operations", fmt::format("{}", fmt::join(a.operations, " ")),
           fmt::format("{}", fmt::join(b.operations, " ")));
-    for (const Pair<size_t>& pair : align(names_a, names_b)) {
+    for (const AlignedPair& pair : align(names_a, names_b)) {
       if (pair.a && pair.b)
         fields(fields_a[*pair.a], fields_b[*pair.b]);
       else
@@ -185,7 +142,7 @@ class Comparison {
     std::vector<std::string_view> names_a, names_b;
     for (const AnnotatedField* field : a) names_a.push_back(field->name);
     for (const AnnotatedField* field : b) names_b.push_back(field->name);
-    for (const Pair<size_t>& pair : names_a == names_b ? one_by_one(a.size()) : align(names_a, names_b)) {
+    for (const AlignedPair& pair : names_a == names_b ? one_by_one(a.size()) : align(names_a, names_b)) {
       if (pair.a && pair.b)
         field(*a[*pair.a], *b[*pair.b]);
       else if (pair.a)
@@ -194,8 +151,8 @@ class Comparison {
         add(DifferenceKind::field, b[*pair.b]->path, "", printed(*b[*pair.b]));
     }
   }
-  static std::vector<Pair<size_t>> one_by_one(size_t count) {
-    std::vector<Pair<size_t>> pairs(count);
+  static std::vector<AlignedPair> one_by_one(size_t count) {
+    std::vector<AlignedPair> pairs(count);
     for (size_t i = 0; i < count; ++i) pairs[i] = {i, i};
     return pairs;
   }

@@ -11,6 +11,9 @@ struct Tuning {
 #undef PROVEN
 #undef SWITCH
 #undef TRIAL
+  std::vector<driver::Choice> choices;
+
+  int32_t choice(ir::OpId op, std::string_view name) const { return driver::choice_of(choices, op, name); }
 };
 std::span<const driver::TuningSwitch> tuning_switches();
 // From the options: those of the tuning, and those that CompileOptions::switches lists. Error names an unknown switch

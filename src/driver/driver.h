@@ -44,10 +44,21 @@ struct TuningSwitch {
   std::string_view reason;       // what it does, and what happens without it
 };
 
+// One way to compute an operation, with the same results as any other.
+struct Choice {
+  ir::OpId op = -1;   // of the compiled graph
+  std::string name;   // a tuning switch that is on
+  int32_t value = 0;  // what it means is the switch's; 0: as without
+
+  bool operator==(const Choice&) const = default;
+};
+
 struct CompileOptions {
   Tuning tuning = Tuning::proven;
   // Tuning switches to turn on one by one on top of `tuning`, by the driver's own names.
   std::vector<std::string> switches;
+  // Of those that Driver::choices() lists, one for each op and name; compile/tune.h finds the best.
+  std::vector<Choice> choices;
   // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
   bool keep_intermediates = false;
   // Ops that no known driver ever ran on silicon go to the NPU too. compile/ asks this; drivers compile what they get.
@@ -69,15 +80,9 @@ struct FieldPlace {
   uint64_t address = 0;    // of the first word; in the call: bytes from its start
   uint32_t first_bit = 0;  // of the first word, from there
 };
-// One decoded line of a submission, for `skillet decode` and `skillet diff`. The fields of a submission cover every bit
-// of its commands.
-struct AnnotatedField {
-  std::string path;      // "job 3 nn_instruction.kernel_x_size"
-  std::string value;     // printed value, with unit
-  std::string raw;       // hex
+// What a field is, without words.
+struct FieldFacts {
   bool unknown = false;  // bits no row claims
-  std::string name;      // the path without numbers of words and jobs: the same in any submission
-  size_t operation = 0;  // index into Annotated::operations; one beyond: what follows the last one
   FieldKind kind = FieldKind::value;
   uint64_t address = 0;       // kinds other than value; 0: none
   uint64_t extent_bytes = 0;  // from there on; 0: not known
@@ -87,11 +92,24 @@ struct AnnotatedField {
   const bits::Row* row = nullptr;  // null: a word as it is
   std::optional<FieldPlace> place;
 };
+// One decoded line of a submission, for `skillet decode` and `skillet diff`. The fields of a submission cover every bit
+// of its commands.
+struct AnnotatedField : FieldFacts {
+  std::string path;      // "job 3 nn_instruction.kernel_x_size"
+  std::string value;     // printed value, with unit
+  std::string raw;       // hex
+  std::string name;      // the path without numbers of words and jobs: the same in any submission
+  size_t operation = 0;  // index into Annotated::operations; one beyond: what follows the last one
+};
+// full: every field with its words. addresses: no words, and of the fields only addresses and what has no meaning; all
+// other bits are in Annotated::values. For who checks a program and is in a hurry.
+enum class Detail : uint8_t { full, addresses };
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
   std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
+  std::vector<uint64_t> values;  // Detail::addresses only; two submissions that differ in any other bit differ here
 };
 
 // All that a driver knows of a chip's commands: for people who look something up.
@@ -130,13 +148,21 @@ class Driver {
   // What a run of layers over several cores costs, predicted; null: runs are not divided for this chip. Operations may
   // then have rows of padding of their own (ir::RowPads).
   virtual const CostModel* costs(const Chip&) const { return nullptr; }
+  // What the options leave open: other ways to compute the operations of the graph, by name. Names come in the order in
+  // which they should be tried. Each compiles, alone and with any of other operations.
+  virtual Result<std::vector<Choice>> choices(const Chip&, const ir::Graph&, const CompileOptions&) const {
+    return std::vector<Choice>{};
+  }
   // All that tells this driver's tunings apart.
   virtual std::span<const TuningSwitch> switches() const { return {}; }
   // For people: the weights of each operation that compile() makes.
   virtual Result<std::vector<Compression>> compression(const Chip&, const ir::Graph&, const CompileOptions&) const {
     return std::vector<Compression>{};
   }
-  virtual Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const = 0;
+  Result<Annotated> decode(const Chip& chip, const capture::Submission& submission) const {
+    return decode_as(chip, submission, Detail::full);
+  }
+  virtual Result<Annotated> decode_as(const Chip& chip, const capture::Submission& submission, Detail detail) const = 0;
   virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
 };
 

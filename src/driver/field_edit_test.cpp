@@ -5,24 +5,10 @@
 
 #include <map>
 
+#include "driver/testing/recorded.h"
+
 namespace skillet::driver {
 namespace {
-
-const std::string kCaptures = SKILLET_SOURCE_DIR "/tests/captures/";
-
-struct Recorded {
-  Chip chip;
-  const Driver* driver = nullptr;
-  std::vector<capture::Submission> submissions;
-};
-
-Recorded recorded(const std::string& name) {
-  Recorded out;
-  out.chip = find_chip(name.substr(0, name.find('_'))).value();
-  out.driver = driver_of(out.chip).value();
-  out.submissions = capture::read(kCaptures + name)->submissions;
-  return out;
-}
 
 using Values = std::map<std::string, std::string>;
 

@@ -115,6 +115,7 @@ struct OperationInfo {
   ir::OpId op = -1;  // op of the compiled graph; -1: inserted (layout change)
   std::string kind;  // "NN conv 3x3", "TP transpose"
   uint64_t macs = 0;
+  uint32_t tasks = 0;  // starts of a unit that it takes; operations run one after the other, as they are listed
 
   bool operator==(const OperationInfo&) const = default;
 };
@@ -129,6 +130,9 @@ struct Program {
   std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (see TensorBinding::layout)
   std::vector<OperationInfo> operations;
   std::vector<DebugEntry> debug_map;
+  // Constants without relocations may lie in one buffer of the device, each at a multiple of so many bytes; 0: each in
+  // a buffer of its own, as it is here.
+  uint32_t constant_align = 0;
 
   bool operator==(const Program&) const = default;
 };

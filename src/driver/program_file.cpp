@@ -83,7 +83,7 @@ Offset<fb::Job> pack_job(Builder& to, const Job& job) {
 }
 
 Offset<fb::Operation> pack_operation(Builder& to, const OperationInfo& one) {
-  return fb::CreateOperation(to, one.op, to.CreateString(one.kind), one.macs);
+  return fb::CreateOperation(to, one.op, to.CreateString(one.kind), one.macs, one.tasks);
 }
 Offset<fb::DebugEntry> pack_debug_entry(Builder& to, const DebugEntry& one) {
   return fb::CreateDebugEntry(to, one.buffer, one.offset_bytes, one.size_bytes, to.CreateString(one.what),
@@ -98,7 +98,7 @@ Offset<fb::Program> pack_program(Builder& to, const Program& p) {
              intermediates = pack_structs(to, p.intermediates);
   const auto operations = pack_tables(to, p.operations, pack_operation);
   return fb::CreateProgram(to, chip, buffers, init_jobs, jobs, inputs, outputs, intermediates, operations,
-                           pack_tables(to, p.debug_map, pack_debug_entry));
+                           pack_tables(to, p.debug_map, pack_debug_entry), p.constant_align);
 }
 
 // ---- reading; the table has been verified, but strings, vectors and structs may be missing ----
@@ -121,7 +121,9 @@ TensorBinding unpack(const fb::Binding& b) {
                             l.image(), l.xor_byte(), l.pad_byte(), l.size_bytes()};
   return {b.tensor(), b.buffer(), b.offset_bytes(), shape, layout};
 }
-OperationInfo unpack(const fb::Operation& o, Budget& budget) { return {o.op(), unpack(o.kind(), budget), o.macs()}; }
+OperationInfo unpack(const fb::Operation& o, Budget& budget) {
+  return {o.op(), unpack(o.kind(), budget), o.macs(), o.tasks()};
+}
 DebugEntry unpack(const fb::DebugEntry& d, Budget& budget) {
   return {d.buffer(), d.offset_bytes(), d.size_bytes(), unpack(d.what(), budget), d.operation()};
 }
@@ -191,6 +193,7 @@ Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& 
   program.intermediates = unpack_all(p.intermediates(), budget);
   program.operations = unpack_all(p.operations(), budget);
   program.debug_map = unpack_all(p.debug_map(), budget);
+  program.constant_align = p.constant_align();
   if (budget.is_spent()) return error(ErrorCode::malformed, "the program file names the same bytes again and again");
   return program;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "driver/program.h"
@@ -7,6 +8,7 @@ namespace skillet::driver {
 namespace {
 
 constexpr uint64_t kAddressSpaceBytes = 1ULL << 40;  // no NPU we know addresses more
+constexpr uint32_t kPageBytes = 4096;                // where a device's buffers begin
 constexpr size_t kMaxBuffers = 1 << 20;
 constexpr ir::TensorId kMaxTensor = 1 << 18;  // of one part of a graph
 
@@ -20,6 +22,9 @@ class Verifier {
   explicit Verifier(const Program& program) : program_(program) {}
 
   Result<void> run() const {
+    if (const uint32_t align = program_.constant_align;
+        align > kPageBytes || (align != 0 && !std::has_single_bit(align)))
+      return bad(fmt::format("constants at multiples of {} bytes", align));
     SK_TRY(buffers());
     for (const Buffer& one : program_.buffers) SK_TRY(relocations(one));
     for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {

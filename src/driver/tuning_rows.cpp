@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace skillet::driver {
 namespace {
 
@@ -25,6 +27,22 @@ Result<std::vector<bool>> switches_on(std::span<const TuningSwitch> rows, const 
     on[static_cast<size_t>(found - rows.begin())] = true;
   }
   return on;
+}
+
+int32_t choice_of(std::span<const Choice> choices, ir::OpId op, std::string_view name) {
+  const auto found = std::ranges::find_if(choices, [&](const Choice& one) { return one.op == op && one.name == name; });
+  return found == choices.end() ? 0 : found->value;
+}
+
+Result<void> check_choices(std::span<const TuningSwitch> rows, const std::vector<bool>& on,
+                           std::span<const Choice> choices) {
+  for (const Choice& one : choices) {
+    const auto found = std::ranges::find(rows, one.name, &TuningSwitch::name);
+    if (found == rows.end()) return unknown_switch(rows, one.name);
+    if (!on[static_cast<size_t>(found - rows.begin())])
+      return error(ErrorCode::invalid_argument, "choice '{}' of op {}: this tuning switch is off", one.name, one.op);
+  }
+  return {};
 }
 
 }  // namespace skillet::driver

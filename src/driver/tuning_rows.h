@@ -15,6 +15,12 @@
 
 namespace skillet::driver {
 
+// What was chosen; 0: nothing.
+int32_t choice_of(std::span<const Choice> choices, ir::OpId op, std::string_view name);
+// Error names a choice whose switch is off or not there.
+Result<void> check_choices(std::span<const TuningSwitch> rows, const std::vector<bool>& on,
+                           std::span<const Choice> choices);
+
 enum class TuningResults : uint8_t { same, other };
 
 // By row: whether the options have it on, by their tuning or by its name. Error names an unknown switch and the known
@@ -26,7 +32,9 @@ template <typename T>
 Result<T> tuning_from(std::span<const TuningSwitch> rows, std::span<bool T::*const> members,
                       const CompileOptions& options) {
   SK_TRY_ASSIGN(const std::vector<bool> on, switches_on(rows, options));
+  SK_TRY(check_choices(rows, on, options.choices));
   T tuning;
+  tuning.choices = options.choices;
   for (size_t i = 0; i < rows.size(); ++i) tuning.*members[i] = on[i];
   return tuning;
 }

@@ -87,7 +87,11 @@ std::string constant_text(const Tensor& tensor) {
   return fmt::format("xxh3:{:016x}:{}", XXH3_64bits(tensor.data.data(), tensor.data.size()), tensor.data.size());
 }
 
-std::string tensor_line(size_t id, const Tensor& tensor) {
+std::string constant_size(const Tensor& tensor) { return fmt::format("{}", tensor.data.size()); }
+
+using ConstantText = std::string (*)(const Tensor&);
+
+std::string tensor_line(size_t id, const Tensor& tensor, ConstantText text_of_constant) {
   std::string line =
       fmt::format("tensor {} {} {} {}", id, quoted(tensor.name), dtype_name(tensor.dtype), tensor.shape.to_string());
   const Quant& quant = tensor.quant;
@@ -98,7 +102,7 @@ std::string tensor_line(size_t id, const Tensor& tensor) {
     if (quant.axis != 0) line += fmt::format(" axis={}", quant.axis);
   }
   if (tensor.is_variable) line += " variable";
-  if (tensor.is_constant()) line += " const=" + constant_text(tensor);
+  if (tensor.is_constant()) line += " const=" + text_of_constant(tensor);
   return line;
 }
 
@@ -128,15 +132,18 @@ std::string op_line(size_t id, const Op& op) {
   return line;
 }
 
-}  // namespace
-
-std::string print(const Graph& graph) {
+std::string print(const Graph& graph, ConstantText text_of_constant) {
   std::string out = fmt::format("graph {}\n", quoted(graph.name));
-  for (size_t i = 0; i < graph.tensors.size(); ++i) out += tensor_line(i, graph.tensors[i]) + "\n";
+  for (size_t i = 0; i < graph.tensors.size(); ++i) out += tensor_line(i, graph.tensors[i], text_of_constant) + "\n";
   out += fmt::format("inputs {}\n", fmt::join(graph.inputs, " "));
   out += fmt::format("outputs {}\n", fmt::join(graph.outputs, " "));
   for (size_t i = 0; i < graph.ops.size(); ++i) out += op_line(i, graph.ops[i]) + "\n";
   return out;
 }
+
+}  // namespace
+
+std::string print(const Graph& graph) { return print(graph, constant_text); }
+std::string print_without_constants(const Graph& graph) { return print(graph, constant_size); }
 
 }  // namespace skillet::ir

@@ -10,23 +10,10 @@
 namespace skillet::passes {
 namespace {
 
-bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
-  const auto is_variable = [&](ir::TensorId id) { return id != ir::kNoTensor && graph.tensor(id).is_variable; };
-  return std::ranges::any_of(op.inputs, is_variable) || std::ranges::any_of(op.outputs, is_variable);
-}
-
 bool has_row_pads(const ir::Op& op) {
   const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
   const auto* pool = std::get_if<ir::PoolAttrs>(&op.attrs);
   return (conv != nullptr && conv->rows) || (pool != nullptr && pool->rows);
-}
-
-driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
-  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for or found");
-  if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
-  if (has_row_pads(graph.op(op)) && target.driver->costs(target.chip) == nullptr)
-    return driver::Support::no("has rows of padding of its own");
-  return target.driver->supports(target.chip, graph, op);
 }
 
 // The ops that must come before `op`: producers of its inputs, and earlier users of the variables it touches.
@@ -126,6 +113,19 @@ std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, std::span
 }
 
 }  // namespace
+
+bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
+  const auto is_variable = [&](ir::TensorId id) { return id != ir::kNoTensor && graph.tensor(id).is_variable; };
+  return std::ranges::any_of(op.inputs, is_variable) || std::ranges::any_of(op.outputs, is_variable);
+}
+
+driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
+  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for or found");
+  if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
+  if (has_row_pads(graph.op(op)) && target.driver->costs(target.chip) == nullptr)
+    return driver::Support::no("has rows of padding of its own");
+  return target.driver->supports(target.chip, graph, op);
+}
 
 std::vector<driver::Support> supports(const ir::Graph& graph, const Target& target) {
   std::vector<driver::Support> result;

@@ -27,19 +27,51 @@ struct WeightChange {
   std::string text() const;
 };
 
+// What a pass made of ops. The results are the same, bit by bit.
+struct Rewrite {
+  std::string_view pass;
+  int32_t source = -1;            // Op::source_index of what computes their results now
+  std::vector<int32_t> absorbed;  // of ops that are gone
+  std::string text;               // "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7"
+};
+
 // What a graph is made ready for.
 struct Target {
   const driver::Driver* driver = nullptr;  // borrowed; null: everything runs on the CPU
   driver::Chip chip;
   driver::PerChannel per_channel = driver::PerChannel::exact;
   std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
+  bool allow_unproven = false;                          // what is unproven counts as taken by the chip
+  std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
 };
 
 // Passes of the pipeline. Tensors keep their ids; ops may get new ones (Op::source_index stays).
 Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs nobody reads
 
+// The same results by ops that the chip takes, or takes better: rewrite.h.
+Result<void> fold_constants(ir::Graph& graph, const Target& target);        // ops of constants become constants
+Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // QUANTIZE that undoes another, or nothing
+Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
+Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
+Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
+Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
+Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
+Result<void> unstride(ir::Graph& graph, const Target& target);              // strides of a single window
+Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
+Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
+Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
+Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
+Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);        // FULLY_CONNECTED of several rows
+
 // Weights that have more scales than the chip takes get fewer; last, since it names ops by their places.
 Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
+
+// All that keep each bit of the results, by name and in order: for tests of each one alone.
+struct Pass {
+  std::string_view name;
+  Result<void> (*run)(ir::Graph& graph, const Target& target);
+};
+std::span<const Pass> exact_passes();
 
 // Runs all passes in order and verifies the graph before the first and after each one.
 Result<void> run_pipeline(ir::Graph& graph, const Target& target);
@@ -54,7 +86,11 @@ struct Partition {
   std::vector<ir::TensorId> tensor_map;  // tensor of `graph` -> tensor of the original graph
 };
 
-// By op: what the target's driver says of it.
+// It has an order of its own with others that do.
+bool touches_variable(const ir::Graph& graph, const ir::Op& op);
+
+// What the target's driver says of an op; of each op.
+driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op);
 std::vector<driver::Support> supports(const ir::Graph& graph, const Target& target);
 
 // Groups the ops that are supported into as few convex parts as the data flow allows, in execution order: every part

@@ -5,32 +5,51 @@
 namespace skillet::passes {
 namespace {
 
-struct Pass {
-  std::string_view name;
-  Result<void> (*run)(ir::Graph& graph, const Target& target);
-};
-
-constexpr Pass kPasses[] = {
+// What one leaves another may finish: constants first, what moves data, then what computes, in the order in which one
+// makes work for the next.
+constexpr Pass kExact[] = {
     {"remove_dead_ops", remove_dead_ops},
-    {"share_weight_scales", share_weight_scales},
+    {"fold_constants", fold_constants},
+    {"merge_quantizes", merge_quantizes},
+    {"merge_transposes", merge_transposes},
+    {"merge_reshapes", merge_reshapes},
+    {"fold_space_to_batch", fold_space_to_batch},
+    {"fold_pads", fold_pads},
+    {"fuse_activations", fuse_activations},
+    {"unstride", unstride},
+    {"expand_dilation", expand_dilation},
+    {"depthwise_to_dense", depthwise_to_dense},
+    {"average_to_depthwise", average_to_depthwise},
+    {"rescale_to_depthwise", rescale_to_depthwise},
+    {"rows_to_pixels", rows_to_pixels},
 };
+constexpr Pass kLast = {"share_weight_scales", share_weight_scales};
 
 void trace(std::string_view when, const ir::Graph& graph) {
   if (!log::debug_flag("passes")) return;
   log::write(log::Level::info, fmt::format("graph {}:\n{}", when, ir::print(graph)));
 }
 
+Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
+  const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
+  SK_TRY(pass.run(graph, target).with_context(pass.name));
+  // A pass that wrote nothing down has left all as it was.
+  const bool only_rewrites = pass.run != remove_dead_ops && pass.run != share_weight_scales;
+  if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
+  SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
+  trace(fmt::format("after {}", pass.name), graph);
+  return {};
+}
+
 }  // namespace
+
+std::span<const Pass> exact_passes() { return kExact; }
 
 Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
-  for (const Pass& pass : kPasses) {
-    SK_TRY(pass.run(graph, target).with_context(pass.name));
-    SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
-    trace(fmt::format("after {}", pass.name), graph);
-  }
-  return {};
+  for (const Pass& pass : kExact) SK_TRY(run(pass, graph, target));
+  return run(kLast, graph, target);
 }
 
 }  // namespace skillet::passes

@@ -40,8 +40,17 @@ ScaledTable scaled_table(const ir::Tensor& tensor) {
   return table;
 }
 
-template <typename F>
-Result<KernelPtr> quantized_comparison(const Context& c, F f) {
+// How two values stand to each other: one bit. A comparison is the set of those for which it is true.
+enum Order : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
+struct IsOneOf {
+  unsigned orders;
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return ((a < b ? kLess : a == b ? kEqual : a > b ? kGreater : kUnordered) & orders) != 0;
+  }
+};
+
+Result<KernelPtr> quantized_comparison(const Context& c, IsOneOf f) {
   for (size_t i : {0, 1}) {
     SK_TRY(c.need_quantized(c.input(i)));
     // TFLite's multiplier is below 1.
@@ -50,8 +59,8 @@ Result<KernelPtr> quantized_comparison(const Context& c, F f) {
   return boolean_kernel(c, scaled_table(c.input(0)), scaled_table(c.input(1)), f);
 }
 
-template <typename F>
-Result<KernelPtr> comparison(const Context& c, F f) {
+Result<KernelPtr> comparison(const Context& c, unsigned orders) {
+  const IsOneOf f{orders};
   if (ir::is_8bit(c.input(0).dtype) && !c.input(0).quant.empty()) return quantized_comparison(c, f);
   return with_type(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
     using T = decltype(type);
@@ -85,12 +94,12 @@ std::vector<uint32_t> repeated_indices(const ir::Shape& operand, const ir::Shape
 
 }  // namespace
 
-Result<KernelPtr> prepare_equal(const Context& c) { return comparison(c, std::equal_to<>()); }
-Result<KernelPtr> prepare_not_equal(const Context& c) { return comparison(c, std::not_equal_to<>()); }
-Result<KernelPtr> prepare_greater(const Context& c) { return comparison(c, std::greater<>()); }
-Result<KernelPtr> prepare_greater_equal(const Context& c) { return comparison(c, std::greater_equal<>()); }
-Result<KernelPtr> prepare_less(const Context& c) { return comparison(c, std::less<>()); }
-Result<KernelPtr> prepare_less_equal(const Context& c) { return comparison(c, std::less_equal<>()); }
+Result<KernelPtr> prepare_equal(const Context& c) { return comparison(c, kEqual); }
+Result<KernelPtr> prepare_not_equal(const Context& c) { return comparison(c, kLess | kGreater | kUnordered); }
+Result<KernelPtr> prepare_greater(const Context& c) { return comparison(c, kGreater); }
+Result<KernelPtr> prepare_greater_equal(const Context& c) { return comparison(c, kGreater | kEqual); }
+Result<KernelPtr> prepare_less(const Context& c) { return comparison(c, kLess); }
+Result<KernelPtr> prepare_less_equal(const Context& c) { return comparison(c, kLess | kEqual); }
 Result<KernelPtr> prepare_logical_and(const Context& c) { return logic(c, std::logical_and<>()); }
 Result<KernelPtr> prepare_logical_or(const Context& c) { return logic(c, std::logical_or<>()); }
 

@@ -59,6 +59,33 @@ To convert(From value) {
   return static_cast<To>(value);
 }
 
+// CAST goes through blocks of a type that holds all values of the one that it comes from, so that there is not a loop
+// for each pair of types.
+constexpr size_t kBlock = 256;
+template <typename Wide>
+using LoadBlock = void (*)(std::span<const uint8_t> bytes, size_t first, std::span<Wide> block);
+
+template <typename Wide, typename From>
+void load_block(std::span<const uint8_t> bytes, size_t first, std::span<Wide> block) {
+  for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<Wide>(load_value<From>(bytes, first + i));
+}
+
+template <typename Wide>
+Result<KernelPtr> cast_from(const Context& c, LoadBlock<Wide> load) {
+  return with_type(c, c.output().dtype, [&](auto to_type) -> Result<KernelPtr> {
+    using To = decltype(to_type);
+    return make_kernel(
+        [load, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
+          std::array<Wide, kBlock> block;
+          for (size_t first = 0; first < count; first += kBlock) {
+            const size_t elems = std::min(kBlock, count - first);
+            load(t[in], first, std::span(block).first(elems));
+            std::transform(block.begin(), block.begin() + elems, elements<To>(t[out]) + first, convert<To, Wide>);
+          }
+        });
+  });
+}
+
 }  // namespace
 
 Result<KernelPtr> prepare_quantize(const Context& c) {
@@ -82,19 +109,9 @@ Result<KernelPtr> prepare_dequantize(const Context& c) {
 
 Result<KernelPtr> prepare_cast(const Context& c) {
   return with_type(c, c.input(0).dtype, [&](auto from_type) {
-    return with_type(c, c.output().dtype, [&](auto to_type) -> Result<KernelPtr> {
-      using From = decltype(from_type);
-      using To = decltype(to_type);
-      return make_kernel([count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
-        for (size_t i = 0; i < count; ++i) {
-          if constexpr (std::is_same_v<From, bool>) {
-            elements<To>(t[out])[i] = static_cast<To>(t[in][i] != 0);
-          } else {
-            elements<To>(t[out])[i] = convert<To>(load_element<From>(t[in], i));
-          }
-        }
-      });
-    });
+    using From = decltype(from_type);
+    using Wide = std::conditional_t<std::is_floating_point_v<From>, From, int64_t>;
+    return cast_from<Wide>(c, load_block<Wide, From>);
   });
 }
 

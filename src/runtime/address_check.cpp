@@ -21,7 +21,8 @@ class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
   static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
-  Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job);
+  Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
+                                   driver::Detail detail);
   const capture::Submission& submission() const { return submission_; }
 
  private:
@@ -76,8 +77,8 @@ Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) co
   return out;
 }
 
-Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip,
-                                         const driver::Job& job) {
+Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
+                                         driver::Detail detail) {
   submission_.jobs.assign(1, {});
   for (const driver::ByteRange& range : job.commands) {
     SK_TRY_ASSIGN(capture::Commands commands, commands_of(range));
@@ -86,13 +87,13 @@ Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const dri
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
   for (const driver::BufferUse& use : job.uses) submission_.buffers[use.buffer].listed = true;
-  return driver.decode(chip, submission_);
+  return driver.decode_as(chip, submission_, detail);
 }
 
 // The same field of a job with its buffers in two places.
 Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const Placed& placed_a,
                          const Placed& placed_b) {
-  if (a.name != b.name || a.kind != b.kind) return bad("what it means depends on where buffers are");
+  if (a.name != b.name || a.row != b.row || a.kind != b.kind) return bad("what it means depends on where buffers are");
   if (a.unknown) return bad(fmt::format("{} has no known meaning", a.value));
   if (a.kind == driver::FieldKind::value) {
     if (a.raw != b.raw) return bad("a relocation where no address is");
@@ -110,21 +111,50 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
   return {};
 }
 
+Result<void> check_fields(const driver::Annotated& in_a, const driver::Annotated& in_b, const Placed& a,
+                          const Placed& b) {
+  if (in_a.fields.size() != in_b.fields.size() || in_a.values != in_b.values)
+    return bad("what it does depends on where buffers are");
+  for (size_t i = 0; i < in_a.fields.size(); ++i) {
+    if (auto checked = check_field(in_a.fields[i], in_b.fields[i], a, b); !checked.ok())
+      return std::move(checked).error().with_context(in_a.fields[i].path);
+  }
+  return {};
+}
+
+class Check {
+ public:
+  static Result<Check> create(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program) {
+    SK_TRY_ASSIGN(Placed a, Placed::create(program, 0x100000, 1));
+    SK_TRY_ASSIGN(Placed b, Placed::create(program, 0x108000, 3));
+    return Check(driver, chip, std::move(a), std::move(b));
+  }
+  // Words for each field cost more than all else; they are for the error.
+  Result<void> job(const driver::Job& one) {
+    if (job_as(one, driver::Detail::addresses).ok()) return {};
+    return job_as(one, driver::Detail::full).with_context(fmt::format("job '{}'", one.name));
+  }
+
+ private:
+  Check(const driver::Driver& driver, const driver::Chip& chip, Placed a, Placed b)
+      : driver_(driver), chip_(chip), a_(std::move(a)), b_(std::move(b)) {}
+  Result<void> job_as(const driver::Job& one, driver::Detail detail) {
+    SK_TRY_ASSIGN(const driver::Annotated in_a, a_.decode(driver_, chip_, one, detail));
+    SK_TRY_ASSIGN(const driver::Annotated in_b, b_.decode(driver_, chip_, one, detail));
+    return check_fields(in_a, in_b, a_, b_);
+  }
+
+  const driver::Driver& driver_;
+  const driver::Chip& chip_;
+  Placed a_, b_;
+};
+
 }  // namespace
 
 Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program) {
-  SK_TRY_ASSIGN(Placed a, Placed::create(program, 0x100000, 1));
-  SK_TRY_ASSIGN(Placed b, Placed::create(program, 0x108000, 3));
+  SK_TRY_ASSIGN(Check check, Check::create(driver, chip, program));
   for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
-    for (const driver::Job& job : *jobs) {
-      const std::string where = fmt::format("job '{}'", job.name);
-      SK_TRY_ASSIGN(const driver::Annotated in_a, a.decode(driver, chip, job).with_context(where));
-      SK_TRY_ASSIGN(const driver::Annotated in_b, b.decode(driver, chip, job).with_context(where));
-      if (in_a.fields.size() != in_b.fields.size()) return bad(where + ": what it does depends on where buffers are");
-      for (size_t i = 0; i < in_a.fields.size(); ++i)
-        if (auto checked = check_field(in_a.fields[i], in_b.fields[i], a, b); !checked.ok())
-          return std::move(checked).error().with_context(fmt::format("{}: {}", where, in_a.fields[i].path));
-    }
+    for (const driver::Job& job : *jobs) SK_TRY(check.job(job));
   }
   return {};
 }

@@ -110,6 +110,30 @@ TEST(AddressCheck, RefusesOtherTargets) {
   }
 }
 
+// One more relocation, in the word after each: a number that would be another one wherever buffers lie. Now and then an
+// address that the operation does not use is there, which may well name a buffer of the job.
+TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
+  for (const Case& c : kCases) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int tried = 0, refused = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (driver::Relocation r : program.buffers[id].relocations) {
+          r.at_byte += 4, r.lsb = 0, r.width_bits = 32, r.shift = 0;
+          const auto is_there = [&](const driver::Relocation& other) { return other.at_byte / 4 == r.at_byte / 4; };
+          if (std::ranges::any_of(program.buffers[id].relocations, is_there)) continue;
+          driver::Program bad = program;
+          bad.buffers[id].relocations.push_back(r);
+          refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
+          ++tried;
+        }
+      }
+    }
+    EXPECT_GT(tried, 0) << c.chip;
+    EXPECT_GT(refused, tried / 2) << c.chip << " " << c.model << ", of " << tried;
+  }
+}
+
 // Words that lead to what nobody knows: a state or bits without a row.
 TEST(AddressCheck, RefusesWhatHasNoMeaning) {
   const Compiled compiled = compile_case(kCases[1], driver::Tuning::proven);

@@ -2,8 +2,10 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 
 namespace skillet::runtime {
 namespace {
@@ -13,6 +15,12 @@ using Compile = Result<compile::Compiled> (*)(ir::Graph, const compile::Target&,
 compile::Runs runs_of(const SessionOptions& options) {
   if (options.longest_runs) return compile::Runs::longest;
   return options.cores > 1 ? compile::Runs::fastest : compile::Runs::that_pay;
+}
+
+Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& target, const SessionOptions& options) {
+  if (options.tuning != nullptr || options.tuning_file.empty() || target.driver == nullptr) return options.tuning;
+  SK_TRY_ASSIGN(compile::TuningFile file, load_tuning_file(expand_home(options.tuning_file), target.chip));
+  return std::shared_ptr<const compile::TuningFile>(std::make_shared<compile::TuningFile>(std::move(file)));
 }
 
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
@@ -27,9 +35,16 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   out.driver.allow_unproven |= target.simulated;
   if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())
     log::warning("everything runs on the CPU: {}", taken.error().message);
+  SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
+  if (file != nullptr) out.driver.tuning = driver::Tuning::tuned;
+  std::optional<TunedDriver> tuned;
   std::optional<CachingDriver> cache;
-  if (target.driver != nullptr && !options.cache_dir.empty())
-    out.cache = &cache.emplace(*target.driver, expand_home(options.cache_dir));
+  if (target.driver != nullptr) {
+    auto judge = timing_judge(target.chip);
+    out.compiler = &tuned.emplace(*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file.get());
+    if (!options.cache_dir.empty())
+      out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), file != nullptr ? print(*file) : "");
+  }
   return compile(std::move(graph), {target.driver, target.chip}, out);
 }
 

@@ -16,6 +16,7 @@
 #include "driver/driver.h"
 #include "runtime/device_pool.h"
 #include "runtime/shared_buffer.h"
+#include "runtime/shared_constants.h"
 #include "uapi/device.h"
 #include "uapi/recorder.h"
 
@@ -28,7 +29,8 @@ struct DeviceContext {
   std::unique_ptr<uapi::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
   std::set<Bytes> init_done;
-  SharedBuffers shared;  // of the caller; tensors that lie in them are used in place
+  SharedConstants constants;  // of all programs here
+  SharedBuffers shared;       // of the caller; tensors that lie in them are used in place
 };
 
 // Where to run. Without a driver everything runs on the CPU.

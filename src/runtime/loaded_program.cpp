@@ -56,10 +56,11 @@ LoadedProgram::~LoadedProgram() {
     if (id != kUnprepared) device().release(id);
   }
   for (const Place& place : own_places_) {
-    if (place.handle == 0) continue;
+    if (place.handle == 0 || is_shared(place)) continue;
     if (auto freed = device().free(place.handle); !freed.ok())
       log::warning("freeing a buffer: {}", freed.error().message);
   }
+  constants_.reset();  // while the device is ours
 }
 
 // The tensors of the graph, as the program binds them.
@@ -91,13 +92,34 @@ Result<void> LoadedProgram::check_bindings(const ir::Graph& graph) const {
   return same(program_.outputs, graph.outputs);
 }
 
+bool LoadedProgram::is_shared(const Place& place) const {
+  return constants_ != nullptr && place.handle == constants_->handle();
+}
+
+// In one block with those that have no addresses in them; other programs may have the same.
+Result<void> LoadedProgram::place_constants() {
+  const ConstantLayout layout = lay_out_constants(program_);
+  if (layout.buffers.empty()) return {};
+  SK_TRY_ASSIGN(constants_, context_->constants.take(device(), program_, layout).with_context("constants"));
+  for (size_t i = 0; i < layout.buffers.size(); ++i) {
+    const uint64_t offset = layout.offsets[i];
+    const uint64_t address = constants_->address();
+    own_places_[layout.buffers[i]] = {constants_->handle(), address == 0 ? 0 : address + offset, offset};
+  }
+  return {};
+}
+
 Result<void> LoadedProgram::allocate() {
-  for (const driver::Buffer& buffer : program_.buffers) {
+  own_places_.resize(program_.buffers.size());
+  SK_TRY(place_constants());
+  for (driver::BufferId id = 0; id < program_.buffers.size(); ++id) {
+    if (own_places_[id].handle != 0) continue;
+    const driver::Buffer& buffer = program_.buffers[id];
     const bool is_commands = buffer.role == driver::BufferRole::commands;
     auto handle = is_commands ? device().alloc_commands(buffer.size_bytes) : device().alloc(buffer.size_bytes);
     if (!handle.ok()) return std::move(handle).error().with_context(buffer.name);
-    own_places_.push_back({.handle = *handle});
-    SK_TRY_ASSIGN(own_places_.back().address, device().address(*handle).with_context(buffer.name));
+    own_places_[id].handle = *handle;
+    SK_TRY_ASSIGN(own_places_[id].address, device().address(*handle).with_context(buffer.name));
   }
   places_ = own_places_;
   return {};
@@ -106,6 +128,7 @@ Result<void> LoadedProgram::allocate() {
 // Uploads the contents; buffers come zeroed from the device. Gaps in tensors get their value here, and keep it.
 Result<void> LoadedProgram::fill(driver::BufferId id) {
   const driver::Buffer& buffer = program_.buffers[id];
+  if (is_shared(own_places_[id])) return {};
   const auto has_gaps = [&](const Binding& input) {
     return input.buffer == id && input.layout.size_bytes != input.shape.bytes();
   };

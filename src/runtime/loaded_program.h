@@ -84,6 +84,8 @@ class LoadedProgram {
   // ---- loading ----
   Result<void> check_bindings(const ir::Graph& graph) const;
   Result<void> allocate();
+  Result<void> place_constants();
+  bool is_shared(const Place& place) const;
   Result<void> fill(driver::BufferId id);
   Result<void> relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const;
   Result<uapi::JobId> prepare(const driver::Job& job);
@@ -130,6 +132,7 @@ class LoadedProgram {
   std::shared_ptr<DeviceContext> context_;
   driver::Program program_;
   std::chrono::nanoseconds timeout_;
+  std::shared_ptr<const ConstantBlock> constants_;
   std::vector<Place> own_places_;  // by BufferId
   std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers
   uint64_t copied_bytes_ = 0;

@@ -43,26 +43,86 @@ Result<driver::Program> parse(const SharedBytes& file, const std::string& key) {
 
 }  // namespace
 
-std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options) {
-  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
-  XXH3_128bits_reset(state.get());
-  const auto add = [&](std::string_view text) {
+namespace {
+
+class Hash {
+ public:
+  Hash() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.get()); }
+
+  void add(std::string_view text) {
     const uint64_t size_bytes = text.size();  // so that "ab" + "c" differs from "a" + "bc"
-    XXH3_128bits_update(state.get(), &size_bytes, sizeof size_bytes);
-    XXH3_128bits_update(state.get(), text.data(), text.size());
+    XXH3_128bits_update(state_.get(), &size_bytes, sizeof size_bytes);
+    XXH3_128bits_update(state_.get(), text.data(), text.size());
+  }
+  void add(const ir::Graph& graph) {
+    add(ir::print_without_constants(graph));
+    for (const ir::Tensor& tensor : graph.tensors)
+      add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+  }
+  std::string text() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  }
+
+ private:
+  std::unique_ptr<XXH3_state_t, FreeState> state_;
+};
+
+}  // namespace
+
+std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options,
+                      std::string_view extra) {
+  Hash hash;
+  hash.add(compile::build_id());
+  hash.add(chip.family + "/" + chip.name);
+  hash.add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
+  hash.add(options.keep_intermediates ? "keep" : "");
+  hash.add(options.allow_unproven ? "unproven" : "");
+  hash.add(fmt::format("{} switches", options.switches.size()));
+  for (const std::string& name : options.switches) hash.add(name);
+  hash.add(fmt::format("{} choices", options.choices.size()));
+  for (const driver::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
+  hash.add(extra);
+  hash.add(graph);
+  return hash.text();
+}
+
+namespace {
+
+// Tensors in the order in which ops name them, without names: hosts number and name them as they like.
+ir::Graph renumbered(const ir::Graph& graph) {
+  ir::Graph out;
+  std::vector<ir::TensorId> ids(graph.tensors.size(), ir::kNoTensor);
+  const auto number = [&](ir::TensorId& id) {
+    if (id == ir::kNoTensor) return;
+    ir::TensorId& to = ids[static_cast<size_t>(id)];
+    if (to == ir::kNoTensor) {
+      to = static_cast<ir::TensorId>(out.tensors.size());
+      out.tensors.push_back(graph.tensor(id));
+      out.tensors.back().name.clear();
+    }
+    id = to;
   };
-  add(compile::build_id());
-  add(chip.family + "/" + chip.name);
-  add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
-  add(options.keep_intermediates ? "keep" : "");
-  add(options.allow_unproven ? "unproven" : "");
-  add(fmt::format("{} switches", options.switches.size()));
-  for (const std::string& name : options.switches) add(name);
-  add(ir::print(graph));
-  for (const ir::Tensor& tensor : graph.tensors)
-    add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  out.ops = graph.ops;
+  for (size_t i = 0; i < out.ops.size(); ++i) {
+    out.ops[i].source_index = static_cast<int32_t>(i);
+    std::ranges::for_each(out.ops[i].inputs, number);
+    std::ranges::for_each(out.ops[i].outputs, number);
+  }
+  out.inputs = graph.inputs, out.outputs = graph.outputs;
+  for (auto* list : {&out.inputs, &out.outputs}) {
+    std::ranges::for_each(*list, number);
+    std::ranges::sort(*list);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string graph_key(const ir::Graph& graph) {
+  Hash hash;
+  hash.add(renumbered(graph));
+  return hash.text();
 }
 
 std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const std::string& path,
@@ -75,7 +135,7 @@ std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, con
   if (!*file) return std::nullopt;
   auto program = parse(**file, key);
   if (program.ok()) {
-    if (auto checked = check_addresses(inner_, chip, *program); !checked.ok()) program = std::move(checked).error();
+    if (auto checked = check_addresses(inner(), chip, *program); !checked.ok()) program = std::move(checked).error();
   }
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
@@ -84,13 +144,13 @@ std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, con
 
 Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
                                                const driver::CompileOptions& options) const {
-  const std::string key = cache_key(chip, graph, options);
+  const std::string key = cache_key(chip, graph, options, extra_);
   const std::string path = fmt::format("{}/{}.skp", folder_, key);
   if (auto program = load(chip, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);
   }
-  SK_TRY_ASSIGN(driver::Program program, inner_.compile(chip, graph, options));
+  SK_TRY_ASSIGN(driver::Program program, inner().compile(chip, graph, options));
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
   if (auto saved = save(path, key, program); !saved.ok()) log::warning("cache: {}", saved.error().message);

@@ -222,7 +222,7 @@ Result<void> Session::run_part(size_t index) {
     report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
-  if (!part.on_device()) SK_TRY(run_cpu(part));
+  if (!part.on_device()) SK_TRY(run_cpu(part, report_.parts[index].op_ms));
   report_.parts[index].run_ms = watch.ms();
   return {};
 }
@@ -233,11 +233,17 @@ Result<void> Session::run_npu(Part& part) {
   return part.loaded ? part.loaded->run(bytes_of) : part.bands->run(bytes_of);
 }
 
-Result<void> Session::run_cpu(Part& part) {
+Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
+  op_ms.resize(part.kernels.size());
+  const Stopwatch watch;
+  double begin_ms = 0;
   for (size_t i = 0; i < part.kernels.size(); ++i) {
     // The text is only made on failure: this runs at each inference.
     if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
       return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
+    const double end_ms = watch.ms();
+    op_ms[i] = end_ms - begin_ms;
+    begin_ms = end_ms;
   }
   return {};
 }

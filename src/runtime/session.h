@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "compile/compile.h"
 #include "compile/report.h"
+#include "compile/tuning_file.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
 #include "ref/ref.h"
@@ -27,9 +28,11 @@ struct SessionOptions {
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
   bool keep_intermediates = false;
-  std::chrono::milliseconds timeout{10'000};  // of one run of one part on the device
-  std::string cache_dir;                      // folder for compiled programs; empty: none
-  uint64_t min_macs_per_byte = 0;             // see compile::Options
+  std::chrono::milliseconds timeout{10'000};          // of one run of one part on the device
+  std::string cache_dir;                              // folder for compiled programs; empty: none
+  std::string tuning_file;                            // of `skillet tune`; with it the tuning is `tuned`; empty: none
+  std::shared_ptr<const compile::TuningFile> tuning;  // in its place; null: none
+  uint64_t min_macs_per_byte = 0;                     // see compile::Options
   // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
   // that is predicted to pay. Where it says 2 or more, wherever it can be done.
   int cores = 0;
@@ -50,6 +53,7 @@ struct PartReport {
   double compile_ms = 0;      // NPU: driver compile; CPU: preparing the kernels
   double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
   double run_ms = 0;          // last run, uploads and downloads included
+  std::vector<double> op_ms;  // last run, by `ops`, where the CPU ran them; empty: an NPU runs them as one
   uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all lie in shared buffers and need no change
   std::string note;           // what was thought about several cores; empty: nothing
   std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
@@ -134,7 +138,7 @@ class Session {
   void give_back();
   Result<void> run_part(size_t index);
   Result<void> run_npu(Part& part);
-  Result<void> run_cpu(Part& part);
+  Result<void> run_cpu(Part& part, std::vector<double>& op_ms);
   Result<void> reserve(ir::TensorId id);
   Result<void> compare_part(const Part& part, std::vector<LayerDiff>& diffs);
 

@@ -13,7 +13,7 @@ TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
   EXPECT_EQ(state_.init_runs, 1) << "two programs on one device file";
   ASSERT_EQ(session->report().parts.size(), 3u);
   EXPECT_TRUE(session->report().parts[0].on_npu && !session->report().parts[1].on_npu);
-  EXPECT_EQ(session->report().ops[2].reason, "the toy has no RESHAPE");
+  EXPECT_EQ(session->report().ops[2].reason, "the toy has no SLICE");
   EXPECT_EQ(session->programs(0).size(), 1U);
   EXPECT_TRUE(session->programs(1).empty());
 }
@@ -21,7 +21,7 @@ TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
 TEST_F(ToySession, ExplainsItself) {
   const std::string text = explain(*open());
   EXPECT_TRUE(text.starts_with("3 of 4 ops on the NPU, 3 parts\n")) << text;
-  EXPECT_NE(text.find("  op 2 RESHAPE -> 'a': the toy has no RESHAPE\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  op 2 SLICE -> 'a': the toy has no SLICE\n"), std::string::npos) << text;
 }
 
 TEST_F(ToySession, TheCpuTargetComputesTheSame) {

@@ -1,7 +1,10 @@
 #include "runtime/shared_buffer.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <mutex>
 
@@ -21,6 +24,13 @@ Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
   SK_TRY_ASSIGN(buffer.bytes, device.map(handle));
   SK_TRY_ASSIGN(buffer.dmabuf, device.export_dmabuf(handle));
   return buffer;
+}
+
+// What `described` says, or the handle is gone.
+Result<SharedBuffer> described_or_freed(uapi::Device& device, uapi::Handle handle, Result<SharedBuffer> described) {
+  if (described.ok()) return described;
+  if (auto freed = device.free(handle); !freed.ok()) log::warning("freeing a shared buffer: {}", freed.error().message);
+  return described;
 }
 
 }  // namespace
@@ -63,12 +73,25 @@ Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
 
 Result<SharedBuffer> SharedBuffers::alloc(uapi::Device& device, uint64_t size_bytes) {
   SK_TRY_ASSIGN(const uapi::Handle handle, device.alloc_shared(size_bytes));
-  auto buffer = describe(device, handle);
-  if (buffer.ok()) {
-    add(*buffer);
-  } else if (auto freed = device.free(handle); !freed.ok()) {
-    log::warning("freeing a shared buffer: {}", freed.error().message);
-  }
+  SK_TRY_ASSIGN(SharedBuffer buffer, described_or_freed(device, handle, describe(device, handle)));
+  add(buffer);
+  return buffer;
+}
+
+Result<SharedBuffer> SharedBuffers::import(uapi::Device& device, int dmabuf) {
+  SK_TRY_ASSIGN(const uapi::Handle handle, device.import_dmabuf(dmabuf));
+  const auto describe_import = [&]() -> Result<SharedBuffer> {
+    SharedBuffer buffer{.handle = handle};
+    SK_TRY_ASSIGN(buffer.address, device.address(handle));
+    SK_TRY_ASSIGN(buffer.bytes, device.map(handle));
+    if (buffers_.contains(buffer.bytes.data()))
+      return error(ErrorCode::invalid_argument, "descriptor {} is a shared buffer of this device already", dmabuf);
+    buffer.dmabuf = ::fcntl(dmabuf, F_DUPFD_CLOEXEC, 0);
+    if (buffer.dmabuf < 0) return error(ErrorCode::io, "descriptor {}: {}", dmabuf, std::strerror(errno));
+    return buffer;
+  };
+  SK_TRY_ASSIGN(SharedBuffer buffer, described_or_freed(device, handle, describe_import()));
+  add(buffer);
   return buffer;
 }
 
@@ -82,13 +105,9 @@ Result<void> SharedBuffers::import(uapi::Device& device, int dmabuf, std::span<u
                    bytes.size());
     return SharedBuffer{.handle = handle, .address = address, .bytes = bytes};
   };
-  auto buffer = describe_import();
-  if (buffer.ok()) {
-    add(*buffer);
-    return {};
-  }
-  if (auto freed = device.free(handle); !freed.ok()) log::warning("freeing an import: {}", freed.error().message);
-  return std::move(buffer).error();
+  SK_TRY_ASSIGN(SharedBuffer buffer, described_or_freed(device, handle, describe_import()));
+  add(buffer);
+  return {};
 }
 
 Result<void> SharedBuffers::free(uapi::Device& device, const uint8_t* start) {

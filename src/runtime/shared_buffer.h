@@ -17,7 +17,7 @@ struct SharedBuffer {
   uapi::Handle handle = 0;
   uint64_t address = 0;  // on the device
   std::span<uint8_t> bytes;
-  int dmabuf = -1;      // owned; none where the memory was imported
+  int dmabuf = -1;      // owned; none where the caller has the view
   uint64_t serial = 0;  // no two buffers of the process have the same, even one after the other at one address
   size_t holders = 0;   // runs that use it: it cannot be freed
 };
@@ -31,8 +31,10 @@ class SharedBuffers {
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
   Result<SharedBuffer> alloc(uapi::Device& device, uint64_t size_bytes);
-  // Memory of another device: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it that find()
-  // will be asked about. The caller calls free() before that view ends.
+  // Memory of another driver: `dmabuf` stays the caller's; what it refers to is mapped, and lives until free().
+  Result<SharedBuffer> import(uapi::Device& device, int dmabuf);
+  // Memory of another device of this process: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it
+  // that find() will be asked about. The caller calls free() before that view ends.
   Result<void> import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes);
   // `start`: the first byte, as alloc() gave it or import() got it. Error: no buffer starts there, or a run uses it.
   Result<void> free(uapi::Device& device, const uint8_t* start);

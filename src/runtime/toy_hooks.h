@@ -76,8 +76,9 @@ class ToyDriver : public driver::Driver {
     if (program.ok() && wrong_binding) program->outputs[0].layout.size_bytes -= 1;
     return program;
   }
-  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
-    return toy_.decode(chip, submission);
+  Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
+                                      driver::Detail detail) const override {
+    return toy_.decode_as(chip, submission, detail);
   }
 
  private:

@@ -14,7 +14,7 @@ namespace skillet::runtime {
 constexpr int32_t kHeight = 3, kWidth = 2, kChannels = 4;
 constexpr int64_t kElems = kHeight * kWidth * kChannels;
 
-// x, y -> m = max(x, y) -> r = relu(m) -> a = reshape(r) (CPU) -> z = max(a, K). Returns r and z.
+// x, y -> m = max(x, y) -> r = relu(m) -> a = all of r, a SLICE (CPU) -> z = max(a, K). Returns r and z.
 inline ir::Graph chain() {
   ir::Graph graph{.name = "chain"};
   const auto tensor = [&](const char* name) {
@@ -28,9 +28,16 @@ inline ir::Graph chain() {
   const auto x = tensor("x"), y = tensor("y"), m = tensor("m"), r = tensor("r"), a = tensor("a"), z = tensor("z"),
              k = tensor("K");
   ir::set_constant(graph.tensor(k), Bytes(kElems, 130));
+  const auto ints = [&](const char* name, int32_t value) {
+    ir::Tensor t{.name = name, .dtype = ir::DType::int32, .shape = {4}};
+    Bytes bytes(4 * sizeof(int32_t));
+    for (size_t i = 0; i < 4; ++i) store_le(bytes.data() + 4 * i, value);
+    ir::set_constant(t, std::move(bytes));
+    return graph.add_tensor(std::move(t));
+  };
   op(ir::OpKind::maximum, {x, y}, m);
   op(ir::OpKind::relu, {m}, r);
-  op(ir::OpKind::reshape, {r}, a);
+  op(ir::OpKind::slice, {r, ints("begin", 0), ints("size", -1)}, a);
   op(ir::OpKind::maximum, {a, k}, z);
   graph.inputs = {x, y};
   graph.outputs = {r, z};

@@ -90,6 +90,8 @@ class Timer {
   virtual ~Timer() = default;
   // The tasks of one job, in order. Jobs of a program are given in order: what a chip keeps between them counts.
   virtual Result<std::vector<Cost>> time_job(const Job& job, const Memory& memory) = 0;
+  // Whether jobs have their commands in memory; else they are handed over with the job.
+  virtual bool reads_commands() const { return false; }
   virtual Result<std::vector<Cost>> time_layers(std::span<const Layer> layers, Fusion fusion) const = 0;
 
   double parameter(std::string_view name) const { return parameters_.get(name); }

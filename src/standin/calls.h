@@ -14,6 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/stopwatch.h"
+#include "standin/describe.h"
 #include "standin/kernel.h"
 
 namespace skillet::standin {
@@ -25,18 +27,29 @@ struct Call {
   std::string_view name;
   size_t size_bytes = 0;
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
+  std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to tell
 };
+
+template <typename Args>
+constexpr std::string (*describer())(const void*) {
+  if constexpr (requires(const Args& args) { describe(args); })
+    return [](const void* args) { return describe(*static_cast<const Args*>(args)); };
+  else
+    return nullptr;
+}
 
 // kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of it.
 template <typename File, typename Args, auto kMethod>
 constexpr Call<File> call_row(std::string_view name) {
   static_assert(sizeof(Args) <= kArgumentBytesMax);
-  return {name, sizeof(Args), [](File& file, void* args, const Fault& fault) {
+  return {name, sizeof(Args),
+          [](File& file, void* args, const Fault& fault) {
             if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
               return std::invoke(kMethod, file, *static_cast<Args*>(args));
             else
               return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
-          }};
+          },
+          describer<Args>()};
 }
 
 // What a FaultPlan may name.
@@ -52,6 +65,9 @@ std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
 // What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
 int refuse_unknown(Kernel& kernel, unsigned number);
 
+// "fine", or the name of the errno that the call failed with.
+std::string_view errno_name(int result);
+
 // Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
 template <typename File>
 int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsigned long request, void* argument) {
@@ -66,9 +82,12 @@ int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsi
   std::memset(args, 0, call.size_bytes);
   if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), size); failure != 0)
     return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
+  const Stopwatch clock;
   const int result = call.run(file, args, fault);
   if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, args, size);
-  if (result == 0) kernel.trace("{} fine", call.name);
+  if (kernel.options().traces)
+    kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",
+                 call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock.ms());
   return result;
 }
 

@@ -13,26 +13,41 @@ Jobs::Time Jobs::time(int64_t seconds, int64_t nanoseconds) {
 }
 
 JobId Jobs::begin() {
-  unfinished_.push_back(next_);
+  unfinished_.push_back({next_});
   return next_++;
 }
 
+void Jobs::stall(JobId job) {
+  const auto found = std::ranges::find(unfinished_, job, &Unfinished::id);
+  if (found != unfinished_.end()) found->stalls = true;
+  changed_.notify_all();
+}
+
 void Jobs::finish(JobId job) {
-  std::erase(unfinished_, job);
-  finished_.notify_all();
+  std::erase_if(unfinished_, [&](const Unfinished& one) { return one.id == job; });
+  changed_.notify_all();
 }
 
 void Jobs::finish_all() {
   unfinished_.clear();
-  finished_.notify_all();
+  changed_.notify_all();
 }
 
-bool Jobs::is_finished(JobId job) const { return std::ranges::find(unfinished_, job) == unfinished_.end(); }
+bool Jobs::is_finished(JobId job) const {
+  return std::ranges::find(unfinished_, job, &Unfinished::id) == unfinished_.end();
+}
+
+// Queued or being computed.
+bool Jobs::is_under_way(JobId job) const {
+  const auto found = std::ranges::find(unfinished_, job, &Unfinished::id);
+  return found != unfinished_.end() && !found->stalls;
+}
 
 int Jobs::wait(std::unique_lock<std::mutex>& lock, JobId job, Time deadline, bool is_nonblocking) {
   if (is_finished(job)) return 0;
   if (is_nonblocking) return -EBUSY;
-  return finished_.wait_until(lock, deadline, [&] { return is_finished(job); }) ? 0 : -ETIMEDOUT;
+  changed_.wait(lock, [&] { return !is_under_way(job); });
+  return changed_.wait_until(lock, deadline, [&] { return is_finished(job); }) ? 0 : -ETIMEDOUT;
 }
 
 }  // namespace skillet::standin

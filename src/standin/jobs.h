@@ -1,4 +1,5 @@
-// Jobs: the fences of a stand-in kernel. A job is unfinished from begin() to finish(); a hung one stays so.
+// Jobs: the fences of a stand-in kernel. A job is unfinished from begin() to finish(); a hung one stays so. A simulated
+// chip computes as slowly as its host is busy, so deadlines, which are the host's, count for jobs that stall only.
 // Called by the stand-ins, which guard it with a mutex of theirs.
 // Must not know: what a job does.
 #pragma once
@@ -20,16 +21,25 @@ class Jobs {
   static Time time(int64_t seconds, int64_t nanoseconds);
 
   JobId begin();
+  // The chip has stopped at this job: it ends by a reset, if at all.
+  void stall(JobId job);
   void finish(JobId job);
   void finish_all();
   bool is_finished(JobId job) const;
   bool all_finished() const { return unfinished_.empty(); }
-  // 0, or -ETIMEDOUT when `deadline` passes, or -EBUSY at once when `is_nonblocking`. Lets go of `lock` while it waits.
+  // 0, or -ETIMEDOUT when the job stalls and `deadline` passes, or -EBUSY at once when `is_nonblocking`. Lets go of
+  // `lock` while it waits.
   int wait(std::unique_lock<std::mutex>& lock, JobId job, Time deadline, bool is_nonblocking);
 
  private:
-  std::vector<JobId> unfinished_;
-  std::condition_variable finished_;
+  struct Unfinished {
+    JobId id = 0;
+    bool stalls = false;
+  };
+  bool is_under_way(JobId job) const;
+
+  std::vector<Unfinished> unfinished_;
+  std::condition_variable changed_;
   JobId next_ = 0;
 };
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "standin/buffer.h"
 #include "standin/jobs.h"
@@ -62,6 +64,7 @@ TEST(Jobs, SayHowAWaitEnded) {
   const JobId first = jobs.begin(), second = jobs.begin();
   const Jobs::Time past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
   EXPECT_EQ(jobs.wait(lock, first, past, true), -EBUSY);
+  jobs.stall(first);
   EXPECT_EQ(jobs.wait(lock, first, past, false), -ETIMEDOUT);
   jobs.finish(second);
   EXPECT_EQ(jobs.wait(lock, second, past, false), 0) << "jobs end in any order";
@@ -70,6 +73,27 @@ TEST(Jobs, SayHowAWaitEnded) {
   jobs.finish(first);
   EXPECT_EQ(jobs.wait(lock, first, past, true), 0);
   EXPECT_TRUE(jobs.all_finished());
+}
+
+// A deadline counts from when the job stalls: before, it is the host that is slow.
+TEST(Jobs, TakeAsLongAsTheHostNeeds) {
+  using std::chrono::milliseconds;
+  for (const bool stalls : {false, true}) {
+    Jobs jobs;
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    const JobId job = jobs.begin();
+    const auto start = std::chrono::steady_clock::now();
+    std::thread chip([&] {
+      std::this_thread::sleep_for(milliseconds(60));
+      const std::lock_guard own(mutex);
+      stalls ? jobs.stall(job) : jobs.finish(job);
+    });
+    EXPECT_EQ(jobs.wait(lock, job, start + milliseconds(5), false), stalls ? -ETIMEDOUT : 0);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(60));
+    lock.unlock();
+    chip.join();
+  }
 }
 
 // Who reads waits for who writes, who writes for all.
@@ -143,6 +167,55 @@ TEST(Simulated, SubmitRunsOnListedBuffersOnly) {
   EXPECT_EQ(submit(*device, stream, twice).error().message, "job 'test': sim:inc: submit: handle 1 is listed twice");
   const JobBuffer stranger[] = {{99, true, false}};
   EXPECT_EQ(submit(*device, stream, stranger).error().code, ErrorCode::invalid_argument);
+}
+
+// Takes its time, and says when it has begun.
+class SlowIncrementer final : public Incrementer {
+ public:
+  explicit SlowIncrementer(std::atomic<bool>& begun) : begun_(begun) {}
+  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
+    begun_ = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    return Incrementer::run(job, memory);
+  }
+
+ private:
+  std::atomic<bool>& begun_;
+};
+
+// Another thread waits for a job for less time than the host takes to compute it.
+TEST(Simulated, ASlowHostIsNoTimeout) {
+  namespace abi = ::skillet::uapi::etnaviv;
+  std::atomic<bool> begun = false;
+  const SimulatedCore slow = core_of(std::make_unique<SlowIncrementer>(begun), "inc", "sim:inc").value();
+  const int fd = slow.calls->open("sim:inc");
+  abi::GemNew buffer{.size = 4096, .flags = abi::kBoWriteCombined, .handle = 0};
+  ASSERT_EQ(slow.calls->ioctl(fd, abi::kGemNew, &buffer), 0);
+  constexpr uint32_t kAddress = 0x00400000;
+  const uint32_t stream[] = {kAddress, kAddress + 64, 4};
+  const abi::SubmitBo bo{
+      .flags = abi::kSubmitBoRead | abi::kSubmitBoWrite, .handle = buffer.handle, .presumed = kAddress};
+  std::thread owner([&] {
+    abi::GemSubmit args{.nr_bos = 1,
+                        .stream_size = sizeof stream,
+                        .bos = reinterpret_cast<uintptr_t>(&bo),
+                        .stream = reinterpret_cast<uintptr_t>(stream),
+                        .flags = abi::kSubmitSoftpin,
+                        .fence_fd = -1};
+    EXPECT_EQ(slow.calls->ioctl(fd, abi::kGemSubmit, &args), 0) << slow.calls->reason();
+  });
+  while (!begun) std::this_thread::yield();
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  abi::GemCpuPrep soon{.handle = buffer.handle, .op = abi::kPrepRead, .timeout = {now.tv_sec, now.tv_nsec}};
+  EXPECT_EQ(slow.calls->ioctl(fd, abi::kGemCpuPrep, &soon), 0);
+  uint8_t* bytes = nullptr;
+  abi::GemInfo info{.handle = buffer.handle, .pad = 0, .offset = 0};
+  ASSERT_EQ(slow.calls->ioctl(fd, abi::kGemInfo, &info), 0);
+  ASSERT_EQ(slow.calls->mmap(fd, 4096, info.offset, bytes), 0);
+  EXPECT_EQ(bytes[64], 1) << "the wait ended with the job";
+  owner.join();
+  slow.calls->close(fd);
 }
 
 TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {

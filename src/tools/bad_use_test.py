@@ -56,6 +56,23 @@ USES = [
     ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
+    # Places to write that are none.
+    ("$sk bug $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk compile $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk check $m --html $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
+    ("$sk run $m --device cpu --output /proc/x.npy", CANNOT_BEGIN, "/proc/x.npy"),
+    # A capture that was cut off, and what it does not have.
+    ("$sk replay $T/cut.skcap --device sim:a311d", FAILED, "cut off after submission 1"),
+    ("$sk plan $T/cut.skcap", FAILED, "cut off after submission 1"),
+    ("$sk capture -o $T/copied -- cp $T/cut.skcap $T/copied 2> $T/said; code=$?; head -1 $T/said >&2; exit $code", FAILED, "cut off after submission 1"),
+    ("$sk replay $c --device sim:a311d --set foo=1", CANNOT_BEGIN, "foo"),
+    ("$sk replay $c --device sim:a311d --input 99=$m", CANNOT_BEGIN, "no submission has a buffer 99"),
+    ("$sk replay $c --device sim:a311d --expect $T", CANNOT_BEGIN, "No such file or directory"),
+    # Numbers that are none.
+    ("$sk run $m --device cpu --compare --tolerance nan", CANNOT_BEGIN, "must be a number of 0 or more, not 'nan'"),
+    ("$sk run $m --device cpu --compare --tolerance inf", CANNOT_BEGIN, "must be a number of 0 or more, not 'inf'"),
+    ("$sk run $m --device cpu --threshold nan", CANNOT_BEGIN, "not 'nan'"),
+    ("$sk eval $m --data models/digits --device cpu --bisect --bound nan", CANNOT_BEGIN, "not 'nan'"),
     # More than there is memory for.
     ("ulimit -v 500000; $sk run $m --input $T/zeros", CANNOT_BEGIN, "not enough memory"),
     ("ulimit -v 500000; $sk decode $T/zeros", CANNOT_BEGIN, "not a skillet capture file"),
@@ -75,7 +92,7 @@ USES = [
     ("$sk capture -o $T/nowhere/x -- true", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
     ("$as_user $sk capture -o $T/locked/x -- true", CANNOT_BEGIN, "locked/x: Permission denied"),
     ("$sk capture -o $T/empty -- true", CANNOT_BEGIN, "exists and is no capture file"),
-    ("TMPDIR=/nonexistent $sk virtual --chip a311d -- true", CANNOT_BEGIN, "/nonexistent"),
+    ("TMPDIR=/proc/nowhere $sk virtual --chip a311d -- true", CANNOT_BEGIN, "/proc/nowhere"),
     ("$sk run $m --device sim:a311d --record ''", CANNOT_BEGIN, "--record: must not be empty"),
     ("$sk run $m --device sim:a311d --cache-dir ''", CANNOT_BEGIN, "--cache-dir: must not be empty"),
     ("$sk bug $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
@@ -111,6 +128,10 @@ def make_fixtures(folder):
     png = next(Path("models/digits").glob("*.png")).read_bytes()
     (folder / "flipped.png").write_bytes(png[:60] + bytes([png[60] ^ 4]) + png[61:])
     (folder / "cut.png").write_bytes(png[:-16])
+    subprocess.run([SKILLET, "run", "models/digits.tflite", "--device", "sim:a311d", "--record", str(folder / "whole.skcap")],
+                   stdout=subprocess.DEVNULL, check=True)
+    whole = (folder / "whole.skcap").read_bytes()
+    (folder / "cut.skcap").write_bytes(whole[:-1])
     (folder / "locked").mkdir()
     (folder / "locked/model.tflite").write_bytes(model)
     (folder / "locked").chmod(0)
@@ -149,7 +170,7 @@ class BadUse(unittest.TestCase):
             if "$as_user" in text and not self.is_user:
                 continue
             # Builds with sanitizers need address space, and have no libraries to preload.
-            if "SANITIZED" in os.environ and ("ulimit" in text or code == 127):
+            if "SANITIZED" in os.environ and ("ulimit" in text or "capture -o $T/copied" in text or code == 127):
                 continue
             with self.subTest(use=text):
                 got, said = self.use(text)
@@ -171,7 +192,7 @@ class BadUse(unittest.TestCase):
                      "$sk capture -o $T/low -- $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null"]
         for use in uses:
             outcomes = set()
-            for limit_kb in range(8_000, 40_000, 1_000):  # less does not hold the command itself
+            for limit_kb in range(9_000, 40_000, 1_000):  # less does not hold the command itself
                 with self.subTest(use=use, limit_kb=limit_kb):
                     got, said = self.use(f"ulimit -v {limit_kb}; {use}")
                     if "terminate called without an active exception" in said:

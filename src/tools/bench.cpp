@@ -9,6 +9,7 @@
 #include "base/stopwatch.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 #include "tools/clocks.h"
 #include "tools/model.h"
 #include "tools/progress.h"
@@ -21,7 +22,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", tuning = "proven", cores = "auto";
+  std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto";
   int runs = 50, warm_up = 5;
   bool json = false, csv = false, without_cpu = false, allow_unproven = false;
 };
@@ -41,6 +42,7 @@ struct Report {
   double prepare_ms = 0;
   Statistics device_ms, cpu_ms;
   std::vector<PartTimes> parts;
+  std::vector<int> part_of;  // by operation of the model; -1: none, it was folded into others
   std::vector<OpTimes> ops;  // on the CPU kernels; empty: --without-cpu
   long peak_kib = 0;
   std::vector<Clock> clocks;
@@ -75,6 +77,10 @@ Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& in
     const runtime::PartReport& part = session.report().parts[k];
     report.parts[k].on_npu = part.on_npu && part.fallback.empty();
     report.parts[k].ops = part.ops.size();
+    for (const ir::OpId op : part.ops) {
+      const auto source = static_cast<size_t>(session.graph().op(op).source_index);
+      if (source < report.part_of.size()) report.part_of[source] = static_cast<int>(k);
+    }
   }
   report.device_ms = statistics_of(std::move(times));
   return {};
@@ -130,6 +136,11 @@ std::vector<std::vector<std::string>> statistic_rows(const Report& report) {
 
 std::string share(double part, double all) { return fmt::format("{:.1f} %", all > 0 ? 100 * part / all : 0); }
 
+std::string where_of(const Report& report, size_t op) {
+  const int part = report.part_of[op];
+  return part < 0 ? "-" : report.parts[static_cast<size_t>(part)].on_npu ? "npu" : "cpu";
+}
+
 void print_text(const Options& options, const Report& report) {
   out("{} on {}{}\n\n", options.model, report.device,
       report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "");
@@ -143,10 +154,11 @@ void print_text(const Options& options, const Report& report) {
   }
   out("{}\n{}", times.print(), parts.print());
   if (!report.ops.empty()) {
-    TextTable ops({"op", "kind", "output", "mean on the cpu kernels", "share"});
+    TextTable ops({"op", "kind", "output", "part", "where", "mean on the cpu kernels", "share"});
     for (size_t i = 0; i < report.ops.size(); ++i)
-      ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output, print_ms(report.ops[i].mean_ms),
-               share(report.ops[i].mean_ms, report.cpu_ms.mean)});
+      ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output,
+               report.part_of[i] < 0 ? "-" : fmt::format("{}", report.part_of[i]), where_of(report, i),
+               print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
     out("\n{}", ops.print());
   }
   out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
@@ -170,8 +182,12 @@ void print_json(const Options& options, const Report& report) {
   nlohmann::json parts = nlohmann::json::array(), ops = nlohmann::json::array(), clocks = nlohmann::json::array();
   for (const PartTimes& one : report.parts)
     parts.push_back({{"where", one.on_npu ? "npu" : "cpu"}, {"ops", one.ops}, {"mean_ms", one.mean_ms}});
-  for (const OpTimes& one : report.ops)
-    ops.push_back({{"kind", one.kind}, {"output", one.output}, {"cpu_mean_ms", one.mean_ms}});
+  for (size_t i = 0; i < report.ops.size(); ++i)
+    ops.push_back({{"kind", report.ops[i].kind},
+                   {"output", report.ops[i].output},
+                   {"part", report.part_of[i]},
+                   {"where", where_of(report, i)},
+                   {"cpu_mean_ms", report.ops[i].mean_ms}});
   for (const Clock& one : report.clocks)
     clocks.push_back({{"name", one.name}, {"mhz", one.mhz}, {"governor", one.governor}});
   nlohmann::json all = {{"model", options.model},
@@ -195,11 +211,14 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   SK_TRY(std::move(has_inputs));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   outcome.begin();
   Report report{.device = target.name};
   report.simulated = target.simulated;
+  report.part_of.assign(graph.ops.size(), -1);
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
+  session_options.tuning_file = options.tuning_file;
   session_options.compile.allow_unproven = options.allow_unproven;
   parse_cores(options.cores, session_options.cores);
   const Stopwatch prepare_clock;
@@ -241,6 +260,7 @@ void add_bench(CLI::App& app, Outcome& outcome) {
       ->check(CLI::IsMember({"proven", "tuned"}));
   verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
   add_cores(verb, options->cores);
+  add_tuning_file(verb, options->tuning_file);
   verb->add_flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   auto* csv = verb->add_flag("--csv", options->csv, "the times as comma-separated values");
   verb->add_flag("--json", options->json, "machine-readable output")->excludes(csv);

@@ -29,14 +29,23 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.loads, self.rows, self.cells = [], [], 0, 0
+        self.nodes = self.marks = self.edges = 0  # of the graph
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         self.loads += [value for name, value in attributes if name in ("src", "href")]
         self.rows += tag == "tr"
         self.cells += tag == "td"
+        kind = dict(attributes).get("class", "").split(" ")[0]
+        self.nodes += kind == "node"
+        self.marks += kind == "mark"
+        self.edges += kind == "edge"
         if tag not in ("meta", "br"):
             self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag, tag
@@ -59,6 +68,10 @@ class Bench(unittest.TestCase):
                 self.assertLessEqual(sum(op["cpu_mean_ms"] for op in report["ops"]), report["cpu_times"]["mean_ms"] * 1.01)
                 self.assertEqual({part["where"] for part in report["parts"]}, {"npu", "cpu"} if device != "cpu" else {"cpu"})
                 self.assertEqual(report["simulated"], device != "cpu")
+                for op in report["ops"]:
+                    self.assertEqual(op["where"], report["parts"][op["part"]]["where"] if op["part"] >= 0 else "-")
+                self.assertEqual(sum(op["where"] == "npu" for op in report["ops"]),
+                                 sum(part["ops"] for part in report["parts"] if part["where"] == "npu"))
                 self.assertGreater(report["peak_kib"], 1000)
 
     def test_other_forms(self):
@@ -87,19 +100,24 @@ class Check(unittest.TestCase):
         report = json.loads(out)
         chips = {chip["chip"]: chip for chip in report["chips"]}
         self.assertLessEqual({"a311d", "imx8mp", "rk3588"}, set(chips))
+        self.assertNotIn("toy", chips)  # it is made up
         _, text, _ = skillet("check", MODEL)
         for name, chip in chips.items():
             self.assertIn(f" {name}", text.splitlines()[2])
             self.assertEqual(len(chip["where"]), len(report["ops"]))
             self.assertEqual(sum(where == "npu" for where in chip["where"]), chip["npu_ops"])
             self.assertEqual(sum(op["macs"] for op, where in zip(report["ops"], chip["where"]) if where == "npu"), chip["npu_macs"])
+            self.assertTrue(all(us is None or us >= 0 for us in chip["simulated_us"]))
+            self.assertGreater(sum(us is not None and us > 0 for us in chip["simulated_us"]), 3)
+            for where, error in zip(chip["where"], chip["error"]):
+                self.assertEqual(error, {"npu": "up to 1", "cpu": "0"}[where])
             for where, why in zip(chip["where"], chip["why"]):
                 self.assertTrue(where != "cpu" or why, "a reason for each")
         one = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
         self.assertEqual(one["npu_macs"], chips["a311d"]["npu_macs"])
 
     def test_what_is_required(self):
-        rows = [([], "100%", FAILED), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
+        rows = [([], "100%", FINE), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
                 (["--device", "sim:a311d"], "100.0%", FINE)]
         share = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
         self.assertEqual(share["npu_macs"], share["macs"])
@@ -126,7 +144,9 @@ class Check(unittest.TestCase):
             self.assertIn("&lt;b&gt;&amp;&#39;&quot;.tflite", text)
             report = json.loads(skillet("check", MODEL, "--json")[1])
             self.assertEqual(page.rows, len(report["ops"]) + 1)
-            self.assertEqual(page.cells, len(report["ops"]) * (4 + len(report["chips"])))
+            self.assertEqual(page.cells, len(report["ops"]) * (4 + 3 * len(report["chips"])))
+            self.assertEqual((page.nodes, page.marks), (len(report["ops"]), len(report["ops"]) * len(report["chips"])))
+            self.assertGreaterEqual(page.edges, len(report["ops"]) - 1)
         got, _, err = skillet("check", MODEL, "--html", "/nowhere/x")
         self.assertEqual((got, "/nowhere/x: No such file" in err), (CANNOT_BEGIN, True))
         self.assertEqual(skillet("check", MODEL, "--html", "/dev/full")[0], FAILED)

@@ -40,17 +40,24 @@ Result<std::vector<OldCapture>> set_aside_old(const std::string& path) {
   return old;
 }
 
-// How many files there are, with a line for each.
-Result<int> report(const std::string& path) {
+struct Recorded {
+  int files = 0;
+  bool whole = true;  // false: recording has stopped before the program did
+};
+
+// What there is, with a line for each file.
+Result<Recorded> report(const std::string& path) {
   int number = 1;
+  bool whole = true;
   for (; exists(numbered(path, number)); ++number) {
     SK_TRY_ASSIGN(const capture::Reader recorded, capture::Reader::open(numbered(path, number)));
     if (!recorded.cut_off().empty()) complain(recorded.cut_off());
+    whole &= recorded.cut_off().empty() && recorded.count() > 0;
     complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
   if (number == 1)
     complain("nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know");
-  return number - 1;
+  return Recorded{number - 1, whole};
 }
 
 Result<int> run_capture(const Options& options, Outcome& outcome) {
@@ -64,10 +71,11 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
                                                .environment = {{interpose::kCaptureVariable, path}}}));
   outcome.begin();
   if ((code == kCannotRun || code == kNotFound) && !exists(path)) return code;
-  SK_TRY_ASSIGN(const int recorded, report(path));
-  if (recorded == 0) return code == kFine ? kFailed : code;  // the older ones stay
-  for (OldCapture& one : old) one.discard();
-  return code;
+  SK_TRY_ASSIGN(const Recorded recorded, report(path));
+  if (recorded.files != 0) {  // else the older ones stay
+    for (OldCapture& one : old) one.discard();
+  }
+  return code == kFine && (recorded.files == 0 || !recorded.whole) ? kFailed : code;
 }
 
 }  // namespace

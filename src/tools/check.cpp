@@ -34,6 +34,7 @@ struct Report {
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
   std::string advice;
+  std::vector<passes::Rewrite> rewrites;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
 };
 
@@ -44,8 +45,16 @@ void place_on_cpu(const ir::Graph& graph, Row& row) {
   if (!kernel.ok()) row.op.why += (row.op.why.empty() ? "" : "; ") + kernel.error().message;
 }
 
+// By operation of the model: what it asks for, whatever passes make of it.
+std::vector<uint64_t> macs_of(const ir::Graph& graph) {
+  std::vector<uint64_t> out;
+  for (size_t i = 0; i < graph.ops.size(); ++i) out.push_back(ir::op_macs(graph, static_cast<ir::OpId>(i)));
+  return out;
+}
+
 Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  const std::vector<uint64_t> macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   runtime::SessionOptions session;
   session.compile.allow_unproven = options.allow_unproven;
@@ -60,12 +69,15 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .npu_parts = 0,
       .parts = compiled.parts.size(),
       .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
+      .rewrites = compiled.rewrites,
       .simulated = {}};
   const std::vector<compile::OpRow> ops = compile::rows(compiled);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
-      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = ir::op_macs(compiled.graph, op)};
+      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu"};
+      if (ir::op_macs(compiled.graph, op) != 0)
+        row.macs = macs[static_cast<size_t>(compiled.graph.op(op).source_index)];
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
@@ -113,6 +125,7 @@ void print_text(const Options& options, const Report& report) {
   if (report.simulated)
     out("NPU: {}; with the mainline kernel {}\n", print_simulated(report.simulated->device_us, report.simulated->error),
         print_ms(report.simulated->wall_us / 1000));
+  if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.advice));

@@ -1,14 +1,17 @@
 #include "tools/check_chips.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "compile/advice.h"
 #include "compile/compile.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
+#include "tools/model_ops.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
+#include "tools/program_timing.h"
 #include "tools/text_table.h"
 
 namespace skillet::tools {
@@ -21,6 +24,14 @@ std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) 
   return "nowhere";
 }
 
+// A result on an NPU is within one step of the CPU's, given the same inputs, but where its weights were changed.
+std::string error_of(const compile::Compiled& compiled, const compile::OpRow& row) {
+  if (!row.on_npu) return "0";
+  for (const passes::WeightChange& change : compiled.weight_changes)
+    if (change.op == row.op) return fmt::format("up to {}", std::max(change.worst, 1));
+  return "up to 1";
+}
+
 // One operation after the passes, told of the model's operation that it comes from.
 void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile::OpRow& row) {
   const int32_t source = compiled.graph.op(row.op).source_index;
@@ -31,6 +42,70 @@ void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile:
   std::string& known = out.where[at];
   known = known == "folded" || known == where ? where : "both";
   if (!why.empty() && out.why[at].empty()) out.why[at] = compile::without_names(why);
+  if (where != "nowhere") out.error[at] = error_of(compiled, row);
+}
+
+double bytes_of(const ir::Graph& graph, ir::OpId id) {
+  double sum = 0;
+  for (const auto* list : {&graph.op(id).inputs, &graph.op(id).outputs}) {
+    for (const ir::TensorId tensor : *list)
+      if (tensor != ir::kNoTensor) sum += static_cast<double>(graph.tensor(tensor).bytes());
+  }
+  return sum;
+}
+
+// The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
+std::vector<ir::OpId> device_ops(const driver::HardwareRows& rows, const compile::Compiled& compiled) {
+  std::vector<ir::OpId> ops;
+  for (const compile::Part& part : compiled.parts) {
+    if (!part.program || part.program->jobs.empty()) continue;
+    for (const ir::OpId own : executed_ops(*part.program, rows))
+      ops.push_back(own < 0 ? -1 : part.partition.op_map[static_cast<size_t>(own)]);
+  }
+  return ops;
+}
+
+// By operation of the model; where the device operations are not told one by one, only the whole is known.
+Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compile::Compiled& compiled) {
+  SK_TRY_ASSIGN(const std::optional<ProgramTiming> timing, time_if_known(out.chip.name, compiled.parts));
+  if (!timing) return {};
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(out.chip.name, sim::Jobs::open));
+  const auto us_of = [&](ir::OpId op) -> double* {
+    const int32_t source = op < 0 ? -1 : compiled.graph.op(op).source_index;
+    return source < 0 || static_cast<size_t>(source) >= out.us.size() ? nullptr : &out.us[static_cast<size_t>(source)];
+  };
+  const std::vector<ir::OpId> ops = device_ops(driver.hardware_rows(out.chip), compiled);
+  const bool is_told = ops.size() == timing->costs.size();
+  out.wall_us = timing->wall_us;
+  out.time_error = timing->error;
+  for (const compile::OpRow& row : out.rows) {
+    double* const us = us_of(row.op);
+    if (us == nullptr || (row.on_npu && !is_told)) continue;
+    const auto macs = static_cast<double>(ir::op_macs(compiled.graph, row.op));
+    *us = row.on_npu ? 0 : cpu_us(*timer, macs, bytes_of(compiled.graph, row.op));
+    out.wall_us += *us;
+  }
+  for (size_t i = 0; is_told && i < ops.size(); ++i) {
+    double* const us = us_of(ops[i]);
+    (us == nullptr ? out.layout_us : *us) += timing->costs[i].us;
+  }
+  return {};
+}
+
+// For each operation those that make its inputs.
+void add_edges(const ir::Graph& graph, std::vector<ModelOp>& ops) {
+  std::map<ir::TensorId, size_t> maker;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    for (const ir::TensorId input : graph.ops[i].inputs)
+      if (const auto at = maker.find(input); at != maker.end()) ops[i].from.push_back(at->second);
+    for (const ir::TensorId output : graph.ops[i].outputs) maker[output] = i;
+  }
+}
+
+nlohmann::json us_json(const ChipCheck& chip) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const double us : chip.us) out.push_back(us < 0 ? nlohmann::json() : nlohmann::json(us));
+  return out;
 }
 
 Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
@@ -42,7 +117,14 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .rows = compile::rows(compiled)};
   out.where.assign(report.ops.size(), "folded");
   out.why.assign(report.ops.size(), "");
+  out.error.assign(report.ops.size(), "");
+  out.us.assign(report.ops.size(), -1);
   for (const compile::OpRow& row : out.rows) add_place(out, compiled, row);
+  for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
+    const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
+    if (from < out.where.size() && to < out.where.size() && out.where[to] == "folded") out.where[to] = out.where[from];
+  }
+  SK_TRY(add_times(out, driver, compiled));
   for (size_t i = 0; i < report.ops.size(); ++i) {
     if (out.where[i] != "npu") continue;
     ++out.npu_ops;
@@ -71,9 +153,11 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
     const ir::Op& op = graph.ops[i];
     out.ops.push_back({std::string(ir::op_name(op)),
                        op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(),
-                       ir::op_macs(graph, static_cast<ir::OpId>(i))});
+                       ir::op_macs(graph, static_cast<ir::OpId>(i)),
+                       {}});
     out.macs += out.ops.back().macs;
   }
+  add_edges(graph, out.ops);
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
       if (!chip.unproven.empty()) continue;
@@ -121,6 +205,8 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"npu_macs", chip.npu_macs},
                      {"percent_on_npu", report.percent_on_npu(chip)},
                      {"reasons", reasons},
+                     {"error", chip.error},
+                     {"simulated_us", us_json(chip)},
                      {"advice", chip.advice}});
   }
   return json_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});

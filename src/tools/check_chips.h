@@ -16,12 +16,19 @@ namespace skillet::tools {
 struct ModelOp {
   std::string kind, output;
   uint64_t macs = 0;
+  std::vector<size_t> from;  // operations that make its inputs
 };
 struct ChipCheck {
   driver::Chip chip;
   // By operation of the model. where: npu, cpu, nowhere, both (the passes made several of it), folded (none).
   std::vector<std::string> where, why;
-  std::vector<compile::OpRow> rows;  // by operation after the passes
+  // How far an operation's result may be off the CPU's, in steps of its output, and what it takes there, simulated;
+  // below 0: not known.
+  std::vector<std::string> error;
+  std::vector<double> us;
+  double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
+  double time_error = 0;               // share of the times
+  std::vector<compile::OpRow> rows;    // by operation after the passes
   size_t npu_ops = 0, npu_parts = 0;
   uint64_t npu_macs = 0;
   std::string advice;

@@ -49,4 +49,14 @@ std::vector<Clock> read_clocks(const std::string& root) {
   return out;
 }
 
+std::vector<Temperature> read_temperatures(const std::string& root) {
+  constexpr double kMilli = 1e3;
+  std::vector<Temperature> out;
+  for (const fs::path& zone : entries(root + "/sys/class/thermal")) {
+    if (zone.filename().string().starts_with("thermal_zone"))
+      out.push_back({first_line(zone / "type"), number_in(zone / "temp", kMilli)});
+  }
+  return out;
+}
+
 }  // namespace skillet::tools

@@ -1,5 +1,5 @@
-// Clocks: what sysfs tells of how fast CPU and devices may run just now, and who decides it.
-// Called by `skillet bench`; the tests give it a made-up folder.
+// Clocks: what sysfs tells of how fast CPU and devices may run just now, who decides it, and how warm they are.
+// Called by `skillet bench` and `skillet tune`; the tests give it a made-up folder.
 // Must not know: what is measured.
 #pragma once
 
@@ -16,5 +16,11 @@ struct Clock {
 // One for each group of CPUs that share a clock, and each device with a clock of its own. `root` stands before every
 // path.
 std::vector<Clock> read_clocks(const std::string& root = "");
+
+struct Temperature {
+  std::string name;  // "cpu-thermal"
+  double celsius = 0;
+};
+std::vector<Temperature> read_temperatures(const std::string& root = "");
 
 }  // namespace skillet::tools

@@ -5,8 +5,12 @@
 #include <utility>
 
 #include "base/parse_cores.h"
+#include "compile/report.h"
 #include "driver/program.h"
+#include "runtime/judge.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/explain_tuning.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
@@ -17,7 +21,8 @@ namespace {
 
 struct Options {
   std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
-  bool text = false, json = false, report = false, allow_unproven = false;
+  std::string tuning_file;
+  bool text = false, json = false, report = false, explain = false, allow_unproven = false;
 };
 
 // One program of an NPU part of the model.
@@ -27,6 +32,7 @@ struct Compiled {
   std::vector<ir::OpId> op_map;  // op of the part -> op of the model
   double ms = 0;
   std::string file;                          // where it was written; empty: nowhere
+  std::string explanation;                   // with --explain
   std::vector<driver::Compression> weights;  // with --report
 };
 
@@ -50,16 +56,37 @@ Sizes sizes(const driver::Program& program) {
   return out;
 }
 
-Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome) {
+// Where ops stand in the model file.
+std::vector<ir::OpId> sources_of(const ir::Graph& graph, const std::vector<ir::OpId>& ops) {
+  std::vector<ir::OpId> out;
+  for (const ir::OpId op : ops) out.push_back(graph.op(op).source_index);
+  return out;
+}
+
+Result<std::string> explain(const runtime::Target& target, const runtime::SessionOptions& session,
+                            const ir::Graph& part, const std::vector<ir::OpId>& op_map) {
+  driver::CompileOptions options = session.compile;
+  options.allow_unproven |= target.simulated;
+  SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip));
+  SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, judge));
+  return print_explanation(found, part, op_map, *target.driver);
+}
+
+// `rewrites`: what passes made of the model's operations.
+Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
+                                            std::vector<passes::Rewrite>& rewrites) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
   session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  session.tuning_file = options.tuning_file;
   parse_cores(options.cores, session.cores);
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
+  rewrites = std::move(compiled.rewrites);
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
@@ -68,8 +95,11 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
       out.push_back({.title = fmt::format("part {}{}", index, one.band),
                      .note = std::exchange(note, {}),
                      .program = std::move(*one.program),
-                     .op_map = part.partition.op_map,
+                     .op_map = sources_of(compiled.graph, part.partition.op_map),
                      .ms = part.compile_ms});
+      if (options.explain) {
+        SK_TRY_ASSIGN(out.back().explanation, explain(target, session, *one.graph, part.partition.op_map));
+      }
       if (!options.report) continue;
       SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, *one.graph, session.compile));
     }
@@ -160,13 +190,22 @@ nlohmann::json to_json(const Compiled& part) {
           {"operations", std::move(operations)}};
 }
 
+nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const passes::Rewrite& one : rewrites)
+    rows.push_back({{"op", one.source}, {"pass", one.pass}, {"absorbed", one.absorbed}, {"text", one.text}});
+  return rows;
+}
+
 Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
   if (!options.output.empty()) SK_TRY(check_place(options.output));
-  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target, outcome));
+  std::vector<passes::Rewrite> rewrites;
+  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target, outcome, rewrites));
+  if (!options.json && !rewrites.empty()) out("{}\n", compile::print(rewrites));
   if (!options.output.empty()) SK_TRY(write_programs(options, parts));
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -175,9 +214,12 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     else
       print_text(parts[i], target.name);
     if (options.report && !options.json) print_report(parts[i]);
+    if (!options.json && options.explain) out("{}\n", parts[i].explanation);
     if (options.text) out("{}\n", driver::print(parts[i].program));
   }
-  if (options.json) out_json({{"model", options.model}, {"device", target.name}, {"parts", rows}});
+  if (options.json)
+    out_json(
+        {{"model", options.model}, {"device", target.name}, {"parts", rows}, {"rewrites", rewrites_json(rewrites)}});
   return {};
 }
 
@@ -209,6 +251,11 @@ void add_compile(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--report", options->report,
                  "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
                  "allows, that without padding, and the bound of any code of single bytes");
+  verb->add_flag(
+      "--explain", options->explain,
+      "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
+      "on what grounds");
+  add_tuning_file(verb, options->tuning_file);
   verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
   verb->callback([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }

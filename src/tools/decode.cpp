@@ -10,6 +10,7 @@
 #include "tools/decode_print.h"
 #include "tools/decoded.h"
 #include "tools/diff_side.h"
+#include "tools/model_ops.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -18,39 +19,26 @@ namespace {
 constexpr std::string_view kProgramMark = "SKILPRG\n";  // as driver/program_file.cpp writes it
 
 struct Options {
-  std::string path, chip, extract;
+  std::string path, chip, extract, weights, model;
   int submission = -1, last = 0;
   bool json = false, all = false, buffers = false;
 };
-
-nlohmann::json to_json(const driver::Annotated& decoded, const capture::Submission& submission, size_t index) {
-  nlohmann::json fields = nlohmann::json::array(), operations = nlohmann::json::array();
-  for (const driver::AnnotatedField& field : decoded.fields) {
-    nlohmann::json row = {{"path", field.path}, {"value", field.value}, {"raw", field.raw}, {"unknown", field.unknown}};
-    if (field.row != nullptr) row["evidence"] = evidence_name(field.row->evidence);
-    fields.push_back(std::move(row));
-  }
-  for (size_t i = 0; i < decoded.operations.size(); ++i)
-    operations.push_back(
-        {{"what", decoded.operations[i]}, {"shape", i < decoded.shapes.size() ? decoded.shapes[i] : ""}});
-  return {{"submission", index},
-          {"operations", std::move(operations)},
-          {"buffers", buffers_json(decoded, submission)},
-          {"fields", std::move(fields)}};
-}
 
 // One document, written as it goes: a long capture is more than fits into memory.
 class JsonPrinter {
  public:
   JsonPrinter(const driver::Chip& chip, const capture::Reader& reader) {
-    nlohmann::json head = {{"chip", chip.name}, {"kernel_driver", reader.device().kernel_driver}};
+    nlohmann::json head = {{"chip", chip.name},
+                           {"kernel_driver", reader.device().kernel_driver},
+                           {"device", to_json(reader.device())},
+                           {"count", reader.count()}};
     if (!reader.cut_off().empty()) head["cut_off"] = reader.cut_off();
     std::string text = json_text(head);
     text.resize(text.rfind("\n}"));
     out("{},\n  \"submissions\": [", text);
   }
-  void add(const driver::Annotated& decoded, const capture::Submission& submission, size_t index) {
-    out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(decoded, submission, index)));
+  void add(const Decoded& decoded) {
+    out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(decoded)));
     is_first_ = false;
   }
   void finish() const { out("  ]\n}\n"); }
@@ -99,38 +87,89 @@ Result<void> extract(const std::string& folder, const capture::Submission& submi
   return {};
 }
 
-std::string print(const Options& options, const driver::Annotated& decoded, const capture::Submission& submission,
-                  size_t index) {
-  std::string text = fmt::format("\nsubmission {}\n{}", index, print_operations(decoded, submission));
-  if (options.buffers) text += print_buffers(decoded, submission);
-  return text + (options.all ? print_all_fields(decoded, submission) : decoded.text);
+std::string print(const Options& options, const Decoded& decoded) {
+  std::string text = fmt::format("\nsubmission {}\n{}", decoded.index, print_operations(decoded));
+  if (options.buffers) text += print_buffers(decoded.fields, decoded.submission);
+  return text + (options.all ? print_all_fields(decoded.fields, decoded.submission) : decoded.fields.text);
 }
+
+// One submission after the other.
+class Decoding {
+ public:
+  Decoding(const Options& options, const driver::Chip& chip, const driver::Driver& driver, Outcome& outcome)
+      : options_(options), chip_(chip), driver_(driver), outcome_(outcome) {}
+
+  // What needs the chip but no submission.
+  Result<void> prepare() {
+    for (const std::string* folder : {&options_.extract, &options_.weights})
+      if (!folder->empty()) SK_TRY(check_folder(*folder));
+    const std::string& model =
+        options_.model.empty() && options_.path.ends_with(".tflite") ? options_.path : options_.model;
+    if (model.empty()) return {};
+    SK_TRY_ASSIGN(ops_, ModelOps::load(model, chip_));
+    return {};
+  }
+
+  Result<void> run(capture::Reader& reader) {
+    std::optional<JsonPrinter> json;
+    if (options_.json)
+      json.emplace(chip_, reader);
+    else
+      out("{} ({}), {} submissions\n", chip_.name, chip_.title, reader.count());
+    while (true) {
+      SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader.next());
+      if (!one) break;
+      SK_TRY(
+          submission(std::move(*one), reader.index(), json).with_context(fmt::format("submission {}", reader.index())));
+    }
+    if (json) json->finish();
+    if (ops_ && ops_->found() == 0)
+      return error(ErrorCode::invalid_argument, "no job looks like one of {}",
+                   options_.model.empty() ? options_.path : options_.model);
+    return {};
+  }
+
+ private:
+  Result<void> submission(capture::Submission one, size_t index, std::optional<JsonPrinter>& json) {
+    if (!options_.weights.empty()) SK_TRY(memory_.add(one));
+    const bool is_wanted = options_.submission < 0 || static_cast<size_t>(options_.submission) == index;
+    if (!is_wanted && !ops_) return {};
+    Decoded decoded{.fields = {}, .submission = std::move(one), .index = index, .ops = {}, .weights = {}};
+    SK_TRY_ASSIGN(decoded.fields, driver_.decode(chip_, decoded.submission));
+    if (ops_) decoded.ops = ops_->of(decoded.fields);
+    if (!is_wanted) return {};
+    if (!options_.weights.empty()) {
+      SK_TRY_ASSIGN(decoded.weights, weights_of(chip_.name, decoded.submission, memory_));
+    }
+    if (json)
+      json->add(decoded);
+    else
+      out("{}", print(options_, decoded));
+    if (!options_.extract.empty()) SK_TRY(extract(options_.extract, decoded.submission, index));
+    if (options_.weights.empty()) return {};
+    SK_TRY_ASSIGN(const std::string lines, write_weights(options_.weights, index, decoded.weights));
+    if (!json) out("{}", lines);
+    for (const auto& w : decoded.weights)
+      if (w && !w->problem.empty()) outcome_.exit_code = kFailed;
+    return {};
+  }
+
+  const Options& options_;
+  const driver::Chip& chip_;
+  const driver::Driver& driver_;
+  Outcome& outcome_;
+  std::optional<ModelOps> ops_;
+  RecordedMemory memory_;
+};
 
 Result<void> decode(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_reader(options));
   SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  if (!options.extract.empty()) SK_TRY(check_folder(options.extract));
+  Decoding decoding(options, chip, *driver, outcome);
+  SK_TRY(decoding.prepare());
   outcome.begin();
-  std::optional<JsonPrinter> json;
-  if (options.json)
-    json.emplace(chip, reader);
-  else
-    out("{} ({}), {} submissions\n", chip.name, chip.title, reader.count());
-  while (true) {
-    SK_TRY_ASSIGN(const std::optional<capture::Submission> one, reader.next().with_context(options.path));
-    if (!one) break;
-    if (options.submission >= 0 && static_cast<size_t>(options.submission) != reader.index()) continue;
-    auto decoded = driver->decode(chip, *one);
-    if (!decoded.ok())
-      return std::move(decoded).error().with_context(fmt::format("{}: submission {}", options.path, reader.index()));
-    if (json)
-      json->add(*decoded, *one, reader.index());
-    else
-      out("{}", print(options, *decoded, *one, reader.index()));
-    if (!options.extract.empty()) SK_TRY(extract(options.extract, *one, reader.index()));
-  }
-  if (json) json->finish();
+  SK_TRY(decoding.run(reader).with_context(options.path));
   if (!reader.cut_off().empty()) outcome.exit_code = kFailed;
   return {};
 }
@@ -157,6 +196,13 @@ void add_decode(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
   verb->add_flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
   verb->add_option("--extract", options->extract, "write the contents of buffers to this folder")->check(not_empty());
+  verb->add_option(
+          "--weights", options->weights,
+          "write the filters that jobs multiply with to this folder, decoded: .npy files, [kernel][plane][row][column]")
+      ->check(not_empty());
+  verb->add_option("--model", options->model,
+                   "the .tflite file that was run: tells the operation that each job belongs to")
+      ->check(not_empty());
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->callback([options, &outcome] { outcome.finish(decode(*options, outcome)); });
 }

@@ -1,5 +1,6 @@
 #include "tools/decode_print.h"
 
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -69,6 +70,58 @@ std::string roles(const driver::Annotated& decoded, const capture::Submission& s
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string shape_of(const driver::Annotated& decoded, size_t operation) {
+  return operation < decoded.shapes.size() ? decoded.shapes[operation] : "";
+}
+
+// Those words that the field has a part in; none: it is not read from words.
+std::vector<uint32_t> raw_words(const AnnotatedField& field, const capture::Submission& submission) {
+  std::vector<uint32_t> out;
+  const auto raw = driver::words_of(field, submission);
+  for (size_t i = 0; raw.ok() && i < raw->size(); ++i) {
+    bool is_part = field.row == nullptr;
+    for (uint8_t p = 0; !is_part && p < field.row->where.count; ++p) is_part = field.row->where.pieces[p].word == i;
+    if (is_part) out.push_back((*raw)[i]);
+  }
+  return out;
+}
+
+constexpr std::array<std::string_view, 4> kKindNames = {"value", "commands", "constant", "memory"};
+
+nlohmann::json field_json(const AnnotatedField& field, const capture::Submission& submission) {
+  nlohmann::json out = {{"path", field.path},
+                        {"name", field.name},
+                        {"operation", field.operation},
+                        {"value", field.value},
+                        {"raw", field.raw},
+                        {"unknown", field.unknown},
+                        {"kind", kKindNames[static_cast<size_t>(field.kind)]},
+                        {"words", raw_words(field, submission)}};
+  if (field.kind != FieldKind::value) {
+    out["address"] = field.address;
+    out["unused"] = field.unused;
+    if (const capture::BufferSnapshot* const buffer = buffer_of(submission, field.address); buffer != nullptr)
+      out["buffer"] = {{"buffer", buffer->handle}, {"offset", field.address - buffer->address}};
+  }
+  if (field.row == nullptr) return out;
+  out["evidence"] = evidence_name(field.row->evidence);
+  out["bits"] = print_bits(*field.row);
+  out["what"] = field.row->doc;
+  return out;
+}
+
+nlohmann::json buffer_json(const driver::Annotated& decoded, const capture::Submission& submission,
+                           const capture::BufferSnapshot& one) {
+  return {{"buffer", one.handle},
+          {"address", one.address},
+          {"bytes", one.size_bytes},
+          {"listed", one.listed},
+          {"read", one.read},
+          {"write", one.write},
+          {"contents", contents_text(one)},
+          {"what", roles(decoded, submission, one)}};
+}
+
 }  // namespace
 
 std::string_view evidence_name(bits::Evidence evidence) {
@@ -87,27 +140,28 @@ std::string print_bits(const bits::Row& row) {
   return out;
 }
 
-std::string print_operations(const driver::Annotated& decoded, const capture::Submission& submission) {
-  if (decoded.operations.empty()) return "  no operations\n";
-  TextTable table({"job", "what", "shape", "memory", "constants"});
-  for (size_t i = 0; i < decoded.operations.size(); ++i)
-    table.add({fmt::format("{}", i), decoded.operations[i], i < decoded.shapes.size() ? decoded.shapes[i] : "",
-               places(decoded, i, FieldKind::memory, submission), places(decoded, i, FieldKind::constant, submission)});
+std::string print_operations(const Decoded& decoded) {
+  const driver::Annotated& fields = decoded.fields;
+  if (fields.operations.empty()) return "  no operations\n";
+  std::vector<std::string> header = {"job", "what", "shape", "memory", "constants"};
+  if (!decoded.ops.empty()) header.insert(header.begin() + 1, "op");
+  TextTable table(header);
+  for (size_t i = 0; i < fields.operations.size(); ++i) {
+    std::vector<std::string> row = {fmt::format("{}", i), fields.operations[i], shape_of(fields, i),
+                                    places(fields, i, FieldKind::memory, decoded.submission),
+                                    places(fields, i, FieldKind::constant, decoded.submission)};
+    if (!decoded.ops.empty()) row.insert(row.begin() + 1, decoded.ops[i].empty() ? "-" : decoded.ops[i]);
+    table.add(row);
+  }
   return table.print();
 }
 
 std::string print_all_fields(const driver::Annotated& decoded, const capture::Submission& submission) {
   TextTable table({"field", "value", "bits", "words", "evidence", "what"});
   for (const AnnotatedField& field : decoded.fields) {
-    std::string words;
-    const auto raw = driver::words_of(field, submission);
-    for (size_t i = 0; raw.ok() && i < raw->size(); ++i) {
-      bool is_part = field.row == nullptr;
-      for (uint8_t p = 0; !is_part && p < field.row->where.count; ++p) is_part = field.row->where.pieces[p].word == i;
-      if (is_part) words += fmt::format("{}{:08x}", words.empty() ? "" : " ", (*raw)[i]);
-    }
-    if (words.empty()) words = field.raw;
-    table.add({field.path, field.value, field.row == nullptr ? "" : print_bits(*field.row), words,
+    const std::string words = fmt::format("{:08x}", fmt::join(raw_words(field, submission), " "));
+    table.add({field.path, field.value, field.row == nullptr ? "" : print_bits(*field.row),
+               words.empty() ? field.raw : words,
                field.unknown          ? "unknown"
                : field.row == nullptr ? ""
                                       : std::string(evidence_name(field.row->evidence)),
@@ -124,17 +178,32 @@ std::string print_buffers(const driver::Annotated& decoded, const capture::Submi
   return table.print();
 }
 
-nlohmann::json buffers_json(const driver::Annotated& decoded, const capture::Submission& submission) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const capture::BufferSnapshot& one : submission.buffers)
-    out.push_back({{"buffer", one.handle},
-                   {"address", one.address},
-                   {"bytes", one.size_bytes},
-                   {"read", one.read},
-                   {"write", one.write},
-                   {"contents", contents_text(one)},
-                   {"what", roles(decoded, submission, one)}});
-  return out;
+nlohmann::json to_json(const capture::DeviceInfo& device) {
+  nlohmann::json facts = nlohmann::json::object();
+  for (const capture::Fact& one : device.facts) facts[one.name] = one.value;
+  return {{"kernel_driver", device.kernel_driver},
+          {"node", device.node},
+          {"compatible", device.compatible},
+          {"facts", std::move(facts)}};
+}
+
+nlohmann::json to_json(const Decoded& decoded) {
+  const driver::Annotated& fields = decoded.fields;
+  nlohmann::json parameters = nlohmann::json::object(), operations = nlohmann::json::array(),
+                 rows = nlohmann::json::array(), buffers = nlohmann::json::array();
+  for (const capture::Parameter& one : decoded.submission.parameters) parameters[one.name] = one.value;
+  for (size_t i = 0; i < fields.operations.size(); ++i) {
+    nlohmann::json row = {{"what", fields.operations[i]}, {"shape", shape_of(fields, i)}};
+    if (!decoded.ops.empty()) row["op"] = decoded.ops[i];
+    if (!decoded.weights.empty()) row["weights"] = weights_json(decoded.weights, i);
+    operations.push_back(std::move(row));
+  }
+  for (const AnnotatedField& field : fields.fields) rows.push_back(field_json(field, decoded.submission));
+  for (const capture::BufferSnapshot& one : decoded.submission.buffers)
+    buffers.push_back(buffer_json(fields, decoded.submission, one));
+  return {{"submission", decoded.index},         {"jobs", decoded.submission.jobs.size()},
+          {"parameters", std::move(parameters)}, {"operations", std::move(operations)},
+          {"buffers", std::move(buffers)},       {"fields", std::move(rows)}};
 }
 
 }  // namespace skillet::tools

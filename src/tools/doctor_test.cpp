@@ -52,6 +52,13 @@ Files board(const std::string& release) {
           {kTree + "soc/npu@ff100000/compatible", kCore}};
 }
 
+// Of the other kernel driver.
+Files rock(const std::string& release) {
+  return {{kKernel, release + "\n"},
+          {kTree + "compatible", std::string("radxa,rock-5b\0rockchip,rk3588\0", 30)},
+          {kTree + "npu@fdab0000/compatible", std::string("rockchip,rk3588-rknn-core\0", 26)}};
+}
+
 Files with(Files files, const Files& more) {
   files.insert(files.end(), more.begin(), more.end());
   return files;
@@ -67,7 +74,7 @@ struct Row {
   const char* fix;   // part of the fix
 };
 
-const std::string kLoaded = "etnaviv 94208 1 - Live 0x0\n";
+const std::string kLoaded = "etnaviv 94208 1 - Live 0x0\n", kRocketLoaded = "rocket 32768 0 - Live 0x0\n";
 const uapi::Core kGpu{
     {.kernel_driver = "etnaviv", .node = "/dev/dri/renderD128", .facts = {{"model", 0x7000}, {"revision", 0x6214}}}, 0};
 
@@ -160,6 +167,49 @@ const std::vector<Row> kRows = {
      "node-fails",
      "ENOTTY",
      "dmesg"},
+    {"rocket: old kernel", rock("6.17.9"), {}, "", "old-kernel", "Linux 6.17.9 is too old", "Linux 6.18 or newer"},
+    {"rocket: module missing",
+     rock("6.18.0"),
+     {},
+     "",
+     "no-module",
+     "driver rocket is neither",
+     "CONFIG_DRM_ACCEL_ROCKET"},
+    {"rocket: module not loaded",
+     with(rock("6.18.0"), {{"/lib/modules/6.18.0/kernel/drivers/accel/rocket/rocket.ko.xz", ""}}),
+     {},
+     "",
+     "module-not-loaded",
+     "rocket is installed and not loaded",
+     "sudo modprobe rocket"},
+    {"rocket: no node",
+     with(rock("6.18.0"), {{"/proc/modules", kRocketLoaded}}),
+     {},
+     "",
+     "no-node",
+     "made no /dev/accel/accel",
+     "grep -i rocket"},
+    {"rocket: vendor's driver",
+     with(rock("6.18.0"), {{"/proc/modules", "rknpu 1 0 - Live 0x0\n"}}),
+     {},
+     "",
+     "vendor-module",
+     "'rknpu' is loaded",
+     "blacklist rknpu"},
+    {"rocket: disabled",
+     with(rock("6.18.0"), {{kTree + "npu@fdab0000/status", std::string("disabled\0", 9)}}),
+     {},
+     "",
+     "disabled-in-device-tree",
+     "/npu@fdab0000",
+     "status = \"okay\""},
+    {"rocket: no device-tree node",
+     {{kKernel, "6.18.0\n"}, {kTree + "compatible", std::string("rockchip,rk3588s\0", 17)}},
+     {},
+     "",
+     "no-device-tree-node",
+     "has no Rockchip NPU core",
+     "npu@fdab0000"},
 };
 
 TEST(Doctor, FindsEachThingThatIsMissing) {
@@ -214,6 +264,22 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, Severity::problem);
   EXPECT_NE(found->what.find("refused without allow_unproven=1"), std::string::npos) << found->what;
+}
+
+TEST(Doctor, SaysHowSlowTheClockIs) {
+  const auto node = standin::null_core("rk3588");
+  if (!node.ok()) GTEST_SKIP() << node.error().message;  // a build without the family
+  const Machine machine(with(rock("6.18.0"), {{"/proc/modules", kRocketLoaded}}));
+  MachineFacts facts = gather_facts(machine.root());
+  uapi::Core npu = node->core;
+  npu.info.node = "/dev/accel/accel0";
+  facts.nodes = {{npu.info.node, "rocket", {npu}, {}}};
+  facts.permissions = {""};
+  const auto findings = diagnose(facts);
+  ASSERT_NE(find(findings, "npu"), nullptr);
+  const Finding* hint = find(findings, "driver-hint");
+  ASSERT_NE(hint, nullptr);
+  EXPECT_NE(hint->what.find("200 MHz"), std::string::npos) << hint->what;
 }
 
 TEST(SelfTest, PassesOnASimulatedChipAndNoticesAChipThatComputesNothing) {

@@ -285,7 +285,7 @@ void add_eval(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
   verb->add_option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_of_0_or_more());
   verb->add_option("--tuning", options->tuning,
                    "proven: only what is known to work on silicon; tuned: our own choices too")
       ->capture_default_str()

@@ -21,9 +21,12 @@ inline constexpr std::array kExitCodes = {
               kUnreadable},
     ExitCodes{"bench", "it ran", "a run failed", kUnreadable},
     ExitCodes{"eval", "every picture ran", "a run failed, or --bisect found an operation beyond --bound", kUnreadable},
-    ExitCodes{"check", "every operation can run", "an operation can run nowhere, or less than --require is on the NPU",
+    ExitCodes{"check", "every operation can run",
+              "an operation can run nowhere, less than --require is on the NPU, or writing the page fails",
               kUnreadable},
+    ExitCodes{"fix", "the model was written", "the passes or writing the model fail", kUnreadable},
     ExitCodes{"plan", "times were found", "no chip is timed, or the jobs cannot be read", kUnreadable},
+    ExitCodes{"tune", "the tuning file is written", "the NPU takes nothing, or a run failed", kUnreadable},
     ExitCodes{"compile", "programs were made", "the NPU takes nothing, or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
@@ -32,9 +35,10 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"doctor", "an NPU is ready", "none is", "wrong use"},
     ExitCodes{"virtual", "the program's own", "the program's own", "wrong use, or the program's own"},
-    ExitCodes{"capture", "the program's own", "the program's own, or nothing was recorded",
+    ExitCodes{"capture", "the program's own", "the program's own, or not all was recorded",
               "wrong use, or the program's own"},
     ExitCodes{"bug", "the report is written", "writing it fails", kUnreadable},
+    ExitCodes{"cdi", "the NPUs are described", "there is none, or a node cannot be asked", "wrong use"},
 };
 
 constexpr const ExitCodes* exit_codes_of(std::string_view verb) {

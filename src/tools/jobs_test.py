@@ -4,6 +4,7 @@
 usage: jobs_test.py SKILLET      run at the top of the source tree
 """
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,10 +62,50 @@ class Jobs(unittest.TestCase):
         weights = Path(A311D + "/bo_8_0.bin").read_bytes().rstrip(b"\0")
         self.assertEqual((self.path / "submission1_buffer8.bin").read_bytes(), weights)
 
+    def test_decode_tells_the_operation_of_a_model(self):
+        out = self.fine("decode", A311D, "--model", A311D + "/model.tflite", "--submission", "1")
+        self.assertRegex(out, r"\n  job +op  what .*\n  0 +-  TP .*\n  1 +0 CONV_2D  NN .*\n  2 +-  TP ")
+        jobs = json.loads(self.fine("decode", RK3588, "--model", A311D + "/model.tflite", "--json"))["submissions"][0]["operations"]
+        self.assertEqual([job["op"] for job in jobs], ["0 CONV_2D"])
+        digits = self.fine("decode", MODEL, "--chip", "a311d")
+        model = json.loads(self.fine("check", MODEL, "--device", "sim:a311d", "--json"))["ops"]
+        told = dict(re.findall(r"^  \d+ +(\d+) (\w+)  (?:NN|TP) ", digits, re.M))
+        self.assertEqual(told, {str(op["op"]): op["kind"] for op in model if op["where"] == "npu" and str(op["op"]) in told})
+        self.assertGreaterEqual(len(told), 6)
+        self.refused(FAILED, "no job looks like one of", "decode", A311D, "--model", "tests/models/fc64x10_i8.tflite")
+        self.refused(CANNOT_BEGIN, "nowhere", "decode", A311D, "--model", "nowhere")
+
+    def test_decode_writes_weights(self):
+        model = Path(A311D + "/model.tflite").read_bytes()
+        for capture, job in ((A311D, "submission1_job1"), (RK3588, "submission0_job0")):
+            with self.subTest(capture=capture):
+                folder = self.path / capture.replace("/", "_")
+                out = self.fine("decode", capture, "--weights", str(folder))
+                self.assertIn(f"64x32x1x1  ", out)
+                self.assertEqual(sorted(file.name for file in folder.iterdir()), [f"{job}_biases.npy", f"{job}_weights.npy"])
+                file = (folder / f"{job}_weights.npy").read_bytes()
+                self.assertIn(b"'descr': '|u1', 'fortran_order': False, 'shape': (64, 32, 1, 1, )", file[:128])
+                self.assertIn(file[-64 * 32:], model)  # the filter as the model has it
+                self.assertEqual(len((folder / f"{job}_biases.npy").read_bytes()), 128 + 64 * 4)
+                told = json.loads(self.fine("decode", capture, "--weights", str(folder), "--json"))["submissions"]
+                shapes = [one["weights"]["shape"] for s in told for one in s["operations"] if one.get("weights")]
+                self.assertEqual(shapes, [[64, 32, 1, 1]])
+        self.refused(CANNOT_BEGIN, "Not a directory", "decode", A311D, "--weights", MODEL + "/x")
+
+    def test_decode_json_is_whole(self):
+        report = json.loads(self.fine("decode", A311D, "--json"))
+        self.assertEqual((report["count"], report["device"]["kernel_driver"], report["device"]["facts"]["model"]), (2, "etnaviv", 0x8000))
+        fields = {field["path"]: field for field in report["submissions"][1]["fields"]}
+        one = fields["job 1 nn_instruction.kernel_z_size"]
+        self.assertEqual((one["value"], one["bits"], one["evidence"], one["operation"], one["kind"], len(one["words"])),
+                         ("32", "word 5 bits 31:26 + word 0 bits 19:6", "confirmed", 1, "value", 2))
+        place = fields["job 1 nn_instruction.in_address"]
+        self.assertEqual((place["kind"], place["buffer"]), ("memory", {"buffer": 4, "offset": 0}))
+
     def test_models_and_programs_decode_as_what_they_send(self):
         model = A311D + "/model.tflite"
         self.fine("compile", model, "--device", "sim:a311d", "-o", str(self.path / "program"))
-        from_program = self.fine("decode", str(self.path / "program"))
+        from_program = self.fine("decode", str(self.path / "program"), "--model", model)
         self.assertEqual(from_program, self.fine("decode", model, "--chip", "a311d"))
         self.assertRegex(from_program, r"NN +16x16x32 -> 16x16x64, kernel 1x1")
         self.refused(CANNOT_BEGIN, "for which chip? use --chip", "decode", model)
@@ -126,9 +167,9 @@ class Jobs(unittest.TestCase):
             differing = {row["buffer"]: row["differing"] for row in json.loads(out)["written"] if row["submission"] == 1}
             self.assertEqual(differing[4], 0)  # what the job before it writes
             self.assertEqual(any(differing.values()), code == FAILED)
-        self.refused(FAILED, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
-        self.refused(FAILED, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
-        self.refused(FAILED, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
+        self.refused(CANNOT_BEGIN, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
+        self.refused(CANNOT_BEGIN, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
+        self.refused(CANNOT_BEGIN, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
 
     def test_what_cannot_be_replayed(self):
@@ -139,9 +180,9 @@ class Jobs(unittest.TestCase):
                 (["README.md", "--device", "sim:a311d"], CANNOT_BEGIN, "README.md"),
                 ([A311D, "--device", "sim:a311d", "--input", "3"], CANNOT_BEGIN, "--input: must be BUFFER=FILE"),
                 ([A311D, "--device", "sim:a311d", "--input", "3=nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
-                ([A311D, "--device", "sim:a311d", "--input", f"3={self.path}/large"], FAILED, "bytes for buffer 3 of"),
-                ([A311D, "--device", "sim:a311d", "--input", f"77={A311D}/input_0.bin"], FAILED, "no submission has a buffer 77"),
-                ([A311D, "--device", "sim:a311d", "--expect", str(self.path)], FAILED, "No such file"),
+                ([A311D, "--device", "sim:a311d", "--input", f"3={self.path}/large"], CANNOT_BEGIN, "bytes for buffer 3 of"),
+                ([A311D, "--device", "sim:a311d", "--input", f"77={A311D}/input_0.bin"], CANNOT_BEGIN, "no submission has a buffer 77"),
+                ([A311D, "--device", "sim:a311d", "--expect", str(self.path)], CANNOT_BEGIN, "No such file"),
                 ([A311D, "--device", "sim:a311d", "--output", f"{self.path}/large/x"], CANNOT_BEGIN, "Not a directory")]
         for args, code, words in rows:
             with self.subTest(args=args):

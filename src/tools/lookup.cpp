@@ -55,7 +55,7 @@ struct Query {
     return out;
   }
 
-  bool names(std::string_view text) const { return text.find(name) != std::string_view::npos; }
+  bool names(std::string_view text) const { return name == "*" || text.find(name) != std::string_view::npos; }
   bool takes(const bits::Descriptor& descriptor, const bits::Row& row) const {
     if (address) return descriptor.address != 0 && descriptor.address == *address;
     if (!word) return names(fmt::format("{}.{}", descriptor.name, row.name));
@@ -160,7 +160,8 @@ void add_lookup(CLI::App& app, Outcome& outcome) {
                                       "  skillet lookup kernel_x_size\n"
                                       "  skillet lookup 15.31                    word 15, bit 31 of any descriptor\n"
                                       "  skillet lookup 0x1030 --chip rk3588     a register by its address");
-  verb->add_option("WHAT", options->what, "part of a name; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
+  verb->add_option("WHAT", options->what,
+                   "part of a name, * for all; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
       ->required()
       ->check(not_empty());
   verb->add_option("--chip", options->chip, "only of this chip (see skillet devices)");

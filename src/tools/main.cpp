@@ -1,5 +1,6 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -38,7 +39,9 @@ void add_verbs(CLI::App& app, Outcome& outcome) {
   add_bench(app, outcome);
   add_eval(app, outcome);
   add_check(app, outcome);
+  add_fix(app, outcome);
   add_plan(app, outcome);
+  add_tune(app, outcome);
   add_compile(app, outcome);
   add_decode(app, outcome);
   add_diff(app, outcome);
@@ -49,6 +52,8 @@ void add_verbs(CLI::App& app, Outcome& outcome) {
   add_virtual(app, outcome);
   add_capture(app, outcome);
   add_bug(app, outcome);
+  add_cdi(app, outcome);
+  add_pages(app, outcome);
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
     if (const ExitCodes* codes = exit_codes_of(verb->get_name())) verb->footer(footer(*codes));
   }
@@ -58,7 +63,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& texts) { ret
 
 std::string wrong_verb(const CLI::App& app, std::string_view given) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
     names.push_back(verb->get_name());
   return fmt::format("there is no verb '{}'{}", given, did_you_mean(given, views(names)));
 }
@@ -150,6 +155,12 @@ void add_cores(CLI::App* verb, std::string& cores) {
       ->check(CLI::Validator(check, "auto or a number"));
 }
 
+void add_tuning_file(CLI::App* verb, std::string& path) {
+  verb->add_option("--tuning-file", path,
+                   "what `skillet tune` found for this model, chip and build; with it the tuning is tuned")
+      ->envname("SKILLET_TUNING_FILE");
+}
+
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {
   return {[lowest, highest](std::string& text) -> std::string {
             uint64_t value = 0;
@@ -157,6 +168,17 @@ CLI::Validator whole_number(uint64_t lowest, uint64_t highest) {
             const bool is_number = failure == std::errc() && end == text.data() + text.size();
             if (is_number && value >= lowest && value <= highest) return {};
             return fmt::format("must be a whole number from {} to {}, not '{}'", lowest, highest, text);
+          },
+          "NUMBER"};
+}
+
+CLI::Validator number_of_0_or_more() {
+  return {[](std::string& text) -> std::string {
+            double value = 0;
+            const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool is_number = failure == std::errc() && end == text.data() + text.size();
+            if (is_number && std::isfinite(value) && value >= 0) return {};
+            return fmt::format("must be a number of 0 or more, not '{}'", text);
           },
           "NUMBER"};
 }

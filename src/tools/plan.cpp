@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/log.h"
 #include "ir/macs.h"
+#include "runtime/session.h"
 #include "tools/decoded.h"
 #include "tools/layer_file.h"
 #include "tools/layer_graph.h"
@@ -18,7 +20,7 @@ namespace {
 struct Options {
   std::string model, program = "open", tuning = "proven";
   std::vector<std::string> layers, chips, sets;
-  bool json = false;
+  bool json = false, only_proven = false;
 };
 
 Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
@@ -62,15 +64,17 @@ double op_bytes(const ir::Graph& graph, ir::OpId id) {
   return sum;
 }
 
-Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning) {
+Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning,
+                                      bool allow_unproven = true) {
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
-  compile::Options options;
-  options.driver.tuning = tuning;
-  options.driver.allow_unproven = true;
-  return compile::compile(graph, {driver, chip}, options);
+  runtime::SessionOptions options;
+  options.compile.tuning = tuning;
+  options.compile.allow_unproven = allow_unproven;
+  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
+                              options);
 }
 
-Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning,
+Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning, bool only_proven,
                            std::span<const sim::ParameterValue> values) {
   ChipPlan plan{.chip = name};
   const auto timer = sim::create_timer(name, sim::Jobs::open, values);
@@ -79,7 +83,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driv
     plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
     return plan;
   }
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning, !only_proven));
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
     for (const driver::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
@@ -144,7 +148,7 @@ Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& 
   std::vector<ChipPlan> plans;
   outcome.begin();
   for (const std::string& chip : chips) {
-    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, values));
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, options.only_proven, values));
     plans.push_back(std::move(plan));
   }
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
@@ -168,6 +172,7 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
                 chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
   outcome.begin();
+  const std::string cut_off = reader.cut_off();
   SK_TRY_ASSIGN(const ProgramTiming t, time_capture(*timer, std::move(reader)));
   if (options.json) {
     ChipPlan plan{.chip = chip.name, .timing = t};
@@ -177,7 +182,8 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
         chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error), t.tasks,
         print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
   }
-  outcome.exit_code = kFine;
+  if (!cut_off.empty()) log::warning("{}", cut_off);
+  outcome.exit_code = cut_off.empty() ? kFine : kFailed;
   return {};
 }
 
@@ -331,6 +337,8 @@ void add_plan(CLI::App& app, Outcome& outcome) {
   verb->add_option("MODEL", options->model, "a .tflite file, or a capture");
   verb->add_option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
   verb->add_option("--tuning", options->tuning, "recorded, proven or tuned")->capture_default_str();
+  verb->add_flag("--only-proven", options->only_proven,
+                 "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
   verb->add_option("--layers", options->layers,
                    "CSV lists of layers instead of a model: networks, or tables of layers");
   verb->add_option("--program", options->program, "of --layers: whose program, open or vendor")->capture_default_str();

@@ -1,60 +1,10 @@
 #include "tools/program_timing.h"
 
-#include <map>
-
 #include "runtime/record_program.h"
+#include "tools/recorded_memory.h"
 #include "tools/text_table.h"
 
 namespace skillet::tools {
-namespace {
-
-// Constants and commands of the submissions, as the device has them in its memory; tensors are not there, because no
-// time depends on them.
-class RecordedMemory {
- public:
-  Result<void> add(const capture::Submission& submission) {
-    for (const capture::BufferSnapshot& buffer : submission.buffers) {
-      if (buffer.content != capture::Content::bytes || buffer.address == 0) continue;
-      if (const auto at = contents_.find(buffer.address); at != contents_.end()) {
-        if (at->second.given.data() == buffer.bytes.data()) continue;
-        memory_.unmap(buffer.address);
-        contents_.erase(at);
-      }
-      if (buffer.size_bytes > kBytesMax - std::min(all_bytes_, kBytesMax))
-        return error(ErrorCode::malformed, "buffer {} has {} bytes: too much to be timed", buffer.handle,
-                     buffer.size_bytes);
-      all_bytes_ += buffer.size_bytes;
-      Contents& kept = contents_[buffer.address] = {buffer.bytes, Bytes(buffer.size_bytes)};
-      std::ranges::copy(buffer.bytes, kept.bytes.begin());
-      SK_TRY(memory_.map(buffer.address, kept.bytes, fmt::format("buffer {}", buffer.handle)));
-    }
-    return {};
-  }
-  const sim::Memory& memory() const { return memory_; }
-
- private:
-  static constexpr uint64_t kBytesMax = uint64_t{2} << 30;
-  struct Contents {
-    SharedBytes given;  // the same bytes in the next submission: nothing has changed
-    Bytes bytes;
-  };
-  std::map<uint64_t, Contents> contents_;  // by address
-  uint64_t all_bytes_ = 0;
-  sim::Memory memory_;
-};
-
-std::vector<sim::Commands> commands_of(const capture::Job& job) {
-  std::vector<sim::Commands> out;
-  for (const capture::Commands& one : job.commands) {
-    const auto* const words = reinterpret_cast<const uint8_t*>(one.words.data());
-    out.push_back(
-        {.bytes = {words, one.words.size() * sizeof(uint32_t)}, .address = one.address, .size_bytes = one.size_bytes});
-  }
-  return out;
-}
-
-}  // namespace
-
 Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
   ProgramTiming out{.error = timer.error()};
   RecordedMemory memory;

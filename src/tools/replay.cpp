@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "capture/reader.h"
 #include "driver/field_edit.h"
@@ -115,7 +116,7 @@ class Replays {
       inputs_.push_back(std::move(input));
     }
     if (!options_.output.empty()) SK_TRY(check_folder(options_.output));
-    return {};
+    return try_options();
   }
 
   Result<void> run() {
@@ -124,16 +125,10 @@ class Replays {
       if (!one) break;
       SK_TRY(run_one(std::move(*one)).with_context(fmt::format("submission {}", reader_.index())));
     }
-    for (const Change& one : changes_) {
-      if (!one.is_done) return one_problem_ ? *one_problem_ : not_there(one);
-    }
-    for (const Input& one : inputs_) {
-      if (!one.is_used)
-        return error(ErrorCode::invalid_argument, "--input: no submission has a buffer {} without contents",
-                     one.handle);
-    }
     return {};
   }
+  // What follows the last submission, see capture::Reader.
+  const std::string& cut_off() const { return reader_.cut_off(); }
 
   const std::vector<Written>& written() const { return written_; }
   bool differs() const {
@@ -146,10 +141,50 @@ class Replays {
   }
 
  private:
-  Result<void> run_one(capture::Submission one) {
+  // Whether all that the options name is there, before anything runs.
+  Result<void> try_options() {
+    while (true) {
+      auto one = reader_.next();
+      if (!one.ok() || !*one) break;  // what cannot be read is an error when its turn comes
+      SK_TRY(fill_all(**one));
+      SK_TRY(change(**one));
+      if (!options_.expect.empty()) SK_TRY(check_expected(**one));
+    }
+    reader_.rewind();
+    for (const Change& one : changes_) {
+      if (!one.is_done) return one_problem_ ? *one_problem_ : not_there(one);
+    }
+    for (const Input& one : inputs_) {
+      if (!one.is_used)
+        return error(ErrorCode::invalid_argument, "--input: no submission has a buffer {} without contents",
+                     one.handle);
+    }
+    return {};
+  }
+
+  Result<void> check_expected(const capture::Submission& one) const {
+    for (const capture::BufferSnapshot& buffer : one.buffers) {
+      const std::string path = options_.expect + "/" + file_of(buffer);
+      std::error_code ignored;
+      if (buffer.listed && buffer.write && !std::filesystem::exists(path, ignored))
+        return error(ErrorCode::io, "--expect: {}: {}", path, std::strerror(ENOENT));
+    }
+    return {};
+  }
+
+  std::string file_of(const capture::BufferSnapshot& buffer) const {
+    return fmt::format("submission{}_buffer{}.bin", reader_.index(), buffer.handle);
+  }
+
+  Result<void> fill_all(capture::Submission& one) {
     for (capture::BufferSnapshot& buffer : one.buffers) {
       for (Input& input : inputs_) SK_TRY(fill(input, buffer));
     }
+    return {};
+  }
+
+  Result<void> run_one(capture::Submission one) {
+    SK_TRY(fill_all(one));
     capture::Submission changed = one;
     SK_TRY(change(changed));
     const Progress progress(fmt::format("running submission {}", reader_.index()));
@@ -200,7 +235,7 @@ class Replays {
                 .hash = XXH64(bytes.data(), bytes.size(), 0),
                 .differing = {},
                 .first = 0};
-    const std::string name = fmt::format("submission{}_buffer{}.bin", row.submission, row.handle);
+    const std::string name = file_of(buffer);
     if (other_) {
       SK_TRY_ASSIGN(const auto others, other_->replayer->contents(buffer.handle));
       count_differences(bytes, others.first(std::min(others.size(), bytes.size())), row);
@@ -265,7 +300,8 @@ Result<void> replay(const Options& options, Outcome& outcome) {
   outcome.begin();
   SK_TRY(replays.run().with_context(options.path));
   print(options, replays);
-  if (replays.differs()) outcome.exit_code = kFailed;
+  if (!replays.cut_off().empty()) log::warning("{}", replays.cut_off());
+  if (replays.differs() || !replays.cut_off().empty()) outcome.exit_code = kFailed;
   return {};
 }
 

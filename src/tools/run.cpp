@@ -10,6 +10,7 @@
 #include "capture/file_writer.h"
 #include "compile/advice.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 #include "tools/found.h"
 #include "tools/model.h"
 #include "tools/old_capture.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
   std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", cores = "auto", record,
-                     cache_dir;
+                     cache_dir, tuning_file;
   std::string output, expect, draw, task;
   InputOptions inputs;
   std::optional<double> tolerance, threshold;
@@ -244,6 +245,7 @@ class Runner {
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
+  out.tuning_file = options.tuning_file;
   out.compile.allow_unproven = options.allow_unproven;
   out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, out.cores);
@@ -308,6 +310,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   outcome.begin();
   result.device = target.name;
   const ir::Graph again = graph;  // constants are shared
@@ -356,13 +359,14 @@ void add_results(CLI::App* verb, Options& options) {
   verb->add_option("--tolerance", options.tolerance,
                    "with --compare or --expect: fail when an output, or a layer, differs by more\n"
                    "(in units of its type; without: --expect allows 0)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_of_0_or_more());
   verb->add_flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
   verb->add_option("--draw", options.draw, "write them to this PNG file, or folder")->check(not_empty());
   std::vector<std::string> tasks(kTaskNames.begin(), kTaskNames.end());
   verb->add_option("--task", options.task, "what the outputs are (without: their shapes tell)")
       ->check(CLI::IsMember(tasks));
   verb->add_option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
+      ->check(number_of_0_or_more())
       ->check(CLI::Range(0.0, 1.0));
 }
 
@@ -400,6 +404,7 @@ void add_run(CLI::App& app, Outcome& outcome) {
       ->check(CLI::IsMember(driver::kPerChannelNames))
       ->envname(kPerChannelVariable);
   add_cores(verb, options->cores);
+  add_tuning_file(verb, options->tuning_file);
   verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
   verb->add_option("--record", options->record, "write what the device was sent to this capture file")
       ->check(not_empty());

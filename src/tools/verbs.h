@@ -27,15 +27,22 @@ struct Outcome {
 
 // "--top: must be a whole number from 1 to 100, not 'abc'".
 CLI::Validator whole_number(uint64_t lowest, uint64_t highest);
+// "--tolerance: must be a number of 0 or more, not 'nan'".
+CLI::Validator number_of_0_or_more();
 // Of names of files, which an unset variable of a script leaves empty.
 CLI::Validator not_empty();
 
 // --cores, as parse_cores() takes it.
 void add_cores(CLI::App* verb, std::string& cores);
 
+// --tuning-file, for whatever compiles.
+void add_tuning_file(CLI::App* verb, std::string& path);
+
 void add_run(CLI::App& app, Outcome& outcome);
+void add_tune(CLI::App& app, Outcome& outcome);
 void add_bench(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
+void add_fix(CLI::App& app, Outcome& outcome);
 void add_plan(CLI::App& app, Outcome& outcome);
 void add_eval(CLI::App& app, Outcome& outcome);
 void add_compile(CLI::App& app, Outcome& outcome);
@@ -48,5 +55,7 @@ void add_doctor(CLI::App& app, Outcome& outcome);
 void add_virtual(CLI::App& app, Outcome& outcome);
 void add_capture(CLI::App& app, Outcome& outcome);
 void add_bug(CLI::App& app, Outcome& outcome);
+void add_cdi(CLI::App& app, Outcome& outcome);
+void add_pages(CLI::App& app, Outcome& outcome);  // of all verbs
 
 }  // namespace skillet::tools

@@ -91,7 +91,7 @@ void add_virtual(CLI::App& app, Outcome& outcome) {
                    "written), or error (the submit fails with EIO)")
       ->check(CLI::IsMember({"reset", "error"}))
       ->capture_default_str();
-  verb->add_flag("--trace", options->trace, "print a line for each call to the device");
+  verb->add_flag("--trace", options->trace, "print each call to the device: arguments, sizes, fences, buffers, time");
   verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
   verb->callback([options, &outcome] {
     const Result<int> code = run_virtual(*options);

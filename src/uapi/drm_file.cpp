@@ -31,7 +31,7 @@ constexpr Advice kAdvice[] = {
     {EPERM, "EPERM", ErrorCode::io,
      "not permitted: a container or sandbox must let the node through (--device NODE; skillet doctor tells more)"},
     {ETIMEDOUT, "ETIMEDOUT", ErrorCode::timeout,
-     "the NPU did not finish in time: it hangs or is very busy; dmesg tells if it was reset"},
+     "the NPU did not finish in time: it hangs, or other programs keep it busy; dmesg tells if it was reset"},
     {EIO, "EIO", ErrorCode::device,
      "the hardware or its driver failed (see dmesg); try again, then reload the driver or reboot"},
     {EINVAL, "EINVAL", ErrorCode::device,
@@ -137,7 +137,8 @@ Result<void> DrmFile::call(unsigned long request, void* argument, std::string_vi
 
 Error DrmFile::failure(int number, std::string_view what) const {
   Error general = os_error(node_, what, number);
-  const std::string reason = calls_->reason();
+  // Who ran out of time knows best what it waited for.
+  const std::string reason = number == ETIMEDOUT ? "" : calls_->reason();
   return reason.empty() ? general : error(general.code, "{}: {}", node_, reason);
 }
 

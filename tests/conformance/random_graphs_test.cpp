@@ -30,8 +30,8 @@ std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tall
   if (!diffs.ok()) return diffs.error().message;
   for (const runtime::LayerDiff& diff : *diffs) {
     tally.compared += diff.compared;
-    const OpKind kind = session.graph().op(diff.op).kind;
-    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, kind))
+    const ir::Graph& graph = session.graph();
+    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, graph, graph.op(diff.op)))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
                          diff.differing, diff.elems, diff.max_abs_diff);
   }

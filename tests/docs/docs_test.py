@@ -5,7 +5,8 @@ usage: docs_test.py BUILD_DIR      run at the top of the source tree
 
 Each block between ``` is run, in a folder that looks like the source tree with this build in build/release; a block that
 cannot be (it needs root, a board, a container, minutes) says so in a comment before it: <!-- not run: REASON -->.
-Python blocks run in the host that is installed, or in a stand-in for it (stub_host/). In the text, each `skillet ...`
+Python blocks run in the host that is installed, or in a stand-in for it (stub_host/), those with NumPy in the environment
+of the tests of `import skillet`, where it is there. In the text, each `skillet ...`
 and `./x ...` must be a verb that there is, with options that there are.
 """
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1)).resolve()
 SOURCE = Path.cwd()
-PAGES = ["README.md", "CONTRIBUTING.md", "src/interpose/README.md", *sorted(str(p) for p in Path("docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "src/interpose/README.md", *sorted(str(p) for p in Path("docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`((?:skillet|\./x) [^`]+)`(?!`)")
 
@@ -54,7 +55,8 @@ class Docs(unittest.TestCase):
         (cls.tree / "bin/skillet").symlink_to(BUILD / "src/tools/skillet")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
         cls.environment = {**kept, "PATH": f"{cls.tree}/bin:{os.environ['PATH']}",
-                           "PYTHONPATH": str(SOURCE / "tests/docs/stub_host")}
+                           "PYTHONPATH": f"{SOURCE / 'tests/docs/stub_host'}:{SOURCE / 'src/frontend/python'}",
+                           "SKILLET_C_LIBRARY": str(BUILD / "src/frontend/c_api/libskillet_c.so.0")}
 
     @classmethod
     def tearDownClass(cls):
@@ -64,6 +66,14 @@ class Docs(unittest.TestCase):
         done = subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout + done.stderr
+
+    def run_python(self, place, text):
+        venv = SOURCE / "build/python-venv/bin/python"
+        python = venv if venv.exists() else sys.executable
+        if "numpy" in text and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode != 0:
+            print(f"docs: {place} needs NumPy, which is not here; left out")
+            return
+        self.run_in_tree(python, "-c", text)
 
     def run_session(self, text):
         """Lines after `$ ` are commands, what follows each is what it says, on either stream."""
@@ -79,7 +89,7 @@ class Docs(unittest.TestCase):
                 continue
             with self.subTest(block=place):
                 if language == "python":
-                    self.run_in_tree(sys.executable, "-c", text)
+                    self.run_python(place, text)
                 elif text.startswith("$ "):
                     self.run_session(text)
                 else:
@@ -115,7 +125,7 @@ class Docs(unittest.TestCase):
         self.assertGreater(seen, 20)
 
     def test_exit_codes_are_those_of_the_command(self):
-        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", Path("README.md").read_text(), re.M)
+        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", Path("docs/command.md").read_text(), re.M)
         self.assertGreater(len(rows), 8)
         for verb, fine, failed, cannot_begin in rows:
             done = subprocess.run([BUILD / "src/tools/skillet", verb, "--help"], capture_output=True, text=True)

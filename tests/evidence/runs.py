@@ -48,6 +48,13 @@ def graphs(test, count):
     return Run([f"{CONFORMANCE}{test}"], "lines", environment={"SKILLET_RANDOM_GRAPHS": str(count)})
 
 
+def costs(chip):
+    """Needs a build with -DSKILLET_BENCH=ON."""
+    models = [f"{MODELS}/{row[0]}.tflite" for row in NETWORKS]
+    return Run(["build/release/bench/skillet_cost_bench", chip, *models], "lines",
+               shown=f"skillet_cost_bench {chip} {MODELS}/*.tflite")
+
+
 def peer(chip):
     sets = [word for name in PEER_SETS for word in ("--set", name)]
     return Run(["./x", "peer", chip, *sets, "--json"], shown=" ".join(["./x peer", chip, *sets]), fails=True)
@@ -70,6 +77,7 @@ RUNS = {
     "tunings": graphs("tunings_test", 2000),
     "tamper": Run(["build/release/tests/golden/golden_tamper_test", "--gtest_also_run_disabled_tests",
                    "--gtest_filter=*EveryBitIsSeen"], "lines", shown="ctest -R golden_tamper_every_bit"),
+    "costs-rk3588": costs("rk3588"),
     "peer-a311d": peer("a311d"),
     "peer-imx8mp": peer("imx8mp"),
 }

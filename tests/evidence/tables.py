@@ -135,9 +135,14 @@ def lines(outputs, name, pattern):
     return "\n".join(["```text"] + found + ["```"])
 
 
+def table(outputs, name):
+    """What prints a table itself."""
+    return outputs[name].strip()
+
+
 def command(_, name):
     return f"`{table_of_runs.RUNS[name].text()}`"
 
 
 DIRECTIVES = {one.__name__: one for one in (counts, sets, faults, switches, networks, differences, compression, peer,
-                                              lines, command)}
+                                              lines, table, command)}

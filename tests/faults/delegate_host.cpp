@@ -1,11 +1,13 @@
 // A host of the TFLite delegate for the fault matrix: one inference a picture on device npu, each compared with the CPU
-// kernels. Prints one line an inference: "difference N", or "error TEXT".
-// usage: delegate_host MODEL.tflite PICTURE...      Exit code 2: the results do not tell the pictures apart.
+// kernels. Prints "cpu HASH" for the results of those, then one line an inference: "difference N HASH", or "error
+// TEXT". usage: delegate_host MODEL.tflite PICTURE...      Exit code 2: the results do not tell the pictures apart.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "frontend/tflite/delegate/plugin.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
@@ -36,6 +38,12 @@ int difference(const ir::Graph& graph, const std::vector<Bytes>& a, const std::v
   for (size_t i = 0; i < a.size(); ++i)
     largest = std::max(largest, difference(graph.tensor(graph.outputs[i]).dtype, a[i], b[i]));
   return largest;
+}
+
+size_t hash(const std::vector<Bytes>& outputs) {
+  std::string all;
+  for (const Bytes& one : outputs) all.append(one.begin(), one.end());
+  return std::hash<std::string>()(all);
 }
 
 // The results of the CPU kernels. Any two must differ: an earlier result in place of a later one must show.
@@ -74,6 +82,7 @@ int run(const char* model, std::span<char*> paths) {
   if (!inputs.ok()) return 1;
   const auto wanted = expected(graph, *inputs);
   if (!wanted) return 2;
+  for (const auto& outputs : *wanted) std::printf("cpu %zx\n", hash(outputs));
   const char* keys[] = {"device", "min_macs_per_byte"};
   const char* values[] = {"npu", "0"};
   TfLiteDelegate* delegate = create(keys, values, 2, [](const char* text) { std::printf("error %s\n", text); });
@@ -84,10 +93,12 @@ int run(const char* model, std::span<char*> paths) {
     if (!applied) std::printf("error %s\n", last_error(host));
     for (size_t i = 0; i < inputs->size() && applied; ++i) {
       std::ranges::copy((*inputs)[i], host.bytes(graph.inputs[0]).begin());
-      if (host.invoke() == kTfLiteOk)
-        std::printf("difference %d\n", difference(graph, outputs_of(host, graph), (*wanted)[i]));
-      else
+      if (host.invoke() == kTfLiteOk) {
+        const std::vector<Bytes> outputs = outputs_of(host, graph);
+        std::printf("difference %d %zx\n", difference(graph, outputs, (*wanted)[i]), hash(outputs));
+      } else {
         std::printf("error %s\n", last_error(host));
+      }
     }
   }
   destroy(delegate);

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Each call to the kernel failing in each way, three inferences with different inputs: the results are right, or there
-is an error. Prints how many of each, and names what is wrong.
+is an error. Right: as far from those of the CPU kernels as without faults, or nearer, and byte for byte either those of
+the NPU without faults or those of the CPU kernels. Prints how many of each, and names what is wrong.
 
-usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets]     (a311d)
+usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors]     (a311d)
        --resets: only each submission with each kind of reset
+       --all-errors: each call at each place with each error; otherwise with half of them, others from place to place
 """
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +21,7 @@ import models
 
 SKILLET, HOST, FLATC = sys.argv[1:4]
 RESETS_ONLY = "--resets" in sys.argv
+ALL_ERRORS = "--all-errors" in sys.argv
 CHIP = sys.argv[sys.argv.index("--chip") + 1] if "--chip" in sys.argv else "a311d"
 PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 0)]
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
@@ -47,57 +51,82 @@ def pictures(model):
     return MOBILENET_PICTURES if model == MOBILENET else PICTURES
 
 
+def digests(model, folder):
+    """Of the bytes of all outputs of each inference."""
+    return [hash(tuple(file.read_bytes() for file in sorted((folder / Path(picture).stem).iterdir())))
+            for picture in pictures(model)]
+
+
+def on_cpu(model):
+    """What the CPU kernels compute."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([SKILLET, "run", str(model), "--image", *pictures(model), "--device", "cpu", "--output",
+                        folder + "/out"], stdout=subprocess.DEVNULL, check=True)
+        return digests(model, Path(folder) / "out")
+
+
 def command(model, fail, *options):
-    done = on_virtual_node(fail, SKILLET, "run", str(model), "--image", *pictures(model), "--device", "npu",
-                           "--compare", "--json", *options)
-    if done.returncode in (1, 2):
-        return done, []
-    if done.returncode != 0:
-        return done, None
-    return done, [max(one["max_difference"] for one in run["outputs"]) for run in json.loads(done.stdout)["runs"]]
+    """What was said, and (difference, digest) of each inference; none after an error, None after what no run does."""
+    folder = Path(tempfile.mkdtemp()) / "out"
+    try:
+        done = on_virtual_node(fail, SKILLET, "run", str(model), "--image", *pictures(model), "--device", "npu",
+                               "--compare", "--json", "--output", str(folder), *options)
+        if done.returncode != 0:
+            return done, [] if done.returncode in (1, 2) else None
+        said = [max(one["max_difference"] for one in run["outputs"]) for run in json.loads(done.stdout)["runs"]]
+        return done, list(zip(said, digests(model, folder)))
+    finally:
+        shutil.rmtree(folder.parent)
 
 
 def bands(model, fail):
     """The same with each inference over three cores: as many files, each with its own copies and submissions."""
-    done, differences = command(model, fail, "--cores", "3")
+    done, results = command(model, fail, "--cores", "3")
     if fail is None:
         assert any(part["bands"] == 3 for part in json.loads(done.stdout)["parts"]), done.stdout
-    return done, differences
+    return done, results
 
 
 def delegate(model, fail):
     done = on_virtual_node(fail, HOST, str(model), *pictures(model))
     if done.returncode != 0:
         return done, None
-    return done, [float(number) for number in re.findall(r"^difference (\d+)$", done.stdout, re.MULTILINE)]
+    rows = re.findall(r"^difference (\d+) (\w+)$", done.stdout, re.MULTILINE)
+    return done, [(float(difference), digest) for difference, digest in rows]
 
 
 def outcome(front_end, model, fail, allowed):
-    """"right", "error" or "wrong", and what was said. ALLOWED: the largest difference of each inference."""
+    """"right", "error" or "wrong", and what was said. ALLOWED: (largest difference, digests) of each inference. Where one
+    of several parts falls back there might be other right bytes; of these models there are not."""
     try:
-        done, differences = front_end(model, fail)
+        done, results = front_end(model, fail)
     except subprocess.TimeoutExpired:
         return "wrong", f"did not end within {SECONDS_PER_CELL} s"
-    if differences is None:
+    if results is None:
         return "wrong", f"exit code {done.returncode}: {done.stderr[-300:]}"
-    if any(difference > limit for difference, limit in zip(differences, allowed)):
-        return "wrong", f"differences {differences}, allowed {allowed}"
-    if len(differences) == len(allowed):
+    for (difference, digest), (limit, fine) in zip(results, allowed):
+        if difference > limit:
+            return "wrong", f"a difference of {difference}, allowed {limit}"
+        if digest not in fine:
+            return "wrong", "other bytes than the NPU's without faults and the CPU's"
+    if len(results) == len(allowed):
         return "right", done.stderr
     said = "skillet" in done.stderr or "error " in done.stdout
     return ("error", done.stderr) if said else ("wrong", "failed without a word")
 
 
 def healthy(front_end, model):
-    """What a run without faults does: its differences, and how many submissions it makes."""
-    done, differences = front_end(model, None)
-    assert done.returncode == 0 and len(differences) == 3, done.stderr
-    if model == MOBILENET:  # the last layer makes steps of its input into many
-        assert max(differences) <= LARGEST_OF_MOBILENET, differences
-        allowed = [max(LARGEST_DIFFERENCE, one) for one in differences]
-    else:
-        assert max(differences) <= LARGEST_DIFFERENCE, f"{front_end.__name__} {model.name}: {differences}"
-        allowed = [LARGEST_DIFFERENCE] * 3
+    """What a run without faults does: what is allowed of each inference, and how many submissions it makes."""
+    done, results = front_end(model, None)
+    assert done.returncode == 0 and len(results) == 3, done.stderr
+    differences = [difference for difference, _ in results]
+    # The last layer of a MobileNet makes steps of its input into many.
+    largest = LARGEST_OF_MOBILENET if model == MOBILENET else LARGEST_DIFFERENCE
+    assert max(differences) <= largest, f"{front_end.__name__} {model.name}: {differences}"
+    cpu = re.findall(r"^cpu (\w+)$", done.stdout, re.MULTILINE) if front_end == delegate else on_cpu(model)
+    assert len(cpu) == 3, cpu
+    limits = [max(LARGEST_DIFFERENCE, one) if model == MOBILENET else LARGEST_DIFFERENCE for one in differences]
+    allowed = [(limit, {digest, other}) for limit, (_, digest), other in zip(limits, results, cpu)]
     # Of etnaviv a call is a job; rocket takes several in a call.
     return allowed, len(re.findall(r"virtual: submit: job", done.stderr))
 
@@ -107,10 +136,17 @@ def reset_rows(count):
     return [f"{call}:{at}:{kind}" for at in [*range(1, count + 1), "*"] for kind in kinds]
 
 
+def errors_at(call, place):
+    count = len(ERRORS) if ALL_ERRORS else len(ERRORS) // 2
+    first = call + place
+    return [ERRORS[(first + 2 * i + i * 2 // len(ERRORS)) % len(ERRORS)] for i in range(count)]
+
+
 def error_rows(model):
     if model == MOBILENET:
         return [f"{call}:{at}:EIO" for call in CALLS for at in ("1", "3", "*")]
-    rows = [f"{call}:{at}:{error}" for call in CALLS for at in PLACES for error in ERRORS]
+    rows = [f"{call}:{at}:{error}" for i, call in enumerate(CALLS) for k, at in enumerate(PLACES)
+            for error in errors_at(i, k)]
     rows += [f"{call}:{at}:EINTR" for call in CALLS for at in ("1", "3")]
     if model == models.DIGITS:  # seconds each
         rows += [f"{call}:*:EINTR" for call in SLOW_WHEN_INTERRUPTED]

@@ -46,7 +46,7 @@ def example_inputs(model, wanted):
         if len(shape) == 4 and shape[3] == 3 and picture.exists():
             pixels = read_bmp(picture)
             rows, cols = (np.arange(n) * pixels.shape[i] // n for i, n in enumerate(shape[1:3]))
-            value = pixels[rows][:, cols][None].astype(np.int32)
+            value = np.repeat(pixels[rows][:, cols][None].astype(np.int32), shape[0], axis=0)
         else:
             value = random.integers(0, 256, shape)
         if dtype == np.float32:

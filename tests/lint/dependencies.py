@@ -39,11 +39,12 @@ FORBIDDEN = {
              None),
     "standin": (["compile", "ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "interpose", "tools"],
                 r"drivers/\w+/hw/"),
-    # Simulated devices are made in one place; all else of the stand-ins is behind the kernel boundary.
-    "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$"),
+    # Simulated devices are made in one place, and the times of programs are told in one; all else of the stand-ins is
+    # behind the kernel boundary.
+    "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$|sim/timing\.h$"),
     "interpose": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "runtime", "frontend", "tools"], None),
     "tools": (["drivers", "sim", "standin", "interpose"],
-              r"standin/fault_plan\.h$|interpose/environment\.h$|sim/timing\.h$"),
+              r"standin/fault_plan\.h$|interpose/environment\.h$|sim/(timing|weights)\.h$"),
 }
 # What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the tables of kernel drivers only.
 KERNEL_PART = re.compile(r"(?:uapi|standin)/(\w+)/")

@@ -1,6 +1,6 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--only TEXT] [--continue] [--page] [--check] [--json]     (see ./x help)
+usage: mutate.py REPOSITORY [N] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
 Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/mutants.md
 of them. A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
 Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the table is wrong.
@@ -231,7 +231,7 @@ def select(mutants, outcomes, args):
     return mutants
 
 
-def try_all(root, mutants, outcomes, store, quiet):
+def try_all(root, mutants, outcomes, store, near, quiet):
     tree = Tree(root)
     print(f"building {tree.dir.relative_to(root)}", file=sys.stderr, flush=True)
     tree.prepare()
@@ -245,11 +245,15 @@ def try_all(root, mutants, outcomes, store, quiet):
     for number, mutant in enumerate(mutants, 1):
         begin = time.monotonic()
         before = outcomes.get(mutant.key(), {}).get("test") or known.get((mutant.path, mutant.title))
-        outcomes[mutant.key()] = tree.try_one(mutant, stages(mutant.path, tests, before))
-        store.write_text(json.dumps(outcomes, indent=1))
+        groups = stages(mutant.path, tests, before)
+        outcome = tree.try_one(mutant, groups[:2] if near else groups)
+        if outcome["test"] or not near:
+            outcomes[mutant.key()] = outcome
+            store.write_text(json.dumps(outcomes, indent=1))
         if not quiet:
-            print(f"{number:3} of {len(mutants)}  {time.monotonic() - begin:4.0f} s  {verdict(mutant, outcomes[mutant.key()]):34}  "
-                  f"{mutant.path}: {mutant.title}", flush=True)
+            said = "not by the nearest" if near and not outcome["test"] else verdict(mutant, outcome)
+            print(f"{number:3} of {len(mutants)}  {time.monotonic() - begin:4.0f} s  {said:34}  {mutant.path}: {mutant.title}",
+                  flush=True)
 
 
 def arguments():
@@ -258,6 +262,7 @@ def arguments():
     parser.add_argument("count", nargs="?", type=int, help="that many, drawn at random (default: all)")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
+    parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; who is not noticed stays untried")
     parser.add_argument("--page", action="store_true", help="write docs/mutants.md of all that was tried so far")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
@@ -277,7 +282,8 @@ def main():
     outcomes = json.loads(store.read_text()) if store.exists() else {}
     mutants = select(every, outcomes, args)
     if mutants:
-        try_all(root, mutants, outcomes, store, args.json)
+        try_all(root, mutants, outcomes, store, args.near, args.json)
+    mutants = [m for m in mutants if m.key() in outcomes]
     left = [m for m in mutants if "**" in verdict(m, outcomes[m.key()])]
     if args.json:
         print(json.dumps([{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants], indent=2))

@@ -46,7 +46,7 @@ class Install(unittest.TestCase):
         names = {str(path.relative_to(self.root)) for path in self.root.rglob("*") if not path.is_dir()}
         lib = str(self.lib.relative_to(self.root))
         for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet_c.so",
-                     f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", f"{lib}/skillet/libskillet.so", f"{lib}/pkgconfig/skillet.pc",
+                     f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", "usr/lib/skillet/libskillet.so", f"{lib}/pkgconfig/skillet.pc",
                      f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules",
                      f"{DOC}/README.md", f"{DOC}/docs/devices.md", f"{DOC}/models/digits.tflite",
                      f"{DOC}/models/digits/7.png", f"{DOC}/example/classify.c"):
@@ -54,7 +54,7 @@ class Install(unittest.TestCase):
         self.assertNotIn("usr/lib/teflon/libteflon.so", names)
 
     def test_binaries_are_stripped(self):
-        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", self.lib / "skillet/libskillet.so"):
+        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so"):
             self.assertNotIn(".debug_info", run("readelf", "-S", "--wide", str(self.root / name)), name)
 
     def test_links_between_pages_hold(self):
@@ -72,8 +72,34 @@ class Install(unittest.TestCase):
         names = self.exports("libskillet_c.so")
         self.assertIn("skillet_open", names)
         self.assertEqual({name for name in names if not name.startswith("skillet_")}, set())
-        self.assertEqual(self.exports("skillet/libskillet.so"),
+        self.assertEqual(self.exports(self.root / "usr/lib/skillet/libskillet.so"),
                          {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
+
+    @unittest.skipIf(SANITIZED, "sanitizers are shared libraries")
+    def test_nothing_is_needed_but_the_c_library(self):
+        names = ["skillet/libskillet.so", "skillet/libskillet-virtual.so", "skillet/libskillet-record.so"]
+        for file in [self.root / "usr/bin/skillet", self.lib / "libskillet_c.so", *(self.root / "usr/lib" / name for name in names)]:
+            dynamic = run("readelf", "--dynamic", "--wide", str(file))
+            needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+            self.assertEqual([one for one in needed if not re.match(r"(libc|libm|ld-linux[-\w]*)\.so", one)], [], file)
+            self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)", file)
+        self.assertIn("[libskillet_c.so.0]", run("readelf", "--dynamic", str(self.lib / "libskillet_c.so")))
+
+    def test_pages_are_of_every_verb(self):
+        command, folder = str(self.root / "usr/bin/skillet"), self.root / "pages"
+        folder.mkdir()
+        run(command, "pages", str(folder))
+        verbs = re.findall(r"^  (\w+) ", run(command, "--help").split("Subcommands:")[1], re.M)
+        self.assertEqual({path.name for path in folder.iterdir()},
+                         {"skillet.1", "skillet.bash", *(f"skillet-{verb}.1" for verb in verbs)})
+        completion = (folder / "skillet.bash").read_text()
+        run("bash", "-n", str(folder / "skillet.bash"))
+        for verb in verbs:
+            page = (folder / f"skillet-{verb}.1").read_text().replace("\\-", "-")
+            (words,) = re.findall(rf"^    {verb}\) words='(.*)' ;;$", completion, re.M)
+            for option in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", run(command, verb, "--help"), re.M):
+                self.assertIn(option, page, verb)
+                self.assertIn(option, words.split(), verb)
 
     def test_command(self):
         self.assertEqual(run(str(self.root / "usr/bin/skillet"), "--version"), f"skillet {VERSION}\n")

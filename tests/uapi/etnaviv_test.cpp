@@ -146,7 +146,10 @@ TEST(Etnaviv, ReusesAnAddressOnlyAfterTheLastJobThatUsesIt) {
   EXPECT_FALSE(device->map(first).ok());
   const uapi::Handle third = device->alloc(100).value();
   EXPECT_EQ(device->address(third).value(), 0x00403000u);
-  EXPECT_EQ(device->wait(*fence, milliseconds(1)).error().code, ErrorCode::timeout);
+  const Error late = device->wait(*fence, milliseconds(1)).error();
+  EXPECT_EQ(late.code, ErrorCode::timeout);
+  EXPECT_NE(late.message.find("waiting up to 1 ms for job that is released: ETIMEDOUT"), std::string::npos)
+      << late.message;
   node.kernel().reset();
   EXPECT_TRUE(device->wait(*fence, milliseconds(1)).ok());
   const uapi::Handle fourth = device->alloc(100).value();
@@ -254,6 +257,21 @@ TEST(Etnaviv, FreesWithoutWaiting) {
   for (const uapi::Handle handle : handles) EXPECT_TRUE(device->free(handle).ok());
   EXPECT_EQ(node.spy().calls[abi::kWaitFence], 100);
   EXPECT_EQ(node.spy().live.size(), 1u);
+}
+
+// A read waits for the jobs that write the buffer, a write for all that use it.
+TEST(Etnaviv, AccessesSayWhetherTheyWrite) {
+  KernelNode node;
+  const auto device = open(node);
+  const uapi::Handle handle = device->alloc(64).value();
+  static std::vector<uint32_t> asked;  // what a plain function can reach
+  asked.clear();
+  node.spy().edits[abi::kGemCpuPrep] = [](void* args) { asked.push_back(static_cast<abi::GemCpuPrep*>(args)->op); };
+  for (const bool write : {false, true}) {
+    ASSERT_TRUE(device->begin_cpu(handle, write).ok());
+    ASSERT_TRUE(device->end_cpu(handle).ok());
+  }
+  EXPECT_EQ(asked, (std::vector<uint32_t>{abi::kPrepRead, abi::kPrepRead | abi::kPrepWrite}));
 }
 
 TEST(Etnaviv, FailedAllocationGivesTheAddressBack) {

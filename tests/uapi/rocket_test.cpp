@@ -1,6 +1,4 @@
 // The client of rocket against the stand-in for it, in this process, with a chip of the test's own.
-#include "uapi/rocket/rocket.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,92 +9,11 @@
 #include <cstring>
 
 #include "capture/capture.h"
-#include "standin/in_process.h"
-#include "standin/rocket/kernel.h"
+#include "rocket_node.h"
 #include "threads_in_children.h"
-#include "uapi/rocket/abi.h"
 
 namespace skillet::testing {
 namespace {
-
-using std::chrono::milliseconds;
-namespace abi = ::skillet::uapi::rocket;
-namespace drm = ::skillet::uapi::drm;
-
-// A command is two addresses: the byte at the second becomes that at the first, and one more. Two zeros stall the chip.
-class Adder : public sim::Device {
- public:
-  explicit Adder(std::atomic<int>& most) : most_(most) {}
-  uint32_t cores() const override { return 3; }
-  Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
-    most_ = std::max(most_.load(), ++running_);
-    auto done = run_tasks(job, memory);
-    --running_;
-    return done;
-  }
-
- private:
-  Result<void> run_tasks(const sim::Job& job, const sim::Memory& memory) {
-    for (const sim::Commands& task : job.commands) {
-      for (uint64_t at = 0; at < task.size_bytes; at += 8) {
-        SK_TRY_ASSIGN(const auto command, memory.at(task.address + at, 8, "command"));
-        const auto from = load_le<uint32_t>(command.data()), to = load_le<uint32_t>(command.data() + 4);
-        if (from == 0 && to == 0) return error(ErrorCode::timeout, "the chip waits");
-        SK_TRY_ASSIGN(const auto source, memory.at(from, 1, "source"));
-        SK_TRY_ASSIGN(const auto target, memory.at(to, 1, "target"));
-        target[0] = static_cast<uint8_t>(source[0] + 1);
-        std::this_thread::sleep_for(milliseconds(2));
-      }
-    }
-    return {};
-  }
-  std::atomic<int>& most_;
-  std::atomic<int> running_{0};
-};
-
-constexpr const char* kNode = "/dev/accel/accel0";
-
-class Rocket : public ::testing::Test {
- protected:
-  void start(const std::string& faults = "", standin::OnFault on_fault = standin::OnFault::reset) {
-    standin::Options options{
-        .faults = standin::FaultPlan::parse(faults).value(), .on_fault = on_fault, .is_own_process = true};
-    auto kernel = standin::rocket::create("adder", std::make_unique<Adder>(most_), std::move(options));
-    calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
-  }
-  std::unique_ptr<uapi::Device> open() {
-    const uapi::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
-    auto device = uapi::rocket::open_device(core, calls_);
-    EXPECT_TRUE(device.ok()) << device.error().message;
-    return std::move(device).value();
-  }
-  // A buffer of two bytes that are added to each other in tasks of one command; `steps` tasks. Zero: one that stalls.
-  struct Chain {
-    uapi::Handle data = 0, commands = 0;
-    uapi::JobId job = 0;
-  };
-  Chain chain(uapi::Device& device, uint32_t steps) {
-    Chain out{.data = device.alloc(4096).value(), .commands = device.alloc_commands(16 * (steps + 1)).value()};
-    const auto address = static_cast<uint32_t>(device.address(out.data).value());
-    uapi::Job job{.name = "chain", .commands = {}, .buffers = {{out.data, true, true}}};
-    auto bytes = device.map(out.commands).value();
-    for (uint32_t i = 0; i < std::max(steps, 1U); ++i) {
-      store_le(bytes.data() + 16 * i, steps == 0 ? 0 : address + i);
-      store_le(bytes.data() + 16 * i + 4, steps == 0 ? 0 : address + i + 1);
-      job.commands.push_back({out.commands, 16 * i, 8});
-    }
-    EXPECT_TRUE(device.end_cpu(out.commands).ok());
-    out.job = device.prepare(job).value();
-    return out;
-  }
-  uint8_t byte(uapi::Device& device, const Chain& chain, size_t at) {
-    EXPECT_TRUE(device.begin_cpu(chain.data, false).ok());
-    return device.map(chain.data).value()[at];
-  }
-
-  std::atomic<int> most_{0};  // jobs that ran at the same time
-  std::shared_ptr<standin::InProcess> calls_;
-};
 
 TEST_F(Rocket, SubmitsSeveralJobsOfSeveralTasksInOneCall) {
   start("submit:2-*:EIO");
@@ -153,8 +70,8 @@ TEST_F(Rocket, LosesSingleJobsOfACall) {
 TEST_F(Rocket, IsIdentifiedByItsCores) {
   if (!standin::rocket::has("rk3588")) GTEST_SKIP() << "this build has no family behind rocket";
   standin::Options options{.faults = {}, .is_own_process = true};
-  const auto calls = std::make_shared<standin::InProcess>(
-      standin::rocket::create("rk3588", std::make_unique<Adder>(most_), std::move(options)), kNode);
+  const auto calls =
+      std::make_shared<standin::InProcess>(standin::rocket::create("rk3588", adder(), std::move(options)), kNode);
   const uapi::NodeReport report = uapi::ask_node(kNode, calls).value();
   EXPECT_EQ(report.kernel_driver, "rocket");
   ASSERT_EQ(report.cores.size(), 1u) << "one node, which shares its cores out";
@@ -195,7 +112,7 @@ class Neighbours final : public uapi::Syscalls {
 
 TEST_F(Rocket, IsFoundBesideOtherAccelerators) {
   standin::Options options{.faults = {}, .is_own_process = true};
-  auto kernel = standin::rocket::create("adder", std::make_unique<Adder>(most_), std::move(options));
+  auto kernel = standin::rocket::create("adder", adder(), std::move(options));
   const auto calls =
       std::make_shared<Neighbours>(std::make_shared<standin::InProcess>(std::move(kernel), "/dev/accel/accel1"));
   const std::vector<uapi::NodeReport> found = uapi::find_devices("", calls);
@@ -322,21 +239,40 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_TRUE(device->wait(device->submit({&good.job, 1}).value(), milliseconds(1000)).ok());
 }
 
+// Who waits for less is told for which job, and how long.
 TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
   start("submit:2:hang");
   const auto device = open();
   const Chain stalls = chain(*device, 0), fine = chain(*device, 1);
-  for (const uapi::JobId job : {stalls.job, fine.job}) {
+  const uapi::JobId one[] = {stalls.job}, two[] = {fine.job, stalls.job};
+  for (const std::span<const uapi::JobId> jobs :
+       {std::span<const uapi::JobId>(one), std::span<const uapi::JobId>(two)}) {
     const auto start = std::chrono::steady_clock::now();
-    const auto fence = device->submit({&job, 1}).value();
-    for (const int patience_ms : {0, 20})
-      EXPECT_EQ(device->wait(fence, milliseconds(patience_ms)).error().code, ErrorCode::timeout);
+    const auto fence = device->submit(jobs).value();
+    const std::string who = jobs.size() == 1 ? "job 'chain'" : "2 jobs ('chain' to 'chain')";
+    for (const int patience_ms : {0, 20}) {
+      const Error late = device->wait(fence, milliseconds(patience_ms)).error();
+      EXPECT_EQ(late.code, ErrorCode::timeout);
+      const std::string text = fmt::format("waiting up to {} ms for {}: ETIMEDOUT (", patience_ms, who);
+      EXPECT_NE(late.message.find(text), std::string::npos) << late.message;
+    }
     EXPECT_TRUE(device->wait(fence, milliseconds(5000)).ok());
     const auto took = std::chrono::steady_clock::now() - start;
     EXPECT_GE(took, milliseconds(450));
     EXPECT_LT(took, milliseconds(4000));
   }
   EXPECT_EQ(byte(*device, fine, 1), 0) << "it was to hang";
+}
+
+// 80 ms of a job's own time, and those of the jobs before it, against a wait of 10 ms.
+TEST_F(Rocket, ASlowHostIsNoTimeout) {
+  start();
+  const auto device = open();
+  const Chain one = chain(*device, 40), other = chain(*device, 40);
+  const uapi::JobId jobs[] = {one.job, other.job};
+  ASSERT_TRUE(device->submit(jobs).ok());
+  EXPECT_TRUE(device->wait(device->submit(jobs).value(), milliseconds(10)).ok());
+  EXPECT_EQ(byte(*device, other, 40), 40);
 }
 
 TEST_F(Rocket, InThisProcessAFaultIsAnErrorWithItsReason) {
@@ -347,6 +283,11 @@ TEST_F(Rocket, InThisProcessAFaultIsAnErrorWithItsReason) {
   const auto waited = device->wait(fence, milliseconds(5000));
   ASSERT_FALSE(waited.ok());
   EXPECT_NE(waited.error().message.find("the chip waits"), std::string::npos) << waited.error().message;
+  const Chain fine = chain(*device, 1);
+  const auto next = device->submit({&fine.job, 1});
+  ASSERT_TRUE(next.ok()) << "it is told once: " << next.error().message;
+  EXPECT_TRUE(device->wait(*next, milliseconds(5000)).ok());
+  EXPECT_EQ(byte(*device, fine, 1), 1);
 }
 
 TEST_F(Rocket, FilesUseCoresAtTheSameTime) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/tile.h"
 
@@ -168,7 +169,8 @@ void widen(const Window& w, Conv& conv) {
   conv.weight_flip = 0;
 }
 
-Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window& w, const Tuning& tuning, Conv& conv) {
+Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window& w, const Tuning& tuning, bool dense,
+                         Conv& conv) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
   conv.weights = {filter.owner, filter.data};
   conv.weight_flip = filter.dtype == ir::DType::int8 && tuning.signed_tensors ? 0x80 : 0;
@@ -177,7 +179,7 @@ Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window&
     conv.depthwise = w.depthwise && w.in.channels > 1 && w.out.channels > 1;
     return {};
   }
-  conv.depthwise = w.depthwise && w.multiplier == 1 && w.in.channels > 1;
+  conv.depthwise = w.depthwise && w.multiplier == 1 && w.in.channels > 1 && !dense;
   if (w.depthwise && !conv.depthwise) widen(w, conv);
   return {};
 }
@@ -244,7 +246,7 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning
   Conv conv{.in_addition = in_addition};
   const Window w = with_pads(window_of(graph, id), pads);
   set_window(w, tuning, conv);
-  SK_TRY(set_weights(graph, op, w, tuning, conv));
+  SK_TRY(set_weights(graph, op, w, tuning, tuning.choice(id, kDenseDepthwise) != 0 && may_be_dense(w), conv));
   conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
   Scales scales{.product = from.quant.scale() * filter.quant.scale()};
   if (is_per_channel(filter.quant)) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "driver/decoded_capture.h"
+#include "driver/field_list.h"
 #include "drivers/rockchip/hw/rockchip.h"
 
 namespace skillet::drivers::rockchip {
@@ -27,13 +28,14 @@ struct Registers {
 
 class Decoder {
  public:
-  explicit Decoder(const capture::Submission& submission) : submission_(submission) {}
+  Decoder(const capture::Submission& submission, driver::Detail detail) : submission_(submission), fields_(detail) {}
 
   Result<driver::Annotated> run() {
     for (size_t job = 0; job < submission_.jobs.size(); ++job) {
       for (const capture::Commands& list : submission_.jobs[job].commands) {
-        const std::string name = fmt::format("task {}", out_.operations.size());
-        SK_TRY(task(list, job, name + " ").with_context(name));
+        prefix_ = fmt::format("task {} ", out_.operations.size());
+        if (auto done = task(list, job); !done.ok())
+          return std::move(done).with_context(fmt::format("task {}", out_.operations.size())).error();
       }
     }
     return std::move(out_);
@@ -42,14 +44,19 @@ class Decoder {
  private:
   using CommandWords = bits::Words<hw::Command>;
 
-  AnnotatedField& add(const std::string& prefix, std::string name, std::string value, uint64_t raw) {
-    AnnotatedField& field = out_.fields.emplace_back();
-    field.path = prefix + name;
-    field.name = std::move(name);
-    field.value = std::move(value);
-    field.raw = fmt::format("0x{:x}", raw);
-    field.operation = out_.operations.size();
-    return field;
+  // `name` and `value` give texts.
+  template <typename Name, typename Value>
+  void add(const driver::FieldFacts& facts, uint64_t raw, const Name& name, const Value& value) {
+    fields_.add(facts, raw, [&](AnnotatedField& field) {
+      field.name = name();
+      field.path = prefix_ + field.name;
+      field.value = value();
+      field.raw = fmt::format("0x{:x}", raw);
+    });
+  }
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    if (fields_.full()) fmt::format_to(std::back_inserter(out_.text), format, std::forward<Args>(args)...);
   }
 
   Result<std::vector<CommandWords>> read(const capture::Commands& task) const {
@@ -67,37 +74,38 @@ class Decoder {
     return commands;
   }
 
-  Result<void> task(const capture::Commands& task, size_t job, const std::string& prefix) {
+  Result<void> task(const capture::Commands& task, size_t job) {
     SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
-    out_.text += fmt::format("{}of job {}: {} commands at 0x{:08x}\n", prefix, job, commands.size(), task.address);
-    add(prefix, "job", fmt::format("{}", job), job);
-    AnnotatedField& list = add(prefix, "commands", fmt::format("0x{:08x}", task.address), commands.size());
-    list.kind = FieldKind::commands;
-    list.address = task.address;
-    list.extent_bytes = task.size_bytes;
-    add(prefix, "command count", fmt::format("{}", commands.size()), commands.size());
+    print("{}of job {}: {} commands at 0x{:08x}\n", prefix_, job, commands.size(), task.address);
+    add(
+        {}, job, [] { return "job"; }, [&] { return fmt::format("{}", job); });
+    add(
+        {.kind = FieldKind::commands, .address = task.address, .extent_bytes = task.size_bytes}, commands.size(),
+        [] { return "commands"; }, [&] { return fmt::format("0x{:08x}", task.address); });
+    add(
+        {}, commands.size(), [] { return "command count"; }, [&] { return fmt::format("{}", commands.size()); });
     registers_ = {};
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
-      command(commands[i], prefix);
+      command(commands[i]);
     }
-    out_.operations.push_back(operation_name());
-    out_.shapes.push_back(shape());
+    out_.operations.push_back(fields_.full() ? operation_name() : "");
+    out_.shapes.push_back(fields_.full() ? shape() : "");
     return {};
   }
 
-  void command(const CommandWords& words, const std::string& prefix) {
+  void command(const CommandWords& words) {
     const auto fields = bits::read<hw::Command>(words);
-    const bits::Descriptor* const known = hw::registers().find(fields.address);
     switch (fields.target) {
-      case hw::Target::enable: return block_enable(fields, prefix);
+      case hw::Target::enable: return block_enable(fields);
       case hw::Target::none:
-      case hw::Target::barrier: return plain(fields, prefix);
+      case hw::Target::barrier: return plain(fields);
       default: break;
     }
-    if (known == nullptr) return plain(fields, prefix);
-    registers_.values[fields.address] = fields.value;
-    register_fields(*known, fields, prefix);
+    const bits::Descriptor* const known = hw::registers().find(fields.address);
+    if (known == nullptr) return plain(fields);
+    if (fields_.full()) registers_.values[fields.address] = fields.value;
+    register_fields(*known, fields);
   }
 
   static std::string target_name(hw::Target target) {
@@ -105,65 +113,83 @@ class Decoder {
     return name == nullptr ? fmt::format("target 0x{:04x}", static_cast<uint32_t>(target)) : name;
   }
 
+  // Which register a command writes: its name in words.
+  void which(const hw::Command& command) {
+    if (!fields_.full()) out_.values.push_back(uint64_t{command.address} << 16 | static_cast<uint64_t>(command.target));
+  }
+
   // Fillers, barriers and what has no row: the whole value.
-  void plain(const hw::Command& command, const std::string& prefix) {
+  void plain(const hw::Command& command) {
     const bool filler = command.target == hw::Target::none && command.address == 0 && command.value == 0;
-    const std::string name =
-        filler ? "filler" : fmt::format("{} 0x{:04x}", target_name(command.target), command.address);
-    const std::string value = fmt::format("0x{:08x}", command.value);
-    out_.text += fmt::format("  {} <- {}\n", name, value);
+    const auto name = [&] {
+      return filler ? "filler" : fmt::format("{} 0x{:04x}", target_name(command.target), command.address);
+    };
+    which(command);
+    print("  {} <- 0x{:08x}\n", fields_.full() ? name() : "", command.value);
     const bool barrier = command.target == hw::Target::barrier && command.address == 0;
-    AnnotatedField& field = add(prefix, name, value, command.value);
-    field.unknown = !filler && !barrier;
-    field.place = value_place();
+    driver::FieldFacts facts{.unknown = !filler && !barrier};
+    facts.place = value_place();
+    add(facts, command.value, name, [&] { return fmt::format("0x{:08x}", command.value); });
   }
 
   // The value of a command begins behind the register's address.
   driver::FieldPlace value_place() const { return {.in_call = false, .address = command_address_, .first_bit = 16}; }
 
-  void block_enable(const hw::Command& command, const std::string& prefix) {
-    add(prefix, "enable address", fmt::format("0x{:04x}", command.address), command.address).unknown =
-        command.address != hw::kEnableAddress;
-    rows(hw::BlockEnable::descriptor(), command.value, prefix);
+  void block_enable(const hw::Command& command) {
+    add(
+        {.unknown = command.address != hw::kEnableAddress}, command.address, [] { return "enable address"; },
+        [&] { return fmt::format("0x{:04x}", command.address); });
+    rows(hw::BlockEnable::descriptor(), command.value);
   }
 
-  void register_fields(const bits::Descriptor& d, const hw::Command& command, const std::string& prefix) {
+  void register_fields(const bits::Descriptor& d, const hw::Command& command) {
     const auto block = static_cast<uint32_t>(command.target);
-    add(prefix, std::string(d.name) + " target", target_name(command.target), block).unknown =
-        bits::names_of<hw::Target>().find(block) == nullptr;
-    rows(d, command.value, prefix);
+    which(command);
+    add(
+        {.unknown = bits::names_of<hw::Target>().find(block) == nullptr}, block,
+        [&] { return std::string(d.name) + " target"; }, [&] { return target_name(command.target); });
+    rows(d, command.value);
   }
 
-  void rows(const bits::Descriptor& d, uint32_t word, const std::string& prefix) {
-    out_.text += fmt::format("  {} <- 0x{:08x}\n", d.name, word);
+  void rows(const bits::Descriptor& d, uint32_t word) {
+    const uint32_t unknown = bits::unclaimed_bits(d, 0, word);
+    const auto is_address = [](const bits::Row& row) { return bits::is_address(row.kind); };
+    if (!fields_.full() && unknown == 0 && std::ranges::none_of(d.rows, is_address)) {
+      out_.values.push_back(word);  // all of them at once
+      return;
+    }
+    print("  {} <- 0x{:08x}\n", d.name, word);
     for (const bits::Row& row : d.rows) {
       const bits::Value value = bits::read_field(row, {&word, 1});
-      const std::string text = bits::print_value(row, value);
-      if (value.integer != 0) out_.text += fmt::format("    {} = {}\n", row.name, text);
-      AnnotatedField& field = add(prefix, fmt::format("{}.{}", d.name, row.name), text, value.integer);
-      field.descriptor = &d;
-      field.row = &row;
-      field.place = value_place();
-      if (bits::is_address(row.kind)) address(field, row, value.integer);
+      driver::FieldFacts facts;
+      facts.descriptor = &d;
+      facts.row = &row;
+      facts.place = value_place();
+      if (bits::is_address(row.kind)) address(facts, row, value.integer);
+      if (value.integer != 0) print("    {} = {}\n", row.name, fields_.full() ? bits::print_value(row, value) : "");
+      add(
+          facts, value.integer, [&] { return fmt::format("{}.{}", d.name, row.name); },
+          [&] { return bits::print_value(row, value); });
     }
-    const uint32_t unknown = bits::unclaimed_bits(d, 0, word);
     if (unknown == 0) return;
-    const std::string text = fmt::format("0x{:08x}", unknown);
-    out_.text += fmt::format("    unknown bits = {}\n", text);
-    add(prefix, std::string(d.name) + ".unknown bits", text, unknown).unknown = true;
+    print("    unknown bits = 0x{:08x}\n", unknown);
+    add(
+        {.unknown = true}, unknown, [&] { return std::string(d.name) + ".unknown bits"; },
+        [&] { return fmt::format("0x{:08x}", unknown); });
   }
 
   // An address of 0 is one that the task does not use: no buffer of ours lies there.
-  void address(AnnotatedField& field, const bits::Row& row, uint64_t value) const {
-    field.kind = row.kind == bits::ValueKind::address             ? FieldKind::memory
-                 : field.name == "pc.base_address.pc_source_addr" ? FieldKind::commands
-                                                                  : FieldKind::constant;
-    field.address = value;
-    field.unused = value == 0;
-    if (field.kind != FieldKind::commands) return;
+  void address(driver::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
+    const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
+    facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory
+                 : is_next_task                       ? FieldKind::commands
+                                                      : FieldKind::constant;
+    facts.address = value;
+    facts.unused = value == 0;
+    if (facts.kind != FieldKind::commands) return;
     for (const capture::Job& job : submission_.jobs) {
       for (const capture::Commands& list : job.commands) {
-        if (list.address == value) field.extent_bytes = list.size_bytes;
+        if (list.address == value) facts.extent_bytes = list.size_bytes;
       }
     }
   }
@@ -189,13 +215,17 @@ class Decoder {
   }
 
   const capture::Submission& submission_;
-  driver::Annotated out_;
+  driver::FieldList fields_;
+  driver::Annotated& out_ = fields_.out();
+  std::string prefix_;            // of the paths of the task's fields
   Registers registers_;           // of the task
   uint64_t command_address_ = 0;  // of the command that is read
 };
 
 }  // namespace
 
-Result<driver::Annotated> decode(const capture::Submission& submission) { return Decoder(submission).run(); }
+Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail) {
+  return Decoder(submission, detail).run();
+}
 
 }  // namespace skillet::drivers::rockchip

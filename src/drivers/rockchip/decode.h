@@ -9,6 +9,6 @@
 namespace skillet::drivers::rockchip {
 
 // Every bit of every command of every task is a field.
-Result<driver::Annotated> decode(const capture::Submission& submission);
+Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail);
 
 }  // namespace skillet::drivers::rockchip

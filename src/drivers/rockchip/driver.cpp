@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 
 #include "base/log.h"
+#include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/cost.h"
 #include "drivers/rockchip/decode.h"
 #include "drivers/rockchip/encode.h"
@@ -11,6 +12,12 @@ namespace skillet::drivers::rockchip {
 namespace {
 
 const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
+
+Result<Tuning> all_of(const driver::CompileOptions& options) {
+  SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
+  tuning.packed_pixels |= options.allow_unproven && options.tuning != driver::Tuning::recorded;
+  return tuning;
+}
 
 class RockchipDriver final : public driver::Driver {
  public:
@@ -40,20 +47,26 @@ class RockchipDriver final : public driver::Driver {
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
-    tuning.packed_pixels |= options.allow_unproven && options.tuning != driver::Tuning::recorded;
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
     SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning));
     auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
   }
 
+  Result<std::vector<driver::Choice>> choices(const driver::Chip& chip, const ir::Graph& graph,
+                                              const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    return rockchip::choices(row_of(chip), graph, tuning);
+  }
+
   const driver::CostModel* costs(const driver::Chip& chip) const override { return rockchip::costs(row_of(chip)); }
 
   std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 
-  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
-    return rockchip::decode(submission);
+  Result<driver::Annotated> decode_as(const driver::Chip&, const capture::Submission& submission,
+                                      driver::Detail detail) const override {
+    return rockchip::decode(submission, detail);
   }
 
   driver::HardwareRows hardware_rows(const driver::Chip&) const override {

@@ -31,6 +31,7 @@ class Encoder {
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
+    if (tuning_.joined_jobs) program_.constant_align = static_cast<uint32_t>(kPieceAlign);
     add_buffers();
     reserve_constants();
     for (const Operation& operation : in_.operations) {
@@ -256,6 +257,7 @@ class Encoder {
       program_.buffers[commands_].relocations.push_back(relocation);
     }
     note(commands_, offset, commands.bytes.size(), "task");
+    ++program_.operations.back().tasks;
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
   }
 

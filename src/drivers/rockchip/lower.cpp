@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/placement.h"
 #include "drivers/rockchip/pooling.h"
@@ -132,6 +133,7 @@ class Lowerer {
   // ---- operations ----
 
   void emit(std::string kind, Conv conv) {
+    conv.division = tuning_.choice(op_, kTaskDivision);
     const Geometry g = geometry(conv, tuning_);
     touch(conv.input, input_bytes(conv, g));
     touch(conv.output, output_bytes(conv, g));

@@ -66,7 +66,10 @@ struct Conv {
   bool depthwise = false;
   bool packed = false;       // 1 to 4 input channels, in rows of pixels
   bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
-  bool repeated = false;     // each output row of one pixel reads the same input pixel: the only one there is
+  // Parts of its kernels, which tasks have in turn: n > 0: each part's weights stay for tasks of several rows; n < 0:
+  // -n parts whose weights are streamed past features. 0, or what does not fit: as few parts as fit.
+  int32_t division = 0;
+  bool repeated = false;  // each output row of one pixel reads the same input pixel: the only one there is
   int64_t in_pitch = 0, out_pitch = 0;  // pixels from one surface to the next; 0: as many as a plane has
   int32_t gap = 0;                      // pixels left out behind each row of the output
 

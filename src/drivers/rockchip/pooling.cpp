@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/tile.h"
 
@@ -51,10 +52,32 @@ bool repeats(int32_t in, int32_t out, const ir::ResizeAttrs& attrs) {
 
 }  // namespace
 
+namespace {
+
+// Surfaces lie one behind the other: two halves of them are an image of 32 channels, as many images high.
+Conv flat_average(const Window& w) {
+  constexpr int32_t kLanes = 2 * kAtom;
+  const int32_t images = w.in.channels / kLanes;
+  Conv conv{.in = {w.in.height * images, w.in.width, kLanes}, .out = {images, 1, kLanes}};
+  conv.kernel_height = w.in.height, conv.kernel_width = w.in.width;
+  conv.stride_y = conv.stride_x = w.in.height;
+  const auto taps = static_cast<size_t>(conv.taps());
+  Bytes weights(kLanes * taps * kLanes, kWeightZero);
+  for (size_t c = 0; c < kLanes; ++c) {
+    for (size_t tap = 0; tap < taps; ++tap) weights[(c * taps + tap) * kLanes + c] = kWeightZero + 1;
+  }
+  conv.weights = std::move(weights);
+  return conv;
+}
+
+}  // namespace
+
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  Conv conv = constant_depthwise(window_of(graph, id), {}, tuning);
+  const Window w = window_of(graph, id);
+  const bool is_flat = tuning.choice(id, kFlatAverage) != 0 && may_be_flat(w);
+  Conv conv = is_flat ? flat_average(w) : constant_depthwise(w, {}, tuning);
   const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
   SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
   return conv;

@@ -18,7 +18,7 @@ class Writer {
  public:
   Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places, const Tuning& tuning)
       : c_(conv), g_(g), t_(task), at_(places), tuning_(tuning) {
-    in_lanes_ = u(conv.depthwise ? std::min(task.lanes, g.in_lanes) : g.in_lanes);
+    in_lanes_ = u(conv.depthwise ? read_lanes(g, task.first_lane, task.lanes) : g.in_lanes);
     kernels_ = u(conv.depthwise ? 1 : std::min(task.lanes, g.kernels - task.first_lane));
     kernel_bytes_ = u(c_.taps()) * in_lanes_;
     true_lanes_ = u(std::min(task.lanes, conv.out.channels - task.first_lane));
@@ -100,7 +100,7 @@ class Writer {
   // Of a part of the channels its part; of packed rows all that the task reads.
   uint32_t entries() const {
     if (c_.depthwise && t_.lanes < g_.out_lanes)
-      return u(g_.row_entries / (g_.out_lanes / kDepthwiseGroup) * (t_.lanes / kDepthwiseGroup));
+      return u(entries_of(static_cast<int32_t>(in_lanes_) / kAtom, c_.in.width));
     if (g_.packed && tuning_.counted_banks) return u(int64_t{g_.row_width} * t_.rows);
     return u(g_.row_entries);
   }

@@ -132,7 +132,8 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
   return Support::yes();
 }
 
-// Sums of products and biases, with zero points in them or out, must fit 32 bits; so must they times a gain above 1.
+// Sums of products and biases, with zero points in them or out, must fit 32 bits; so must they times the power of two
+// above a gain of 1 or more, by which the CPU kernels multiply first.
 Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, double gain) {
   const int64_t products = int64_t{w.kernel_height} * w.kernel_width * (w.depthwise ? 1 : w.in.channels);
   int64_t largest = 255 * 255 * products;
@@ -141,9 +142,12 @@ Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, doub
     for (const int32_t value : graph.tensor(bias).values<int32_t>()) most = std::max(most, std::abs(int64_t{value}));
     largest += most;
   }
-  if (static_cast<double>(largest) * std::max(gain, 1.0) <= std::numeric_limits<int32_t>::max()) return Support::yes();
+  int exponent = 0;
+  std::frexp(gain, &exponent);
+  const double factor = std::ldexp(1.0, std::max(exponent, 0));
+  if (static_cast<double>(largest) * factor <= std::numeric_limits<int32_t>::max()) return Support::yes();
   return Support::no("{} products and a bias may add up to {}, times {:g} more than 32 bits hold", products, largest,
-                     std::max(gain, 1.0));
+                     factor);
 }
 
 Support same_types(const ir::Tensor& a, const ir::Tensor& b) {
@@ -166,7 +170,7 @@ Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id
     return Support::no("{} weights for rows of {}", weights.shape.back(0), w.in.channels);
   const float largest = std::ranges::max(weights.quant.scales);
   const double gain = double{from.quant.scale()} * largest / to.quant.scale();
-  return all_of({fits(chip, w), sums_fit(graph, op, w, gain), takes_gain(gain)});
+  return all_of({fits(chip, w), takes_gain(gain), sums_fit(graph, op, w, gain)});
 }
 
 Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -181,6 +185,8 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     std::ranges::sort(values);
     if (from.shape.rank() != 4 || values != std::vector<int32_t>{1, 2})
       return Support::no("a mean over other axes than rows and columns");
+  } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
+    return same;
   }
   const Window w = window_of(graph, id);
   if (w.pad_top + w.pad_bottom + w.pad_left + w.pad_right != 0)

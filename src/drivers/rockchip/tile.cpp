@@ -19,24 +19,39 @@ int32_t recorded_out_lanes(const Conv& conv) {
   return align_up(lanes, kDepthwiseGroup);
 }
 
+// Recorded depthwise jobs whose last group has 16 or 32 lanes announce no more than that, and store as many weights.
+bool reads_part_of_group(const Conv& conv, const Tuning& tuning) {
+  const int32_t rest = conv.in.channels % kDepthwiseGroup;
+  return !tuning.whole_groups || (tuning.read_lanes && (rest == kAtom || rest == 2 * kAtom));
+}
+
 int32_t row_entries(const Conv& conv, const Geometry& g, const Tuning& tuning) {
   const int32_t atoms = g.in_lanes / kAtom, width = conv.in.width;
   if (g.packed || (!tuning.packed_rows && conv.in.channels == 1)) return g.row_width * conv.in.height;
-  if (tuning.counted_banks) return atoms / 4 * width + (atoms % 4 == 3 ? width : ceil_div(atoms % 4 * width, 4));
+  if (tuning.counted_banks) return entries_of(atoms, width);
   if (!tuning.true_width && width == 40 && conv.in.channels == 40) return 40;
   return ceil_div(g.row_width * 2 * ceil_div(conv.in.channels, kAtom), 8);
 }
 
 }  // namespace
 
+int32_t entries_of(int32_t atoms, int32_t width) {
+  return atoms / 4 * width + (atoms % 4 == 3 ? width : ceil_div(atoms % 4 * width, 4));
+}
+
 int64_t in_pitch(const Conv& conv) {
   if (conv.repeated) return 1;
   return conv.in_pitch != 0 ? conv.in_pitch : conv.in.pixels();
 }
 
+int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes) {
+  return std::min(lanes, g.in_lanes - first_lane);
+}
+
 Geometry geometry(const Conv& conv, const Tuning& tuning) {
   Geometry g;
-  g.in_lanes = align_up(conv.in.channels, conv.depthwise && tuning.whole_groups ? kDepthwiseGroup : kAtom);
+  g.in_lanes =
+      align_up(conv.in.channels, conv.depthwise && !reads_part_of_group(conv, tuning) ? kDepthwiseGroup : kAtom);
   g.out_lanes = recorded_out_lanes(conv);
   g.kernels = conv.depthwise ? 1 : tuning.whole_groups ? g.out_lanes : align_up(conv.out.channels, 2);
   g.packed = conv.packed && (tuning.packed_rows || conv.out.channels > 1 || conv.in_addition);
@@ -103,8 +118,11 @@ class Splitter {
     const int32_t group = conv_.depthwise ? kDepthwiseGroup : kKernelGroup;
     // Of an addition's operand more than two small surfaces are read too far apart (4.5).
     const bool small_addition = conv_.addition && g_.out_surface < kSurfaceMin;
+    if (conv_.division != 0 && !small_addition) {
+      if (auto parts = as_chosen(group)) return std::move(*parts);
+    }
     for (int32_t lanes = small_addition ? group : g_.out_lanes;; lanes = align_up(lanes / 2, group)) {
-      if (auto parts = in_parts(lanes)) return std::move(*parts);
+      if (auto parts = in_parts(lanes, may_stay(lanes))) return std::move(*parts);
       if (lanes == group) break;
     }
     return error(
@@ -171,22 +189,33 @@ class Splitter {
   // On-chip units of so many input rows.
   int64_t units(int64_t rows, int32_t lanes) const {
     if (g_.packed) return ceil_div(int64_t{g_.row_width} * rows, int64_t{4});
-    const int64_t row =
-        conv_.depthwise ? ceil_div(g_.row_entries * int64_t{lanes}, int64_t{g_.out_lanes}) : g_.row_entries;
-    return row * rows;
+    const bool part = conv_.depthwise && lanes < g_.in_lanes;
+    return (part ? entries_of(lanes / kAtom, conv_.in.width) : g_.row_entries) * rows;
   }
   int32_t banks_for(int64_t rows, int32_t lanes) const {
     return static_cast<int32_t>(ceil_div(units(rows, lanes), int64_t{bank_units_}));
   }
 
+  int32_t weight_banks(int32_t lanes) const {
+    const int64_t bytes = conv_.depthwise ? int64_t{conv_.taps()} * lanes : g_.kernel_bytes * lanes;
+    return static_cast<int32_t>(ceil_div(bytes, int64_t{bank_bytes_})) + 1;
+  }
+  bool may_stay(int32_t lanes) const { return weight_banks(lanes) + 1 < banks_; }
+
+  std::optional<Split> as_chosen(int32_t group) const {
+    const int32_t parts = std::abs(conv_.division), groups = g_.out_lanes / group;
+    if (parts > groups) return std::nullopt;
+    const int32_t lanes = ceil_div(groups, parts) * group;
+    const bool stays = conv_.division > 0;
+    if (stays && !may_stay(lanes)) return std::nullopt;
+    return in_parts(lanes, stays);
+  }
+
   // Tasks of so many channels each, or nothing when no output row fits. One more bank than features need: the fetch
   // may read beyond their end (10.1).
-  std::optional<Split> in_parts(int32_t lanes) const {
-    const int64_t bytes = conv_.depthwise ? int64_t{conv_.taps()} * lanes : g_.kernel_bytes * lanes;
-    const auto weight_banks = static_cast<int32_t>(ceil_div(bytes, int64_t{bank_bytes_})) + 1;
-    const bool stays = weight_banks + 1 < banks_;
+  std::optional<Split> in_parts(int32_t lanes, bool stays) const {
     if (!stays && g_.kernel_bytes > int64_t{bank_bytes_}) return std::nullopt;
-    const int32_t usable = (stays ? banks_ - weight_banks : kStreamedDataBanks) - 1;
+    const int32_t usable = (stays ? banks_ - weight_banks(lanes) : kStreamedDataBanks) - 1;
     Split split;
     for (int32_t first = 0; first < g_.out_lanes; first += lanes) {
       const int32_t count = std::min(lanes, g_.out_lanes - first);

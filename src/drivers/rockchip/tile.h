@@ -30,6 +30,10 @@ struct Geometry {
   int64_t weight_bytes() const { return kernel_bytes * kernels; }
 };
 Geometry geometry(const Conv& conv, const Tuning& tuning);
+// On-chip units of a row of so many atoms a pixel.
+int32_t entries_of(int32_t atoms, int32_t width);
+// Input lanes that a depthwise task of so many output lanes reads.
+int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes);
 // Pixels from one surface of the input to the next.
 int64_t in_pitch(const Conv& conv);
 

@@ -1,5 +1,6 @@
-// A weight is stored as its unsigned value - 128. Convolutions: groups of 32 kernels; within one, groups of 32 input
-// channels, taps by rows, kernels, channels. The last group of channels has as many lanes as are programmed:
+// docs/hw/rockchip.md: a weight is stored as its unsigned value - 128. Convolutions: groups of 32 kernels; within one,
+// groups of 32 input channels, taps by rows, kernels, channels. The last group of channels has as many lanes as are
+// programmed:
 //   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
 // Lanes beyond the input's channels hold the weights' zero point, so that they cancel out whatever lies there; kernels
 // beyond the output's hold 0.
@@ -33,7 +34,8 @@ void pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning, B
   const uint8_t fill = tuning.whole_groups ? 0 : stored(conv.weight_zero);
   for (int32_t first = 0; first < g.in_lanes; first += kDepthwiseGroup) {
     const bool last = first + kDepthwiseGroup >= channels;
-    const int32_t lanes = !last || tuning.whole_groups ? kDepthwiseGroup : recorded_lanes(channels);
+    const int32_t lanes =
+        last && !tuning.whole_groups ? recorded_lanes(channels) : read_lanes(g, first, kDepthwiseGroup);
     for (int32_t tap = 0; tap < conv.taps(); ++tap) {
       for (int32_t c = first; c < first + lanes; ++c)
         out.push_back(c < channels ? stored(conv.weight(static_cast<size_t>(tap * channels + c))) : fill);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "driver/field_list.h"
 #include "drivers/toy/hw/toy.h"
 
 namespace skillet::drivers::toy {
@@ -27,7 +28,7 @@ Result<bits::Words<hw::Descriptor>> read_descriptor(const capture::Submission& s
 
 class Decoder {
  public:
-  explicit Decoder(const capture::Submission& submission) : submission_(submission) {}
+  Decoder(const capture::Submission& submission, driver::Detail detail) : submission_(submission), fields_(detail) {}
 
   Result<driver::Annotated> run() {
     SK_TRY_ASSIGN(const std::span<const uint32_t> stream, capture::words_of(submission_));
@@ -48,42 +49,50 @@ class Decoder {
   // `extent_bytes`: of what its addresses name; `unused`: it takes none.
   void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, driver::FieldPlace place,
                   uint64_t extent_bytes, bool unused) {
-    out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
+    if (fields_.full())
+      out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
     for (const bits::Row& row : descriptor.rows) {
       const bits::Value value = bits::read_field(row, words);
-      driver::AnnotatedField& field = add(descriptor, row.name, bits::print_value(row, value), value.integer);
-      field.descriptor = &descriptor;
-      field.row = &row;
-      field.place = place;
-      if (!bits::is_address(row.kind)) continue;
-      const bool is_commands = row.kind == bits::ValueKind::blob;
-      field.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;
-      field.address = value.integer;
-      field.unused = unused;
-      field.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
+      driver::FieldFacts facts;
+      facts.descriptor = &descriptor;
+      facts.row = &row;
+      facts.place = place;
+      if (bits::is_address(row.kind)) {
+        const bool is_commands = row.kind == bits::ValueKind::blob;
+        facts.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;
+        facts.address = value.integer;
+        facts.unused = unused;
+        facts.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
+      }
+      fields_.add(facts, value.integer, [&](driver::AnnotatedField& field) {
+        describe(field, descriptor, row.name, bits::print_value(row, value), value.integer);
+      });
     }
     for (int word = 0; word < descriptor.words; ++word) {
       const uint32_t unknown = bits::unclaimed_bits(descriptor, word, words[static_cast<size_t>(word)]);
-      const std::string text = fmt::format("0x{:08x}", unknown);
-      if (unknown != 0) add(descriptor, fmt::format("unknown word {}", word), text, unknown).unknown = true;
+      if (unknown == 0) continue;
+      fields_.add({.unknown = true}, unknown, [&](driver::AnnotatedField& field) {
+        describe(field, descriptor, fmt::format("unknown word {}", word), fmt::format("0x{:08x}", unknown), unknown);
+      });
     }
   }
 
-  driver::AnnotatedField& add(const bits::Descriptor& descriptor, std::string_view what, std::string value,
-                              uint64_t raw) {
-    driver::AnnotatedField& field = out_.fields.emplace_back();
+  static void describe(driver::AnnotatedField& field, const bits::Descriptor& descriptor, std::string_view what,
+                       std::string value, uint64_t raw) {
     field.path = field.name = fmt::format("{}.{}", descriptor.name, what);
     field.value = std::move(value);
     field.raw = fmt::format("0x{:x}", raw);
-    return field;
   }
 
   const capture::Submission& submission_;
-  driver::Annotated out_;
+  driver::FieldList fields_;
+  driver::Annotated& out_ = fields_.out();
 };
 
 }  // namespace
 
-Result<driver::Annotated> decode(const capture::Submission& submission) { return Decoder(submission).run(); }
+Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail) {
+  return Decoder(submission, detail).run();
+}
 
 }  // namespace skillet::drivers::toy

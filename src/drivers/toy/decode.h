@@ -7,6 +7,6 @@
 
 namespace skillet::drivers::toy {
 
-Result<driver::Annotated> decode(const capture::Submission& submission);
+Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail);
 
 }  // namespace skillet::drivers::toy

@@ -14,7 +14,7 @@ class ToyDriver final : public driver::Driver {
   ToyDriver() {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips())
-      chips_.push_back({std::string(chip.name), "toy", std::string(chip.title), row++});
+      chips_.push_back({std::string(chip.name), "toy", std::string(chip.title), row++, "it is made up"});
   }
 
   std::string_view name() const override { return "toy"; }
@@ -39,8 +39,9 @@ class ToyDriver final : public driver::Driver {
     return encode(row_of(chip), graph, operations, options);
   }
 
-  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission& submission) const override {
-    return toy::decode(submission);
+  Result<driver::Annotated> decode_as(const driver::Chip&, const capture::Submission& submission,
+                                      driver::Detail detail) const override {
+    return toy::decode(submission, detail);
   }
   driver::HardwareRows hardware_rows(const driver::Chip&) const override {
     return {.descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::Descriptor>()},

@@ -55,7 +55,7 @@ class Encoder {
     hw::Command command{.opcode = hw::Opcode::run};
     command.job_address.symbol = descriptor;
     SK_TRY_ASSIGN(const driver::ByteRange commands, add_commands(command));
-    program_.operations.push_back({.op = operation.op, .kind = "MAX"});
+    program_.operations.push_back({.op = operation.op, .kind = "MAX", .tasks = 1});
     program_.jobs.push_back({.name = graph_.tensor(operation.result).name,
                              .commands = {commands},
                              .uses = uses_of(operation, descriptor),
@@ -111,6 +111,7 @@ class Encoder {
 Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph,
                                const std::vector<Operation>& operations, const driver::CompileOptions& options) {
   driver::Program program{.chip = std::string(chip.name)};
+  program.constant_align = 64;
   Encoder encoder(graph, program);
   encoder.add_tensors();
   SK_TRY(encoder.add_init_job());

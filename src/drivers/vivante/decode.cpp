@@ -1,6 +1,7 @@
 #include "drivers/vivante/decode.h"
 
 #include "base/int_math.h"
+#include "driver/field_list.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -21,7 +22,8 @@ std::string place_text(const capture::Submission& submission, uint64_t address) 
 
 class Decoder {
  public:
-  Decoder(const hw::ChipRow& chip, const capture::Submission& submission) : chip_(chip), submission_(submission) {}
+  Decoder(const hw::ChipRow& chip, const capture::Submission& submission, driver::Detail detail)
+      : chip_(chip), submission_(submission), fields_(detail) {}
 
   Result<driver::Annotated> run() {
     SK_TRY_ASSIGN(stream_, capture::words_of(submission_));
@@ -30,109 +32,121 @@ class Decoder {
     for (const StateLoad& load : loads) {
       other_words(next, load.word);
       next = load.word + 1;
-      SK_TRY(state(load).with_context(fmt::format("stream word {}", load.word)));
+      if (auto done = state(load); !done.ok())
+        return std::move(done).with_context(fmt::format("stream word {}", load.word)).error();
     }
     other_words(next, stream_.size());
     return std::move(out_);
   }
 
  private:
-  driver::AnnotatedField& add(std::string path, std::string name, std::string value, std::string raw) {
-    driver::AnnotatedField& field = out_.fields.emplace_back();
-    field.path = std::move(path);
-    field.name = std::move(name);
-    field.value = std::move(value);
-    field.raw = std::move(raw);
-    field.operation = out_.operations.size();
-    return field;
-  }
+  using Field = driver::AnnotatedField;
 
   // Packets and padding: the words that are no values of states.
   void other_words(size_t from, size_t to) {
     for (size_t word = from; word < to; ++word) {
-      const std::string value = fmt::format("0x{:08x}", stream_[word]);
-      add(fmt::format("word {} packet", word), "packet", value, value);
+      fields_.add({}, stream_[word], [&](Field& field) {
+        field.path = fmt::format("word {} packet", word);
+        field.name = "packet";
+        field.value = field.raw = fmt::format("0x{:08x}", stream_[word]);
+      });
     }
   }
 
-  Result<void> state(const StateLoad& load) {
+  static std::string state_text(const StateLoad& load) {
     const std::string_view known = hw::state_name(load.address);
-    const std::string name = known.empty() ? fmt::format("state 0x{:04x}", load.address) : std::string(known);
-    const std::string value = fmt::format("0x{:08x}", load.value);
-    out_.text += fmt::format("{:5}  {} <- {}\n", load.word, name, value);
-    const std::string path = fmt::format("word {} {}", load.word, name);
-    if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address))
-      return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_), path, name);
-    if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
-      return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>(), path, name);
-    driver::AnnotatedField& field = add(path, name, value, value);
-    field.unknown = known.empty();
-    field.place = in_stream(load);
-    return {};
+    return known.empty() ? fmt::format("state 0x{:04x}", load.address) : std::string(known);
+  }
+  static std::string state_path(const StateLoad& load) {
+    return fmt::format("word {} {}", load.word, state_text(load));
   }
 
-  static driver::FieldPlace in_stream(const StateLoad& load) {
-    return {.in_call = true, .address = load.word * uint64_t{4}, .first_bit = 0};
+  Result<void> state(const StateLoad& load) {
+    if (fields_.full()) out_.text += fmt::format("{:5}  {} <- 0x{:08x}\n", load.word, state_text(load), load.value);
+    if (load.address == static_cast<uint32_t>(hw::State::nn_instruction_address))
+      return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_));
+    if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
+      return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>());
+    driver::FieldFacts facts{.unknown = hw::state_name(load.address).empty()};
+    facts.place = {.in_call = true, .address = load.word * uint64_t{4}, .first_bit = 0};
+    fields_.add(facts, uint64_t{load.address} << 32 | load.value, [&](Field& field) {
+      field.path = state_path(load);
+      field.name = state_text(load);
+      field.value = field.raw = fmt::format("0x{:08x}", load.value);
+    });
+    return {};
   }
 
   // The low bits of the state's value are the event id. T: the struct that `d` describes.
   template <typename T>
-  Result<void> operation(const StateLoad& load, const char* unit, const bits::Descriptor& d, const std::string& path,
-                         const std::string& name) {
+  Result<void> operation(const StateLoad& load, const char* unit, const bits::Descriptor& d) {
     const uint32_t address = load.value & ~0x3fU, event = load.value & 0x3fU;
-    add(path + " event", name + " event", fmt::format("{}", event), fmt::format("0x{:x}", event));
-    driver::AnnotatedField& at = add(path, name, fmt::format("0x{:08x}", address), fmt::format("0x{:08x}", address));
-    at.kind = driver::FieldKind::commands;
-    at.address = address;
+    fields_.add({}, event, [&](Field& field) {
+      field.path = state_path(load) + " event";
+      field.name = state_text(load) + " event";
+      field.value = fmt::format("{}", event);
+      field.raw = fmt::format("0x{:x}", event);
+    });
+    driver::FieldFacts at{.kind = driver::FieldKind::commands, .address = address};
     at.extent_bytes = static_cast<uint64_t>(d.words) * 4;
-    SK_TRY(descriptor<T>(d, address, fmt::format("job {} ", out_.operations.size())));
-    out_.operations.push_back(unit);
-    SK_TRY_ASSIGN(const auto words, read_words(submission_, address, static_cast<size_t>(d.words)));
+    fields_.add(at, 0, [&](Field& field) {
+      field.path = state_path(load);
+      field.name = state_text(load);
+      field.value = field.raw = fmt::format("0x{:08x}", address);
+    });
+    SK_TRY_ASSIGN(const std::vector<uint32_t> words, read_words(submission_, address, static_cast<size_t>(d.words)));
     T fields;
     bits::read_struct(d, words, &fields);
-    out_.shapes.push_back(shape_of(fields));
+    if (fields_.full()) out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix(), d.name, address);
+    descriptor(d, words, address, fields);
+    out_.operations.push_back(unit);
+    out_.shapes.push_back(fields_.full() ? shape_of(fields) : "");
     return {};
   }
+
+  std::string prefix() const { return fmt::format("job {} ", out_.operations.size()); }
 
   template <typename T>
-  Result<void> descriptor(const bits::Descriptor& d, uint32_t address, const std::string& prefix) {
-    SK_TRY_ASSIGN(const std::vector<uint32_t> words, read_words(submission_, address, static_cast<size_t>(d.words)));
+  void descriptor(const bits::Descriptor& d, std::span<const uint32_t> words, uint32_t address, const T& fields) {
     const bits::Unpacked unpacked = bits::unpack(d, words);
-    out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix, d.name, address);
-    T fields;
-    bits::read_struct(d, words, &fields);
     for (size_t i = 0; i < d.rows.size(); ++i) {
-      driver::AnnotatedField& added = field(d, i, unpacked, prefix);
-      added.place = {.in_call = false, .address = address, .first_bit = 0};
-      added.extent_bytes = extent_of(fields, d.rows[i].name);
-      added.unused = is_unused(fields, d.rows[i].name);
+      driver::FieldFacts facts = facts_of(d, d.rows[i], unpacked.values[i]);
+      facts.place = {.in_call = false, .address = address, .first_bit = 0};
+      facts.extent_bytes = extent_of(fields, d.rows[i].name);
+      facts.unused = is_unused(fields, d.rows[i].name);
+      fields_.add(facts, unpacked.values[i].integer,
+                  [&](Field& field) { describe(field, d, d.rows[i], unpacked.values[i]); });
     }
     for (size_t w = 0; w < unpacked.unclaimed.size(); ++w) {
-      if (unpacked.unclaimed[w] == 0) continue;
-      const std::string raw = fmt::format("0x{:08x}", unpacked.unclaimed[w]);
-      const std::string name = fmt::format("{}.unknown word {}", d.name, w);
-      out_.text += fmt::format("         unknown bits, word {} = {}\n", w, raw);
-      add(prefix + name, name, raw, raw).unknown = true;
+      const uint32_t bits = unpacked.unclaimed[w];
+      if (bits == 0) continue;
+      fields_.add({.unknown = true}, bits, [&](Field& field) {
+        field.value = field.raw = fmt::format("0x{:08x}", bits);
+        out_.text += fmt::format("         unknown bits, word {} = {}\n", w, field.raw);
+        field.name = fmt::format("{}.unknown word {}", d.name, w);
+        field.path = prefix() + field.name;
+      });
     }
-    return {};
   }
 
-  driver::AnnotatedField& field(const bits::Descriptor& d, size_t i, const bits::Unpacked& unpacked,
-                                const std::string& prefix) {
-    const bits::Row& row = d.rows[i];
-    const bits::Value& value = unpacked.values[i];
-    std::string text = bits::print_value(row, value);
-    if (row.kind == bits::ValueKind::address) text += place_text(submission_, value.integer);
-    if (value.integer != 0) out_.text += fmt::format("         {} = {}\n", row.name, text);
-    const std::string name = fmt::format("{}.{}", d.name, row.name);
-    driver::AnnotatedField& field = add(prefix + name, name, text, fmt::format("0x{:x}", value.integer));
-    field.descriptor = &d;
-    field.row = &row;
-    if (row.kind != bits::ValueKind::address) return field;
-    field.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
-    field.address = value.integer;
+  static driver::FieldFacts facts_of(const bits::Descriptor& d, const bits::Row& row, const bits::Value& value) {
+    driver::FieldFacts facts;
+    facts.descriptor = &d;
+    facts.row = &row;
+    if (row.kind != bits::ValueKind::address) return facts;
+    facts.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
+    facts.address = value.integer;
+    return facts;
+  }
+
+  void describe(Field& field, const bits::Descriptor& d, const bits::Row& row, const bits::Value& value) {
+    field.value = bits::print_value(row, value);
+    if (row.kind == bits::ValueKind::address) field.value += place_text(submission_, value.integer);
+    if (value.integer != 0) out_.text += fmt::format("         {} = {}\n", row.name, field.value);
+    field.name = fmt::format("{}.{}", d.name, row.name);
+    field.path = prefix() + field.name;
+    field.raw = fmt::format("0x{:x}", value.integer);
     if (std::string_view(row.name) == "kernel_address") coefficients(value.integer);
-    return field;
   }
 
   static bool is_constant(std::string_view row) {
@@ -177,7 +191,8 @@ class Decoder {
   const hw::ChipRow& chip_;
   const capture::Submission& submission_;
   std::span<const uint32_t> stream_;
-  driver::Annotated out_;
+  driver::FieldList fields_;
+  driver::Annotated& out_ = fields_.out();
 };
 
 }  // namespace
@@ -222,8 +237,9 @@ Result<std::vector<uint32_t>> read_words(const capture::Submission& submission, 
   return out;
 }
 
-Result<driver::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission) {
-  return Decoder(chip, submission).run();
+Result<driver::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission,
+                                 driver::Detail detail) {
+  return Decoder(chip, submission, detail).run();
 }
 
 }  // namespace skillet::drivers::vivante

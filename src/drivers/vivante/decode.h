@@ -24,6 +24,6 @@ Result<std::vector<StateLoad>> parse_stream(std::span<const uint32_t> stream);
 // The words of [address, address + words) in a submission's buffers, zero beyond their stored contents.
 Result<std::vector<uint32_t>> read_words(const capture::Submission& submission, uint64_t address, size_t words);
 
-Result<driver::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission);
+Result<driver::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission, driver::Detail detail);
 
 }  // namespace skillet::drivers::vivante

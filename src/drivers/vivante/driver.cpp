@@ -1,8 +1,10 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "drivers/vivante/choices.h"
 #include "drivers/vivante/decode.h"
 #include "drivers/vivante/encode.h"
+#include "drivers/vivante/groups.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tile.h"
@@ -18,6 +20,12 @@ const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_
 hw::ChipIds ids_of(const capture::DeviceInfo& info) {
   const auto id = [&](std::string_view name) { return static_cast<uint32_t>(info.fact(name)); };
   return {id("model"), id("revision"), id("product"), id("eco"), id("customer")};
+}
+
+Result<Tuning> all_of(const driver::CompileOptions& options) {
+  SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
+  tuning.sram_caches |= options.allow_unproven && options.tuning == driver::Tuning::tuned;
+  return tuning;
 }
 
 class VivanteDriver final : public driver::Driver {
@@ -42,18 +50,23 @@ class VivanteDriver final : public driver::Driver {
     return vivante::supports(row_of(chip), graph, op);
   }
 
-  size_t weight_scales_max(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
-    return vivante::weight_scales_max(row_of(chip), graph, op);
-  }
+  size_t weight_scales_max(const driver::Chip&, const ir::Graph&, ir::OpId) const override { return kMaxChannelGroups; }
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, tuning_of(options));
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
     SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, std::move(lowered),
-                          {.share_memory = tuning.shared_memory && !options.keep_intermediates});
+                          {.share_memory = tuning.shared_memory && !options.keep_intermediates,
+                           .join_constants = tuning.joined_constants});
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;
+  }
+
+  Result<std::vector<driver::Choice>> choices(const driver::Chip& chip, const ir::Graph& graph,
+                                              const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    return vivante::choices(row_of(chip), graph, tuning);
   }
 
   std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
@@ -76,8 +89,9 @@ class VivanteDriver final : public driver::Driver {
     return rows;
   }
 
-  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
-    return vivante::decode(row_of(chip), submission);
+  Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
+                                      driver::Detail detail) const override {
+    return vivante::decode(row_of(chip), submission, detail);
   }
 
   driver::HardwareRows hardware_rows(const driver::Chip& chip) const override {

@@ -20,7 +20,8 @@ using driver::Program;
 using driver::Relocation;
 
 constexpr uint32_t kDescriptorSpacingBytes = 128;
-constexpr uint64_t kPlaceAlign = 4096;  // as buffers of the kernel are
+constexpr uint64_t kPlaceAlign = 4096;    // as buffers of the kernel are
+constexpr uint32_t kConstantAlign = 128;  // specification 10.4
 constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 
 struct Requant {
@@ -95,6 +96,7 @@ class Encoder {
 
   Result<Program> run() {
     program_.chip = std::string(chip_.name);
+    if (options_.join_constants) program_.constant_align = kConstantAlign;
     add_buffers();
     for (size_t i = 0; i < in_.operations.size(); ++i) {
       const Operation& op = in_.operations[i];
@@ -297,6 +299,7 @@ class Encoder {
     SK_TRY_ASSIGN(const auto config, bits::pack(hw::NnConfig{.small_batch = true}));
     load(hw::State::nn_config, config[0]);
     load_descriptor(hw::State::nn_instruction_address, descriptor, 0);
+    program_.operations.back().tasks = 1;
     load(hw::State::wait_event, 0);
     use(descriptors_, true, false);
     use(constant, true, false);
@@ -313,6 +316,7 @@ class Encoder {
       use(table, true, false);
     }
     const size_t n = op.instructions.size();
+    program_.operations.back().tasks = static_cast<uint32_t>(n);
     for (size_t j = 0; j < n; ++j) {
       SK_TRY_ASSIGN(const uint64_t descriptor,
                     add_descriptor(hw::TpInstruction::descriptor(), op.instructions[j], [&](uint32_t symbol) {

@@ -15,7 +15,8 @@ constexpr size_t kJobWords = 0x4000 - 256;
 struct EncodeOptions {
   // A job ends with the operation that brings it beyond so many, or with the last one that writes to the same slot.
   size_t job_words = kJobWords;
-  bool share_memory = true;  // of intermediate tensors; they cannot be read then
+  bool share_memory = true;     // of intermediate tensors; they cannot be read then
+  bool join_constants = false;  // on the device
 };
 Result<driver::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, Lowered lowered,
                                const EncodeOptions& options = {});

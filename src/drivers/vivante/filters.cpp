@@ -89,6 +89,13 @@ uint64_t sum_of(std::span<const uint8_t> bytes) {
   return sum;
 }
 
+// Of kernels that only fill up the count: as recorded, weight bytes 0, and the bias that belongs to them and a bias of
+// 0.
+int32_t filler_bias(const Kernels& k, int64_t center_offset) {
+  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
+  return static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
+}
+
 // The chip multiplies pixel - center with weight - zero point; the bias makes up for the center not being the input's
 // zero point, modulo 2^32.
 void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_offset) {
@@ -99,10 +106,7 @@ void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_
     const int64_t bias = biases.empty() ? 0 : biases[static_cast<size_t>(oc)];
     k.biases.push_back(static_cast<int32_t>(static_cast<uint32_t>(bias + deviation * center_offset)));
   }
-  // Kernels that only fill up the count: as recorded, weight bytes 0, and the bias that belongs to them and a bias of
-  // 0.
-  const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
-  k.filler_bias = static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
+  k.filler_bias = filler_bias(k, center_offset);
 }
 
 }  // namespace
@@ -131,6 +135,19 @@ Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   const std::vector<int32_t> biases =
       op.input(2) == ir::kNoTensor ? std::vector<int32_t>{} : graph.tensor(op.input(2)).values<int32_t>();
   fold_biases(k, biases, hw::generation_of(chip).pixel_center - unsigned_zero_point(graph.tensor(op.input(0))));
+  return k;
+}
+
+Kernels channel_part(const Kernels& all, int32_t part, int32_t parts, int64_t center_offset) {
+  Kernels k = all;
+  k.output_channels /= parts;
+  k.input_channels /= parts;
+  const auto kernels = static_cast<size_t>(k.output_channels), first = kernels * static_cast<size_t>(part);
+  const auto per_kernel = static_cast<size_t>(int64_t{k.band} * k.patch_elems());
+  k.weights = all.weights.subspan(first * per_kernel, kernels * per_kernel);
+  k.biases.assign(all.biases.begin() + static_cast<std::ptrdiff_t>(first),
+                  all.biases.begin() + static_cast<std::ptrdiff_t>(first + kernels));
+  k.filler_bias = filler_bias(k, center_offset);
   return k;
 }
 

@@ -20,4 +20,8 @@ enum class FilterTransform : uint8_t {
 Kernels make_kernels(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op, const ConvShape& shape,
                      FilterTransform transform, SignedBytes signed_bytes = SignedBytes::raised);
 
+// Depthwise filters of some of the channels: one of `parts` equal parts. `center_offset`: pixel center less the input's
+// zero point.
+Kernels channel_part(const Kernels& all, int32_t part, int32_t parts, int64_t center_offset);
+
 }  // namespace skillet::drivers::vivante

@@ -5,6 +5,7 @@
 
 #include "base/int_math.h"
 #include "drivers/vivante/addition.h"
+#include "drivers/vivante/choices.h"
 #include "drivers/vivante/filters.h"
 #include "drivers/vivante/groups.h"
 #include "drivers/vivante/support.h"
@@ -47,7 +48,7 @@ class Lowerer {
     }
     for (const TensorId output : graph_.outputs) SK_TRY(lower_output(output));
     note_intermediates();
-    SK_TRY(check_slots());
+    SK_TRY(check_slots(out_));
     return std::move(out_);
   }
 
@@ -159,6 +160,7 @@ class Lowerer {
       case OpKind::pad: return lower_pad(op);
       case OpKind::reshape: return lower_reshape(op);
       case OpKind::transpose: return lower_transpose(op);
+      case OpKind::quantize: return lower_sign_change(op);
       case OpKind::relu: return lower_table(op, TableFunction::relu);
       case OpKind::abs: return lower_table(op, TableFunction::abs);
       case OpKind::logistic: return lower_table(op, TableFunction::logistic);
@@ -184,9 +186,11 @@ class Lowerer {
     const TensorId input = op.input(0), output = op.outputs[0];
     ConvShape s = conv_shape(chip_, graph_, op_);
     s.pointwise &= tuning_.pointwise_always || fused_activation(op) != ir::Activation::relu6;
-    const StrideMethod method = stride_method(chip_, s);
+    const bool chosen = tuning_.choice(op_, kFirstPixel) != 0 && may_keep_first_pixel(chip_, s);
+    const StrideMethod method = chosen ? StrideMethod::first_pixel : stride_method(chip_, s);
     NnOperation nn{.in = s.in, .out = s.out, .offset_x = -s.pad_x, .offset_y = -s.pad_y, .stride = s.stride};
     nn.depthwise = is_native_depthwise(chip_, s);
+    nn.tile_rows = tuning_.choice(op_, kTileRows);
     nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
     choose_coefficients(nn);
     const Grouped& grouped = grouped_[static_cast<size_t>(input)];
@@ -223,8 +227,38 @@ class Lowerer {
     if (groups.size() > 1 && !tuning_.scale_groups)
       return error(ErrorCode::unsupported, "{}: weights have {} scales, a job has one", describe_op(graph_, op_),
                    groups.size());
-    emit_groups(kind, s, nn, kernels, groups, as_grouped ? grouped.order : PlaneOrder{});
+    const int32_t parts = tuning_.choice(op_, kChannelGroups);
+    if (parts > 1 && groups.size() == 1 && !as_grouped && method != StrideMethod::reshuffle &&
+        may_divide_channels(chip_, kernels, parts))
+      emit_parts(kind, s, nn, kernels, groups[0].scale, parts);
+    else
+      emit_groups(kind, s, nn, kernels, groups, as_grouped ? grouped.order : PlaneOrder{});
     return {};
+  }
+
+  // Jobs of as many channels each, on the planes of those.
+  void emit_parts(const std::string& kind, ConvShape s, const NnOperation& whole, const Kernels& all, float scale,
+                  int32_t parts) {
+    const TensorId output = graph_.op(op_).outputs[0];
+    const SlotId planes = define_new(output, Layout::nchw_planar);
+    const int32_t center = hw::generation_of(chip_).pixel_center - zero_point(graph_.op(op_).input(0));
+    for (int32_t part = 0; part < parts; ++part) {
+      NnOperation nn = whole;
+      nn.kernels = channel_part(all, part, parts, center);
+      nn.in.channels = nn.kernels.input_channels;
+      nn.out.channels = s.out.channels = nn.kernels.output_channels;
+      nn.relu = fused_activation(graph_.op(op_)) != ir::Activation::none && !relu_is_idle(graph_.op(op_), nn.kernels);
+      order_weights(s, nn);
+      nn.scale = conv_scale(graph_, op_, scale);
+      nn.input = piece(whole.input, nn.in, part);
+      nn.output = piece(planes, nn.out, part);
+      emit(kind, std::move(nn));
+    }
+  }
+  SlotId piece(SlotId whole, const Image& image, int32_t index) {
+    const SlotId slot = add_slot(out_.slots[whole].name, static_cast<uint64_t>(image.bytes()));
+    place(slot, whole, static_cast<uint64_t>(image.bytes() * index));
+    return slot;
   }
 
   // A job for each scale of the weights.
@@ -374,6 +408,17 @@ class Lowerer {
     return {};
   }
 
+  // The same bytes by another name, in whichever layouts they are there.
+  Result<void> lower_sign_change(const ir::Op& op) {
+    if (!tuning_.sign_changes)
+      return error(ErrorCode::unsupported, "{}: the recorded driver does not take it", describe_op(graph_, op_));
+    SK_TRY(any_slot(op.input(0)));
+    for (const Layout layout : {Layout::nhwc, Layout::nchw_planar}) {
+      if (has(op.input(0), layout)) slot_of(op.outputs[0], layout) = slot_of(op.input(0), layout);
+    }
+    return {};
+  }
+
   Result<void> lower_table(const ir::Op& op, TableFunction function) {
     const TensorId input = op.input(0), output = op.outputs[0];
     const Layout layout = any_layout(input);
@@ -410,23 +455,6 @@ class Lowerer {
     return {};
   }
 
-  // The encoder takes slots for indices.
-  Result<void> check_slots() const {
-    const auto check = [&](SlotId slot) -> Result<void> {
-      if (slot < out_.slots.size()) return {};
-      return error(ErrorCode::internal, "an operation uses slot {} of {}", slot, out_.slots.size());
-    };
-    for (const Slot& slot : out_.slots) {
-      if (slot.parent != kNoSlot) SK_TRY(check(slot.parent));
-    }
-    for (const Operation& op : out_.operations)
-      SK_TRY(std::visit([&](const auto& job) { return check(std::max(job.input, job.output)); }, op.job));
-    for (const auto* list : {&out_.inputs, &out_.outputs, &out_.intermediates}) {
-      for (const PlacedTensor& placed : *list) SK_TRY(check(placed.slot));
-    }
-    return {};
-  }
-
   void note_intermediates() {
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto tensor = static_cast<TensorId>(i);
@@ -449,15 +477,6 @@ class Lowerer {
 
 Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep_intermediates) {
   return Lowerer(chip, graph, tuning, keep_intermediates).run();
-}
-
-Place place_of(const std::vector<Slot>& slots, SlotId slot) {
-  Place place{slot, 0};
-  while (slots[place.root].parent != kNoSlot) {
-    place.offset_bytes += slots[place.root].offset_bytes;
-    place.root = slots[place.root].parent;
-  }
-  return place;
 }
 
 }  // namespace skillet::drivers::vivante

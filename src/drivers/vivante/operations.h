@@ -76,6 +76,7 @@ struct NnOperation {
   int32_t offset_x = 0, offset_y = 0;  // input px of output px 0: -pad_before
   int32_t stride = 1;                  // of the model's operation; only the tile height looks at it
   int32_t tile_basis_width = 0, tile_basis_height = 0;  // 0: from `out`. Additions: see lower_add
+  int32_t tile_rows = 0;                                // rows of an output tile at most; 0: as many as fit
   bool first_pixel = false;
   bool relu = false;
   bool depthwise = false;          // native: one input channel per kernel
@@ -124,5 +125,7 @@ struct Place {
   uint64_t offset_bytes = 0;
 };
 Place place_of(const std::vector<Slot>& slots, SlotId slot);
+// Error: a slot that is used is not there.
+Result<void> check_slots(const Lowered& lowered);
 
 }  // namespace skillet::drivers::vivante

@@ -53,6 +53,8 @@ ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   s.depthwise = op.kind == OpKind::depthwise_conv_2d;
   s.pointwise = s.kernel_height == 1 && s.kernel_width == 1;
   if (s.depthwise) s.multiplier = std::max(s.out.channels / std::max(s.in.channels, 1), 1);
+  const std::vector<float>& scales = graph.tensor(op.input(1)).quant.scales;
+  s.divided = std::ranges::any_of(scales, [&](float scale) { return scale != scales.front(); });
   s.pad_x = pad_before(s.in.width, s.out.width, s.kernel_width, s.stride);
   s.pad_y = pad_before(s.in.height, s.out.height, s.kernel_height, s.stride);
   return s;
@@ -71,8 +73,9 @@ Image recorded_reshuffled_image(const ConvShape& s) {
   return {size(s.in.width, s.kernel_width), size(s.in.height, s.kernel_height), 4 * s.in.channels};
 }
 
+// A native job has as many input planes as output planes.
 bool is_native_depthwise(const hw::ChipRow& chip, const ConvShape& s) {
-  return s.depthwise && s.multiplier == 1 && chip.has(hw::kDepthwise);
+  return s.depthwise && s.multiplier == 1 && !s.divided && chip.has(hw::kDepthwise);
 }
 
 StrideMethod stride_method(const hw::ChipRow& chip, const ConvShape& s) {

@@ -69,7 +69,7 @@ Support check_activation(const ir::Tensor& out, ir::Activation activation) {
   }
 }
 
-Support check_filter_quantization(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& filter = graph.tensor(graph.op(id).input(1));
   if (filter.quant.empty()) return Support::no("filter '{}' is not quantized", filter.name);
   // Scales that are all the same are one scale written differently.
@@ -77,7 +77,7 @@ Support check_filter_quantization(const hw::ChipRow& chip, const ir::Graph& grap
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
   const std::vector<int32_t>& zero_points = filter.quant.zero_points;
   if (!has_meaning || std::ranges::count(zero_points, zero_points[0]) != std::ssize(zero_points) ||
-      scales > weight_scales_max(chip, graph, id))
+      scales > kMaxChannelGroups)
     return Support::no("filter '{}' is quantized per channel; the chip has one scale per job", filter.name);
   if (!is_usable(filter.quant, filter.dtype))
     return Support::no("filter '{}' has scale {} and zero point {}, which mean nothing to {}", filter.name,
@@ -85,14 +85,14 @@ Support check_filter_quantization(const hw::ChipRow& chip, const ir::Graph& grap
   return Support::yes();
 }
 
-Support check_filter(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+Support check_filter(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &input = graph.tensor(op.input(0)), &filter = graph.tensor(op.input(1));
   const ir::Tensor& output = graph.tensor(op.outputs[0]);
   if (filter.dtype != input.dtype || output.dtype != input.dtype)
     return Support::no("input, filter '{}' and output are {}, {} and {}", filter.name, dtype_name(input.dtype),
                        dtype_name(filter.dtype), dtype_name(output.dtype));
-  RETURN_IF_NO(check_filter_quantization(chip, graph, id));
+  RETURN_IF_NO(check_filter_quantization(graph, id));
   if (op.input(2) == ir::kNoTensor) return Support::yes();
   const ir::Tensor& bias = graph.tensor(op.input(2));
   if (bias.dtype != ir::DType::int32) return Support::no("bias '{}' is {}", bias.name, dtype_name(bias.dtype));
@@ -165,7 +165,7 @@ bool is_one_scale(const ir::Graph& graph, const ir::Op& op) {
 Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const auto& attrs = op.as<ir::ConvAttrs>();
-  RETURN_IF_NO(check_filter(chip, graph, id));
+  RETURN_IF_NO(check_filter(graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), attrs.activation));
   if (attrs.dilation_h != 1 || attrs.dilation_w != 1)
     return Support::no("dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
@@ -187,7 +187,7 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  RETURN_IF_NO(check_filter(chip, graph, id));
+  RETURN_IF_NO(check_filter(graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), op.as<ir::FullyConnectedAttrs>().activation));
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
@@ -278,6 +278,14 @@ Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id
   return Support::yes();
 }
 
+// Bytes lie unsigned in the chip's memory, whichever sign a tensor has: int8 and uint8 that mean the same are the same.
+Support check_quantize(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
+  const ir::Tensor &in = graph.tensor(graph.op(id).input(0)), &out = graph.tensor(graph.op(id).outputs[0]);
+  if (in.quant.scale() == out.quant.scale() && unsigned_zero_point(in) == unsigned_zero_point(out))
+    return Support::yes();
+  return Support::no("the chip's driver has no QUANTIZE to another scale");
+}
+
 Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   RETURN_IF_NO(check_same_bytes(chip, graph, id));
   const PadAmounts pad = pad_amounts(graph, id);
@@ -329,6 +337,7 @@ constexpr SupportRow kRows[] = {
     {OpKind::pad, Activations::first, 2, check_pad},
     {OpKind::reshape, Activations::first, 1, check_same_bytes},
     {OpKind::transpose, Activations::first, 2, check_transpose},
+    {OpKind::quantize, Activations::first, 1, check_quantize},
     {OpKind::relu, Activations::first, 1, check_table},
     {OpKind::abs, Activations::first, 1, check_table},
     {OpKind::logistic, Activations::first, 1, check_table},
@@ -401,11 +410,6 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (support.ok && !support.unproven && needs_unrecorded_layout(chip, graph, graph.op(id)))
     return Support::yes_unproven("layout changes of tensors this large were never recorded");
   return support;
-}
-
-// A native depthwise job has as many input planes as output planes.
-size_t weight_scales_max(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  return is_native_depthwise(chip, conv_shape(chip, graph, id)) ? 1 : kMaxChannelGroups;
 }
 
 int tolerance(ir::OpKind kind) { return kind == OpKind::add || kind == OpKind::sub ? 2 : 1; }

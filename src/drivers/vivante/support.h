@@ -14,9 +14,6 @@ namespace skillet::drivers::vivante {
 // tolerance() of that kernel's.
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
-// How many scales the weights of an op may have. `op` is one with weights.
-size_t weight_scales_max(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
-
 // Steps of the output by which a result may differ from the CPU's, given the same input. 1: the chip rounds once, with
 // a 15-bit multiplier, where TFLite rounds twice with a 31-bit one; data movement is exact all the same. ADD: 2, since
 // its operands have 8-bit weights; scales for which that is not enough are refused.
@@ -35,6 +32,7 @@ struct ConvShape {
   bool depthwise = false;
   bool pointwise = false;  // a 1x1 filter, and treated as one
   int32_t multiplier = 1;  // depthwise: output channels per input channel
+  bool divided = false;    // channels whose weights have another scale are another job
 };
 ConvShape conv_shape(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 // Depthwise filters that the chip runs as they are; others are written out for all channels.

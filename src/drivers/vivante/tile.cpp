@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "base/int_math.h"
 
@@ -72,20 +73,52 @@ void set_image_window(CacheWindows& w, uint32_t image, uint32_t sram) {
 
 }  // namespace
 
-Tiling tile(const hw::ChipRow& chip, const NnOperation& op) {
+namespace {
+
+// All but the height, and the largest height that fits the on-chip buffers.
+struct Room {
+  Tiling tiling;
+  int32_t rows_max = 1;
+};
+Room room_for(const hw::ChipRow& chip, const NnOperation& op) {
   const int32_t scale = op.first_pixel ? 2 : 1;
   const int32_t out_w = op.tile_basis_width ? op.tile_basis_width : op.out.width * scale;
   const int32_t out_h = op.tile_basis_height ? op.tile_basis_height : op.out.height * scale;
-  Tiling t;
+  Room room;
+  Tiling& t = room.tiling;
   t.tile_x = std::min(out_w, kMaxTileX);
-  const hw::Generation& generation = hw::generation_of(chip);
-  t.interleave = interleave(generation, t.tile_x, op.kernels.height);
-  int32_t h = chip.input_buffer_depth * t.interleave - op.kernels.height + 1;
-  h = std::min({h, t.interleave * chip.accum_buffer_depth, out_h, generation.tile_rows_max});
-  if (op.stride > 1 && is_odd(h)) --h;
-  t.tile_y = std::max(h, 1);
+  t.interleave = interleave(hw::generation_of(chip), t.tile_x, op.kernels.height);
+  const int32_t h = chip.input_buffer_depth * t.interleave - op.kernels.height + 1;
+  room.rows_max = std::min({h, t.interleave * chip.accum_buffer_depth, out_h, hw::generation_of(chip).tile_rows_max});
+  return room;
+}
+
+Tiling with_rows(const hw::ChipRow& chip, const NnOperation& op, Tiling t, int32_t rows) {
+  if (op.stride > 1 && is_odd(rows)) --rows;
+  t.tile_y = std::max(rows, 1);
   t.superblocks = superblocks(chip, op, t);
   return t;
+}
+
+}  // namespace
+
+Tiling tile(const hw::ChipRow& chip, const NnOperation& op) {
+  const Room room = room_for(chip, op);
+  return with_rows(chip, op, room.tiling, op.tile_rows > 0 ? std::min(room.rows_max, op.tile_rows) : room.rows_max);
+}
+
+std::vector<int32_t> other_tile_rows(const hw::ChipRow& chip, const NnOperation& op) {
+  const Room room = room_for(chip, op);
+  const Tiling usual = tile(chip, op);
+  std::vector<int32_t> out;
+  int32_t fewest = INT32_MAX;
+  for (int32_t rows = room.rows_max; rows >= 1; --rows) {
+    const Tiling t = with_rows(chip, op, room.tiling, rows);
+    if (t.tile_y != rows || t.superblocks >= fewest) continue;
+    fewest = t.superblocks;
+    if (t.tile_y != usual.tile_y) out.push_back(rows);
+  }
+  return out;
 }
 
 CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Tiling& tiling,

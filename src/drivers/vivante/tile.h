@@ -3,6 +3,8 @@
 // Must not know: graphs, bit positions.
 #pragma once
 
+#include <vector>
+
 #include "drivers/vivante/operations.h"
 
 namespace skillet::drivers::vivante {
@@ -13,6 +15,8 @@ struct Tiling {
   int32_t superblocks = 1;         // passes over the input image
 };
 Tiling tile(const hw::ChipRow& chip, const NnOperation& op);
+// Lower tiles that need fewer passes over the image than all higher ones: what NnOperation::tile_rows may be.
+std::vector<int32_t> other_tile_rows(const hw::ChipRow& chip, const NnOperation& op);
 
 // Byte windows of on-chip SRAM.
 struct CacheWindows {

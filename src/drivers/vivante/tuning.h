@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "driver/driver.h"
+#include "driver/tuning_rows.h"
 
 #define SK_TUNING_FILE "drivers/vivante/tuning.def"
 namespace skillet::drivers::vivante {

@@ -1,27 +1,23 @@
-// include/skillet/skillet.h on top of Session. Nothing is thrown across: bad_alloc and its kind become INTERNAL.
+// Models of the C interface, on top of Session.
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <exception>
 #include <future>
 
-#include "base/int_math.h"
-#include "base/parse_bool.h"
-#include "base/parse_cores.h"
+#include "frontend/c_api/internal.h"
 #include "frontend/tflite/import.h"
-#include "runtime/session.h"
-#include "skillet/skillet.h"
-
-struct skillet_device {
-  skillet::runtime::Target target;
-};
 
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  skillet::runtime::HeldBuffers used;  // by the run on memory of the caller that was started last
+  std::vector<skillet::compile::OpRow> rows;  // empty: made anew when they are asked for
+  skillet::runtime::HeldBuffers used;         // by the run on memory of the caller that was started last
   // Valid between skillet_start and skillet_wait; its end waits for the run, and so comes before all others.
   std::future<skillet::Result<void>> started;
+  pid_t started_by = 0;
+
+  // A fork() has left the thread of the run, and whatever it holds, in the other process: it ends there only.
+  bool is_lost() const { return started.valid() && started_by != ::getpid(); }
 };
 
 namespace {
@@ -29,49 +25,20 @@ namespace {
 using skillet::Error;
 using skillet::ErrorCode;
 using skillet::Result;
+using skillet::c_api::guard;
+using skillet::c_api::null_argument;
 
-thread_local std::string last_error;
-
-skillet_status status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument: return SKILLET_INVALID_ARGUMENT;
-    case ErrorCode::malformed: return SKILLET_MALFORMED;
-    case ErrorCode::unsupported: return SKILLET_UNSUPPORTED;
-    case ErrorCode::out_of_range: return SKILLET_OUT_OF_RANGE;
-    case ErrorCode::io: return SKILLET_IO;
-    case ErrorCode::device: return SKILLET_DEVICE;
-    case ErrorCode::timeout: return SKILLET_TIMEOUT;
-    case ErrorCode::internal: break;
-  }
-  return SKILLET_INTERNAL;
+Result<void> check_not_lost(const skillet_model& model) {
+  if (!model.is_lost()) return {};
+  return skillet::error(ErrorCode::invalid_argument,
+                        "the run was started before a fork() and ends in the process that started it; here the model "
+                        "can only be closed");
 }
-
-// Runs `body`, which returns Result<void>, and keeps the message of its error.
-template <typename Body>
-skillet_status guard(Body body) noexcept {
-  try {
-    const Result<void> result = body();
-    if (result.ok()) return SKILLET_OK;
-    last_error = result.error().message;
-    return status_of(result.error().code);
-  } catch (const std::exception& e) {
-    try {
-      last_error = e.what();
-    } catch (const std::exception&) {
-      last_error.clear();
-    }
-    return SKILLET_INTERNAL;
-  } catch (...) {
-    last_error.clear();
-    return SKILLET_INTERNAL;
-  }
-}
-
-Error null_argument(const char* name) { return skillet::error(ErrorCode::invalid_argument, "{} is null", name); }
 
 // A model that can be used now.
 Result<void> check_model(const skillet_model* model) {
   if (model == nullptr) return null_argument("model");
+  SK_TRY(check_not_lost(*model));
   if (model->started.valid())
     return skillet::error(ErrorCode::invalid_argument, "a run has been started: skillet_wait comes first");
   return {};
@@ -92,50 +59,9 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
-Result<void> set_per_channel(const char* what, const char* text, skillet::runtime::SessionOptions& options) {
-  const auto mode = skillet::driver::per_channel_from_name(text);
-  if (!mode) return skillet::error(ErrorCode::invalid_argument, "{}={}: must be exact or approximate", what, text);
-  options.compile.per_channel = *mode;
-  return {};
-}
-
-Result<skillet::runtime::SessionOptions> session_options(const skillet_options* options) {
-  skillet::runtime::SessionOptions result;
-  constexpr const char* kVariable = "SKILLET_ALLOW_UNPROVEN";
-  if (const char* text = std::getenv(kVariable);
-      text != nullptr && !skillet::parse_bool(text, result.compile.allow_unproven))
-    return skillet::error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kVariable, text);
-  if (const char* text = std::getenv(skillet::kCoresVariable);
-      text != nullptr && *text != '\0' && !skillet::parse_cores(text, result.cores))
-    return skillet::error(ErrorCode::invalid_argument, "{}={}: must be auto or a number of cores",
-                          skillet::kCoresVariable, text);
-  if (const char* text = std::getenv("SKILLET_PER_CHANNEL"); text != nullptr && *text != '\0')
-    SK_TRY(set_per_channel("SKILLET_PER_CHANNEL", text, result));
-  if (options == nullptr) return result;
-  const size_t bytes = options->struct_bytes;
-  const bool old = bytes == offsetof(skillet_options, cache_dir);
-  constexpr size_t kWithoutCores = skillet::align_up(offsetof(skillet_options, reserved), alignof(skillet_options));
-  const bool older = old || bytes == kWithoutCores;
-  const bool without_per_channel = older || bytes == offsetof(skillet_options, per_channel);
-  if (!without_per_channel && bytes != sizeof *options)
-    return skillet::error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", options->struct_bytes,
-                          sizeof *options);
-  if (!old && options->cache_dir != nullptr) result.cache_dir = options->cache_dir;
-  if (!old && options->allow_unproven != 0) result.compile.allow_unproven = true;
-  if (!older && options->cores < 0)
-    return skillet::error(ErrorCode::invalid_argument, "options: cores is {}", options->cores);
-  if (!older && options->cores != 0) result.cores = options->cores;
-  if (!without_per_channel && options->per_channel != nullptr)
-    SK_TRY(set_per_channel("options: per_channel", options->per_channel, result));
-  if (options->tuned != 0) result.compile.tuning = skillet::driver::Tuning::tuned;
-  result.allow_fallback = options->no_fallback == 0;
-  if (options->timeout_ms != 0) result.timeout = std::chrono::milliseconds(options->timeout_ms);
-  return result;
-}
-
 Result<void> load(const skillet_device& device, Result<skillet::ir::Graph> graph, const skillet_options* options,
                   skillet_model** out) {
-  SK_TRY_ASSIGN(const auto session_opts, session_options(options));
+  SK_TRY_ASSIGN(const auto session_opts, skillet::c_api::session_options(options));
   if (!graph.ok()) return std::move(graph).error();
   auto model = std::make_unique<skillet_model>();
   SK_TRY_ASSIGN(model->session,
@@ -171,6 +97,34 @@ Result<void> get_output(const skillet_model* model, size_t index, void* data, si
   if (bytes != output.size())
     return skillet::error(ErrorCode::invalid_argument, "output {} has {} bytes, not {}", index, output.size(), bytes);
   if (bytes != 0) std::memcpy(data, output.data(), bytes);
+  return {};
+}
+
+// The last run's time of operation `op` in its part; -1: not known.
+double op_ms(const skillet::runtime::PartReport& part, skillet::ir::OpId op) {
+  const auto place = static_cast<size_t>(std::ranges::find(part.ops, op) - part.ops.begin());
+  return place < part.op_ms.size() ? part.op_ms[place] : -1;
+}
+
+Result<void> op_info(skillet_model* model, size_t index, skillet_op_info* out) {
+  SK_TRY(check_model(model));
+  SK_TRY(skillet::c_api::check_info(out));
+  if (model->rows.empty()) model->rows = skillet::runtime::rows(*model->session);
+  if (index >= model->rows.size())
+    return skillet::error(ErrorCode::invalid_argument, "no operation {}; there are {}", index, model->rows.size());
+  const skillet::compile::OpRow& row = model->rows[index];
+  const skillet::runtime::PartReport& part = model->session->report().parts[row.part];
+  *out = {.struct_bytes = sizeof *out,
+          .kind = row.kind.c_str(),
+          .output = row.output.c_str(),
+          .why = row.why.c_str(),
+          .note = row.note.c_str(),
+          .part = static_cast<uint32_t>(row.part),
+          .on_npu = row.on_npu,
+          .unproven = row.unproven,
+          .reserved = 0,
+          .ms = row.on_npu ? -1 : op_ms(part, row.op),
+          .part_ms = part.run_ms > 0 ? part.run_ms : -1};
   return {};
 }
 
@@ -210,8 +164,9 @@ Result<CallersMemory> callers_memory(const skillet_model* model, const void* con
 
 // `body` on a thread of its own; what it would throw is an error.
 template <typename Body>
-std::future<Result<void>> in_background(Body body) {
-  return std::async(std::launch::async, [body = std::move(body)]() -> Result<void> {
+void start(skillet_model& model, Body body) {
+  model.started_by = ::getpid();
+  model.started = std::async(std::launch::async, [body = std::move(body)]() -> Result<void> {
     try {
       return body();
     } catch (const std::exception& e) {
@@ -220,28 +175,7 @@ std::future<Result<void>> in_background(Body body) {
   });
 }
 
-Result<skillet::runtime::DeviceContext*> context_of(const skillet_device* device) {
-  if (device == nullptr) return null_argument("device");
-  if (device->target.context == nullptr)
-    return skillet::error(ErrorCode::unsupported, "device '{}' shares no buffers: any memory will do",
-                          device->target.name);
-  return device->target.context.get();
-}
-
 }  // namespace
-
-skillet_status skillet_open(const char* device, skillet_device** out) {
-  return guard([&]() -> Result<void> {
-    if (device == nullptr) return null_argument("device");
-    if (out == nullptr) return null_argument("out");
-    *out = nullptr;
-    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(device));
-    *out = new skillet_device{std::move(target)};
-    return {};
-  });
-}
-
-void skillet_close(skillet_device* device) { delete device; }
 
 skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
                                  skillet_model** out) {
@@ -265,7 +199,10 @@ skillet_status skillet_load_memory(skillet_device* device, const void* data, siz
   });
 }
 
-void skillet_close_model(skillet_model* model) { delete model; }
+void skillet_close_model(skillet_model* model) {
+  if (model == nullptr || model->is_lost()) return;  // its locks are held by a thread that is not here
+  delete model;
+}
 
 size_t skillet_input_count(const skillet_model* model) {
   return model == nullptr ? 0 : model->session->graph().inputs.size();
@@ -294,6 +231,7 @@ skillet_status skillet_set_input(skillet_model* model, size_t index, const void*
 skillet_status skillet_run(skillet_model* model) {
   return guard([&]() -> Result<void> {
     SK_TRY(check_model(model));
+    model->rows.clear();
     return model->session->run();
   });
 }
@@ -301,7 +239,8 @@ skillet_status skillet_run(skillet_model* model) {
 skillet_status skillet_start(skillet_model* model) {
   return guard([&]() -> Result<void> {
     SK_TRY(check_model(model));
-    model->started = in_background([session = model->session.get()] { return session->run(); });
+    model->rows.clear();
+    start(*model, [session = model->session.get()] { return session->run(); });
     return {};
   });
 }
@@ -310,6 +249,7 @@ skillet_status skillet_wait(skillet_model* model) {
   return guard([&]() -> Result<void> {
     if (model == nullptr) return null_argument("model");
     if (!model->started.valid()) return skillet::error(ErrorCode::invalid_argument, "no run has been started");
+    SK_TRY(check_not_lost(*model));
     auto done = model->started.get();
     model->used.clear();
     return done;
@@ -323,6 +263,7 @@ skillet_status skillet_get_output(const skillet_model* model, size_t index, void
 skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(const CallersMemory memory, callers_memory(model, inputs, outputs));
+    model->rows.clear();
     return model->session->run_on(memory.inputs, memory.outputs);
   });
 }
@@ -330,10 +271,12 @@ skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, v
 skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs) {
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(CallersMemory memory, callers_memory(model, inputs, outputs));
+    model->rows.clear();
     model->used.clear();  // a run that could not start has left some
     memory.hold(model->used);
-    model->started = in_background(
-        [session = model->session.get(), own = std::move(memory)] { return session->run_on(own.inputs, own.outputs); });
+    start(*model, [session = model->session.get(), own = std::move(memory)] {
+      return session->run_on(own.inputs, own.outputs);
+    });
     return {};
   });
 }
@@ -345,41 +288,10 @@ uint64_t skillet_copied_bytes(const skillet_model* model) {
   return sum;
 }
 
-skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd) {
-  return guard([&]() -> Result<void> {
-    if (data == nullptr) return null_argument("data");
-    *data = nullptr;
-    SK_TRY_ASSIGN(auto* context, context_of(device));
-    const std::lock_guard lock(context->mutex);
-    SK_TRY_ASSIGN(const auto buffer, context->shared.alloc(*context->device, bytes));
-    *data = buffer.bytes.data();
-    if (dmabuf_fd != nullptr) *dmabuf_fd = buffer.dmabuf;
-    return {};
-  });
-}
-
-skillet_status skillet_buffer_free(skillet_device* device, void* data) {
-  return guard([&]() -> Result<void> {
-    SK_TRY_ASSIGN(auto* context, context_of(device));
-    const std::lock_guard lock(context->mutex);
-    return context->shared.free(*context->device, static_cast<const uint8_t*>(data));
-  });
-}
-
-int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out) {
-  if (data == nullptr || out == nullptr || out->struct_bytes != sizeof *out) return 0;
-  const auto found = skillet::runtime::SharedBuffers::find_anywhere({static_cast<const uint8_t*>(data), bytes});
-  if (!found) return 0;
-  out->data = found->bytes.data();
-  out->bytes = found->bytes.size();
-  out->dmabuf_fd = found->dmabuf;
-  out->serial = found->serial;
-  return 1;
-}
-
 const char* skillet_explain(skillet_model* model) {
   if (model == nullptr) return "";
   guard([&]() -> Result<void> {
+    SK_TRY(check_not_lost(*model));
     if (model->started.valid()) model->started.wait();
     model->explanation = skillet::runtime::explain(*model->session);
     return {};
@@ -387,6 +299,14 @@ const char* skillet_explain(skillet_model* model) {
   return model->explanation.c_str();
 }
 
-const char* skillet_last_error(void) { return last_error.c_str(); }
+size_t skillet_op_count(const skillet_model* model) {
+  return model == nullptr ? 0 : model->session->report().ops.size();
+}
+
+skillet_status skillet_op(skillet_model* model, size_t index, skillet_op_info* out) {
+  return guard([&] { return op_info(model, index, out); });
+}
+
+const char* skillet_last_error(void) { return skillet::c_api::last_error.c_str(); }
 
 const char* skillet_version(void) { return SKILLET_VERSION; }

@@ -26,7 +26,7 @@ class AddMulDriver : public driver::Driver {
   Result<driver::Program> compile(const driver::Chip&, const ir::Graph&, const driver::CompileOptions&) const override {
     return driver::Program{};
   }
-  Result<driver::Annotated> decode(const driver::Chip&, const capture::Submission&) const override {
+  Result<driver::Annotated> decode_as(const driver::Chip&, const capture::Submission&, driver::Detail) const override {
     return driver::Annotated{};
   }
 };

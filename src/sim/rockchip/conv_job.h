@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -55,10 +57,20 @@ struct ConvJob {
   int64_t macs() const { return pixels() * taps() * (depthwise ? 1 : kernels) * lane_stride(); }
 };
 
+// Weights as one task reads them, and as the matrix product wants them.
+struct ConvWeights {
+  std::vector<int8_t> plain;          // [kernels][taps][lane_stride]; depthwise [taps][lane_stride]
+  std::vector<int8_t> packed;         // for products of features + 128, where the CPU has these, and
+  std::vector<int32_t> column_start;  // what is to be added then: [kernels]
+  std::vector<int16_t> pairs;         // else; one more kernel, all ones, gives the sum of the window
+};
+// `bytes`: the bytes in CBUF.
+ConvWeights read_weights(const ConvJob& job, std::span<const uint8_t> bytes);
+
 struct ConvOperands {
-  std::vector<int16_t> features;  // [in_height][in_width][lane_stride]
-  std::vector<int16_t> pad;       // [lane_stride]: what a position outside the plane counts as
-  std::vector<int16_t> weights;   // [kernels][taps][lane_stride]; depthwise [taps][lane_stride]
+  std::vector<int8_t> features;  // [in_height][in_width][lane_stride]
+  std::vector<int8_t> pad;       // [lane_stride]: what a position outside the plane counts as
+  std::shared_ptr<const ConvWeights> weights;
 };
 
 // What the CORE hands to the DPU.
@@ -67,9 +79,9 @@ struct ConvSums {
   std::vector<int32_t> window;  // sum of the window's features: [pixels], depthwise [pixels][out_lanes]
 };
 
-// `weights`: the bytes in CBUF. `touched` becomes the bytes of the feature cube.
+// `touched` becomes the bytes of the feature cube.
 Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, const Dma& dma,
-                                   std::span<const uint8_t> weights, Extent& touched);
+                                   std::shared_ptr<const ConvWeights> weights, Extent& touched);
 
 // The definition: one output after the other.
 ConvSums convolve_plain(const ConvJob& job, const ConvOperands& operands);

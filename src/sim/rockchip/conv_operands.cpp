@@ -1,6 +1,9 @@
-// The CNA's reading of features and weights (hardware specification 5.1 to 5.3).
+// The CNA's reading of features and weights (docs/hw/rockchip.md, hardware specification 5.1 to 5.3).
 #include <array>
+#include <cstring>
+#include <numeric>
 
+#include "base/byte_gemm.h"
 #include "base/gemm.h"
 #include "base/int_math.h"
 #include "sim/rockchip/conv_job.h"
@@ -28,17 +31,14 @@ Result<void> read_row(const ConvJob& job, const Dma& dma, int64_t offset, std::s
   return dma.read(static_cast<uint64_t>(address), row, "features");
 }
 
-Result<void> read_cube(const ConvJob& job, const Dma& dma, std::vector<int16_t>& features, Extent& touched) {
+Result<void> read_cube(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
   std::vector<uint8_t> row(static_cast<size_t>(job.in_width * kAtom));
   const auto stride = static_cast<size_t>(job.lane_stride());
   for (int64_t surface = 0; surface < job.in_lanes / kAtom; ++surface) {
     for (int64_t y = 0; y < job.in_height; ++y) {
       SK_TRY(read_row(job, dma, row_atom(job, surface, y) * kAtom, row, touched));
-      int16_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride + surface * kAtom;
-      for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
-        for (int64_t lane = 0; lane < kAtom; ++lane)
-          to[lane] = static_cast<int8_t>(row[static_cast<size_t>(x * kAtom + lane)]);
-      }
+      int8_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride + surface * kAtom;
+      for (int64_t x = 0; x < job.in_width; ++x, to += stride) std::memcpy(to, row.data() + x * kAtom, kAtom);
     }
   }
   return {};
@@ -53,12 +53,12 @@ int8_t convert(const Converter& c, int lane, uint8_t byte) {
 }
 
 // Every pixel becomes one atom; the lanes beyond its channels convert a 0.
-Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int16_t>& features, Extent& touched) {
+Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
   std::vector<uint8_t> row(static_cast<size_t>(job.in_width * job.pixel_channels));
   const auto stride = static_cast<size_t>(job.lane_stride());
   for (int64_t y = 0; y < job.in_height; ++y) {
     SK_TRY(read_row(job, dma, y * job.line_stride * job.pixel_channels, row, touched));
-    int16_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride;
+    int8_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride;
     for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
       for (int lane = 0; lane < kAtom; ++lane) {
         const bool present = lane < job.pixel_channels;
@@ -70,8 +70,8 @@ Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int16_t
 }
 
 // Hardware specification 4.4 (lanes), 7.3 (domain).
-std::vector<int16_t> pad_lanes(const ConvJob& job, const Options& options) {
-  std::vector<int16_t> pad(static_cast<size_t>(job.lane_stride()));
+std::vector<int8_t> pad_lanes(const ConvJob& job, const Options& options) {
+  std::vector<int8_t> pad(static_cast<size_t>(job.lane_stride()));
   const bool convert_pad = job.pixel_channels != 0 && options.packed_pad == PackedPad::stored;
   for (int64_t lane = 0; lane < job.in_lanes; ++lane) {
     const bool odd_of_first_half = job.depthwise && lane % 64 < 32 && lane % 2 == 1;
@@ -83,7 +83,7 @@ std::vector<int16_t> pad_lanes(const ConvJob& job, const Options& options) {
 }
 
 // [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only what there is.
-void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int16_t>& weights) {
+void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int8_t>& weights) {
   const auto taps = job.taps(), stride = job.lane_stride();
   size_t at = 0;
   for (int64_t first = 0; first < job.kernels; first += kKernelGroup) {
@@ -92,8 +92,9 @@ void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vect
       const int64_t lanes = std::min(kLaneGroup, job.in_lanes - lane);
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t k = first; k < first + kernels; ++k) {
-          int16_t* to = weights.data() + (k * taps + tap) * stride + lane;
-          for (int64_t i = 0; i < lanes; ++i) to[i] = static_cast<int8_t>(bytes[at++]);
+          int8_t* to = weights.data() + (k * taps + tap) * stride + lane;
+          std::memcpy(to, bytes.data() + at, static_cast<size_t>(lanes));
+          at += static_cast<size_t>(lanes);
         }
       }
     }
@@ -101,13 +102,14 @@ void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vect
 }
 
 // [group of 64 channels][tap][channel]
-void spread_depthwise(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int16_t>& weights) {
+void spread_depthwise(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int8_t>& weights) {
   size_t at = 0;
   for (int64_t lane = 0; lane < job.in_lanes; lane += kDepthwiseGroup) {
     const int64_t lanes = std::min(kDepthwiseGroup, job.in_lanes - lane);
     for (int64_t tap = 0; tap < job.taps(); ++tap) {
-      int16_t* to = weights.data() + tap * job.lane_stride() + lane;
-      for (int64_t i = 0; i < lanes; ++i) to[i] = static_cast<int8_t>(bytes[at++]);
+      int8_t* to = weights.data() + tap * job.lane_stride() + lane;
+      std::memcpy(to, bytes.data() + at, static_cast<size_t>(lanes));
+      at += static_cast<size_t>(lanes);
     }
   }
 }
@@ -118,22 +120,42 @@ int64_t ConvJob::lane_stride() const {
   return align_up(depthwise ? std::max(in_lanes, out_lanes) : in_lanes, static_cast<int64_t>(gemm::kDepthAlign));
 }
 
+ConvWeights read_weights(const ConvJob& job, std::span<const uint8_t> bytes) {
+  ConvWeights weights;
+  weights.plain.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
+  if (job.depthwise) {
+    spread_depthwise(job, bytes, weights.plain);
+    return weights;
+  }
+  spread_direct(job, bytes, weights.plain);
+  const auto kernels = static_cast<size_t>(job.kernels);
+  const size_t depth = weights.plain.size() / kernels;
+  if (byte_gemm::available()) {
+    weights.packed = byte_gemm::pack(weights.plain.data(), kernels, depth);
+    for (size_t k = 0; k < kernels; ++k) {
+      const auto row = std::span(weights.plain).subspan(k * depth, depth);
+      weights.column_start.push_back(-128 * std::accumulate(row.begin(), row.end(), 0));
+    }
+  } else {
+    weights.pairs.resize(weights.plain.size());
+    gemm::widen(weights.plain.data(), weights.plain.size(), 0, weights.pairs.data());
+    weights.pairs.resize(weights.plain.size() + depth, 1);
+  }
+  return weights;
+}
+
 Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, const Dma& dma,
-                                   std::span<const uint8_t> weights, Extent& touched) {
+                                   std::shared_ptr<const ConvWeights> weights, Extent& touched) {
   ConvOperands operands;
   operands.features.resize(static_cast<size_t>(job.in_width * job.in_height * job.lane_stride()));
-  operands.weights.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
   operands.pad = pad_lanes(job, options);
+  operands.weights = std::move(weights);
   SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
                                  : read_cube(job, dma, operands.features, touched));
   if (options.features_over_read) {
     std::vector<uint8_t> beyond(kBankBytes);
     SK_TRY(dma.read(static_cast<uint64_t>(touched.end), beyond, "features, a bank beyond their end"));
   }
-  if (job.depthwise)
-    spread_depthwise(job, weights, operands.weights);
-  else
-    spread_direct(job, weights, operands.weights);
   return operands;
 }
 

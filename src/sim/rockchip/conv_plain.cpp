@@ -25,7 +25,7 @@ Sum sum_window(const ConvJob& job, const ConvOperands& operands, int64_t out, in
         const int64_t kernel = job.depthwise ? 0 : out;
         const int64_t tap = kernel * job.taps() + ky * job.kernel_width + kx;
         const int64_t weight =
-            kernel < job.kernels ? operands.weights[static_cast<size_t>(tap * job.lane_stride() + lane)] : 0;
+            kernel < job.kernels ? operands.weights->plain[static_cast<size_t>(tap * job.lane_stride() + lane)] : 0;
         sum.products += feature * weight;
         sum.window += feature;
       }

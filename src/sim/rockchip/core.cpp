@@ -3,6 +3,9 @@
 #include <array>
 #include <utility>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/bytes.h"
 #include "base/int_math.h"
 #include "sim/rockchip/conv.h"
@@ -15,6 +18,8 @@ namespace {
 
 // Sets of blocks that programs start together, and the unit whose done bit then rises.
 constexpr uint32_t kConvolution = 0x1D, kDpuAlone = 0x18, kPooling = 0x60;
+
+constexpr uint64_t kReadWeightsLimitBytes = uint64_t{256} << 20;
 
 struct Unit {
   Block block;
@@ -172,7 +177,7 @@ Result<void> Core::run_convolution(const Dma& dma) {
   SK_TRY(check_stale());
   SK_TRY(fetch_weights(conv, dma));
   Extent read;
-  SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_.bytes, read));
+  SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_of(conv), read));
   const ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
   return run_dpu(dpu, &conv, &sums, tables_, options_, dma, read);
 }
@@ -193,6 +198,23 @@ Result<void> Core::fetch_weights(const ConvJob& job, const Dma& dma) {
     return not_modelled("cna.cbuf_con0.weight_reuse of {} bytes: the task before fetched {}, {} banks hold {}",
                         job.weight_bytes, weights_.bytes.size(), job.weight_banks, room);
   return {};
+}
+
+std::shared_ptr<const ConvWeights> Core::weights_of(const ConvJob& job) {
+  const int64_t shape[] = {job.depthwise,     job.kernels,  job.kernel_width,
+                           job.kernel_height, job.in_lanes, job.out_lanes};
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(weights_.bytes.data(), weights_.bytes.size(),
+                                                   XXH3_64bits(static_cast<const void*>(shape), sizeof shape));
+  std::shared_ptr<const ConvWeights>& known = read_weights_.of[{hash.high64, hash.low64}];
+  if (known) return known;
+  auto made = std::make_shared<const ConvWeights>(read_weights(job, weights_.bytes));
+  read_weights_.bytes += made->plain.size() + made->packed.size() + made->pairs.size() * 2;
+  if (read_weights_.bytes > kReadWeightsLimitBytes) {
+    read_weights_ = {};
+    return made;
+  }
+  known = made;
+  return made;
 }
 
 Result<void> Core::check_stale() const {

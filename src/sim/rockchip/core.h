@@ -3,6 +3,9 @@
 // Must not know: other cores, what the units compute.
 #pragma once
 
+#include <map>
+#include <memory>
+
 #include "sim/rockchip/conv_job.h"
 #include "sim/rockchip/lut.h"
 #include "sim/rockchip/npu.h"
@@ -36,6 +39,12 @@ class Core {
     std::vector<uint8_t> bytes;
     uint32_t data_banks = 0, weight_banks = 0;
   };
+  // What was made of weights, by their bytes and shape: they seldom change between inferences.
+  using WeightsKey = std::pair<uint64_t, uint64_t>;
+  struct ReadWeights {
+    std::map<WeightsKey, std::shared_ptr<const ConvWeights>> of;
+    uint64_t bytes = 0;
+  };
 
   Result<void> run_chain(const Task& task, const Dma& dma, TaskResult& result);
   Result<void> run_stream(Stream& stream, const Dma& dma, TaskResult& result);
@@ -46,6 +55,7 @@ class Core {
   Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma);
   Result<void> run_convolution(const Dma& dma);
   Result<void> fetch_weights(const ConvJob& job, const Dma& dma);
+  std::shared_ptr<const ConvWeights> weights_of(const ConvJob& job);
   Result<void> check_stale() const;
 
   int index_;
@@ -53,6 +63,7 @@ class Core {
   Options options_;
   Registers registers_;
   KeptWeights weights_;
+  ReadWeights read_weights_;
   Tables tables_;                                  // a job must load what it looks up
   uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
 };

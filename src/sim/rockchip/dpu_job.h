@@ -70,6 +70,15 @@ struct DpuJob {
   int64_t pixels() const { return width * height; }
 };
 
+// Per channel: addend, factor of the window's sum, multiplier.
+struct ChannelOperands {
+  std::vector<int32_t> a, b, c;
+};
+
+// The outputs of all stages, [pixels][lanes], quickly; none where the job does more than most do.
+std::optional<std::vector<uint8_t>> run_stages_fast(const DpuJob& job, const ConvJob& conv, const ConvSums& sums,
+                                                    const ChannelOperands& channels, const Options& options);
+
 // Runs the stages on what the CORE computed (null: from_memory) and writes the output. `read` are bytes that the task
 // reads elsewhere; the output must not overlap them.
 Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,

@@ -11,11 +11,6 @@ namespace {
 constexpr int64_t kAtom = 16;
 constexpr int64_t kGroupChannels = 8, kGroupBytes = 64;  // of brdma_data_use 7
 
-// Per channel: addend, factor of the window's sum, multiplier.
-struct ChannelOperands {
-  std::vector<int32_t> a, b, c;
-};
-
 Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma) {
   const auto lanes = static_cast<size_t>(job.lanes);
   ChannelOperands out{std::vector<int32_t>(lanes, job.bs.alu_operand), std::vector<int32_t>(lanes, job.correction),
@@ -105,10 +100,11 @@ class Runner {
     SK_TRY(read_cubes());
     SK_TRY(check_overlap());
     const int64_t written = options_.depthwise_stops_at_true_channels && job_.depthwise ? job_.true_lanes : job_.lanes;
+    if (sums_ != nullptr && !options_.reference_only)
+      fast_ = run_stages_fast(job_, *conv_, *sums_, channels_, options_);
     std::vector<uint8_t> surface(static_cast<size_t>(job_.pixels() * kAtom));
     for (int64_t lane = 0; lane < written; lane += kAtom) {
-      for (int64_t pixel = 0; pixel < job_.pixels(); ++pixel)
-        SK_TRY(compute_atom(lane, pixel, &surface[pixel * kAtom]));
+      for (int64_t pixel = 0; pixel < job_.pixels(); ++pixel) SK_TRY(atom(lane, pixel, &surface[pixel * kAtom]));
       SK_TRY(write_surface(lane / kAtom, surface));
     }
     return {};
@@ -153,6 +149,12 @@ class Runner {
     return options_.accumulator_wraps ? static_cast<int32_t>(value) : saturate32(value);
   }
 
+  Result<void> atom(int64_t first, int64_t pixel, uint8_t* out) const {
+    if (!fast_) return compute_atom(first, pixel, out);
+    std::memcpy(out, fast_->data() + pixel * job_.lanes + first, kAtom);
+    return {};
+  }
+
   Result<void> compute_atom(int64_t first, int64_t pixel, uint8_t* out) const {
     const size_t in_cube = static_cast<size_t>(first / kAtom * job_.pixels() * kAtom + pixel * kAtom);
     for (int64_t i = 0; i < kAtom; ++i) {
@@ -189,6 +191,7 @@ class Runner {
   const Extent& read_;
   ChannelOperands channels_;
   std::vector<uint8_t> main_, second_;
+  std::optional<std::vector<uint8_t>> fast_;
 };
 
 }  // namespace

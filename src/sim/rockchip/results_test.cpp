@@ -194,12 +194,24 @@ Conv random_conv(std::mt19937& random) {
   return c;
 }
 
+// Now and then a ReLU with or without an end, no shift at all, or values beyond 32 bits.
+Program random_program(std::mt19937& random, const Conv& conv) {
+  Program program = testing::conv_program(conv);
+  if (random() % 3 == 0) {
+    program.registers[hw::DpuBnCfg::kAddress] = random() % 2 == 0 ? 0x92 : 0x12;
+    if (program.registers[hw::DpuBnCfg::kAddress] == 0x92)
+      program.set(hw::DpuBnReluxCmpValue{.bn_relux_cmp_dat = static_cast<int32_t>(random() % 100 << 8)});
+  }
+  if (random() % 10 == 0) program.set(hw::DpuOutCvtShift{});
+  return program;
+}
+
 TEST(RockchipResults, FastEqualsPlain) {
   std::mt19937 random(7);
   int varied = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const Conv conv = random_conv(random);
-    const Program program = testing::conv_program(conv);
+    const Program program = random_program(random, conv);
     Scene fast(static_cast<uint32_t>(i)), plain(static_cast<uint32_t>(i));
     run(fast, program);
     run(plain, program, {.reference_only = true});
@@ -207,6 +219,32 @@ TEST(RockchipResults, FastEqualsPlain) {
     varied += fast.output()[0] != fast.output()[1] ? 1 : 0;
   }
   EXPECT_GT(varied, 150) << "results that saturate everywhere prove nothing";
+}
+
+// What is kept of weights serves tasks with the same bytes; the host, or a task, may write others at any time.
+TEST(RockchipResults, SeesWeightsThatWereWrittenAnew) {
+  for (const bool depthwise : {false, true}) {
+    const Conv conv{.in_c = 64, .out_c = 64, .depthwise = depthwise, .out_shift = 25};
+    const Program program = testing::conv_program(conv);
+    Scene scene;
+    const Task task = scene.load(program.stream());
+    const auto npu = Npu::create("rk3588");
+    const Bytes first = scene.buffers[testing::kWeights];
+    Bytes second = first;
+    for (size_t i = 0; i < second.size(); i += 7) second[i] ^= 0x55;
+    std::vector<Bytes> outputs;
+    for (const Bytes* const weights : {&first, &std::as_const(second), &first, &std::as_const(second)}) {
+      std::ranges::copy(*weights, scene.buffers[testing::kWeights].begin());
+      const auto result = (*npu)->run_task(0, task, scene.memory);
+      ASSERT_TRUE(result.ok() && result->stall.empty());
+      outputs.push_back(scene.output());
+      Scene alone;
+      std::ranges::copy(*weights, alone.buffers[testing::kWeights].begin());
+      run(alone, program, {.reference_only = true});
+      EXPECT_EQ(alone.output(), scene.output());
+    }
+    EXPECT_NE(outputs[0], outputs[1]);
+  }
 }
 
 // Direct and by row slices: the tasks of a sliced operation write the same bytes as one task.

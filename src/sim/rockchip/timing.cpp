@@ -1,11 +1,11 @@
 // Times of the tasks of a job: the registers as the simulated chip reads them, then units and bytes.
 #include "sim/rockchip/timing.h"
 
-#include "base/bytes.h"
 #include "sim/rockchip/conv.h"
 #include "sim/rockchip/dpu.h"
 #include "sim/rockchip/fault.h"
 #include "sim/rockchip/ppu.h"
+#include "sim/rockchip/task.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -17,46 +17,6 @@ constexpr TimingParameter kRows[] = {
 };
 
 constexpr int64_t kAtomBytes = 16;
-constexpr std::array kBlocksOf = {std::pair{uint32_t{1}, Block::cna},  std::pair{uint32_t{4}, Block::core},
-                                  std::pair{uint32_t{8}, Block::dpu},  std::pair{uint32_t{16}, Block::dpu_rdma},
-                                  std::pair{uint32_t{32}, Block::ppu}, std::pair{uint32_t{64}, Block::ppu_rdma}};
-
-// The registers that one task's commands leave, and which blocks they start.
-class Task {
- public:
-  Task(Registers& registers, const Dma& dma) : registers_(registers), dma_(dma) {}
-
-  Result<uint32_t> read(uint64_t address, uint64_t commands) {
-    std::vector<uint8_t> bytes(commands * hw::kCommandBytes);
-    SK_TRY(dma_.read(address, bytes, "commands"));
-    for (uint64_t i = 0; i < commands; ++i) {
-      const std::array words{load_le<uint32_t>(&bytes[i * 8]), load_le<uint32_t>(&bytes[i * 8 + 4])};
-      const auto command = bits::read<hw::Command>(words);
-      if (command.target == hw::Target::enable) return command.value;
-      SK_TRY(write(command).with_context(fmt::format("command {}", i)));
-    }
-    return stall("the stream starts no block");
-  }
-
- private:
-  Result<void> write(const hw::Command& command) {
-    switch (command.target) {
-      case hw::Target::none:
-      case hw::Target::barrier:
-      case hw::Target::pc: return {};
-      case hw::Target::cna:
-      case hw::Target::core:
-      case hw::Target::dpu:
-      case hw::Target::dpu_rdma:
-      case hw::Target::ppu:
-      case hw::Target::ppu_rdma:
-        return registers_.write(static_cast<Block>(command.address / hw::kBlockBytes), command.address, command.value);
-      default: return not_modelled("target 0x{:04x}: there is none", static_cast<uint32_t>(command.target));
-    }
-  }
-  Registers& registers_;
-  const Dma& dma_;
-};
 
 double feature_bytes(const ConvJob& conv) {
   const int64_t pixel = conv.pixel_channels != 0 ? conv.pixel_channels : conv.in_lanes;
@@ -108,19 +68,17 @@ class RockchipTimer final : public Timer {
     return costs;
   }
 
+  bool reads_commands() const override { return true; }
+
   Result<std::vector<Cost>> time_layers(std::span<const Layer> layers, Fusion fusion) const override {
     return price_layers(parameters(), layers, fusion);
   }
 
  private:
   Result<Cost> time_task(const Commands& commands, const Dma& dma) {
-    const uint64_t count = commands.size_bytes / hw::kCommandBytes;
-    if (count == 0 || count > options_.max_elements_per_task) return not_modelled("{} commands", count);
-    SK_TRY_ASSIGN(const uint32_t blocks, Task(registers_, dma).read(commands.address, count));
+    SK_TRY_ASSIGN(const uint32_t blocks, read_task(registers_, dma, commands, options_));
     SK_TRY_ASSIGN(Cost cost, price_blocks(bits::read<hw::BlockEnable>({&blocks, 1})));
-    for (const auto& [bit, block] : kBlocksOf) {
-      if (blocks & bit) registers_.finish(block);
-    }
+    finish_task(registers_, blocks);
     return cost;
   }
 

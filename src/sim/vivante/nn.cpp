@@ -19,15 +19,6 @@ namespace hw = ::skillet::vivante::hw;
 constexpr uint64_t kCacheLimitBytes = uint64_t{256} << 20;
 constexpr uint32_t kRowWiseWidthMax = 64;  // the recorded driver's limit of its 5x5 row-wise order
 
-Result<hw::NnInstruction> read_instruction(const hw::ChipRow& chip, uint64_t address, const Memory& memory) {
-  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
-  std::vector<uint32_t> words(hw::kNnInstructionWords);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  const auto typed = hw::unpack_nn_instruction(chip, words);
-  SK_TRY(check_fields(hw::nn_instruction(chip), typed.raw, chip.flags));
-  return typed.fields;
-}
-
 bool covers_image(const hw::NnInstruction& d) {
   return d.out_x_size == 1 && d.out_y_size == 1 && d.kernel_x_size == d.in_x_size && d.kernel_y_size == d.in_y_size;
 }
@@ -98,7 +89,7 @@ std::string_view order_name(StreamOrder order) {
 uint64_t decoded_bytes(const Coefficients& coefficients) {
   uint64_t total = 0;
   for (const Kernel& kernel : coefficients.kernels)
-    total += sizeof kernel + kernel.planes.size() * 4 + kernel.weights.size() * 2;
+    total += sizeof kernel + kernel.planes.size() * 4 + kernel.weights.size() * 4;  // and packed
   return total;
 }
 
@@ -149,6 +140,15 @@ Result<void> check_work(const NnJob& job, std::span<const KernelTask> tasks, uin
 NnUnit::NnUnit(const hw::ChipRow& chip, const Options& options)
     : chip_(chip), options_(options), format_(coefficient_format(chip, options)) {}
 
+Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& memory) const {
+  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
+  std::vector<uint32_t> words(hw::kNnInstructionWords);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  const auto typed = hw::unpack_nn_instruction(chip_, words);
+  SK_TRY(check_fields(hw::nn_instruction(chip_), typed.raw, chip_.flags));
+  return typed.fields;
+}
+
 // The orders that the weights may have, likeliest first.
 std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
   if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
@@ -163,7 +163,7 @@ std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const Coeff
   return orders;
 }
 
-Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
+Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   const char* const what = "nn_instruction.kernel_address";
   CoefficientShape shape = coefficient_shape(d);
   shape.raw_weights = chip_.generation < kCoefficientFormatV8.generation &&
@@ -182,28 +182,30 @@ Result<std::shared_ptr<const Coefficients>> NnUnit::coefficients(const Instructi
   const CacheKey key{hash.high64, hash.low64};
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   SK_TRY_ASSIGN(Coefficients decoded, decode_by_any(format_, buffer, chip_, shape, orders));
-  auto shared = std::make_shared<const Coefficients>(std::move(decoded));
+  auto shared = std::make_shared<Known>();
+  shared->decoded = std::move(decoded);
   if (cached_bytes_ > kCacheLimitBytes) {
     cache_.clear();
     cached_bytes_ = 0;
   }
-  cached_bytes_ += decoded_bytes(*shared);
+  cached_bytes_ += decoded_bytes(shared->decoded);
   cache_.emplace(key, shared);
   return shared;
 }
 
 Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
-  SK_TRY_ASSIGN(const Instruction d, read_instruction(chip_, descriptor_address, memory));
+  SK_TRY_ASSIGN(const Instruction d, instruction(descriptor_address, memory));
   SK_TRY(check_geometry(d, chip_));
   const NnJob job = make_job(d, chip_, options_.tie_rule);
-  SK_TRY_ASSIGN(const auto kernels, coefficients(d, memory));
+  SK_TRY_ASSIGN(const std::shared_ptr<Known> known, coefficients(d, memory));
+  const Coefficients& kernels = known->decoded;
   if (log::debug_flag("sim"))
-    log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels->order)));
-  SK_TRY(check_sram(d, chip_, *kernels));
+    log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels.order)));
+  SK_TRY(check_sram(d, chip_, kernels));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
   SK_TRY(visibility.read(d.in_address.offset, in.size(), "nn_instruction.in_address"));
-  SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, *kernels, d.out_address.offset, memory));
+  SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, kernels, d.out_address.offset, memory));
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
   visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
@@ -211,7 +213,7 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
   if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);
-  convolve_fast(job, tasks, in);
+  convolve_fast(job, tasks, in, known->packed);
   return {};
 }
 

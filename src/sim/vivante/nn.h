@@ -24,19 +24,26 @@ class NnUnit {
 
   Result<void> run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility);
 
- private:
+  // The instruction, all its fields known; and its kernels. For those who read jobs and do not run them.
   using Instruction = ::skillet::vivante::hw::NnInstruction;
+  Result<Instruction> instruction(uint64_t descriptor_address, const Memory& memory) const;
+  // What was made of a buffer of coefficients.
+  struct Known {
+    Coefficients decoded;
+    PackedKernels packed;
+  };
+  Result<std::shared_ptr<Known>> coefficients(const Instruction& d, const Memory& memory);
 
-  Result<std::shared_ptr<const Coefficients>> coefficients(const Instruction& d, const Memory& memory);
+ private:
   std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;
   const CoefficientFormat& format_;
 
-  // Decoded coefficient buffers by content: weights do not change between inferences.
+  // By the bytes of the buffer as they are now, whoever wrote them: weights seldom change between inferences.
   using CacheKey = std::pair<uint64_t, uint64_t>;
-  std::map<CacheKey, std::shared_ptr<const Coefficients>> cache_;
+  std::map<CacheKey, std::shared_ptr<Known>> cache_;
   uint64_t cached_bytes_ = 0;
 };
 

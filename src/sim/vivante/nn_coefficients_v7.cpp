@@ -1,4 +1,4 @@
-// Decoder of the V7 coefficient stream: hardware specification 6.2.
+// Decoder of the V7 coefficient stream: docs/hw/vivante.md, hardware specification 6.2.
 #include <algorithm>
 
 #include "base/bytes.h"

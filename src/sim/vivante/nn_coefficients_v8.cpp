@@ -1,5 +1,5 @@
-// Decoder of the V8 coefficient buffer: hardware specification 6.3. Bytes are Huffman-coded by their magnitude;
-// run-length mode, precode and average bias are known by name only and refused.
+// Decoder of the V8 coefficient buffer: docs/hw/vivante.md, hardware specification 6.3. Bytes are Huffman-coded by
+// their magnitude; run-length mode, precode and average bias are known by name only and refused.
 #include <algorithm>
 #include <array>
 

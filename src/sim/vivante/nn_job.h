@@ -38,8 +38,18 @@ struct KernelTask {
 // The definition: one output pixel after the other, 64-bit sums. Error when a sum leaves 32 bits.
 Result<void> convolve_plain(const NnJob& job, std::span<const KernelTask> tasks, std::span<const uint8_t> in);
 
+// Weights as a matrix product wants them, kept beside the kernels that they are of.
+struct PackedKernels {
+  std::vector<const Kernel*> kernels;
+  std::vector<int8_t> bytes;  // less `offset`; or, where they do not fit bytes or the CPU has no product of these:
+  int32_t offset = 0;
+  std::vector<int16_t> pairs;
+};
+
 // The same result, quickly: kernels with few used planes directly, the others as a matrix product. Needs sums_fit().
-void convolve_fast(const NnJob& job, std::span<const KernelTask> tasks, std::span<const uint8_t> in);
+// `packed` is empty, or comes from a job of the same shape with kernels that still are as they were.
+void convolve_fast(const NnJob& job, std::span<const KernelTask> tasks, std::span<const uint8_t> in,
+                   PackedKernels& packed);
 
 // Whether no sum of this kernel can leave 32 bits, whatever the image.
 constexpr bool sums_fit(const Kernel& kernel) {

@@ -45,13 +45,37 @@ TEST(Requant, MatchesRealArithmetic) {
   }
 }
 
+TEST(Requant, ManyEqualOneByOne) {
+  test::Random random(4);
+  for (int i = 0; i < 2000; ++i) {
+    const Requant q{
+        .multiplier = static_cast<uint32_t>(random.chance(5) ? INT64_C(0x80000001) : random.in(1 << 15, (1 << 16) - 1)),
+        .shift = static_cast<int>(random.in(0, 63)),
+        .relu = random.chance(50),
+        .zero_point = static_cast<uint8_t>(random.next()),
+        .rule = static_cast<TieRule>(random.in(0, 3))};
+    if (q.multiplier > INT32_MAX && q.shift < 1) continue;  // products of one by one end at 61 bits
+    std::vector<int32_t> sums(static_cast<size_t>(random.in(0, 40)));
+    for (int32_t& sum : sums) sum = static_cast<int32_t>(random.in(INT32_MIN / 4, INT32_MAX / 4) >> random.in(0, 28));
+    Bytes expected, out(sums.size());
+    for (const int32_t sum : sums) expected.push_back(requantize(int64_t{sum}, q));
+    requantize(std::span(sums), q, out.data());
+    ASSERT_EQ(out, expected) << q.multiplier << " >> " << q.shift;
+  }
+}
+
 struct RandomJob {
   NnJob job;
   std::vector<Kernel> kernels;
   Bytes in;
 };
 
-Kernel random_kernel(test::Random& random, const NnJob& job) {
+// Weights of one job: bytes less a zero point, which fit a matrix product of bytes; or more.
+struct WeightRange {
+  int64_t low = -255, high = 255;
+};
+
+Kernel random_kernel(test::Random& random, const NnJob& job, const WeightRange& range) {
   Kernel kernel;
   kernel.bias = static_cast<int32_t>(random.in(-1000000, 1000000));
   const int used = static_cast<int>(random.in(0, 100));
@@ -59,7 +83,8 @@ Kernel random_kernel(test::Random& random, const NnJob& job) {
     if (!random.chance(used)) continue;
     kernel.planes.push_back(static_cast<uint32_t>(plane));
     for (int64_t tap = 0; tap < job.taps(); ++tap) {
-      kernel.weights.push_back(static_cast<int16_t>(random.in(-255, 255)));
+      const int64_t edge = random.chance(50) ? range.low : range.high;
+      kernel.weights.push_back(static_cast<int16_t>(random.chance(10) ? edge : random.in(range.low, range.high)));
       kernel.magnitude += std::abs(kernel.weights.back());
     }
   }
@@ -90,7 +115,9 @@ RandomJob random_job(test::Random& random) {
                  .relu = random.chance(50),
                  .zero_point = static_cast<uint8_t>(random.next()),
                  .rule = static_cast<TieRule>(random.in(0, 3))};
-  for (int64_t k = 0; k < job.out_planes; ++k) all.kernels.push_back(random_kernel(random, job));
+  const int64_t zero_point = random.in(0, 255);
+  const WeightRange range = random.chance(30) ? WeightRange{} : WeightRange{-zero_point, 255 - zero_point};
+  for (int64_t k = 0; k < job.out_planes; ++k) all.kernels.push_back(random_kernel(random, job, range));
   all.in = random.bytes(static_cast<size_t>(job.in_extent()));
   return all;
 }
@@ -111,12 +138,35 @@ TEST(NnConvolution, FastEqualsPlain) {
     }
     const auto done = convolve_plain(all.job, plain_tasks, all.in);
     ASSERT_TRUE(done.ok()) << done.error().message;
-    convolve_fast(all.job, fast_tasks, all.in);
+    PackedKernels packed;
+    convolve_fast(all.job, fast_tasks, all.in, packed);
     ASSERT_EQ(fast, plain) << "round " << round;
     distinct +=
         std::count_if(plain.begin(), plain.end(), [](uint8_t v) { return v != 0 && v != 255 && v != 0xAA; }) > 0;
   }
   EXPECT_GT(distinct, 150);  // the jobs are not all saturated
+}
+
+// What is kept of kernels serves another image, and is made anew for other kernels.
+TEST(NnConvolution, KeepsPackedKernels) {
+  test::Random random(12);
+  for (int round = 0; round < 50; ++round) {
+    RandomJob all = random_job(random);
+    PackedKernels packed;
+    for (int run = 0; run < 3; ++run) {
+      Bytes plain(static_cast<size_t>(all.job.out_plane_bytes * all.job.out_planes)), fast = plain;
+      std::vector<KernelTask> plain_tasks, fast_tasks;
+      for (size_t k = run == 2 ? 1 : 0; k < all.kernels.size(); ++k) {
+        const size_t offset = k * static_cast<size_t>(all.job.out_plane_bytes);
+        plain_tasks.push_back({&all.kernels[k], plain.data() + offset});
+        fast_tasks.push_back({&all.kernels[k], fast.data() + offset});
+      }
+      ASSERT_TRUE(convolve_plain(all.job, plain_tasks, all.in).ok());
+      convolve_fast(all.job, fast_tasks, all.in, packed);
+      ASSERT_EQ(fast, plain) << "round " << round << " run " << run;
+      all.in = random.bytes(all.in.size());
+    }
+  }
 }
 
 TEST(NnConvolution, AccumulatorOverflowIsAFault) {

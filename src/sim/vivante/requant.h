@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace skillet::sim::vivante {
 
@@ -57,5 +58,8 @@ constexpr uint8_t requantize(int64_t accumulator, const Requant& q) {
   if (q.relu) value = std::max<int64_t>(value, 0);
   return static_cast<uint8_t>(std::clamp<int64_t>(value + q.zero_point, 0, 255));
 }
+
+// The same for many, whose sums are overwritten.
+void requantize(std::span<int32_t> sums, const Requant& q, uint8_t* out);
 
 }  // namespace skillet::sim::vivante

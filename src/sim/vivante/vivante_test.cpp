@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
+#include <set>
 
-#include "sim/vivante/front_end.h"
 #include "sim/vivante/test_support.h"
 
 namespace skillet::sim::vivante {
@@ -16,89 +15,6 @@ using test::TestMemory;
 using test::TestShape;
 namespace hw = ::skillet::vivante::hw;
 using Words = std::vector<uint32_t>;
-
-// ---- front end ----
-
-// Specification, appendix C: a TP job on four cores and an NN job.
-const Words kAppendixC = {
-    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00505001,  //
-    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00506001,  //
-    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00507001,  //
-    0x08010E4F, 0,     0x08010E50, 0,    0x08010E53, 0,    0x08010E54, 0,          0x0801042E, 0x00508000,  //
-    0x08010429, 0,                                                                                          //
-    0x08010E4F, 0,     0x08010E50, 0,    0x08010E4C, 0x10, 0x08010428, 0x00504000, 0x08010429, 0,
-    0x08010E03, 0xC23, 0x08010E03, 0xC23};
-
-Result<std::vector<std::string>> jobs_of(const Words& stream) {
-  std::vector<std::string> jobs;
-  const auto note = [&jobs](const char* unit) {
-    return [&jobs, unit](uint64_t address) -> Result<void> {
-      jobs.push_back(fmt::format("{} {:x}", unit, address));
-      return {};
-    };
-  };
-  KeptStates kept;
-  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP")}, kept));
-  return jobs;
-}
-
-TEST(FrontEnd, StreamOfTheSpecification) {
-  const auto jobs = jobs_of(kAppendixC);
-  ASSERT_TRUE(jobs.ok()) << jobs.error().message;
-  EXPECT_EQ(*jobs, (std::vector<std::string>{"TP 505000", "TP 506000", "TP 507000", "TP 508000", "NN 504000"}));
-}
-
-TEST(FrontEnd, SkipsAndEnds) {
-  Words stream = {0, 0, 0x18000000, 0, 0x380000C8, 0, 0x48000000, 0x701, 0x0801028A, 0x11, 0x08010E13, 2};
-  EXPECT_TRUE(jobs_of(stream)->empty());
-  // Two values with one packet: TP at 0x10B8 is not next to anything that may be written, so use 0x393C and 0x3940.
-  EXPECT_TRUE(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000}).ok());
-  EXPECT_EQ(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000})->size(), 1u);
-  EXPECT_TRUE(jobs_of({0x10000000, 0, 0x08010428, 0x1000})->empty());
-}
-
-// Both states of the one-time set-up (specification, section 3.3) must be written again.
-TEST(FrontEnd, JobsStopAfterAResetUntilTheChipIsSetUpAgain) {
-  const Units units{.run_nn = [](uint64_t) { return Result<void>(); },
-                    .run_tp = [](uint64_t) { return Result<void>(); }};
-  const Words job = {0x08010428, 0x1000}, first = {0x0801028A, 0x11}, second = {0x08010E13, 2};
-  KeptStates kept;
-  EXPECT_TRUE(run_stream(job, units, kept).ok()) << "a new chip is taken as set up";
-  kept.reset();
-  EXPECT_TRUE(run_stream(first, units, kept).ok());
-  const auto stopped = run_stream(job, units, kept);
-  ASSERT_FALSE(stopped.ok());
-  EXPECT_EQ(stopped.error().message,
-            "stream word 0: NN job after a reset: state api_mode (0x384c) has not been set again");
-  EXPECT_TRUE(run_stream(second, units, kept).ok());
-  EXPECT_TRUE(run_stream(job, units, kept).ok());
-}
-
-struct BadStream {
-  Words stream;
-  const char* fault;
-};
-TEST(FrontEnd, FaultsNameStateAndValue) {
-  for (const BadStream& bad : {
-           BadStream{{0x0801028B, 1}, "state 0x0a2c <- 0x00000001: unknown state"},
-           BadStream{{0, 0, 0x08010E53, 7}, "stream word 2: state tp_config (0x394c) <- 0x00000007"},
-           BadStream{{0x08010E4C, 0x110}, "nn_config.nn_core_count = 1"},
-           BadStream{{0x08010E4C, 0x80}, "nn_config: word 0 has bits 0x00000080"},
-           BadStream{{0x08010E54, 0x4}, "vip_flush_control: word 0"},
-           BadStream{{0x08010428, 0x00504002}, "nn_instruction_address (0x10a0) <- 0x00504002"},
-           BadStream{{0x0801042E, 0x00504020}, "descriptor is not 64-byte aligned"},
-           BadStream{{0x08040E4F, 0, 0}, "the stream ends after 2"},
-           BadStream{{0x08000E4F, 0}, "count 0"},
-           BadStream{{0x0C010E4F, 0}, "fixed-point"},
-           BadStream{{0x40000000, 0x1000}, "opcode 8"},
-           BadStream{{0x00000001, 0}, "opcode 0"},
-           BadStream{{0, 1}, "opcode 0"},
-       }) {
-    const auto jobs = jobs_of(bad.stream);
-    ASSERT_FALSE(jobs.ok()) << bad.fault;
-    EXPECT_NE(jobs.error().message.find(bad.fault), std::string::npos) << jobs.error().message;
-  }
-}
 
 // ---- the TP example of specification 5.9: transpose of 8x8x4 ----
 
@@ -296,6 +212,24 @@ TEST(NnUnit, ExampleOfTheSpecification) {
   }
 }
 
+// One device that runs the example again and again.
+struct NnScene {
+  TestMemory memory;
+  std::span<uint8_t> coefficients, out, descriptor;
+  std::unique_ptr<Device> device = create("a311d", {}).value();
+
+  explicit NnScene(const NnExample& example) {
+    memory.add(0x00501000, example.in, "input");
+    coefficients = memory.add(0x00502000, example.coefficients, "coefficients");
+    out = memory.add(0x00503000, Bytes(512), "output");
+    descriptor = memory.add_words(kDescriptorAddress, nn_example(), "descriptor");
+  }
+  Bytes run() {
+    EXPECT_TRUE(device->execute(kStartNn, memory.get()).ok());
+    return {out.begin(), out.end()};
+  }
+};
+
 // Decoded coefficients are kept from job to job: the same bytes under another zero point are others.
 TEST(NnUnit, KeepsCoefficientsByTheirZeroPoint) {
   const NnExample example(5);
@@ -304,17 +238,26 @@ TEST(NnUnit, KeepsCoefficientsByTheirZeroPoint) {
   const auto alone = example.run(other), first = example.run(nn_example());
   ASSERT_TRUE(alone.ok() && first.ok());
   ASSERT_NE(*alone, *first);
-  TestMemory memory;
-  memory.add(0x00501000, example.in, "input");
-  memory.add(0x00502000, example.coefficients, "coefficients");
-  const auto out = memory.add(0x00503000, Bytes(512), "output");
-  const auto descriptor = memory.add_words(kDescriptorAddress, nn_example(), "descriptor");
-  const auto device = create("a311d", {});
-  ASSERT_TRUE(device.ok() && (*device)->execute(kStartNn, memory.get()).ok());
-  EXPECT_TRUE(std::ranges::equal(out, *first));
-  std::ranges::copy(as_bytes(other), descriptor.begin());
-  ASSERT_TRUE((*device)->execute(kStartNn, memory.get()).ok());
-  EXPECT_TRUE(std::ranges::equal(out, *alone));
+  NnScene scene(example);
+  EXPECT_EQ(scene.run(), *first);
+  std::ranges::copy(as_bytes(other), scene.descriptor.begin());
+  EXPECT_EQ(scene.run(), *alone);
+}
+
+// The host, or a job, may write coefficients between two jobs.
+TEST(NnUnit, SeesCoefficientsThatWereWrittenAnew) {
+  const NnExample first(5, 0), second(6, 0);  // without runs of zeros: of the same size
+  ASSERT_EQ(first.coefficients.size(), second.coefficients.size());
+  NnScene scene(first);
+  std::set<Bytes> outputs;
+  for (const NnExample* one : {&first, &second, &first, &second}) {
+    std::ranges::copy(one->coefficients, scene.coefficients.begin());
+    NnExample alone = *one;
+    alone.in = first.in;
+    EXPECT_EQ(scene.run(), alone.run(nn_example()).value());
+    outputs.insert(scene.run());
+  }
+  EXPECT_EQ(outputs.size(), 2U);
 }
 
 // A TP job reads what an NN job wrote: right after a job that flushes.
@@ -400,10 +343,21 @@ TEST(NnUnit, TruncatedCoefficientsAndOverlappingWindows) {
   descriptor[8] |= 1;  // image kept too, from 0 to 0x900
   descriptor[14] = 0x900;
   expect_fault(example.run(descriptor), "overlaps the kernels'");
-  descriptor = nn_example();
-  descriptor[7] = 0x00501000;
-  example.in.resize(512);
-  expect_fault(example.run(descriptor), "an output plane overlaps the input image");
+}
+
+// Eight output planes of 64 bytes; wherever one of them lies in the input image.
+TEST(NnUnit, OutputsOverTheInputAreFaults) {
+  NnExample example(5);
+  const auto image = static_cast<uint32_t>(example.in.size());
+  example.in.resize(image + 1024);
+  Words descriptor = nn_example();
+  for (const uint32_t at : {0U, 64U, image - 64}) {
+    descriptor[7] = 0x00501000 + at;
+    expect_fault(example.run(descriptor), "an output plane overlaps the input image");
+  }
+  descriptor[7] = 0x00501000 + image;
+  const auto beside = example.run(descriptor);
+  EXPECT_TRUE(beside.ok()) << beside.error().message;
 }
 
 TEST(NnUnit, UnmappedDescriptor) {

@@ -66,7 +66,6 @@ int EtnavivFile::gem_new(abi::GemNew& args) {
   if (failure != 0) return kernel_.refuse(-failure, "gem_new: no memory for {} bytes", args.size);
   const Lock lock(kernel_.state());
   args.handle = add({std::move(made), {}});
-  kernel_.trace("gem_new: {} bytes, handle {}", args.size, args.handle);
   return 0;
 }
 

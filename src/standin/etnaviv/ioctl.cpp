@@ -2,6 +2,7 @@
 #include <array>
 
 #include "standin/calls.h"
+#include "standin/etnaviv/describe.h"
 #include "standin/etnaviv/file.h"
 
 namespace skillet::standin::etnaviv {

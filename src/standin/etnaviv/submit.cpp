@@ -137,6 +137,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
   if (gives_fence && fence_fd < 0) return kernel_.refuse(-fence_fd, "submit: no descriptor for the fence");
 
   const JobId job = kernel_.jobs().begin();
+  if (hangs) kernel_.jobs().stall(job);
   for (const Request::Use& use : request.uses) use.buffer->add_job(kernel_.jobs(), job, use.writes);
   lock.unlock();
   int failure = 0;
@@ -151,6 +152,13 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
   if (gives_fence) args.fence_fd = fence_fd;
   kernel_.trace("submit: job {}: {} words, {} buffers{}", job, request.stream.size(), request.uses.size(),
                 hangs ? ", hangs" : "");
+  if (kernel_.options().traces) {
+    for (size_t i = 0; i < request.uses.size(); ++i) {
+      const Request::Use& use = request.uses[i];
+      kernel_.trace("  handle {} at {:#x}, {} bytes{}", request.buffers[i].handle, use.address,
+                    use.buffer->size_bytes(), use.writes ? ", written" : "");
+    }
+  }
   request.uses.clear();  // holds no buffer any longer
   return failure;
 }

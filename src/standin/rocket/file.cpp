@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "standin/calls.h"
+#include "standin/rocket/describe.h"
 
 namespace skillet::standin::rocket {
 namespace {
@@ -75,7 +76,6 @@ int RocketFile::create_bo(abi::CreateBo& args) {
   args.handle = add({std::move(made), *address});
   args.dma_address = *address;
   args.offset = offset_of(args.handle);
-  kernel_.trace("create_bo: {} bytes, handle {} at {:#x}", args.size, args.handle, args.dma_address);
   return 0;
 }
 
@@ -106,8 +106,8 @@ int RocketFile::prep_bo(abi::PrepBo& args) {
   if (entry == nullptr) return kernel_.refuse(ENOENT, "prep_bo: no handle {}", args.handle);
   const std::shared_ptr<Buffer> buffer = entry->buffer;
   const Jobs::Time deadline = Jobs::time(0, args.timeout_ns);
+  const bool is_past = deadline <= std::chrono::steady_clock::now();
   while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), false)) {
-    const bool is_past = deadline <= std::chrono::steady_clock::now();
     const int failure = kernel_.jobs().wait(lock, *job, deadline, is_past);
     if (failure != 0) return kernel_.refuse(-failure, "prep_bo: handle {} is in use by job {}", args.handle, *job);
   }

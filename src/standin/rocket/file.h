@@ -36,6 +36,7 @@ class RocketFile : public GemFile {
 
   int read_jobs(const abi::Submit& args, std::vector<Request>& out);
   int read_tasks(Request& request);
+  void trace(const Request& request);
   std::optional<std::string> queue(const Request& request, FaultKind fault);
   int give_fault(std::string_view call);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/stopwatch.h"
 #include "standin/rocket/file.h"
 #include "standin/rocket/identity.h"
 
@@ -114,11 +115,16 @@ void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lo
   entity.is_running = true;
   const std::vector<Mapping> mappings = entity.file.mappings();
   lock.unlock();
+  const Stopwatch clock;
   const Result<void> done = simulate(core, job, mappings);
+  trace("job {} on core {}: {:.3f} ms", job.id, core, clock.ms());
   lock.lock();
   // What waits for ever ends by the kernel's timeout.
   const bool stalls = job.fault == FaultKind::hang || (!done.ok() && done.error().code == ErrorCode::timeout);
-  if (stalls) workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });
+  if (stalls) {
+    jobs().stall(job.id);
+    workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });
+  }
   end(core, entity, job, done);
   workers.changed.notify_all();
 }

@@ -68,8 +68,20 @@ std::optional<std::string> RocketFile::queue(const Request& request, FaultKind f
   for (size_t i = 0; i < job.buffers.size(); ++i)
     job.buffers[i]->add_job(kernel_.jobs(), job.id, i >= request.in.size());
   kernel_.trace("submit: job {}: {} tasks", job.id, job.tasks.size());
+  if (kernel_.options().traces) trace(request);
   kernel_.queue(entity_, std::move(job));
   return std::nullopt;
+}
+
+void RocketFile::trace(const Request& request) {
+  for (const abi::Task& task : request.tasks) kernel_.trace("  {} commands at {:#x}", task.regcmd_count, task.regcmd);
+  for (const auto* handles : {&request.in, &request.out}) {
+    for (const uint32_t handle : *handles) {
+      const Entry& entry = *find(handle);
+      kernel_.trace("  handle {} at {:#x}, {} bytes{}", handle, *entry.address, entry.buffer->size_bytes(),
+                    handles == &request.out ? ", written" : "");
+    }
+  }
 }
 
 int RocketFile::submit(abi::Submit& args, const Fault& fault) {

@@ -68,6 +68,7 @@ class EtnavivDevice : public Device {
   struct InFlight {
     Fence fence = 0;
     uint32_t kernel_fence = 0;
+    JobId job = 0;
   };
   struct Closing {
     Handle handle = 0;
@@ -84,7 +85,7 @@ class EtnavivDevice : public Device {
   Result<const Buffer*> find(Handle handle) const;
   bool is_commands(Handle handle) const { return commands_.contains(handle); }
   Result<std::span<const uint8_t>> words_of(const Job& job) const;
-  Result<Fence> submit_one(const Prepared& job);
+  Result<Fence> submit_one(JobId id, const Prepared& job);
   Result<void> wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout);
   void unmap(Buffer& buffer);
   void close_handle(Handle handle);
@@ -274,7 +275,7 @@ Result<Fence> EtnavivDevice::submit(std::span<const JobId> jobs) {
     const auto found = prepared_.find(id);
     if (found == prepared_.end())
       return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
-    auto fence = submit_one(found->second);
+    auto fence = submit_one(id, found->second);
     // The text is only made on failure: this runs at each inference.
     if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", found->second.name));
     last = *fence;
@@ -282,7 +283,7 @@ Result<Fence> EtnavivDevice::submit(std::span<const JobId> jobs) {
   return last;
 }
 
-Result<Fence> EtnavivDevice::submit_one(const Prepared& job) {
+Result<Fence> EtnavivDevice::submit_one(JobId id, const Prepared& job) {
   for (const SubmitBo& use : job.bos) {
     SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
     if (buffer->address != use.presumed)
@@ -295,7 +296,7 @@ Result<Fence> EtnavivDevice::submit_one(const Prepared& job) {
   if (const int number = file_.try_call(kGemSubmit, &request); number != 0)
     return file_.failure(
         number, fmt::format("submitting {} command words with {} buffers", request.stream_size / 4, request.nr_bos));
-  in_flight_.push_back({++last_fence_, request.fence});
+  in_flight_.push_back({++last_fence_, request.fence, id});
   for (const SubmitBo& use : job.bos) buffers_.at(use.handle).last_use = last_fence_;
   if (in_flight_.size() > kMaxFencesKept) poll_finished();
   return last_fence_;
@@ -319,9 +320,13 @@ void EtnavivDevice::poll_finished() {
 Result<void> EtnavivDevice::wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout) {
   WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = 0, .pad = 0, .timeout = deadline(timeout)};
   const auto patience = std::min<std::chrono::nanoseconds>(timeout, kForever) + kPatience;
-  if (const int number = file_.try_call(kWaitFence, &request, patience); number != 0)
-    return file_.failure(number, fmt::format("waiting up to {} ms for a job",
-                                             std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+  if (const int number = file_.try_call(kWaitFence, &request, patience); number != 0) {
+    const auto found = prepared_.find(job.job);
+    const std::string name = found == prepared_.end() ? "that is released" : fmt::format("'{}'", found->second.name);
+    return file_.failure(number,
+                         fmt::format("waiting up to {} ms for job {}",
+                                     std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), name));
+  }
   finish(job.fence);
   return {};
 }

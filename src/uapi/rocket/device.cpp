@@ -65,6 +65,8 @@ class RocketDevice final : public Device {
   };
   struct InFlight {
     Fence fence = 0;
+    JobId first = 0, last = 0;
+    size_t jobs = 0;
     std::vector<uint32_t> written;  // handles
   };
   struct Closing {
@@ -77,6 +79,7 @@ class RocketDevice final : public Device {
   Result<void> list(const JobBuffer& use, Prepared& prepared) const;
   int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
+  std::string describe(const InFlight& submission) const;
   void reclaim();
 
   DrmFile file_;
@@ -234,7 +237,8 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
 
 Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
-  InFlight submission{.fence = last_fence_ + 1, .written = {}};
+  InFlight submission{
+      .fence = last_fence_ + 1, .first = jobs.front(), .last = jobs.back(), .jobs = jobs.size(), .written = {}};
   call_.clear();
   for (const JobId id : jobs) {
     const auto found = prepared_.find(id);
@@ -265,24 +269,32 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
 // Waits for the oldest submission; an errno, or 0.
 int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   for (const uint32_t handle : in_flight_.front().written) {
-    if (const int number = prepare_access(handle, timeout); number != 0 && number != ENOENT) return number;
+    if (const int number = prepare_access(handle, timeout); number != 0) return number;
   }
   in_flight_.pop_front();
   return 0;
 }
 
+std::string RocketDevice::describe(const InFlight& submission) const {
+  const auto name = [&](JobId id) {
+    const auto found = prepared_.find(id);
+    return found == prepared_.end() ? std::string("that is released") : fmt::format("'{}'", found->second.name);
+  };
+  if (submission.jobs == 1) return fmt::format("job {}", name(submission.last));
+  return fmt::format("{} jobs ({} to {})", submission.jobs, name(submission.first), name(submission.last));
+}
+
+// Each submission has its own time: as long as one after the other ends, nothing hangs.
 Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
   if (fence == 0 || fence > last_fence_)
     return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
-  const auto end =
-      std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
+  const auto patience = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
   while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
-    const auto left = end - std::chrono::steady_clock::now();
-    if (const int number = finish_first(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
-        number != 0)
+    if (const int number = finish_first(patience); number != 0)
       return file_.failure(number == EBUSY ? ETIMEDOUT : number,
-                           fmt::format("waiting up to {} ms for a job",
-                                       std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+                           fmt::format("waiting up to {} ms for {}",
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+                                       describe(in_flight_.front())));
   }
   return {};
 }

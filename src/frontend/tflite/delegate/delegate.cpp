@@ -173,6 +173,7 @@ std::unique_ptr<Delegate> make_delegate(std::shared_ptr<State> state) {
   // Both: prepare of a kernel is called again after each change of shapes, with the shapes propagated. Without them,
   // hosts refuse a graph that has a dynamic tensor anywhere, and fail instead of leaving such ops out.
   delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors | kTfLiteDelegateFlagsRequirePropagatedShapes;
+  if (delegate->state->options.profile) delegate->host.flags |= kTfLiteDelegateFlagsPerOperatorProfiling;
   return delegate;
 }
 

@@ -23,8 +23,9 @@ class PickyDriver : public driver::Driver {
     }
     return inner_.compile(chip, graph, options);
   }
-  Result<driver::Annotated> decode(const driver::Chip& chip, const capture::Submission& submission) const override {
-    return inner_.decode(chip, submission);
+  Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
+                                      driver::Detail detail) const override {
+    return inner_.decode_as(chip, submission, detail);
   }
 
  private:
@@ -81,6 +82,56 @@ TEST(Delegate, RealDevicesTakeUnprovenOpsWhenTold) {
   EXPECT_EQ(partitions(true, false), 1U);
   EXPECT_EQ(partitions(false, false), 0U);
   EXPECT_EQ(partitions(false, true), 1U);
+}
+
+// The host's table of times, as it takes them.
+class HostProfiler final : public TfLiteProfiler {
+ public:
+  struct Event {
+    std::string tag;
+    uint64_t us = 0;
+    int64_t node = -1;
+  };
+  uint32_t BeginEvent(const char*, int, int64_t, int64_t) override { return 0; }
+  void EndEvent(uint32_t, int64_t, int64_t) override {}
+  void EndEvent(uint32_t) override {}
+  void AddEvent(const char* tag, int type, uint64_t us, int64_t node, int64_t) override {
+    EXPECT_EQ(type, kDelegateProfiledOperator);
+    events.push_back({tag, us, node});
+  }
+  void AddEventWithData(const char*, int, const void*) override {}
+
+  std::vector<Event> events;
+};
+
+TEST(DelegateProfile, TellsEachOperationWhereItIsAskedTo) {
+  const ir::Graph graph = digits_in_two();
+  for (const bool asked : {false, true}) {
+    auto state = std::make_shared<State>();
+    state->options.profile = asked;
+    auto target = runtime::open_target("sim:a311d");
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    state->target = std::move(target).value();
+    const std::unique_ptr<Delegate> delegate = make_delegate(std::move(state));
+    EXPECT_EQ((delegate->host.flags & kTfLiteDelegateFlagsPerOperatorProfiling) != 0, asked);
+    HostProfiler profiler;
+    FakeHost host(graph);
+    host.context()->profiler = &profiler;
+    ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
+    fill_inputs(host, graph, 1);
+    ASSERT_EQ(host.invoke(), kTfLiteOk);
+    std::set<int> told;
+    uint64_t us = 0;
+    for (const HostProfiler::Event& one : profiler.events) {
+      told.insert(static_cast<int>(one.node));
+      us += one.us;
+      EXPECT_EQ(one.tag, fmt::format("Skillet NPU {}", ir::op_name(graph.op(static_cast<ir::OpId>(one.node)))));
+    }
+    EXPECT_EQ(told, asked ? claimed(host) : std::set<int>());
+    EXPECT_EQ(us > 0, asked);
+    host.context()->profiler = nullptr;  // a host that has none
+    EXPECT_EQ(host.invoke(), kTfLiteOk);
+  }
 }
 
 }  // namespace

@@ -64,6 +64,10 @@ bool parse_cache_dir(std::string_view value, Options& options) {
   options.cache_dir = value;
   return true;
 }
+bool parse_tuning_file(std::string_view value, Options& options) {
+  options.tuning_file = value;
+  return true;
+}
 bool parse_log(std::string_view value, Options& options) {
   const auto level = log::parse_level(value);
   if (level) options.log = level;
@@ -80,6 +84,7 @@ bool parse_min_nodes(std::string_view value, Options& options) {
 bool parse_min_macs(std::string_view value, Options& options) { return parse_int(value, 0, options.min_macs_per_byte); }
 bool parse_number_of_cores(std::string_view value, Options& options) { return parse_cores(value, options.cores); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
+bool parse_profile(std::string_view value, Options& options) { return parse_bool(value, options.profile); }
 bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
 
 constexpr std::array kRows = {
@@ -89,6 +94,8 @@ constexpr std::array kRows = {
         "nothing, for measuring the host's part (auto)"},
     Row{"tuning", "", parse_tuning,
         "proven: only jobs as a driver that is known to work on silicon makes them; tuned: our own choices (proven)"},
+    Row{"tuning_file", "", parse_tuning_file,
+        "what `skillet tune` found for this model, chip and build; with it tuning is tuned (none)"},
     Row{"switches", "", parse_switches, "single tuning switches to turn on, joined by + (none)"},
     Row{"allow_unproven", "", parse_allow_unproven,
         "1: a real NPU also takes operations that no known driver ever ran on silicon; simulated ones do anyway (0)"},
@@ -113,6 +120,9 @@ constexpr std::array kRows = {
         "to pay; 1: none; 2 or more: wherever it can be done (auto)"},
     Row{"timeout_ms", "", parse_timeout,
         "milliseconds, 1 or more, that one run of one partition may take on the device (10000)"},
+    Row{"profile", "", parse_profile,
+        "1: tell the host's profiler each operation; those that the NPU runs together share its time by their work "
+        "(0)"},
     Row{"help", "", parse_help, "1: print this list (0)"},
 };
 

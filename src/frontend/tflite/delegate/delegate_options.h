@@ -19,6 +19,7 @@ struct Options {
   std::string device = "auto";
   driver::CompileOptions compile;
   std::string cache_dir;          // empty: no cache on disk
+  std::string tuning_file;        // empty: none
   std::optional<log::Level> log;  // none: that of the process
   bool strict = false;
   bool require_npu = false;
@@ -29,6 +30,7 @@ struct Options {
   int min_macs_per_byte = 4;
   int cores = 0;  // 0: as many as are predicted to pay
   int timeout_ms = 10'000;
+  bool profile = false;
   bool help = false;
   std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults
 };

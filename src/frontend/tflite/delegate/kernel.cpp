@@ -41,6 +41,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out{.compile = options.compile, .allow_fallback = !options.strict};
   out.timeout = std::chrono::milliseconds(options.timeout_ms);
   out.cache_dir = options.cache_dir;
+  out.tuning_file = options.tuning_file;
   out.cores = options.cores;
   return out;
 }
@@ -112,6 +113,8 @@ void Kernel::describe() {
     }
   }
   summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
+  profile_.reset();
+  if (state_->options.profile) profile_.emplace(*session_);
 }
 
 Result<void> Kernel::prepare(TfLiteContext* context) {
@@ -149,6 +152,7 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
   import_buffers();
   SK_TRY(session_->run_on(input_bytes_, output_bytes_));
   log_copies();
+  if (profile_) profile_->tell(*session_, context->profiler);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "frontend/tflite/delegate/c_api_buffers.h"
 #include "frontend/tflite/delegate/delegate_options.h"
 #include "frontend/tflite/delegate/graph_builder.h"
+#include "frontend/tflite/delegate/profile.h"
 #include "runtime/session.h"
 
 namespace skillet::delegate {
@@ -79,6 +80,7 @@ class Kernel {
   std::optional<uint64_t> copied_bytes_;  // in the last run
   std::vector<Refusal> refusals_;
   std::string summary_;
+  std::optional<Profile> profile_;  // where the option asks for it
 };
 
 }  // namespace skillet::delegate

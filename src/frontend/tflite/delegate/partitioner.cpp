@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "compile/advice.h"
+#include "compile/report.h"
 
 namespace skillet::delegate {
 namespace {
@@ -96,6 +97,13 @@ Result<void> Partitioner::ask_driver() {
   for (size_t i = 0; i < planned.ops.size(); ++i) {
     left.insert(planned.graph.ops[i].source_index);
     if (!planned.ops[i].on_npu) refuse(planned.graph.ops[i].source_index, planned.ops[i].reason);
+  }
+  for (const auto& [gone, now] : compile::absorbed_by(planned.rewrites)) {
+    if (left.contains(gone)) continue;  // others have its number
+    left.insert(gone);
+    for (size_t i = 0; i < planned.ops.size(); ++i) {
+      if (planned.graph.ops[i].source_index == now && !planned.ops[i].on_npu) refuse(gone, planned.ops[i].reason);
+    }
   }
   for (const HostNode& node : nodes_) {
     if (!left.contains(node.index)) refuse(node.index, "nothing reads what it computes");

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "frontend/tflite/delegate/delegate.h"
+#include "runtime/tuned_driver.h"
 
 namespace skillet::delegate {
 namespace {
@@ -33,6 +34,13 @@ void check_switches(const runtime::Target& target, Options& options) {
   if (tried.ok()) return;
   options.problems.push_back("option switches: " + tried.error().message);
   options.compile.switches.clear();
+}
+
+void check_tuning_file(const runtime::Target& target, Options& options) {
+  const auto tried = runtime::check_tuning_file(target, options.tuning_file);
+  if (tried.ok()) return;
+  options.problems.push_back("option tuning_file: " + tried.error().message);
+  options.tuning_file.clear();
 }
 
 // "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
@@ -73,6 +81,7 @@ Result<std::unique_ptr<Delegate>> make(std::shared_ptr<State> state, ReportError
   std::string why_none;
   SK_TRY_ASSIGN(state->target, open(options, why_none));
   check_switches(state->target, options);
+  check_tuning_file(state->target, options);
   SK_TRY(tell_problems(options));
   if (why_none.empty()) {
     say_hello(state->target);

@@ -10,6 +10,19 @@
 #include <cstddef>
 #include <cstdint>
 
+// TfLiteContext::profiler of all hosts since TFLite 2.9 is a C++ object with this table of functions, in this order.
+// Microseconds; `type`: kDelegateProfiledOperator.
+class TfLiteProfiler {
+ public:
+  virtual ~TfLiteProfiler() = default;
+  virtual uint32_t BeginEvent(const char* tag, int type, int64_t metadata1, int64_t metadata2) = 0;
+  virtual void EndEvent(uint32_t event, int64_t metadata1, int64_t metadata2) = 0;
+  virtual void EndEvent(uint32_t event) = 0;
+  virtual void AddEvent(const char* tag, int type, uint64_t us, int64_t metadata1, int64_t metadata2) = 0;
+  virtual void AddEventWithData(const char* tag, int type, const void* data) = 0;
+};
+constexpr int kDelegateProfiledOperator = 8;
+
 extern "C" {
 
 enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2, kTfLiteApplicationError = 3 };
@@ -19,7 +32,8 @@ using TfLiteEnum = int;
 
 constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, kTfLiteVariantObject = 7,
                      kTfLiteNonCpu = 8;
-constexpr TfLiteEnum kTfLiteAffineQuantization = 1;  // other kinds have other params
+constexpr TfLiteEnum kTfLiteAffineQuantization = 1;              // other kinds have other params
+constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;  // since 2.12
 constexpr int kTfLiteOptionalTensor = -1;
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1, kTfLiteDelegateFlagsRequirePropagatedShapes = 2;
 constexpr int kTfLiteBuiltinCustom = 32, kTfLiteBuiltinDelegate = 51;

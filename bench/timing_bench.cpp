@@ -1,0 +1,93 @@
+// How long it takes to say how long a network takes: skillet_timing_bench [--benchmark_...] MODEL.tflite...
+// For each timed chip: pricing all jobs of the compiled network, and that with recording them first as `skillet plan`
+// does. Beside the time: tasks, and microseconds of CPU time for each.
+#include <benchmark/benchmark.h>
+
+#include "frontend/tflite/import.h"
+#include "runtime/record_program.h"
+#include "tools/program_timing.h"
+
+namespace skillet {
+namespace {
+
+using Parts = std::vector<compile::Part>;
+
+Result<Parts> compile_for(const std::string& chip_name, const ir::Graph& graph) {
+  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(compile::Compiled compiled,
+                compile::compile(graph, {driver, chip}, {.driver = {.allow_unproven = true}}));
+  return std::move(compiled.parts);
+}
+
+Result<capture::Capture> record(const std::string& chip, const Parts& parts) {
+  std::vector<runtime::ProgramToRecord> programs;
+  for (const compile::Part& part : parts) {
+    if (part.program) programs.push_back({*part.program, &part.partition.graph, {}});
+  }
+  SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(chip, std::move(programs)));
+  return std::move(done.capture);
+}
+
+// `price` is what is measured; it gives the number of tasks.
+template <typename Price>
+void measure(benchmark::State& state, const Price& price) {
+  size_t tasks = 0;
+  for (auto _ : state) {
+    const Result<size_t> done = price();
+    if (!done.ok()) return state.SkipWithError(done.error().message.c_str());
+    tasks = *done;
+  }
+  state.counters["tasks"] = static_cast<double>(tasks);
+  state.counters["s_per_task"] = benchmark::Counter(
+      static_cast<double>(tasks) * static_cast<double>(state.iterations()),
+      static_cast<benchmark::Counter::Flags>(benchmark::Counter::kIsRate | benchmark::Counter::kInvert));
+}
+
+void price_jobs(benchmark::State& state, const std::string& chip, const ir::Graph& graph) {
+  auto parts = compile_for(chip, graph);
+  auto recorded = parts.ok() ? record(chip, *parts) : Result<capture::Capture>(parts.error());
+  if (!recorded.ok()) return state.SkipWithError(recorded.error().message.c_str());
+  measure(state, [&]() -> Result<size_t> {
+    SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
+    SK_TRY_ASSIGN(const tools::ProgramTiming timing, tools::time_capture(*timer, capture::Reader::of(*recorded)));
+    return timing.tasks;
+  });
+}
+
+void record_and_price(benchmark::State& state, const std::string& chip, const ir::Graph& graph) {
+  const auto parts = compile_for(chip, graph);
+  if (!parts.ok()) return state.SkipWithError(parts.error().message.c_str());
+  measure(state, [&]() -> Result<size_t> {
+    SK_TRY_ASSIGN(const tools::ProgramTiming timing, tools::time_parts(chip, *parts));
+    return timing.tasks;
+  });
+}
+
+int run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    auto graph = tflite::import_file(argv[i]);
+    if (!graph.ok()) {
+      std::fprintf(stderr, "%s: %s\n", argv[i], graph.error().message.c_str());
+      return 2;
+    }
+    const auto add = [&](std::string_view chip, const char* what, auto function) {
+      const std::string name = std::string(chip) + what + argv[i];
+      benchmark::RegisterBenchmark(name.c_str(), [graph = *graph, chip = std::string(chip), function](auto& state) {
+        function(state, chip, graph);
+      })->Unit(benchmark::kMillisecond);
+    };
+    for (const std::string_view chip : sim::timed_chips(sim::Jobs::open)) {
+      add(chip, " price ", price_jobs);
+      add(chip, " record and price ", record_and_price);
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace skillet
+
+int main(int argc, char** argv) { return skillet::run(argc, argv); }

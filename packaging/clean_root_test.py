@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Installs the packages into clean roots of Debian 12, uses and removes them; the wheel in an empty environment.
+
+usage: clean_root_test.py FOLDER WORK     FOLDER: as package.py left it; WORK: for roots, whose archives stay for the next time
+
+Needs mmdebstrap, a mirror of Debian the first time, and root (for chroot). For arm64 the base is unpacked and programs run
+under qemu-user: its maintainer scripts, which are those of the other architecture, do not run there.
+"""
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import package  # noqa: E402
+
+FOLDER, WORK = (Path(one).resolve() for one in sys.argv[1:3])
+VERSION, NATIVE = package.version(), package.native()
+MODEL = "usr/share/doc/skillet/models"
+LINK = "usr/lib/teflon/libteflon.so"
+SEVEN = 7  # what the picture shows
+NAMES = ["libskillet0", "libskillet-dev", "skillet", "skillet-teflon"]
+
+
+def run(*command, **keywords):
+    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False, **keywords)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def deb(name, arch=NATIVE):
+    return FOLDER / f"{name}_{VERSION}_{'all' if name == 'skillet-teflon' else arch}.deb"
+
+
+def base(arch):
+    """An archive of a small Debian 12."""
+    archive = WORK / f"base-{arch}.tar"
+    if not archive.exists():
+        how = ["--variant=minbase"] if arch == NATIVE else ["--variant=extract", "--include=libc6,python3,libpython3-stdlib"]
+        part = archive.with_suffix(".part.tar")
+        run("mmdebstrap", *how, f"--architectures={arch}", "bookworm", part)
+        part.rename(archive)
+    return archive
+
+
+def unpack(arch):
+    root = WORK / f"root-{arch}"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    run("tar", "-xf", base(arch), "-C", root, "--exclude=./dev/*")
+    (root / "dev").mkdir(exist_ok=True)
+    (root / "dev/null").touch(0o666)  # a file will do for what runs here
+    (root / "dev/fd").symlink_to("/proc/self/fd")
+    return root
+
+
+def recognised(output):
+    """The best class of the only picture, of `skillet run --json`."""
+    return json.loads(output)["runs"][0]["outputs"][0]["top"][0]["class"]
+
+
+def digits(root):
+    return ["run", f"{root}/{MODEL}/digits.tflite", "--image", f"{root}/{MODEL}/digits/7.png", "--labels", f"{root}/{MODEL}/digits_labels.txt",
+            "--device", "sim:a311d", "--json"]
+
+
+class Debian(unittest.TestCase):
+    """On this machine's architecture, in order."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = unpack(NATIVE)
+
+    def inside(self, *command):
+        # /proc of its own, which goes with it.
+        space = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={self.root}/proc"]
+        return run(*space, "chroot", self.root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command)
+
+    def install(self, *files):
+        for file in files:
+            shutil.copy2(file, self.root / "tmp")
+        self.inside("dpkg", "-i", *(f"/tmp/{file.name}" for file in files))
+
+    def made(self, control, files):
+        """A package of another project."""
+        tree = WORK / "other"
+        shutil.rmtree(tree, ignore_errors=True)
+        (tree / "DEBIAN").mkdir(parents=True)
+        (tree / "DEBIAN/control").write_text("".join(f"{key}: {value}\n" for key, value in control.items()))
+        for name, text in files.items():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_text(text)
+        file = WORK / f"{control['Package']}_{control['Version']}.deb"
+        run("dpkg-deb", "--root-owner-group", "-b", tree, file)
+        return file
+
+    def mesa(self, version):
+        return self.made({"Package": "mesa-teflon-delegate", "Version": version, "Architecture": "all", "Maintainer": "x <x@example.org>",
+                          "Description": "stands for Mesa's"}, {LINK: f"of Mesa {version}"})
+
+    def newer(self, name):
+        """The same package with a higher version."""
+        tree = WORK / "newer"
+        shutil.rmtree(tree, ignore_errors=True)
+        run("dpkg-deb", "-R", deb(name), tree)
+        control = tree / "DEBIAN/control"
+        control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {VERSION}+next\n"))
+        file = WORK / f"{name}_{VERSION}+next.deb"
+        run("dpkg-deb", "--root-owner-group", "-b", tree, file)
+        return file
+
+    def link(self):
+        """What programs find at the path: the text of a file, or where a link leads."""
+        path = self.root / LINK
+        return os.readlink(path) if path.is_symlink() else path.read_text() if path.exists() else None
+
+    def test_1_installs_and_runs(self):
+        before = self.files()
+        self.install(*(deb(name) for name in NAMES))
+        self.assertEqual(self.inside("skillet", "--version"), f"skillet {VERSION}\n")
+        self.assertEqual(recognised(self.inside("skillet", *digits(""))), SEVEN)
+        self.assertIn("etnaviv", self.inside("skillet", "virtual", "--chip", "a311d", "--", "skillet", "devices"))
+        self.inside("bash", "-n", "/usr/share/bash-completion/completions/skillet")
+        said = self.inside("bash", "-c", "source /usr/share/bash-completion/completions/skillet; COMP_WORDS=(skillet run --comp); "
+                           "COMP_CWORD=2; _skillet; echo ${COMPREPLY[*]}")
+        self.assertIn("--compare", said.split())
+        self.assertEqual(self.link(), "../skillet/libskillet.so")
+        self.inside("dpkg", "--remove", *NAMES)
+        self.inside("dpkg", "--purge", *NAMES)
+        self.assertEqual(self.inside("dpkg-divert", "--list", "*teflon*"), "")
+        self.assertEqual({path for path in self.files() - before if "ld.so.cache" not in path}, set())
+
+    def files(self):
+        left_alone = ("/tmp/", "/var/log/", "/var/lib/dpkg/", "/var/cache/")
+        names = {f"/{path.relative_to(self.root)}" for path in self.root.rglob("*")}
+        return {name for name in names if not name.startswith(left_alone)}
+
+    def test_2_a_file_of_another_package_comes_back(self):
+        self.install(deb("skillet"))
+        old, new = self.mesa("1"), self.mesa("2")
+        ours = "../skillet/libskillet.so"
+        steps = [  # what is done, what is found then
+            ("theirs first", lambda: self.install(old), "of Mesa 1"),
+            ("ours", lambda: self.install(deb("skillet-teflon")), ours),
+            ("theirs is upgraded", lambda: self.install(new), ours),
+            ("ours is upgraded", lambda: self.install(self.newer("skillet-teflon")), ours),
+            ("ours goes", lambda: self.inside("dpkg", "--remove", "skillet-teflon"), "of Mesa 2"),
+            ("and is purged", lambda: self.inside("dpkg", "--purge", "skillet-teflon"), "of Mesa 2"),
+            ("ours again", lambda: self.install(deb("skillet-teflon")), ours),
+            ("theirs goes", lambda: self.inside("dpkg", "--purge", "mesa-teflon-delegate"), ours),
+            ("theirs second", lambda: self.install(old), ours),
+            ("ours is purged at once", lambda: self.inside("dpkg", "--purge", "skillet-teflon"), "of Mesa 1"),
+            ("theirs goes too", lambda: self.inside("dpkg", "--purge", "mesa-teflon-delegate"), None),
+        ]
+        for what, step, expected in steps:
+            step()
+            self.assertEqual(self.link(), expected, what)
+        self.assertEqual(self.inside("dpkg-divert", "--list", "*teflon*"), "")
+        self.inside("dpkg", "--purge", "skillet")
+
+
+class Arm64(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if NATIVE == "arm64" or not deb("skillet", "arm64").exists():
+            raise unittest.SkipTest("no packages of another architecture")
+        if shutil.which("qemu-aarch64-static") is None:
+            raise unittest.SkipTest("no qemu-aarch64-static")
+        cls.root = unpack("arm64")
+        for name in NAMES:
+            run("dpkg-deb", "-x", deb(name, "arm64"), cls.root)
+
+    def emulated(self, *command, **environment):
+        settings = [word for name, value in environment.items() for word in ("-E", f"{name}={value}")]
+        return run("qemu-aarch64-static", "-L", self.root, *settings, *command)
+
+    def test_command(self):
+        command = self.root / "usr/bin/skillet"
+        self.assertEqual(self.emulated(command, "--version"), f"skillet {VERSION}\n")
+        self.assertEqual(recognised(self.emulated(command, *digits(self.root))), SEVEN)
+
+    def test_tar(self):
+        (file,) = FOLDER.glob("*-aarch64-linux.tar.xz")
+        place = WORK / "tar"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        run("tar", "-xf", file, "-C", place, "--strip-components=1")
+        self.assertEqual(self.emulated(place / "bin/skillet", "--version"), f"skillet {VERSION}\n")
+        self.assertTrue((place / "lib/libskillet_c.so.0").exists())
+
+    def test_wheel(self):
+        (file,) = FOLDER.glob("*_aarch64.whl")
+        place = WORK / "wheel-arm64"
+        shutil.rmtree(place, ignore_errors=True)
+        zipfile.ZipFile(file).extractall(place)
+        code = (f"import skillet; s = skillet.Session({str(self.root / MODEL / 'digits.tflite')!r}, 'sim:a311d'); "
+                "s.run_on([bytearray(i.nbytes) for i in s.inputs], [bytearray(o.nbytes) for o in s.outputs]); print(skillet.version())")
+        said = self.emulated(self.root / "usr/bin/python3.11", "-c", code, PYTHONHOME=f"{self.root}/usr", PYTHONPATH=str(place))
+        self.assertEqual(said, f"{VERSION}\n")
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.venv = WORK / "venv"
+        shutil.rmtree(cls.venv, ignore_errors=True)
+        run(sys.executable, "-m", "venv", cls.venv)
+        (file,) = FOLDER.glob(f"*_{platform.machine()}.whl")
+        run(cls.venv / "bin/pip", "install", "--no-index", file)
+
+    def python(self, code):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+        return run(self.venv / "bin/python", "-X", "dev", "-W", "error::ResourceWarning", "-c", code, env=kept)
+
+    def test_command(self):
+        self.assertEqual(run(self.venv / "bin/skillet", "--version"), f"skillet {VERSION}\n")
+        models = package.SOURCE / "models"
+        said = run(self.venv / "bin/skillet", "run", models / "digits.tflite", "--image", models / "digits/7.png", "--device", "sim:a311d",
+                   "--json")
+        self.assertEqual(recognised(said), SEVEN)
+        self.assertIn("etnaviv", run(self.venv / "bin/skillet", "virtual", "--chip", "a311d", "--", self.venv / "bin/skillet", "devices"))
+
+    def test_library(self):
+        capture = package.SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
+        said = self.python(f"import skillet; print(skillet.version(), skillet.decode({str(capture)!r}) != {{}}, skillet.delegate_path())")
+        site = re.escape(str(self.venv / "lib"))
+        self.assertRegex(said, rf"^{re.escape(VERSION)} True {site}/\S+/skillet/lib/skillet/libskillet\.so\n$")
+
+    def test_delegate_in_a_host(self):
+        done = subprocess.run([self.venv / "bin/pip", "install", "--quiet", "--retries", "1", "ai-edge-litert"], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            self.skipTest("pip does not install ai-edge-litert")
+        model = package.SOURCE / "models/digits.tflite"
+        said = self.python(f"""
+import numpy as np, skillet
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+host = Interpreter({str(model)!r}, experimental_delegates=[load_delegate(skillet.delegate_path(), {{"device": "sim:a311d", "min_macs_per_byte": "0"}})])
+host.allocate_tensors()
+given, taken = host.get_input_details()[0], host.get_output_details()[0]
+picture = np.random.default_rng(1).integers(0, 255, given["shape"]).astype(given["dtype"])
+host.set_tensor(given["index"], picture)
+host.invoke()
+with skillet.Session({str(model)!r}, "sim:a311d") as session:
+    ours = session.run(picture)[0].astype(int)
+print(int(np.abs(host.get_tensor(taken["index"]).astype(int) - ours).max()) <= 1)
+""")
+        self.assertEqual(said.splitlines()[-1], "True")
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit("clean_root_test: skipped, it needs root (chroot)")
+    if shutil.which("mmdebstrap") is None:
+        sys.exit("clean_root_test: skipped, it needs mmdebstrap")
+    WORK.mkdir(parents=True, exist_ok=True)
+    unittest.main(argv=sys.argv[:1])

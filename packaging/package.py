@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Makes packages of builds: .deb, a wheel and, for arm64 boards, a tar. `./x package` builds first, then calls this.
+
+usage: package.py OUT ARCH=BUILD_DIR...     ARCH as Debian has it (amd64, arm64), this machine's own among them
+
+Needs debhelper. What goes into each package: debian/*.install, and wheel() and tar() below.
+"""
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parent
+TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+LIBRARIES = ["libskillet.so", "libskillet-virtual.so", "libskillet-record.so"]  # in lib/skillet
+EXECUTABLE, PLAIN = 0o755, 0o644
+
+
+def run(*command, **keywords):
+    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False, **keywords)
+    if done.returncode != 0:
+        sys.exit(f"package: {' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def version():
+    cmake, first = (SOURCE / "CMakeLists.txt").read_text(), (HERE / "debian/changelog").read_text().splitlines()[0]
+    found = re.search(r"project\(skillet VERSION ([\d.]+)", cmake)[1]
+    if f"({found})" not in first:
+        sys.exit(f"package: version {found} has no entry in packaging/debian/changelog")
+    return found
+
+
+def native():
+    return run("dpkg", "--print-architecture").strip()
+
+
+def stage(arch, build, folder):
+    """The build as it is installed in /usr, libraries where Debian has those of ARCH."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        run("cmake", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_LIBDIR=lib/{TRIPLETS[arch]}")
+        run("cmake", "--install", build, "--prefix", "/usr", env={**os.environ, "DESTDIR": str(folder)})
+    finally:
+        run("cmake", "-S", SOURCE, "-B", build, "-UCMAKE_INSTALL_LIBDIR")
+
+
+def write_pages(command, folder):
+    """Manual pages and completion, of the command's own --help."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run(command, "pages", folder)
+
+
+def debs(arch, staged, pages, work, out):
+    """Those for every architecture (skillet-teflon) once: with this machine's own."""
+    shutil.rmtree(work, ignore_errors=True)
+    tree = work / "skillet"
+    shutil.copytree(HERE / "debian", tree / "debian")
+    shutil.copytree(staged, tree / "installed", symlinks=True)
+    shutil.copytree(pages, tree / "pages")
+    which = "--build=binary" if arch == native() else "--build=any"
+    run("dpkg-buildpackage", "-d", "-us", "-uc", "-nc", which, f"--host-arch={arch}", cwd=tree)
+    return [Path(shutil.copy2(file, out)) for file in sorted(work.glob("*.deb")) if "-dbgsym" not in file.name]
+
+
+def is_elf(file):
+    with file.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
+def needed_glibc(files):
+    """The newest version of the C library that any of them asks for."""
+    asked = [tuple(map(int, found)) for file in files if is_elf(file)
+             for found in re.findall(r"\bGLIBC_(\d+)\.(\d+)", run("readelf", "--version-info", "--wide", file))]
+    return max(asked)
+
+
+def python_files():
+    return sorted(path for path in (SOURCE / "src/frontend/python/skillet").iterdir() if path.suffix == ".py" or path.name == "py.typed")
+
+
+def contents_of_wheel(staged):
+    """Where in the wheel: which file."""
+    files = {f"skillet/{path.name}": path for path in python_files()}
+    files["skillet/bin/skillet"] = staged / "usr/bin/skillet"
+    (library,) = staged.glob("usr/lib/*/libskillet_c.so.0")
+    files["skillet/lib/libskillet_c.so.0"] = library
+    for name in LIBRARIES:
+        files[f"skillet/lib/skillet/{name}"] = staged / "usr/lib/skillet" / name
+    return files
+
+
+def metadata(number, tag):
+    readme = (HERE / "wheel.md").read_text()
+    return {
+        "METADATA": f"Metadata-Version: 2.1\nName: skillet\nVersion: {number}\n"
+                    "Summary: Runs quantized TensorFlow Lite networks on NPUs, real or simulated\nLicense: MIT\n"
+                    "Requires-Python: >=3.9\nProvides-Extra: numpy\nRequires-Dist: numpy; extra == 'numpy'\n"
+                    f"Description-Content-Type: text/markdown\n\n{readme}",
+        "WHEEL": f"Wheel-Version: 1.0\nGenerator: skillet packaging\nRoot-Is-Purelib: false\nTag: {tag}\n",
+        "entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n",
+        "LICENSE": (SOURCE / "LICENSE").read_text(),
+        "copyright": (HERE / "debian/copyright").read_text(),
+    }
+
+
+def wheel(arch, number, staged, out):
+    files = contents_of_wheel(staged)
+    major, minor = needed_glibc(files.values())
+    machine = TRIPLETS[arch].split("-")[0]
+    tag = f"py3-none-manylinux_{major}_{minor}_{machine}"
+    info = f"skillet-{number}.dist-info"
+    data = {name: file.read_bytes() for name, file in files.items()}
+    data.update({f"{info}/{name}": text.encode() for name, text in metadata(number, tag).items()})
+    record = ""
+    for name, content in data.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+    data[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    file = out / f"skillet-{number}-{tag}.whl"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in data.items():
+            entry = zipfile.ZipInfo(name)  # of 1980: the same bytes each time
+            mode = EXECUTABLE if content.startswith(b"\x7fELF") else PLAIN
+            entry.external_attr, entry.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return file
+
+
+def tar(arch, number, staged, pages, out):
+    """To be unpacked into /usr/local, or anywhere."""
+    name = f"skillet-{number}-{TRIPLETS[arch].split('-')[0]}-linux"
+    file = out / f"{name}.tar.xz"
+    usr = staged / "usr"
+    files = {path.relative_to(usr): path for path in sorted(usr.rglob("*")) if path.is_symlink() or path.is_file()}
+    files.update({Path("share/man/man1") / path.name: path for path in sorted(pages.glob("*.1"))})
+    files[Path("share/bash-completion/completions/skillet")] = pages / "skillet.bash"
+    files.update({Path("lib/python3/dist-packages/skillet") / path.name: path for path in python_files()})
+
+    def plain(entry):
+        entry.uid = entry.gid = entry.mtime = 0
+        entry.uname = entry.gname = "root"
+        entry.mode = EXECUTABLE if entry.issym() or entry.mode & 0o100 else PLAIN
+        return entry
+
+    with tarfile.open(file, "w:xz") as archive:
+        for where, path in files.items():
+            plain_where = Path(str(where).replace(f"lib/{TRIPLETS[arch]}/", "lib/"))
+            archive.add(path, f"{name}/{plain_where}", recursive=False, filter=plain)
+    return file
+
+
+def main(out, builds):
+    number, work = version(), out / "work"
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("*skillet*.*"):
+        old.unlink()
+    made = []
+    for arch, build in builds.items():
+        stage(arch, build, work / f"{arch}-root")
+    pages = work / "pages"
+    write_pages(work / f"{native()}-root/usr/bin/skillet", pages)
+    for arch in builds:
+        staged = work / f"{arch}-root"
+        made += debs(arch, staged, pages, work / f"{arch}-debian", out)
+        made.append(wheel(arch, number, staged, out))
+        if arch != "amd64":
+            made.append(tar(arch, number, staged, pages, out))
+    for file in made:
+        print(f"{file.stat().st_size / 1e6:8.2f} MB  {file}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]).resolve(), dict(one.split("=", 1) for one in sys.argv[2:]))

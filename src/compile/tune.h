@@ -1,0 +1,45 @@
+// tune(): the choices that a driver leaves open, each operation's by what a judge says of the programs that they make.
+// A function of its arguments alone: the same judge, the same program.
+// Called by runtime/tuned_driver.h and `skillet tune`; a judge is made by runtime/judge.h.
+// Must not know: how a time is found, a vendor's anything.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/driver.h"
+#include "ir/graph.h"
+
+namespace skillet::compile {
+
+// What operations take, predicted or measured.
+struct OperationCost {
+  double device_us = 0;
+  double start_us = 0;  // of the kernel, for starting its tasks
+  double dram_bytes = 0;
+  size_t tasks = 0;
+
+  double wall_us() const { return device_us + start_us; }
+  OperationCost& operator+=(const OperationCost& other);
+};
+OperationCost sum_of(const std::vector<OperationCost>& costs);
+
+// By Program::operations.
+using Judge = std::function<Result<std::vector<OperationCost>>(const driver::Program&)>;
+
+struct Tuned {
+  std::vector<driver::Choice> choices;       // by op, then by name in the driver's order; none: nothing is better
+  std::vector<OperationCost> before, after;  // by op of the graph; what a driver inserts counts to the op behind it
+  size_t tried = 0;                          // programs
+};
+// Names one after the other; of each, every op takes the value of least wall time. What is gained must be more than
+// what is not known of a task (see kTaskDoubtUs). Error: the graph does not compile, or the judge cannot price it.
+Result<Tuned> tune(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
+                   const driver::CompileOptions& options, const Judge& judge);
+
+// The judge's word, by op of the graph.
+Result<std::vector<OperationCost>> price_ops(const driver::Program& program, const ir::Graph& graph,
+                                             const Judge& judge);
+
+}  // namespace skillet::compile

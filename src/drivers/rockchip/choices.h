@@ -1,0 +1,26 @@
+// What the tuning leaves open for each operation: which values there are. What each does is conv.cpp's, pooling.cpp's
+// and tile.cpp's. Called by driver.cpp (lists them), conv.cpp and pooling.cpp (whether one applies).
+// Must not know: what is better.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/rockchip/hw/rockchip.h"
+#include "drivers/rockchip/tuning.h"
+#include "drivers/rockchip/window.h"
+
+namespace skillet::drivers::rockchip {
+
+// The names, as rows of tuning.def. Values: 1, 1, and those of Conv::division.
+constexpr std::string_view kDenseDepthwise = "dense_depthwise", kFlatAverage = "flat_average",
+                           kTaskDivision = "task_division";
+
+Result<std::vector<driver::Choice>> choices(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph,
+                                            const Tuning& tuning);
+
+bool may_be_dense(const Window& w);
+bool may_be_flat(const Window& w);
+
+}  // namespace skillet::drivers::rockchip

@@ -1,0 +1,57 @@
+// What the files of the C interface share: errors across the border, and the structs behind its names.
+// Called inside frontend/c_api/ only.
+// Must not know: anything that skillet.h does not say.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "runtime/session.h"
+#include "skillet/skillet.h"
+
+struct skillet_device {
+  skillet::runtime::Target target;
+};
+
+namespace skillet::c_api {
+
+inline thread_local std::string last_error;
+
+skillet_status status_of(ErrorCode code);
+
+// Runs `body`, which returns Result<void>, and keeps the message of its error. Nothing is thrown across: bad_alloc and
+// its kind become INTERNAL.
+template <typename Body>
+skillet_status guard(Body body) noexcept {
+  try {
+    const Result<void> result = body();
+    if (result.ok()) return SKILLET_OK;
+    last_error = result.error().message;
+    return status_of(result.error().code);
+  } catch (const std::exception& e) {
+    try {
+      last_error = e.what();
+    } catch (const std::exception&) {
+      last_error.clear();
+    }
+    return SKILLET_INTERNAL;
+  } catch (...) {
+    last_error.clear();
+    return SKILLET_INTERNAL;
+  }
+}
+
+Error null_argument(const char* name);
+
+// Of structs that the caller passes to be filled.
+template <typename Info>
+Result<void> check_info(const Info* out) {
+  if (out == nullptr) return null_argument("out");
+  if (out->struct_bytes == sizeof *out) return {};
+  return error(ErrorCode::invalid_argument, "out: struct_bytes is {}, not {}", out->struct_bytes, sizeof *out);
+}
+
+// The environment, `options` (null: none) and what stands in options->more, each over the one before.
+Result<runtime::SessionOptions> session_options(const skillet_options* options);
+
+}  // namespace skillet::c_api

@@ -1,0 +1,466 @@
+#!/usr/bin/env python3
+"""`import skillet` against a build: results, zero copy, lifetimes, threads, errors, types.
+
+usage: python_test.py C_LIBRARY COMMAND SOURCE_DIR VENV     (VENV: made at the first run, with NumPy and mypy)
+
+Without a network the tests that need NumPy or mypy are left out, with a line.
+"""
+import functools
+import gc
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = ["numpy", "mypy"]
+
+
+def venv_python(folder):
+    """Its interpreter, with as many of PACKAGES as can be had."""
+    python, mark = folder / "bin/python", folder / "packages.json"
+    if mark.exists() and json.loads(mark.read_text()) == PACKAGES:
+        return python
+    if subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, check=False).returncode != 0:
+        print("python: no virtual environment can be made here (Debian: python3-venv)")
+        return sys.executable
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20",
+               *PACKAGES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        mark.write_text(json.dumps(PACKAGES))
+    else:
+        print(f"python: pip does not install {', '.join(PACKAGES)}; tests that need them are left out")
+    return python
+
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    library, command, source, venv = sys.argv[1:5]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error",
+                       PATH=f"{Path(command).parent}:{environment['PATH']}")
+    python = str(venv_python(Path(venv)))
+    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
+
+SOURCE = Path(sys.argv.pop())
+sys.argv.remove("--inside")
+MODEL = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8/model.tflite"
+INPUT, OUTPUT = MODEL.with_name("input_0.bin"), MODEL.with_name("output_0.bin")
+DIGITS = SOURCE / "models/digits.tflite"
+HAS_NUMPY = importlib.util.find_spec("numpy") is not None
+HAS_MYPY = importlib.util.find_spec("mypy") is not None
+
+import skillet  # noqa: E402
+
+if HAS_NUMPY:
+    import numpy as np
+
+needs_numpy = unittest.skipUnless(HAS_NUMPY, "no NumPy here")
+
+
+@functools.cache
+def recorded_input():
+    return np.fromfile(INPUT, np.uint8).reshape(1, 16, 16, 32)
+
+
+@functools.cache
+def recorded_output():
+    return np.fromfile(OUTPUT, np.uint8)
+
+
+def open_descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+class Import(unittest.TestCase):
+    def test_needs_no_numpy_and_loads_nothing(self):
+        code = ("import sys, skillet; assert 'numpy' not in sys.modules; "
+                "from pathlib import Path; assert 'skillet_c' not in Path('/proc/self/maps').read_text()")
+        subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", code], check=True)
+
+    def test_says_where_it_looked(self):
+        code = "import skillet; skillet.devices()"
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "SKILLET_C_LIBRARY": "/nowhere.so"},
+                              capture_output=True, text=True, check=False)
+        self.assertIn("ImportError: /nowhere.so: cannot open", done.stderr)
+        self.assertIn("SKILLET_C_LIBRARY", done.stderr)
+
+    def test_runs_without_numpy(self):
+        code = f"""
+import sys
+sys.modules["numpy"] = None
+import skillet
+from pathlib import Path
+with skillet.Session({str(MODEL)!r}, "cpu") as session:
+    out = bytearray(session.outputs[0].nbytes)
+    session.run_on([Path({str(INPUT)!r}).read_bytes()], [out])
+    assert out == Path({str(OUTPUT)!r}).read_bytes()
+    try:
+        session.run([1])
+    except ImportError:
+        print("needs it")
+"""
+        done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout, done.returncode), ("needs it\n", 0), done.stderr)
+
+
+class Facts(unittest.TestCase):
+    def test_version(self):
+        done = subprocess.run(["skillet", "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, f"skillet {skillet.version()}\n")
+
+    def test_devices_are_those_of_the_command(self):
+        done = subprocess.run(["skillet", "devices", "--json"], capture_output=True, text=True, check=True)
+        said = [(row["device"], row["title"], row["kernel_driver"], row["note"], row["usable"]) for row in json.loads(done.stdout)]
+        ours = skillet.devices()
+        self.assertEqual([(d.device, d.title, d.kernel_driver, d.note, d.usable) for d in ours], said)
+        self.assertEqual([d.device for d in ours if d.simulated], [row[0] for row in said if row[0].startswith("sim:")])
+
+    def test_every_documented_option_is_taken(self):
+        keys = [line.split()[0] for line in skillet.options_help().splitlines()]
+        self.assertIn("cache_dir", keys)
+        values = {"tuning": "tuned", "switches": "", "per_channel": "approximate", "cache_dir": Path("/tmp/skillet"), "cores": 2, "tuning_file": ""}
+        for key in keys:
+            if key != "cache_dir":
+                skillet.Session(MODEL, "sim:a311d", **{key: values.get(key, 1)}).close()
+
+    def test_decode_is_that_of_the_command(self):
+        capture = MODEL.parent
+        done = subprocess.run(["skillet", "decode", str(capture), "--json"], capture_output=True, text=True, check=True)
+        self.assertEqual(skillet.decode(capture), json.loads(done.stdout))
+        with self.assertRaisesRegex(skillet.Error, "/nonexistent"):
+            skillet.decode("/nonexistent")
+        with self.assertRaisesRegex(skillet.Error, "--bogus"):
+            skillet.decode(capture, "--bogus")
+
+
+@needs_numpy
+class Sessions(unittest.TestCase):
+    def test_run_gives_the_recorded_output(self):
+        with skillet.Session(MODEL, "cpu") as session:
+            (info,) = session.inputs
+            self.assertEqual((info.name, info.type, info.shape, info.nbytes), ("in", "uint8", (1, 16, 16, 32), 8192))
+            self.assertEqual((info.scale, info.zero_point), (0.0078125, 128))
+            for given in ((recorded_input(),), ({"in": recorded_input()},), (np.asfortranarray(recorded_input()),)):
+                (output,) = session.run(*given)
+                self.assertEqual(output.shape, session.outputs[0].shape)
+                self.assertTrue(np.array_equal(output.ravel(), recorded_output()))
+
+    def test_models_from_bytes(self):
+        data = MODEL.read_bytes()
+        for kind in (bytes, bytearray, memoryview):
+            with skillet.Session(kind(data), skillet.Device("cpu")) as session:
+                self.assertTrue(np.array_equal(session.run(recorded_input())[0].ravel(), recorded_output()))
+
+    def test_a_simulated_chip_is_within_one(self):
+        with skillet.Session(str(MODEL), "sim:a311d", fallback=False) as session:
+            (output,) = session.run(recorded_input())
+            self.assertLessEqual(np.abs(output.ravel().astype(int) - recorded_output()).max(), 1)
+            self.assertTrue(session.explain().startswith("1 of 1 ops on the NPU"))
+
+    def test_operations(self):
+        with skillet.Session(DIGITS, "sim:a311d") as session:
+            before = session.operations()
+            self.assertEqual({op.part_ms for op in before}, {None})
+            session.run(session.inputs[0].empty())
+            after = session.operations()
+            self.assertEqual([op.kind for op in after], [op.kind for op in before])
+            self.assertIn("CONV_2D", [op.kind for op in after if op.on_npu])
+            for op in after:
+                self.assertEqual(op.ms is None, op.on_npu, op)
+                self.assertEqual(bool(op.why), not op.on_npu or op.unproven, op)
+                self.assertGreater(op.part_ms, 0)
+
+    def test_real_numbers(self):
+        with skillet.Session(MODEL, "cpu") as session:
+            info = session.inputs[0]
+            real = info.dequantize(recorded_input())
+            self.assertEqual(real.dtype, np.float32)
+            self.assertTrue(np.array_equal(info.quantize(real), recorded_input()))
+            self.assertEqual(info.quantize([-1e9, 1e9]).tolist(), [0, 255])
+            with self.assertRaisesRegex(skillet.InvalidArgument, "'in' takes uint8, not float32; quantize"):
+                session.run(real)
+
+    def test_cache(self):
+        with tempfile.TemporaryDirectory() as folder:
+            skillet.Session(MODEL, "sim:a311d", cache_dir=Path(folder)).close()
+            self.assertEqual(len(os.listdir(folder)), 1)
+
+    def test_background(self):
+        session = skillet.Session(MODEL, "sim:a311d")
+        expected = session.run(recorded_input())[0]
+        output = session.outputs[0].empty()
+        session.start([recorded_input().copy()], [output])
+        gc.collect()
+        for call in (lambda: session.run(recorded_input()), lambda: session.start([recorded_input()], [output]),
+                     session.operations):
+            self.assertRaisesRegex(skillet.InvalidArgument, "skillet_wait", call)
+        session.wait()
+        self.assertTrue(np.array_equal(output, expected))
+        self.assertRaisesRegex(skillet.InvalidArgument, "no run has been started", session.wait)
+        session.start([recorded_input()], [output])
+        session.close()  # waits
+        session = skillet.Session(MODEL, "sim:a311d")
+        session.start([recorded_input()], [output])
+        del session  # waits too, and only then lets go of the arrays
+        gc.collect()
+
+    def test_threads_take_turns(self):
+        session = skillet.Session(MODEL, "sim:a311d")
+        expected = session.run(recorded_input())[0]
+        wrong = []
+
+        def work():
+            for _ in range(5):
+                if not np.array_equal(session.run(recorded_input())[0], expected):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        closers = [threading.Thread(target=session.close) for _ in range(4)]
+        for thread in closers:
+            thread.start()
+        for thread in closers:
+            thread.join()
+
+    def test_closing_while_another_thread_runs(self):
+        for _ in range(5):
+            session, outcomes = skillet.Session(MODEL, "sim:a311d"), []
+
+            def work():
+                try:
+                    while True:
+                        session.run(recorded_input())
+                except skillet.Closed:
+                    outcomes.append("closed")
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            session.close()
+            thread.join()
+            self.assertEqual(outcomes, ["closed"])
+
+    def test_nothing_is_left_open(self):
+        def once():
+            with skillet.Device("sim:a311d") as device, device.alloc(4096) as buffer:
+                session = skillet.Session(MODEL, device)
+                session.run(recorded_input())
+                buffer.array()[0] = 1
+
+        once()
+        gc.collect()
+        before = open_descriptors()
+        for _ in range(20):
+            once()
+        gc.collect()
+        self.assertEqual(open_descriptors(), before)
+
+
+class BadUse(unittest.TestCase):
+    def fails(self, kind, text, function):
+        with self.assertRaises(kind) as caught:
+            function()
+        self.assertIn(text, str(caught.exception))
+
+    def test_models_devices_options(self):
+        rows = [
+            (skillet.InvalidArgument, "toaster", lambda: skillet.Device("toaster")),
+            (ValueError, "toaster", lambda: skillet.Session(MODEL, "toaster")),
+            (skillet.InvalidArgument, "did you mean 'sim:a311d'", lambda: skillet.Device("sim:a311")),
+            (skillet.IoFailed, "/nonexistent.tflite", lambda: skillet.Session("/nonexistent.tflite", "cpu")),
+            (OSError, "/nonexistent.tflite", lambda: skillet.Session(Path("/nonexistent.tflite"), "cpu")),
+            (skillet.Malformed, "", lambda: skillet.Session(b"garbage", "cpu")),
+            (skillet.Malformed, "", lambda: skillet.Session(b"", "cpu")),
+            (skillet.InvalidArgument, "did you mean 'cache_dir'?", lambda: skillet.Session(MODEL, "cpu", cach_dir="/x")),
+            (skillet.InvalidArgument, "option cores: '-1'", lambda: skillet.Session(MODEL, "cpu", cores=-1)),
+            (skillet.InvalidArgument, "option timeout_ms: 'soon'", lambda: skillet.Session(MODEL, "cpu", timeout_ms="soon")),
+            (TypeError, "", lambda: skillet.Session(5, "cpu")),
+            (TypeError, "", lambda: skillet.Session(None, "cpu")),
+            (skillet.Unsupported, "device 'cpu' shares no buffers", lambda: skillet.Device("cpu").alloc(64)),
+            (skillet.InvalidArgument, "0 bytes", lambda: skillet.Device("sim:a311d").alloc(0)),
+            (skillet.InvalidArgument, "-1 bytes", lambda: skillet.Device("sim:a311d").alloc(-1)),
+            (skillet.OutOfRange, "", lambda: skillet.Device("sim:a311d").alloc(1 << 40)),
+            (skillet.IoFailed, "descriptor -1", lambda: skillet.Device("sim:a311d").import_dmabuf(-1)),
+            (skillet.Unsupported, "shares no buffers", lambda: skillet.Device("sim:rk3588").import_dmabuf(0)),
+            (skillet.InvalidArgument, "no log level 'loud'", lambda: skillet.set_log(print, "loud")),
+        ]
+        for kind, text, function in rows:
+            with self.subTest(text=text):
+                self.fails(kind, text, function)
+
+    @needs_numpy
+    def test_arrays(self):
+        session = skillet.Session(MODEL, "cpu")
+        right, out = recorded_input(), session.outputs[0].empty()
+        frozen = session.outputs[0].empty()
+        frozen.flags.writeable = False
+        invalid = skillet.InvalidArgument
+        rows = [
+            ("0 inputs given, the model has 1", session.run),
+            ("2 inputs given, the model has 1", lambda: session.run(right, right)),
+            ("'in' has shape (1, 16, 16, 32), not (16, 16, 32)", lambda: session.run(right[0])),
+            ("'in' takes uint8, not int8", lambda: session.run(right.view(np.int8))),
+            ("'in' takes uint8, not int64", lambda: session.run(5)),
+            ("there is no input 'inn'; there are 'in'", lambda: session.run({"inn": right})),
+            ("input 'in' is missing", lambda: session.run({})),
+            ("input 0 ('in'): 1 bytes, not 8192", lambda: session.run_on([b"x"], [out])),
+            ("input 0 ('in'): its memory is not in one piece", lambda: session.run_on([right[..., ::2]], [out])),
+            ("0 outputs given, the model has 1", lambda: session.run_on([right], [])),
+            ("is read-only", lambda: session.run_on([right], [frozen])),
+            ("is read-only", lambda: session.run_on([right], [b"x" * out.nbytes])),
+        ]
+        for text, function in rows:
+            with self.subTest(text=text):
+                self.fails(invalid, text, function)
+        self.fails(TypeError, "", lambda: session.run_on([5], [out]))
+        self.assertTrue(np.array_equal(session.run(right)[0].ravel(), recorded_output()), "and it still works")
+
+    def test_what_is_closed_says_so(self):
+        device = skillet.Device("sim:a311d")
+        session, buffer = skillet.Session(MODEL, device), device.alloc(64)
+        view = buffer.view()
+        for one in (session, buffer, device, session, buffer, device):
+            one.close()
+        size_in, size_out = session.inputs[0].nbytes, session.outputs[0].nbytes
+        for function in (session.explain, session.operations, session.wait, buffer.view, lambda: buffer.fd, lambda: session.copied_bytes,
+                         lambda: session.run_on([bytes(size_in)], [bytearray(size_out)]),
+                         lambda: session.start([bytes(size_in)], [bytearray(size_out)]), lambda: device.alloc(64),
+                         lambda: device.import_dmabuf(0), lambda: skillet.Session(MODEL, device)):
+            self.fails(skillet.Closed, "is closed", function)
+        self.assertTrue(session.closed)
+        view[63] = 5  # the last view has the memory
+
+    @needs_numpy
+    def test_arrays_of_buffers(self):
+        buffer = skillet.Device("sim:a311d").alloc(64)
+        self.assertEqual(buffer.array().shape, (64,))
+        self.assertEqual(buffer.array("int16", (2, 3), 52).shape, (2, 3))
+        for dtype, shape, offset in (("uint8", (65,), 0), ("uint8", None, 65), ("uint8", None, -1), ("int32", (2, 8), 4),
+                                     ("uint8", (-1,), 0), ("uint8", (1 << 62, 4), 0)):
+            with self.subTest(shape=shape, offset=offset):
+                self.assertRaises(ValueError, buffer.array, dtype, shape, offset)
+
+
+@needs_numpy
+class Buffers(unittest.TestCase):
+    def test_are_used_in_place(self):
+        device = skillet.Device("sim:a311d")
+        session = skillet.Session(MODEL, device)
+        expected = session.run(recorded_input())[0]
+        self.assertGreater(session.copied_bytes, 0)
+        where = 8192
+        buffer = device.alloc(where + expected.nbytes)
+        source, target = buffer.array(shape=(1, 16, 16, 32)), buffer.array("uint8", expected.shape, where)
+        source[...] = recorded_input()
+        session.run_on([source], [target])
+        self.assertEqual(session.copied_bytes, 0)
+        self.assertTrue(np.array_equal(target, expected))
+
+    def test_imported_memory_is_that_of_the_exporter(self):
+        camera, npu = skillet.Device("sim:a311d"), skillet.Device("sim:a311d")
+        session = skillet.Session(MODEL, npu)
+        frame = camera.alloc(8192)
+        frame.array(shape=(1, 16, 16, 32))[...] = recorded_input()
+        fd = os.dup(frame.fd)
+        imported = npu.import_dmabuf(fd)
+        os.close(fd)
+        output = session.outputs[0].empty()
+        session.run_on([imported.array(shape=(8192,))], [output])
+        self.assertEqual(session.copied_bytes, output.nbytes)
+        self.assertTrue(np.array_equal(output, session.run(recorded_input())[0]))
+        with self.assertRaisesRegex(skillet.InvalidArgument, "already"):
+            npu.import_dmabuf(imported.fd)
+
+    def test_views_keep_what_they_need(self):
+        device = skillet.Device("sim:a311d")
+        array = device.alloc(1 << 20).array()
+        piece = array[100:200][::2]
+        device.close()
+        del device, array
+        gc.collect()
+        piece[:] = 7
+        self.assertEqual(int(piece.sum()), 350)
+        descriptors = open_descriptors()
+        del piece
+        gc.collect()
+        self.assertLess(open_descriptors(), descriptors, "and let go of it")
+
+    def test_memory_of_a_started_run_stays(self):
+        device = skillet.Device("sim:a311d")
+        session = skillet.Session(MODEL, device)
+        buffer = device.alloc(8192)
+        output = session.outputs[0].empty()
+        session.start([buffer.array()], [output])
+        buffer.close()
+        device.close()
+        del buffer, device
+        gc.collect()
+        session.wait()
+
+
+class Log(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(skillet.set_log, None)
+
+    def warn(self):
+        skillet.Session(MODEL, "sim:a311d", cache_dir="/dev/null/nowhere").close()
+
+    def test_goes_to_a_function(self):
+        lines = []
+        skillet.set_log(lambda level, message: lines.append((level, message)))
+        self.warn()
+        self.assertEqual({level for level, _ in lines}, {"warning"})
+        self.assertTrue(any("/dev/null/nowhere" in message for _, message in lines))
+        count = len(lines)
+        skillet.set_log(None)
+        self.warn()
+        self.assertEqual(len(lines), count)
+
+    def test_a_listener_may_replace_itself(self):
+        calls = []
+        skillet.set_log(lambda *line: (calls.append(line), skillet.set_log(lambda *_: None)))
+        self.warn()
+        self.warn()
+        self.assertEqual(len(calls), 1)
+
+    def test_ends_with_the_program(self):
+        code = f"""
+import skillet
+skillet.set_log(lambda level, message: print("heard", flush=True))
+session = skillet.Session({str(MODEL)!r}, "sim:a311d", cache_dir="/dev/null/nowhere")
+buffer = skillet.Device("sim:a311d").alloc(64)
+keep = buffer.view()
+"""
+        done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("heard", done.stdout)
+
+
+class Types(unittest.TestCase):
+    @unittest.skipUnless(HAS_MYPY and HAS_NUMPY, "no mypy here")
+    def test_mypy_strict(self):
+        with tempfile.TemporaryDirectory() as cache:
+            use = Path(cache) / "use.py"
+            use.write_text("import skillet\n\nsession: skillet.Session = skillet.Session('m', cores=2)\n"
+                           "shape: tuple[int, ...] = session.run(b'')[0].shape\n"
+                           "skillet.set_log(lambda level, message: print(level + message))\n"
+                           "session.run_on(b'x' + 5)\n")
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, str(HERE / "skillet"), str(use)],
+                                  capture_output=True, text=True, check=False)
+        wrong = [line for line in done.stdout.splitlines() if ": error:" in line]
+        self.assertTrue(wrong and all("use.py:6:" in line for line in wrong), done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    if not (HAS_NUMPY and HAS_MYPY):
+        print("python: left out for want of NumPy or mypy: arrays, zero copy, types")
+    unittest.main()

@@ -1,0 +1,16 @@
+"""`python -m skillet ...` is the `skillet` command; in a wheel, so is `skillet`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from skillet._paths import command_path
+
+
+def main() -> None:
+    os.execv(command_path(), ["skillet", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Devices, and memory that they share with the CPU and with other drivers."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from skillet._library import BufferStruct, Closed, DeviceStruct, InvalidArgument, call, library, text
+from skillet._memory import view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from skillet._memory import Array
+
+
+@dataclass(frozen=True)
+class ListedDevice:
+    device: str  # what Session and Device take
+    title: str
+    kernel_driver: str
+    note: str  # what is to be said about it, or why it is not usable
+    usable: bool
+    simulated: bool
+
+
+def devices() -> list[ListedDevice]:
+    """What this machine has that could run a model, simulated chips and "cpu" among them."""
+    handle = ctypes.c_void_p()
+    call("skillet_list_devices", ctypes.byref(handle))
+    try:
+        return [_listed(handle, index) for index in range(library().skillet_list_count(handle))]
+    finally:
+        library().skillet_free_list(handle)
+
+
+def _listed(handle: ctypes.c_void_p, index: int) -> ListedDevice:
+    raw = DeviceStruct(struct_bytes=ctypes.sizeof(DeviceStruct))
+    call("skillet_list_at", handle, index, ctypes.byref(raw))
+    return ListedDevice(
+        device=text(raw.device),
+        title=text(raw.title),
+        kernel_driver=text(raw.kernel_driver),
+        note=text(raw.note),
+        usable=bool(raw.usable),
+        simulated=bool(raw.simulated),
+    )
+
+
+class DeviceHandle:
+    """An open device: closed when the last of those that need it is gone."""
+
+    def __init__(self, name: str) -> None:
+        opened = ctypes.c_void_p()
+        call("skillet_open", name.encode(), ctypes.byref(opened))
+        self.pointer = opened.value
+        weakref.finalize(self, library().skillet_close, self.pointer).atexit = False
+
+
+class Device:
+    """ "auto" (an NPU of this machine, else the CPU), "npu", "cpu", "sim:a311d" (a simulated chip), "/dev/dri/renderD128".
+
+    Sessions and buffers of a device go on after it is closed. Several threads may use one."""
+
+    def __init__(self, name: str = "auto") -> None:
+        self.name = name
+        self._handle: DeviceHandle | None = DeviceHandle(name)
+
+    @property
+    def handle(self) -> DeviceHandle:
+        if self._handle is None:
+            raise Closed(f"device {self.name!r} is closed")
+        return self._handle
+
+    def alloc(self, nbytes: int) -> Buffer:
+        """Zeroed memory that the NPU reads and writes in place. Unsupported: the device has none of its own ("cpu")."""
+        if nbytes < 0:
+            raise InvalidArgument(f"{nbytes} bytes")
+        address = ctypes.c_void_p()
+        handle = self.handle
+        call("skillet_buffer_alloc", handle.pointer, nbytes, ctypes.byref(address), None)
+        return Buffer(handle, address.value or 0, nbytes)
+
+    def import_dmabuf(self, fd: int) -> Buffer:
+        """The memory of another driver, a camera or decoder; FD may be closed afterwards. Unsupported: the kernel driver
+        takes none."""
+        address, nbytes = ctypes.c_void_p(), ctypes.c_size_t()
+        handle = self.handle
+        call("skillet_buffer_import", handle.pointer, fd, ctypes.byref(address), ctypes.byref(nbytes))
+        return Buffer(handle, address.value or 0, nbytes.value)
+
+    def close(self) -> None:
+        """No more sessions and buffers of it."""
+        self._handle = None
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Memory:
+    """A buffer of the library, freed when nobody has a view of it."""
+
+    def __init__(self, device: DeviceHandle, address: int) -> None:
+        weakref.finalize(self, _free, device, address).atexit = False
+
+
+def _free(device: DeviceHandle, address: int) -> None:
+    library().skillet_buffer_free(device.pointer, address)
+
+
+class Buffer:
+    """Memory that device, CPU and other drivers reach. Views of it keep it alive, also after close()."""
+
+    def __init__(self, device: DeviceHandle, address: int, nbytes: int) -> None:
+        self._memory: _Memory | None = _Memory(device, address)
+        self._address = address
+        self.nbytes = nbytes
+
+    def _owner(self) -> _Memory:
+        if self._memory is None:
+            raise Closed("the buffer is closed")
+        return self._memory
+
+    @property
+    def fd(self) -> int:
+        """Its dma-buf (of a simulated chip: a memfd), the library's own: os.dup() it to keep it."""
+        self._owner()
+        raw = BufferStruct(struct_bytes=ctypes.sizeof(BufferStruct))
+        library().skillet_buffer_find(self._address, self.nbytes, ctypes.byref(raw))
+        return int(raw.dmabuf_fd)
+
+    def view(self) -> memoryview:
+        """Its bytes, without NumPy."""
+        return memoryview(view_of(self._address, self.nbytes, self._owner())).cast("B")
+
+    def array(self, dtype: Any = "uint8", shape: Sequence[int] | None = None, offset: int = 0) -> Array:
+        """An array in it, OFFSET bytes from its start; without SHAPE, to its end. In place for an NPU where OFFSET is a
+        multiple of 64."""
+        import numpy
+
+        kind = numpy.dtype(dtype)
+        if not 0 <= offset <= self.nbytes:
+            raise InvalidArgument(f"offset {offset} of {self.nbytes} bytes")
+        count = (self.nbytes - offset) // kind.itemsize if shape is None else math.prod(shape)
+        if count < 0 or offset + count * kind.itemsize > self.nbytes:
+            raise InvalidArgument(f"{count} of {kind} at {offset} do not fit {self.nbytes} bytes")
+        array: Array = numpy.frombuffer(self.view(), kind, count, offset)
+        return array if shape is None else array.reshape(tuple(shape))
+
+    def close(self) -> None:
+        """No more views of it; the memory goes with the last one that there is."""
+        self._memory = None
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

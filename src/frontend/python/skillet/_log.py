@@ -1,0 +1,41 @@
+"""Lines of the library's log, to a function instead of stderr."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+
+from skillet._library import InvalidArgument, LogFunction, call, text
+
+Listener = Callable[[str, str], None]
+
+_LEVELS = ("error", "warning", "info", "debug")
+_listener: Listener | None = None
+
+
+def _on_line(_user: int | None, level: int, message: bytes) -> None:
+    if _listener is not None:
+        _listener(_LEVELS[level], text(message))
+
+
+# One for ever: a listener may replace itself while it is being called.
+_ON_LINE = LogFunction(_on_line)
+_NOBODY = LogFunction()
+
+
+def set_log(listener: Listener | None, level: str = "warning") -> None:
+    """From now on LISTENER(level, message) gets each line up to LEVEL (error, warning, info, debug), from whichever
+    thread it comes, one at a time; None: they go to stderr again, as SKILLET_LOG says. It must not use this module, but
+    for this function."""
+    global _listener
+    if level not in _LEVELS:
+        raise InvalidArgument(f"there is no log level {level!r}: error, warning, info or debug")
+    _listener = listener
+    call("skillet_set_log", _NOBODY if listener is None else _ON_LINE, None, _LEVELS.index(level))
+    if listener is not None:
+        atexit.register(_silence)  # no line may reach Python when it is gone
+
+
+def _silence() -> None:
+    set_log(None)
+    atexit.unregister(_silence)

@@ -1,0 +1,93 @@
+"""What a model says about an input or output."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillet._library import InvalidArgument, TensorStruct, Unsupported, call, text
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy
+
+    from skillet._memory import Array
+
+# By skillet_type.
+_TYPES = ("float32", "float16", "int8", "uint8", "int16", "int32", "int64", "bool")
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    name: str
+    type: str  # as NumPy names it; "" where NumPy has none
+    shape: tuple[int, ...]  # outermost first; images are N, height, width, channels
+    nbytes: int
+    scale: float  # real = scale * (stored - zero_point); 0: not quantized
+    zero_point: int
+
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        import numpy
+
+        if not self.type:
+            raise Unsupported(f"'{self.name}': NumPy has no type for it")
+        return numpy.dtype(self.type)
+
+    def empty(self) -> Array:
+        """An array that fits."""
+        import numpy
+
+        array: Array = numpy.empty(self.shape, self.dtype)
+        return array
+
+    def check(self, array: Any) -> Array:
+        """ARRAY in one piece; an error, with what to do, where type or shape is another one."""
+        import numpy
+
+        given = numpy.asarray(array)
+        if given.dtype != self.dtype:
+            hint = "; quantize() makes it" if self.scale and given.dtype.kind == "f" else ""
+            raise InvalidArgument(f"'{self.name}' takes {self.type}, not {given.dtype}{hint}")
+        if given.shape != self.shape:
+            raise InvalidArgument(f"'{self.name}' has shape {self.shape}, not {given.shape}")
+        whole: Array = numpy.ascontiguousarray(given).reshape(self.shape)
+        return whole
+
+    def quantize(self, real: Any) -> Array:
+        """Real numbers as the model stores them: nearest, and the end of the range beyond it."""
+        import numpy
+
+        self._need_scale()
+        stored = numpy.rint(numpy.asarray(real, numpy.float64) / self.scale) + self.zero_point
+        bounds = numpy.iinfo(self.dtype)
+        array: Array = numpy.clip(stored, bounds.min, bounds.max).astype(self.dtype)
+        return array
+
+    def dequantize(self, stored: Any) -> Array:
+        """What the model stores as real numbers."""
+        import numpy
+
+        self._need_scale()
+        real = self.scale * (numpy.asarray(stored, numpy.float64) - self.zero_point)
+        array: Array = numpy.asarray(real, numpy.float32)
+        return array
+
+    def _need_scale(self) -> None:
+        if not self.scale:
+            raise InvalidArgument(f"'{self.name}' is not quantized with one scale")
+
+
+def read(function: str, model: int, index: int) -> TensorInfo:
+    raw = TensorStruct()
+    call(function, model, index, ctypes.byref(raw))
+    return TensorInfo(
+        name=text(raw.name),
+        type=_TYPES[raw.type] if raw.type < len(_TYPES) else "",
+        shape=tuple(raw.dims[: raw.rank]),
+        nbytes=raw.bytes,
+        scale=raw.scale,
+        zero_point=raw.zero_point,
+    )

@@ -1,0 +1,24 @@
+"""What the `skillet` command does, for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+from skillet._library import Error
+from skillet._paths import command_path
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def decode(capture: str | os.PathLike[str], *options: str) -> dict[str, Any]:
+    """What a capture holds, by `skillet decode --json`; OPTIONS are the command's own."""
+    command = [command_path(), "decode", "--json", *options, "--", os.fspath(capture)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Error(done.stderr.strip() or f"skillet decode: exit code {done.returncode}")
+    decoded: dict[str, Any] = json.loads(done.stdout)
+    return decoded

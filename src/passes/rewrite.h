@@ -1,0 +1,84 @@
+// Ops replaced by others that give the same results, bit by bit, where the target's chip then takes more of them.
+// Called by the passes that rewrite, one file each.
+// Must not know: which pass does what.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/passes.h"
+
+namespace skillet::passes {
+
+// How sure the chip is of an op.
+enum class Level : uint8_t { refused, unproven, proven };
+
+struct Replacement {
+  std::vector<ir::OpId> ops;  // that go, in order; the new ones stand where the last of them stood
+  ir::OpId kept = -1;         // of `ops`: whose place in the model file the new ones take
+  std::vector<ir::Op> by;     // what computes the outputs of the last one
+  std::string text;
+  bool must_help = true;  // false: it is simpler, and need not be taken better
+};
+
+class Rewriter {
+ public:
+  Rewriter(ir::Graph& graph, const Target& target, std::string_view pass);
+
+  // Calls match(op) for each op, those that it makes too, which says whether it changed the graph.
+  template <typename Match>
+  void for_each_op(Match match) {
+    if (target_.rewrites == nullptr || target_.driver == nullptr) return;
+    for (at_ = 0; at_ < std::ssize(graph_.ops); ++at_) match(static_cast<ir::OpId>(at_));
+  }
+
+  const ir::Graph& graph() const { return graph_; }
+  const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
+  const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
+  Level level(ir::OpId op);  // as if weights had one scale: what becomes of their scales is decided last
+
+  // -1: none, or it is no op's alone: others read it too, or the graph returns it.
+  ir::OpId only_producer(ir::TensorId tensor) const;
+  ir::OpId only_reader(ir::TensorId tensor) const;
+  bool is_output(ir::TensorId tensor) const;
+  ir::OpId producer(ir::TensorId tensor) const { return producers_[static_cast<size_t>(tensor)]; }
+  const std::vector<ir::OpId>& readers(ir::TensorId tensor) const { return consumers_[static_cast<size_t>(tensor)]; }
+
+  // For replacements; dropped again where one is not taken.
+  ir::TensorId add(ir::Tensor tensor);
+  ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});
+  ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values);
+  ir::Op reshape(ir::TensorId from, ir::TensorId to);
+
+  void drop();  // what was added since the last replacement
+
+  // False: the chip takes them no better, and the graph is as it was.
+  bool replace(Replacement replacement);
+  // Readers of what `ops` end in read `instead`; the ops are gone. Not for what the graph returns.
+  bool bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, std::string text);
+
+ private:
+  void refresh();
+
+  ir::Graph& graph_;
+  const Target& target_;
+  std::string_view pass_;
+  size_t tensors_ = 0;  // before what add() added since the last replacement
+  std::ptrdiff_t at_ = 0;
+  std::vector<ir::OpId> producers_;
+  std::vector<std::vector<ir::OpId>> consumers_;
+};
+
+// Same type and quantization: a byte of one means the same in the other.
+bool same_meaning(const ir::Tensor& a, const ir::Tensor& b);
+bool is_computed_byte(const ir::Tensor& tensor);  // 8-bit, quantized with one scale, not constant
+// Padding `same` before an image and behind it, along one dimension.
+struct SamePads {
+  int32_t before = 0, after = 0, outputs = 0;
+};
+SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilation);
+// How sums of a convolution become its output: as the CPU kernels compute it.
+double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output);
+
+}  // namespace skillet::passes

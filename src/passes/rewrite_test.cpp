@@ -1,0 +1,306 @@
+// Each exact pass alone: its text before and after, and in random networks made for it the same bits. The networks are
+// small, and what the passes look for stands in most of them. SKILLET_RANDOM_GRAPHS sets how many for each pass
+// (default 400), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+#include "passes/rewrite.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "passes/testing/letters.h"
+#include "passes/testing/patterns.h"
+#include "ref/ref.h"
+
+namespace skillet::passes {
+namespace {
+
+using ir::OpKind;
+
+// Takes what the passes make, and nothing that they are to replace.
+class PlainDriver : public AddMulDriver {
+ public:
+  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
+    const bool plain = conv == nullptr || (conv->dilation_h == 1 && conv->dilation_w == 1 &&
+                                           conv->depth_multiplier == 1 && conv->stride_h < 3 && conv->stride_w < 3);
+    const std::set<OpKind> taken = {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::reshape};
+    if (plain && taken.contains(op.kind)) return driver::Support::yes();
+    return driver::Support::no("{} is not plain", ir::op_name(op));
+  }
+};
+
+const PlainDriver kPlain;
+
+Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {
+  std::vector<Rewrite> rewrites;
+  Target target{.driver = &kPlain, .chip = {}};
+  target.rewrites = &rewrites;
+  SK_TRY(pass.run(graph, target));
+  SK_TRY(ir::verify(graph));
+  return rewrites;
+}
+
+const Pass& pass_named(std::string_view name) {
+  for (const Pass& pass : exact_passes()) {
+    if (pass.name == name) return pass;
+  }
+  ADD_FAILURE() << "no pass " << name;
+  return exact_passes()[0];
+}
+
+// ---- the same bits ----
+
+Bytes inputs_of(size_t count, uint32_t& state) {
+  Bytes out(count);
+  for (uint8_t& byte : out) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  return out;
+}
+
+// The outputs for some inputs; nothing where the CPU has no kernel.
+std::optional<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
+  auto cpu = ref::Interpreter::create(graph);
+  if (!cpu.ok()) return std::nullopt;
+  for (const ir::TensorId id : graph.inputs) {
+    const std::span<uint8_t> to = cpu->tensor(id);
+    const Bytes bytes = inputs_of(to.size(), seed);
+    std::copy(bytes.begin(), bytes.end(), to.begin());
+  }
+  if (!cpu->run().ok()) return std::nullopt;
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.outputs) out.emplace_back(cpu->tensor(id).begin(), cpu->tensor(id).end());
+  return out;
+}
+
+uint32_t from_environment(const char* name, uint32_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? static_cast<uint32_t>(std::atoi(text)) : otherwise;
+}
+
+class ExactPass : public testing::TestWithParam<size_t> {};
+
+TEST_P(ExactPass, ChangesNoBit) {
+  const Pass& pass = exact_passes()[GetParam()];
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 400);
+  uint32_t rewritten = 0;
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    const ir::Graph before = Patterns(seed).make();
+    ASSERT_TRUE(ir::verify(before).ok()) << ir::verify(before).error().message << "\n" << ir::print(before);
+    ir::Graph after = before;
+    const auto rewrites = rewrite(after, pass);
+    ASSERT_TRUE(rewrites.ok()) << "seed " << seed << ": " << rewrites.error().message << "\n" << ir::print(before);
+    if (rewrites->empty()) continue;
+    ++rewritten;
+    const auto wanted = results(before, seed), got = results(after, seed);
+    ASSERT_TRUE(wanted) << "seed " << seed << "\n" << ir::print(before);
+    ASSERT_TRUE(got) << "seed " << seed << "\n" << ir::print(after);
+    ASSERT_TRUE(*wanted == *got) << "seed " << seed << "\n" << ir::print(before) << "becomes\n" << ir::print(after);
+  }
+  // Else the networks do not try it. remove_dead_ops writes nothing down.
+  if (pass.name != "remove_dead_ops" && count >= 400) {
+    EXPECT_GT(rewritten, count / 100) << pass.name;
+  }
+  std::printf("%s: %u of %u networks rewritten\n", std::string(pass.name).c_str(), rewritten, count);
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, ExactPass, testing::Range<size_t>(0, exact_passes().size()),
+                         [](const auto& one) { return std::string(exact_passes()[one.param].name); });
+
+// ---- texts ----
+
+struct Row {
+  const char *pass, *before, *after, *said;  // tensors and ops; ops and what is added
+};
+const Row kRows[] = {
+    {"fuse_activations",
+     "tensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 3 \"c\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n"
+     "op 1 RELU6 in=[2] out=[3]\n",
+     "op 0 CONV_2D in=[0 1] out=[3] activation=relu6\n", "CONV_2D takes RELU6 in"},
+    {"fold_pads",
+     "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4x2 const=[0 0 0 1 0 1 0 0]\n"
+     "tensor 2 \"b\" uint8 1x5x5x1 scale=0.5 zero=3\n"
+     "tensor 3 \"w\" uint8 1x3x3x1 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8 9]\n"
+     "tensor 4 \"c\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 4\n"
+     "op 0 PAD in=[0 1] out=[2]\n"
+     "op 1 CONV_2D in=[2 3] out=[4] padding=valid stride_h=2 stride_w=2\n",
+     "op 0 CONV_2D in=[0 3] out=[4] stride_h=2 stride_w=2 source=1\n", "CONV_2D pads its input itself"},
+    {"fold_space_to_batch",
+     "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[2 2]\n"
+     "tensor 2 \"p\" int32 2x2 const=[2 2 2 2]\n"
+     "tensor 3 \"b\" uint8 4x4x4x1 scale=0.5 zero=3\n"
+     "tensor 4 \"w\" uint8 1x3x3x1 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8 9]\n"
+     "tensor 5 \"c\" uint8 4x2x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"d\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 7 \"n\" int32 2x2 const=[0 0 0 0]\n"
+     "inputs 0\noutputs 6\n"
+     "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+     "op 1 CONV_2D in=[3 4] out=[5] padding=valid\n"
+     "op 2 BATCH_TO_SPACE_ND in=[5 1 7] out=[6]\n",
+     "op 0 CONV_2D in=[0 4] out=[6] dilation_h=2 dilation_w=2 source=1\n", "CONV_2D of batches becomes dilation 2x2"},
+    {"expand_dilation",
+     "tensor 0 \"a\" int8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 1x2x2x1 scale=0.5 zero=7 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" int8 1x4x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] dilation_h=2 dilation_w=2\n",
+     "tensor 3 \"w/dilated\" int8 1x3x3x1 scale=0.5 zero=7 const=[1 7 2 7 7 7 3 7 4]\n"
+     "op 0 CONV_2D in=[0 3] out=[2]\n",
+     "CONV_2D with dilation 2x2 becomes one of 3x3"},
+    {"depthwise_to_dense",
+     "tensor 0 \"a\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x4 scale=0.5 zero=9 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 1] out=[2] depth_multiplier=2\n",
+     "tensor 3 \"w/dense\" uint8 4x1x1x2 scale=0.5 zero=9 const=[1 9 2 9 9 3 9 4]\n"
+     "op 0 CONV_2D in=[0 3] out=[2]\n",
+     "DEPTHWISE_CONV_2D with 2 filters a channel becomes CONV_2D"},
+    {"average_to_depthwise",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=2 filter_w=2\n",
+     "tensor 2 \"b/ones\" uint8 1x2x2x1 scale=0.00390625 zero=0 const=[64 64 64 64]\n"
+     "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
+     "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 2x2"},
+    {"rescale_to_depthwise",
+     "tensor 0 \"a\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 1x1x1x1 scale=0.25 zero=-4\n"
+     "tensor 2 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[2]\n"
+     "tensor 3 \"c\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 QUANTIZE in=[0] out=[1]\n"
+     "op 1 CONV_2D in=[1 2] out=[3]\n",
+     "tensor 4 \"b/factors\" int8 1x1x1x1 scale=1 zero=0 const=[1]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 4 -] out=[1] padding=valid\n"
+     "op 1 CONV_2D in=[1 2] out=[3]\n",
+     "QUANTIZE becomes DEPTHWISE_CONV_2D 1x1"},
+    {"merge_transposes",
+     "tensor 0 \"a\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4 const=[0 3 1 2]\n"
+     "tensor 2 \"b\" uint8 1x4x2x3 scale=0.5 zero=3\n"
+     "tensor 3 \"q\" int32 4 const=[0 2 3 1]\n"
+     "tensor 4 \"c\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 5 \"d\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 5\n"
+     "op 0 TRANSPOSE in=[0 1] out=[2]\n"
+     "op 1 TRANSPOSE in=[2 3] out=[4]\n"
+     "op 2 RELU in=[4] out=[5]\n",
+     "op 0 RELU in=[0] out=[5] source=2\n", "two TRANSPOSE cancel out"},
+    {"merge_reshapes",
+     "tensor 0 \"a\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 SQUEEZE in=[0] out=[1] axes=[1 2]\n",
+     "tensor 2 \"b/shape\" int32 2 const=[1 4]\n"
+     "op 0 RESHAPE in=[0 2] out=[1] shape=[1 4]\n",
+     "SQUEEZE becomes RESHAPE"},
+    {"merge_quantizes",
+     "tensor 0 \"a\" uint8 1x4 scale=0.5 zero=131\n"
+     "tensor 1 \"b\" int8 1x4 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" int8 1x4 scale=0.25 zero=7\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 QUANTIZE in=[0] out=[1]\n"
+     "op 1 QUANTIZE in=[1] out=[2]\n",
+     "op 0 QUANTIZE in=[0] out=[2] source=1\n", "two QUANTIZE become one"},
+    {"unstride",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid stride_h=3 stride_w=3\n",
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid\n", "CONV_2D of one window needs no stride"},
+    {"fold_constants",
+     "tensor 0 \"a\" uint8 1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"k\" uint8 1x4 scale=0.5 zero=3 const=[1 2 3 4]\n"
+     "tensor 2 \"r\" uint8 1x4 scale=0.5 zero=3\n"
+     "tensor 3 \"b\" uint8 1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 RELU in=[1] out=[2]\n"
+     "op 1 MAXIMUM in=[0 2] out=[3]\n",
+     "tensor 4 \"r/constant\" uint8 1x4 scale=0.5 zero=3 const=[3 3 3 4]\n"
+     "op 0 MAXIMUM in=[0 4] out=[3] source=1\n",
+     "RELU of constants"},
+    {"rows_to_pixels",
+     "tensor 0 \"a\" uint8 2x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 FULLY_CONNECTED in=[0 1] out=[2]\n",
+     "tensor 3 \"a/pixels\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 4 \"w/1x1\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 5 \"b/pixels\" uint8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/pixels/shape\" int32 4 const=[1 2 1 2]\n"
+     "tensor 7 \"b/shape\" int32 2 const=[2 1]\n"
+     "op 0 RESHAPE in=[0 6] out=[3] shape=[1 2 1 2]\n"
+     "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
+     "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
+     "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
+};
+
+std::vector<std::string> lines(const std::string& text, std::string_view start) {
+  std::istringstream in(text);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(start)) out.push_back(line);
+  }
+  return out;
+}
+
+TEST(Rewrites, TextBeforeAndAfter) {
+  for (const Row& row : kRows) {
+    auto graph = ir::parse(std::string("graph \"golden\"\n") + row.before);
+    ASSERT_TRUE(graph.ok()) << row.pass << ": " << graph.error().message;
+    const size_t tensors = graph->tensors.size();
+    const auto rewrites = rewrite(*graph, pass_named(row.pass));
+    ASSERT_TRUE(rewrites.ok()) << row.pass << ": " << rewrites.error().message;
+    std::string said;
+    for (const Rewrite& one : *rewrites) said += one.text;
+    EXPECT_EQ(said, row.said) << row.pass;
+    const std::string got = ir::print(*graph);
+    EXPECT_EQ(lines(got, "op"), lines(row.after, "op")) << row.pass;
+    const auto added = lines(got, "tensor");
+    EXPECT_EQ(std::vector<std::string>(added.begin() + static_cast<std::ptrdiff_t>(tensors), added.end()),
+              lines(row.after, "tensor"))
+        << row.pass;
+  }
+}
+
+// What has an order of its own is left alone.
+TEST(Rewrites, KeepsVariables) {
+  Letters letters("a", {"c=relu(a)", "d=same(c)", "e=relu(d)"}, "e");
+  letters.graph.tensor(letters.id('d')).is_variable = true;
+  ir::Graph graph = letters.graph;
+  for (const Pass& pass : exact_passes()) {
+    const auto rewrites = rewrite(graph, pass);
+    ASSERT_TRUE(rewrites.ok()) << pass.name;
+    EXPECT_TRUE(rewrites->empty()) << pass.name;
+  }
+}
+
+// Without a place to write it down, or without a chip, nothing is rewritten.
+TEST(Rewrites, AreAsked) {
+  for (const bool with_driver : {true, false}) {
+    Letters letters("a", {"c=same(a)", "d=relu(c)"}, "d");
+    std::vector<Rewrite> rewrites;
+    Target target{.driver = with_driver ? &kPlain : nullptr, .chip = {}};
+    if (!with_driver) target.rewrites = &rewrites;
+    ASSERT_TRUE(run_pipeline(letters.graph, target).ok());
+    EXPECT_EQ(letters.graph.ops.size(), 2U);
+  }
+}
+
+}  // namespace
+}  // namespace skillet::passes

@@ -1,0 +1,312 @@
+// Random networks of what the exact passes look for, whole and in parts: some stands alone, is read twice or returned.
+// Called by rewrite_test.cpp.
+// Must not know: which pass is tried.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace skillet::passes {
+
+class Patterns {
+  using DType = ir::DType;
+  using OpKind = ir::OpKind;
+  using TensorId = ir::TensorId;
+
+ public:
+  explicit Patterns(uint32_t seed) : random_(seed) {}
+
+  ir::Graph make() {
+    graph_.name = "patterns";
+    dtype_ = chance(2) ? DType::uint8 : DType::int8;
+    at_ = image({1, range(1, 9), range(1, 9), range(1, 5)});
+    graph_.inputs = {at_};
+    for (int i = range(1, 4); i > 0; --i) {
+      add_pattern();
+      if (chance(4)) graph_.outputs.push_back(at_);
+      if (chance(6)) unary(OpKind::abs, at_);  // read twice
+    }
+    choose_outputs();
+    return std::move(graph_);
+  }
+
+ private:
+  uint32_t next() { return static_cast<uint32_t>(random_()); }
+  int range(int low, int high) { return low + static_cast<int>(next() % static_cast<uint32_t>(high - low + 1)); }
+  bool chance(int one_in) { return next() % static_cast<uint32_t>(one_in) == 0; }
+  template <typename T, size_t N>
+  T any_of(const std::array<T, N>& values) {
+    return values[next() % N];
+  }
+
+  // ---- tensors ----
+
+  int32_t lowest() const { return dtype_ == DType::int8 ? -128 : 0; }
+  const ir::Shape& shape() const { return graph_.tensor(at_).shape; }
+  TensorId tensor(ir::Tensor one) {
+    one.name = "t" + std::to_string(graph_.tensors.size());
+    return graph_.add_tensor(std::move(one));
+  }
+  TensorId image(ir::Shape dims) {
+    const float scale = chance(3) ? 0.05F : 0.003F * static_cast<float>(range(1, 40));
+    const int32_t zero = lowest() + (chance(3) ? 0 : range(0, 255));
+    return tensor({.dtype = dtype_, .shape = std::move(dims), .quant = {{scale}, {zero}, 0}});
+  }
+  TensorId like(TensorId other) { return tensor({.dtype = dtype_, .shape = {1}, .quant = graph_.tensor(other).quant}); }
+  TensorId constant(DType dtype, ir::Shape dims, Bytes bytes, ir::Quant quant = {}) {
+    ir::Tensor one{.dtype = dtype, .shape = std::move(dims), .quant = std::move(quant)};
+    ir::set_constant(one, std::move(bytes));
+    return tensor(std::move(one));
+  }
+  TensorId ints(const std::vector<int32_t>& values, ir::Shape dims) {
+    Bytes bytes(values.size() * 4);
+    for (size_t i = 0; i < values.size(); ++i) store_le(bytes.data() + 4 * i, values[i]);
+    return constant(DType::int32, std::move(dims), std::move(bytes));
+  }
+  TensorId ints(const std::vector<int32_t>& values) { return ints(values, {static_cast<int32_t>(values.size())}); }
+  Bytes bytes(int64_t count) {
+    Bytes out(static_cast<size_t>(count));
+    for (uint8_t& byte : out) byte = static_cast<uint8_t>(next());
+    return out;
+  }
+
+  // What nobody reads is returned.
+  void choose_outputs() {
+    const auto readers = ir::consumers(graph_);
+    const auto producers = ir::producers(graph_);
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const auto id = static_cast<TensorId>(i);
+      if (producers[i] >= 0 && readers[i].empty() && std::ranges::count(graph_.outputs, id) == 0)
+        graph_.outputs.push_back(id);
+    }
+  }
+
+  // ---- ops ----
+
+  // One more op, whose result has the quantization of `result`; its shape is inferred.
+  TensorId emit(ir::Op op, TensorId result) {
+    op.source_index = static_cast<int32_t>(graph_.ops.size());
+    op.outputs = {result};
+    graph_.add_op(std::move(op));
+    if (!ir::infer_shapes(graph_).ok()) graph_.ops.pop_back();
+    return at_ = graph_.ops.empty() || graph_.ops.back().outputs[0] != result ? at_ : result;
+  }
+  void unary(OpKind kind, TensorId from) {
+    const TensorId back = at_;
+    emit({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = {from}}, like(from));
+    at_ = back;
+  }
+  TensorId result() { return chance(2) ? like(at_) : image({1}); }
+
+  void add_pattern() {
+    switch (range(0, 11)) {
+      case 0: return conv(chance(2)), maybe_activation();
+      case 1: return padded_conv();
+      case 2: return batched_conv();
+      case 3: return average();
+      case 4: return quantizes();
+      case 5: return with_constant();
+      case 6: return transposes();
+      case 7: return reshapes();
+      case 8: return of_constants();
+      case 9: return dense();
+      case 10: return dilated();
+      default: return activation();
+    }
+  }
+
+  struct Window {
+    int kernel = 1, stride = 1, dilation = 1, multiplier = 1;
+    ir::Padding padding = ir::Padding::same;
+  };
+  TensorId filter(ir::Shape dims, int axis) {
+    ir::Quant quant{{0.01F}, {lowest() + range(0, 255)}, axis};
+    if (dtype_ == DType::int8 && chance(2)) {
+      const auto channels = static_cast<size_t>(dims[axis]);
+      quant.scales.clear();
+      for (size_t i = 0; i < channels; ++i) quant.scales.push_back(0.001F * static_cast<float>(range(3, 20)));
+      quant.zero_points.assign(channels, 0);
+    }
+    const int64_t count = dims.elems();
+    return constant(dtype_, std::move(dims), bytes(count), std::move(quant));
+  }
+  void conv_of(bool depthwise, const Window& window) {
+    const int32_t inputs = shape()[3], outputs = depthwise ? inputs * window.multiplier : range(1, 5);
+    const ir::Shape dims = depthwise ? ir::Shape{1, window.kernel, window.kernel, outputs}
+                                     : ir::Shape{outputs, window.kernel, window.kernel, inputs};
+    ir::ConvAttrs attrs{.padding = window.padding, .stride_h = window.stride, .stride_w = window.stride};
+    attrs.dilation_h = attrs.dilation_w = window.dilation;
+    attrs.depth_multiplier = window.multiplier;
+    if (chance(3)) attrs.activation = ir::Activation::relu;
+    const TensorId weights = filter(dims, depthwise ? 3 : 0);
+    std::vector<int32_t> biases;
+    for (int32_t i = 0; i < outputs; ++i) biases.push_back(range(-500, 500));
+    const TensorId bias = chance(3) ? ir::kNoTensor : ints(biases);
+    const TensorId to = image({1});
+    emit({.kind = depthwise ? OpKind::depthwise_conv_2d : OpKind::conv_2d,
+          .attrs = attrs,
+          .inputs = {at_, weights, bias}},
+         to);
+  }
+  Window window() {
+    Window out{.kernel = range(1, 3), .stride = range(1, 3)};
+    if (chance(2) && shape()[1] >= out.kernel && shape()[2] >= out.kernel) out.padding = ir::Padding::valid;
+    return out;
+  }
+  void conv(bool depthwise) {
+    Window one = window();
+    if (depthwise && chance(2)) one.multiplier = range(1, 3);
+    if (chance(3) && shape()[1] == shape()[2]) one = {.kernel = shape()[1], .stride = 3, .padding = ir::Padding::valid};
+    conv_of(depthwise, one);
+  }
+  void dilated() {
+    Window one = window();
+    one.stride = 1;
+    one.dilation = range(1, 3);
+    const int extent = (one.kernel - 1) * one.dilation + 1;
+    if (shape()[1] < extent || shape()[2] < extent) one.padding = ir::Padding::same;
+    conv_of(chance(2), one);
+  }
+  void activation() {
+    const OpKind kind = any_of(std::array{OpKind::relu, OpKind::relu6, OpKind::relu_n1_to_1});
+    emit({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = {at_}}, result());
+    if (chance(2)) conv(false);
+  }
+  void maybe_activation() {
+    if (chance(2)) activation();
+  }
+
+  void padded_conv() {
+    const int kernel = range(1, 3);
+    std::vector<int32_t> margins(8, 0);
+    for (size_t i = 2; i < 6; ++i) margins[i] = chance(2) ? (kernel - 1 + static_cast<int>(i % 2)) / 2 : range(0, 2);
+    const TensorId amounts = ints(margins, {4, 2}), to = like(at_);
+    emit({.kind = OpKind::pad, .inputs = {at_, amounts}}, to);
+    if (shape()[1] < kernel || shape()[2] < kernel) return;
+    conv_of(chance(2), {.kernel = kernel, .stride = range(1, 2), .padding = ir::Padding::valid});
+  }
+
+  void batched_conv() {
+    const int block = range(2, 3), kernel = any_of(std::array{1, 3, 3}), reach = (kernel - 1) * block;
+    const int before = chance(4) ? 0 : reach / 2;
+    std::vector<int32_t> pads, crops;
+    for (int axis = 1; axis < 3; ++axis) {
+      const int padded = shape()[axis] + (before == 0 ? 0 : reach), more = (block - padded % block) % block;
+      pads.insert(pads.end(), {before, (before == 0 ? 0 : reach - before) + more});
+      crops.insert(crops.end(), {0, more});
+    }
+    const TensorId size = ints({block, block}), margins = ints(pads, {2, 2}), cut = ints(crops, {2, 2});
+    TensorId to = like(at_);
+    emit({.kind = OpKind::space_to_batch_nd, .inputs = {at_, size, margins}}, to);
+    if (shape()[1] < kernel || shape()[2] < kernel) return;
+    conv_of(chance(2), {.kernel = kernel, .padding = ir::Padding::valid});
+    to = like(at_);
+    emit({.kind = OpKind::batch_to_space_nd, .inputs = {at_, size, cut}}, to);
+  }
+
+  void average() {
+    if (chance(2)) {
+      const TensorId axes = ints({1, 2}), to = result();
+      emit({.kind = OpKind::mean, .attrs = ir::ReduceAttrs{true}, .inputs = {at_, axes}}, to);
+      return;
+    }
+    ir::PoolAttrs attrs{.padding = chance(3) ? ir::Padding::same : ir::Padding::valid};
+    attrs.filter_h = range(1, shape()[1]);
+    attrs.filter_w = range(1, shape()[2]);
+    attrs.stride_h = attrs.stride_w = range(1, 3);
+    emit({.kind = OpKind::average_pool_2d, .attrs = attrs, .inputs = {at_}}, like(at_));
+  }
+
+  // Other types stand between two QUANTIZE.
+  void quantizes() {
+    const TensorId from = at_, other = result();
+    const bool floats = chance(3);
+    ir::Tensor& between = graph_.tensor(other);
+    if (floats) {
+      between.dtype = DType::float32;
+      between.quant = {};
+    } else if (chance(2)) {
+      between.dtype = dtype_ == DType::int8 ? DType::uint8 : DType::int8;
+      between.quant.zero_points[0] += dtype_ == DType::int8 ? 128 : -128;
+    }
+    emit({.kind = floats ? OpKind::dequantize : OpKind::quantize, .inputs = {at_}}, other);
+    emit({.kind = OpKind::quantize, .inputs = {at_}}, chance(2) ? like(from) : image({1}));
+    if (chance(2)) conv(chance(2));
+  }
+
+  void with_constant() {
+    const OpKind kind = any_of(std::array{OpKind::mul, OpKind::add, OpKind::sub});
+    const int32_t count = chance(2) ? 1 : shape()[3];
+    const ir::Quant quant{{0.002F * static_cast<float>(range(1, 40))}, {chance(2) ? 0 : lowest() + range(0, 255)}, 0};
+    const TensorId other = constant(dtype_, {1, 1, 1, count}, bytes(count), quant), to = result();
+    ir::Op op{.kind = kind, .attrs = ir::ActivationAttrs{}, .inputs = {at_, other}};
+    if (chance(3)) std::swap(op.inputs[0], op.inputs[1]);
+    if (chance(3)) op.attrs = ir::ActivationAttrs{ir::Activation::relu};
+    emit(std::move(op), to);
+    conv(false);
+  }
+
+  void transposes() {
+    constexpr std::array kOrders = {std::array{0, 3, 1, 2}, std::array{0, 2, 3, 1}, std::array{0, 2, 1, 3},
+                                    std::array{0, 1, 2, 3}};
+    for (int i = range(1, 3); i > 0; --i) {
+      const auto order = any_of(kOrders);
+      const TensorId to = like(at_), permutation = ints({order.begin(), order.end()});
+      emit({.kind = OpKind::transpose, .inputs = {at_, permutation}}, to);
+    }
+    if (chance(2)) activation();
+  }
+
+  void reshapes() {
+    const auto elems = static_cast<int32_t>(shape().elems());
+    const std::vector<int32_t> back = shape().dims;
+    const auto to = [&](std::vector<int32_t> dims) {
+      const TensorId next_one = like(at_), operand = ints(dims);
+      emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
+    };
+    if (chance(2)) {
+      to({1, elems});
+    } else {
+      const TensorId next_one = like(at_), axis = ints({0});
+      emit({.kind = OpKind::expand_dims, .inputs = {at_, axis}}, next_one);
+    }
+    if (chance(2)) to({elems});
+    to(back);
+    if (chance(3)) to(back);
+    if (chance(2)) activation();
+  }
+
+  void of_constants() {
+    const int32_t count = shape()[3];
+    const TensorId known = constant(dtype_, {1, 1, 1, count}, bytes(count), graph_.tensor(at_).quant),
+                   folded = like(known);
+    const TensorId to = like(at_), back = at_;
+    emit({.kind = OpKind::relu, .inputs = {known}}, folded);
+    at_ = back;
+    emit({.kind = OpKind::maximum, .inputs = {back, folded}}, to);
+  }
+
+  void dense() {
+    const int32_t depth = shape()[3], rows = static_cast<int32_t>(shape().elems()) / depth, outputs = range(1, 5);
+    const std::vector<int32_t> dims = {rows, depth}, image_dims = {1, 1, rows, outputs};
+    const TensorId flat = like(at_), operand = ints(dims), weights = filter({outputs, depth}, 0), to = image({1});
+    emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{dims}, .inputs = {at_, operand}}, flat);
+    emit({.kind = OpKind::fully_connected, .attrs = ir::FullyConnectedAttrs{}, .inputs = {at_, weights}}, to);
+    const TensorId back = like(at_), again = ints(image_dims);
+    emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{image_dims}, .inputs = {at_, again}}, back);
+  }
+
+  std::mt19937 random_;
+  ir::Graph graph_;
+  DType dtype_ = DType::uint8;
+  TensorId at_ = ir::kNoTensor;
+};
+
+}  // namespace skillet::passes

@@ -1,0 +1,89 @@
+#include "runtime/device_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "driver/driver.h"
+#include "runtime/device_context.h"
+#include "uapi/device.h"
+
+namespace skillet::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Name of the kernel driver behind a device node, from sysfs; empty where it does not say.
+std::string kernel_driver_of(const fs::path& node) {
+  const char* kind = node.parent_path().filename() == "accel" ? "accel" : "drm";
+  std::error_code ignored;
+  return fs::read_symlink(fs::path("/sys/class") / kind / node.filename() / "device/driver", ignored)
+      .filename()
+      .string();
+}
+
+// "core 1" of several that are asked for one by one, "3 cores" that the kernel shares out.
+std::string cores_text(const uapi::Core& core) {
+  const uint64_t cores = core.info.fact(uapi::kCoresFact);
+  return cores > 1 ? fmt::format("{} cores", cores) : fmt::format("core {}", core.index);
+}
+
+// One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
+std::vector<ListedDevice> real_devices() {
+  std::vector<ListedDevice> rows;
+  const std::vector<uapi::NodeReport> nodes = uapi::find_devices();
+  const NpuSearch all = identify(nodes);
+  for (const FoundNpu& npu : all.npus)
+    rows.push_back({.device = npu.core.info.node,
+                    .kernel_driver = npu.core.info.kernel_driver,
+                    .title = npu.chip.title,
+                    .note = fmt::format("{}; also called {}{}{}", cores_text(npu.core), npu.name,
+                                        npu.chip.unproven.empty() ? "" : "; ", refusal(npu.chip)),
+                    .usable = npu.chip.unproven.empty(),
+                    .is_node = true});
+  for (const uapi::NodeReport& node : nodes) {
+    const NpuSearch search = identify({node});
+    if (!search.npus.empty()) continue;
+    const std::string driver = node.kernel_driver.empty() ? kernel_driver_of(node.node) : node.kernel_driver;
+    rows.push_back(
+        {.device = node.node, .kernel_driver = driver, .title = "", .note = search.rejected, .is_node = true});
+  }
+  std::sort(rows.begin(), rows.end(), [](const ListedDevice& a, const ListedDevice& b) { return a.device < b.device; });
+  return rows;
+}
+
+std::string note_of(const driver::Chip& chip) {
+  const std::string note = "simulated in this process";
+  return chip.unproven.empty() ? note : fmt::format("{}; unproven: {}", note, chip.unproven);
+}
+
+std::vector<ListedDevice> simulated_devices() {
+  std::vector<ListedDevice> rows;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      const std::string device = "sim:" + chip.name;
+      const auto target = open_target(device);
+      rows.push_back({.device = device,
+                      .kernel_driver = target.ok() ? target->context->device->info().kernel_driver : "",
+                      .title = chip.title,
+                      .note = target.ok() ? note_of(chip) : target.error().message,
+                      .usable = target.ok(),
+                      .simulated = true});
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ListedDevice> list_devices() {
+  std::vector<ListedDevice> rows = real_devices();
+  std::ranges::copy(simulated_devices(), std::back_inserter(rows));
+  rows.push_back(
+      {.device = "cpu", .kernel_driver = "", .title = "this processor", .note = "reference kernels", .usable = true});
+  return rows;
+}
+
+}  // namespace skillet::runtime

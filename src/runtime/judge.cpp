@@ -1,0 +1,89 @@
+#include "runtime/judge.h"
+
+#include "base/int_math.h"
+#include "runtime/loaded_program.h"
+#include "sim/timing.h"
+
+namespace skillet::runtime {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+
+// A program as it lies in a device's memory, without a device; tensors are not there, because no time depends on them.
+class Image {
+ public:
+  Result<void> load(const driver::Program& program) {
+    uint64_t address = kPageBytes;
+    for (const driver::Buffer& buffer : program.buffers) {
+      addresses_.push_back(address);
+      address += align_up(buffer.size_bytes + 1, kPageBytes);
+    }
+    bytes_.resize(program.buffers.size());
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      if (program.buffers[i].is_constant()) SK_TRY(fill(program.buffers[i], i));
+    }
+    return {};
+  }
+
+  sim::Commands commands(const driver::ByteRange& range, bool in_memory) const {
+    if (in_memory) return {.address = addresses_[range.buffer] + range.offset_bytes, .size_bytes = range.size_bytes};
+    return {.bytes = std::span(bytes_[range.buffer]).subspan(range.offset_bytes, range.size_bytes)};
+  }
+  const sim::Memory& memory() const { return memory_; }
+
+ private:
+  Result<void> fill(const driver::Buffer& buffer, size_t index) {
+    Bytes& bytes = bytes_[index];
+    bytes.resize(buffer.size_bytes);
+    std::ranges::copy(buffer.contents, bytes.begin());
+    for (const driver::Relocation& one : buffer.relocations)
+      SK_TRY(relocate(bytes, one, addresses_[one.target]).with_context(buffer.name));
+    return memory_.map(addresses_[index], bytes, buffer.name);
+  }
+
+  std::vector<uint64_t> addresses_;
+  std::vector<Bytes> bytes_;
+  sim::Memory memory_;
+};
+
+Result<std::vector<sim::Cost>> time_jobs(const driver::Program& program, sim::Timer& timer) {
+  Image image;
+  SK_TRY(image.load(program));
+  std::vector<sim::Cost> out;
+  for (const driver::Job& job : program.jobs) {
+    std::vector<sim::Commands> commands;
+    for (const driver::ByteRange& range : job.commands)
+      commands.push_back(image.commands(range, timer.reads_commands()));
+    SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, image.memory()));
+    std::move(costs.begin(), costs.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+Result<std::vector<compile::OperationCost>> price(const driver::Program& program) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open));
+  SK_TRY_ASSIGN(const std::vector<sim::Cost> costs, time_jobs(program, *timer));
+  std::vector<compile::OperationCost> out;
+  size_t next = 0;
+  for (const driver::OperationInfo& operation : program.operations) {
+    compile::OperationCost& sum = out.emplace_back();
+    for (uint32_t task = 0; task < operation.tasks && next < costs.size(); ++task) {
+      const sim::Cost& cost = costs[next++];
+      sum += {.device_us = cost.us,
+              .start_us = timer->wall_us(0, 1, 0),
+              .dram_bytes = cost.read_bytes + cost.written_bytes,
+              .tasks = 1};
+    }
+  }
+  if (next == costs.size()) return out;
+  return error(ErrorCode::internal, "{} tasks are timed, the program has {}", costs.size(), next);
+}
+
+}  // namespace
+
+Result<compile::Judge> timing_judge(const driver::Chip& chip) {
+  SK_TRY(sim::create_timer(chip.name, sim::Jobs::open));
+  return compile::Judge(price);
+}
+
+}  // namespace skillet::runtime

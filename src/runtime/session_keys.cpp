@@ -1,0 +1,115 @@
+#include "runtime/session_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/parse_bool.h"
+#include "base/parse_cores.h"
+#include "base/text.h"
+
+namespace skillet::runtime {
+namespace {
+
+// True when `text` is right; it is then in the options.
+using Parse = bool (*)(std::string_view text, SessionOptions& options);
+
+struct Row {
+  std::string_view key;
+  Parse parse;
+  std::string_view help;
+};
+
+bool parse_number(std::string_view text, uint64_t minimum, uint64_t& value) {
+  uint64_t parsed = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (failure != std::errc{} || end != text.data() + text.size() || parsed < minimum) return false;
+  value = parsed;
+  return true;
+}
+
+bool tuning(std::string_view text, SessionOptions& options) {
+  const auto parsed = driver::tuning_from_name(text);
+  if (!parsed || *parsed == driver::Tuning::recorded) return false;
+  options.compile.tuning = *parsed;
+  return true;
+}
+bool switches(std::string_view text, SessionOptions& options) {
+  options.compile.switches.clear();
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('+'), text.size());
+    if (end != 0) options.compile.switches.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return true;
+}
+bool allow_unproven(std::string_view text, SessionOptions& options) {
+  return parse_bool(text, options.compile.allow_unproven);
+}
+bool per_channel(std::string_view text, SessionOptions& options) {
+  const auto mode = driver::per_channel_from_name(text);
+  if (mode) options.compile.per_channel = *mode;
+  return mode.has_value();
+}
+bool cache_dir(std::string_view text, SessionOptions& options) {
+  options.cache_dir = expand_home(text);
+  return true;
+}
+bool tuning_file(std::string_view text, SessionOptions& options) {
+  options.tuning_file = expand_home(text);
+  return true;
+}
+bool cores(std::string_view text, SessionOptions& options) { return parse_cores(text, options.cores); }
+bool fallback(std::string_view text, SessionOptions& options) { return parse_bool(text, options.allow_fallback); }
+bool min_macs(std::string_view text, SessionOptions& options) {
+  return parse_number(text, 0, options.min_macs_per_byte);
+}
+bool timeout(std::string_view text, SessionOptions& options) {
+  constexpr uint64_t kMost = uint64_t{1} << 31;
+  uint64_t ms = 0;
+  if (!parse_number(text, 1, ms) || ms > kMost) return false;
+  options.timeout = std::chrono::milliseconds(ms);
+  return true;
+}
+
+constexpr std::array kRows = {
+    Row{"tuning", tuning,
+        "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
+    Row{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
+    Row{"allow_unproven", allow_unproven,
+        "1: a real NPU also takes operations that no known driver ever ran on silicon (0)"},
+    Row{"per_channel", per_channel,
+        "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
+        "approximate: channels share scales (exact)"},
+    Row{"tuning_file", tuning_file,
+        "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)"},
+    Row{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
+    Row{"cores", cores,
+        "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)"},
+    Row{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
+    Row{"min_macs_per_byte", min_macs,
+        "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
+    Row{"timeout_ms", timeout, "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
+};
+
+}  // namespace
+
+Result<void> set_option(SessionOptions& options, std::string_view key, std::string_view value) {
+  const auto row = std::ranges::find(kRows, key, &Row::key);
+  if (row == kRows.end()) {
+    std::array<std::string_view, kRows.size()> keys;
+    std::ranges::transform(kRows, keys.begin(), &Row::key);
+    return error(ErrorCode::invalid_argument, "there is no option '{}'{}", printable(key), did_you_mean(key, keys));
+  }
+  if (row->parse(value, options)) return {};
+  return error(ErrorCode::invalid_argument, "option {}: '{}' is not a value for it; {}", key, printable(value),
+               row->help);
+}
+
+std::string session_keys_help() {
+  std::string text;
+  for (const Row& row : kRows) text += fmt::format("{:<20}{}\n", row.key, row.help);
+  return text;
+}
+
+}  // namespace skillet::runtime

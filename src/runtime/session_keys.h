@@ -1,0 +1,19 @@
+// Options of a session as keys and values, for callers that have them as text.
+// Called by the C interface.
+// Must not know: where the text comes from.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/session.h"
+
+namespace skillet::runtime {
+
+// Error: there is no such key (the message names the one that may have been meant), or the value is none for it.
+Result<void> set_option(SessionOptions& options, std::string_view key, std::string_view value);
+
+// One line a key.
+std::string session_keys_help();
+
+}  // namespace skillet::runtime

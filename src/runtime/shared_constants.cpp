@@ -1,0 +1,88 @@
+#include "runtime/shared_constants.h"
+
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/int_math.h"
+#include "base/log.h"
+#include "runtime/cpu_access.h"
+
+namespace skillet::runtime {
+namespace {
+
+// Another one in each process, so that nobody can make two sets of constants that are taken for the same.
+uint64_t secret() {
+  static const uint64_t kSecret = [] {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) log::warning("no random number: {}", strerror(errno));
+    return random;
+  }();
+  return kSecret;
+}
+
+struct FreeState {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+std::pair<uint64_t, uint64_t> key_of(const driver::Program& program, const ConstantLayout& layout) {
+  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
+  XXH3_128bits_reset_withSeed(state.get(), secret());
+  for (size_t i = 0; i < layout.buffers.size(); ++i) {
+    const SharedBytes& contents = program.buffers[layout.buffers[i]].contents;
+    const uint64_t place[] = {layout.offsets[i], contents.size()};
+    XXH3_128bits_update(state.get(), place, sizeof place);
+    XXH3_128bits_update(state.get(), contents.data(), contents.size());
+  }
+  XXH3_128bits_update(state.get(), &layout.size_bytes, sizeof layout.size_bytes);
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return {hash.high64, hash.low64};
+}
+
+Result<void> fill(uapi::Device& device, uapi::Handle handle, const driver::Program& program,
+                  const ConstantLayout& layout) {
+  SK_TRY_ASSIGN(CpuAccess access, CpuAccess::begin(device, handle, layout.size_bytes, true));
+  for (size_t i = 0; i < layout.buffers.size(); ++i) {
+    const SharedBytes& contents = program.buffers[layout.buffers[i]].contents;
+    std::memcpy(access.bytes().data() + layout.offsets[i], contents.data(), contents.size());
+  }
+  return access.end();
+}
+
+}  // namespace
+
+ConstantBlock::~ConstantBlock() {
+  if (auto freed = device_.free(handle_); !freed.ok()) log::warning("freeing constants: {}", freed.error().message);
+}
+
+ConstantLayout lay_out_constants(const driver::Program& program) {
+  ConstantLayout layout;
+  for (driver::BufferId id = 0; program.constant_align != 0 && id < program.buffers.size(); ++id) {
+    const driver::Buffer& buffer = program.buffers[id];
+    if (buffer.role != driver::BufferRole::constant || !buffer.relocations.empty() || buffer.contents.empty()) continue;
+    layout.buffers.push_back(id);
+    layout.offsets.push_back(align_up(layout.size_bytes, uint64_t{program.constant_align}));
+    layout.size_bytes = layout.offsets.back() + buffer.size_bytes;
+  }
+  return layout;
+}
+
+Result<std::shared_ptr<const ConstantBlock>> SharedConstants::take(uapi::Device& device, const driver::Program& program,
+                                                                   const ConstantLayout& layout) {
+  const Key key = key_of(program, layout);
+  if (const auto found = blocks_.find(key); found != blocks_.end()) {
+    if (auto block = found->second.lock()) return block;
+  }
+  SK_TRY_ASSIGN(const uapi::Handle handle, device.alloc(layout.size_bytes));
+  auto block = std::make_shared<ConstantBlock>(device, handle);
+  SK_TRY_ASSIGN(const uint64_t address, device.address(handle));
+  SK_TRY(fill(device, handle, program, layout));
+  block->place_at(address);
+  std::erase_if(blocks_, [](const auto& one) { return one.second.expired(); });
+  blocks_[key] = block;
+  return std::shared_ptr<const ConstantBlock>(block);
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,52 @@
+// SharedConstants: constants on a device, one buffer for those of a program, and one for all programs that have the
+// same. Called by LoadedProgram, which holds the mutex of the DeviceContext. Must not know: what the bytes mean.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "driver/program.h"
+#include "uapi/device.h"
+
+namespace skillet::runtime {
+
+// A buffer of the device that nobody writes any more; goes with its last owner.
+class ConstantBlock {
+ public:
+  ConstantBlock(uapi::Device& device, uapi::Handle handle) : device_(device), handle_(handle) {}
+  ~ConstantBlock();
+  ConstantBlock(const ConstantBlock&) = delete;
+  ConstantBlock& operator=(const ConstantBlock&) = delete;
+
+  uapi::Handle handle() const { return handle_; }
+  uint64_t address() const { return address_; }
+  void place_at(uint64_t address) { address_ = address; }
+
+ private:
+  uapi::Device& device_;
+  uapi::Handle handle_;
+  uint64_t address_ = 0;
+};
+
+// What a program puts into a block: constants without addresses of other buffers.
+struct ConstantLayout {
+  std::vector<driver::BufferId> buffers;
+  std::vector<uint64_t> offsets;  // of each
+  uint64_t size_bytes = 0;
+};
+ConstantLayout lay_out_constants(const driver::Program& program);
+
+class SharedConstants {
+ public:
+  // The block with these bytes; it is made and filled where there is none yet.
+  Result<std::shared_ptr<const ConstantBlock>> take(uapi::Device& device, const driver::Program& program,
+                                                    const ConstantLayout& layout);
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  std::map<Key, std::weak_ptr<const ConstantBlock>> blocks_;
+};
+
+}  // namespace skillet::runtime

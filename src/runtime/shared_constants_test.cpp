@@ -1,0 +1,146 @@
+// Sessions with the same constants share them on the device, and each computes what it computes alone.
+#include "runtime/shared_constants.h"
+
+#include <map>
+
+#include "runtime/toy_session.h"
+#include "uapi/testing/forwarding_device.h"
+
+namespace skillet::runtime {
+namespace {
+
+// Knows which buffers there are; one call in `calls_to_failure` from now on fails.
+class CountingDevice : public uapi::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+
+  Result<uapi::Handle> alloc(uint64_t size_bytes) override {
+    if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
+    SK_TRY_ASSIGN(const uapi::Handle handle, ForwardingDevice::alloc(size_bytes));
+    sizes[handle] = size_bytes;
+    return handle;
+  }
+  Result<void> free(uapi::Handle handle) override {
+    EXPECT_EQ(sizes.count(handle) + commands.count(handle), 1U) << "freed twice, or never made";
+    sizes.erase(handle);
+    commands.erase(handle);
+    return ForwardingDevice::free(handle);
+  }
+  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+    if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
+    SK_TRY_ASSIGN(const uapi::Handle handle, ForwardingDevice::alloc_commands(size_bytes));
+    commands[handle] = size_bytes;
+    return handle;
+  }
+  Result<std::span<uint8_t>> map(uapi::Handle handle) override {
+    if (calls_to_failure-- == 0) return error(ErrorCode::io, "no mapping");
+    return ForwardingDevice::map(handle);
+  }
+
+  std::map<uapi::Handle, uint64_t> sizes, commands;
+  int calls_to_failure = -1;
+};
+
+class SharedConstantsOfSessions : public ToySession {
+ protected:
+  CountingDevice& device() {
+    if (device_ == nullptr) {
+      auto counting = std::make_unique<CountingDevice>(std::move(target().context->device));
+      device_ = counting.get();
+      target_.context->device = std::move(counting);
+    }
+    return *device_;
+  }
+  size_t buffers() { return device().sizes.size(); }
+
+  CountingDevice* device_ = nullptr;
+};
+
+ir::Graph with_other_constant(uint8_t value) {
+  ir::Graph graph = chain();
+  ir::set_constant(graph.tensor(6), Bytes(kElems, value));
+  return graph;
+}
+
+TEST_F(SharedConstantsOfSessions, AreOneBufferThatGoesWithTheLastSession) {
+  ASSERT_EQ(buffers(), 0U);
+  auto first = open();
+  const size_t alone = buffers();
+  auto second = open();
+  EXPECT_EQ(buffers(), 2 * alone - 1) << "one less: the constant";
+  auto other = open(with_other_constant(140), target());
+  EXPECT_EQ(buffers(), 3 * alone - 1) << "another constant";
+  EXPECT_EQ(run(*first, Inputs(1)), Inputs(1).expected());
+  EXPECT_EQ(run(*other, Inputs(2))[1], Inputs(2).expected_at_least(140));
+  first.reset();
+  EXPECT_EQ(run(*second, Inputs(3)), Inputs(3).expected());
+  second.reset();
+  EXPECT_EQ(buffers(), alone);
+  auto third = open();
+  EXPECT_EQ(buffers(), 2 * alone);
+  EXPECT_EQ(run(*third, Inputs(4)), Inputs(4).expected());
+  third.reset(), other.reset();
+  EXPECT_EQ(buffers(), 0U);
+}
+
+// A session that falls back to the CPU lets go of what it shares.
+TEST_F(SharedConstantsOfSessions, StayWhenAnotherSessionFails) {
+  device();
+  auto first = open(), second = open();
+  state_.jobs_to_fault = 0;
+  EXPECT_EQ(run(*first, Inputs(1)), Inputs(1).expected());
+  state_.jobs_to_fault = -1;
+  for (uint8_t seed = 2; seed < 5; ++seed) {
+    EXPECT_EQ(run(*first, Inputs(seed)), Inputs(seed).expected());
+    EXPECT_EQ(run(*second, Inputs(seed)), Inputs(seed).expected());
+  }
+  first.reset(), second.reset();
+  EXPECT_EQ(buffers(), 0U);
+}
+
+// Whatever call fails while the first or the second one loads.
+TEST_F(SharedConstantsOfSessions, SurviveAFailureAtAnyCall) {
+  device();
+  int failures = 0;
+  for (const bool in_the_second : {false, true}) {
+    for (int calls = 0; calls < 40; ++calls) {
+      auto good = in_the_second ? open() : nullptr;
+      device().calls_to_failure = calls;
+      auto bad = open();
+      failures += device().calls_to_failure < 0 ? 1 : 0;
+      device().calls_to_failure = -1;
+      auto after = open();
+      for (Session* one : {good.get(), bad.get(), after.get()}) {
+        if (one != nullptr) {
+          EXPECT_EQ(run(*one, Inputs(5)), Inputs(5).expected()) << calls;
+        }
+      }
+      bad.reset();
+      EXPECT_EQ(run(*after, Inputs(6)), Inputs(6).expected()) << calls;
+      good.reset(), after.reset();
+      EXPECT_EQ(buffers(), 0U) << calls;
+    }
+  }
+  EXPECT_GT(failures, 10);
+}
+
+TEST(LayOutConstants, TakesWhatHasNoAddresses) {
+  const auto buffer = [](driver::BufferRole role, size_t size, std::vector<driver::Relocation> relocations = {}) {
+    driver::Buffer one{.name = "b", .role = role, .size_bytes = size, .relocations = std::move(relocations)};
+    if (role != driver::BufferRole::scratch) one.contents = Bytes(size, 1);
+    return one;
+  };
+  driver::Program program;
+  program.buffers = {buffer(driver::BufferRole::constant, 100),       buffer(driver::BufferRole::scratch, 100),
+                     buffer(driver::BufferRole::constant, 100, {{}}), buffer(driver::BufferRole::commands, 100),
+                     buffer(driver::BufferRole::constant, 1),         buffer(driver::BufferRole::constant, 200)};
+  EXPECT_TRUE(lay_out_constants(program).buffers.empty()) << "each in a buffer of its own";
+  program.constant_align = 64;
+  const ConstantLayout layout = lay_out_constants(program);
+  EXPECT_EQ(layout.buffers, (std::vector<driver::BufferId>{0, 4, 5}));
+  EXPECT_EQ(layout.offsets, (std::vector<uint64_t>{0, 128, 192}));
+  EXPECT_EQ(layout.size_bytes, 392U);
+}
+
+}  // namespace
+}  // namespace skillet::runtime

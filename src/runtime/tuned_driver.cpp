@@ -1,0 +1,89 @@
+#include "runtime/tuned_driver.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "compile/build_id.h"
+#include "runtime/program_cache.h"
+
+namespace skillet::runtime {
+
+Result<driver::CompileOptions> TunedDriver::from_file(const driver::Chip& chip, const ir::Graph& graph,
+                                                      driver::CompileOptions options,
+                                                      const compile::TunedPart& part) const {
+  options.switches.insert(options.switches.end(), part.switches.begin(), part.switches.end());
+  SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
+  for (const driver::Choice& one : part.choices) {
+    if (std::ranges::find(open, one) == open.end())
+      return error(ErrorCode::invalid_argument, "tuning file: part {}: op {} has no choice '{}' of {}", part.graph,
+                   one.op, one.name, one.value);
+  }
+  options.choices = part.choices;
+  return options;
+}
+
+Result<driver::Program> TunedDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
+                                             const driver::CompileOptions& options) const {
+  if (!options.choices.empty()) return inner().compile(chip, graph, options);
+  const compile::TunedPart* const part = file_ != nullptr ? file_->find(graph_key(graph)) : nullptr;
+  if (part != nullptr) {
+    SK_TRY_ASSIGN(const driver::CompileOptions chosen, from_file(chip, graph, options, *part));
+    return inner().compile(chip, graph, chosen);
+  }
+  if (file_ != nullptr)
+    log::warning("{}: the tuning file has no part of {} operations that is this one", chip.name, graph.ops.size());
+  SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
+  if (open.empty() || !judge_) return inner().compile(chip, graph, options);
+  auto tuned = compile::tune(inner(), chip, graph, options, *judge_);
+  driver::CompileOptions chosen = options;
+  if (tuned.ok())
+    chosen.choices = std::move(tuned->choices);
+  else
+    log::info("{}: nothing is chosen: {}", chip.name, tuned.error().message);
+  return inner().compile(chip, graph, chosen);
+}
+
+namespace {
+
+constexpr std::streamoff kFileMax = 1 << 24;
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return error(ErrorCode::io, "cannot be opened");
+  std::string text;
+  std::vector<char> block(1 << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<size_t>(file.gcount()));
+    if (static_cast<std::streamoff>(text.size()) > kFileMax) return error(ErrorCode::malformed, "is too large");
+  }
+  if (file.bad()) return error(ErrorCode::io, "cannot be read");
+  return text;
+}
+
+}  // namespace
+
+Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip) {
+  auto text = read_text(path);
+  if (!text.ok()) return std::move(text).error().with_context(path);
+  auto file = compile::parse_tuning_file(*text);
+  if (!file.ok()) return std::move(file).error().with_context(path);
+  if (file->chip != chip.name)
+    return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', the device has '{}'", path, file->chip,
+                 chip.name);
+  if (file->build != compile::build_id())
+    return error(ErrorCode::invalid_argument,
+                 "{}: tuning file: build is '{}', this is '{}'; make it anew with "
+                 "`skillet tune`",
+                 path, file->build, compile::build_id());
+  return file;
+}
+
+Result<void> check_tuning_file(const Target& target, const std::string& path) {
+  if (target.driver == nullptr || path.empty()) return {};
+  auto file = load_tuning_file(expand_home(path), target.chip);
+  return file.ok() ? Result<void>() : std::move(file).error();
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,38 @@
+// TunedDriver: a driver that compiles with the best choices: those of a tuning file, else those that a judge prefers.
+// Called by compile_for().
+// Must not know: devices, a vendor's anything.
+#pragma once
+
+#include <optional>
+
+#include "compile/tune.h"
+#include "compile/tuning_file.h"
+#include "driver/forwarding_driver.h"
+#include "runtime/device_context.h"
+
+namespace skillet::runtime {
+
+class TunedDriver : public driver::ForwardingDriver {
+ public:
+  // `inner` and `file` are borrowed; null: no file. Without a judge, what no file says stays as it is.
+  TunedDriver(const driver::Driver& inner, std::optional<compile::Judge> judge, const compile::TuningFile* file)
+      : ForwardingDriver(inner), judge_(std::move(judge)), file_(file) {}
+
+  // Choices in the options stand. Error invalid_argument: the file makes a choice that there is not.
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override;
+
+ private:
+  Result<driver::CompileOptions> from_file(const driver::Chip& chip, const ir::Graph& graph,
+                                           driver::CompileOptions options, const compile::TunedPart& part) const;
+
+  std::optional<compile::Judge> judge_;
+  const compile::TuningFile* file_;
+};
+
+// The file at `path`, for this chip and build. Error names the file, and the field that is wrong.
+Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip);
+// The same, for whoever wants to know it before a graph comes. No path, or no NPU: fine.
+Result<void> check_tuning_file(const Target& target, const std::string& path);
+
+}  // namespace skillet::runtime

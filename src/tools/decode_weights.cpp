@@ -1,0 +1,71 @@
+#include "tools/decode_weights.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tools/tensor_file.h"
+#include "tools/text_table.h"
+
+namespace skillet::tools {
+namespace {
+
+// An array of 8- or 32-bit numbers.
+Result<void> write_array(const std::string& path, ir::DType type, std::vector<int32_t> dims,
+                         std::span<const uint8_t> bytes) {
+  ir::Tensor tensor;
+  tensor.name = path;
+  tensor.dtype = type;
+  tensor.shape.dims = std::move(dims);
+  SK_TRY_ASSIGN(const Bytes file, npy_of(tensor, bytes));
+  return write_file(path, file);
+}
+
+std::string shape_text(const sim::Weights& w) {
+  return fmt::format("{}x{}x{}x{}{}", w.kernels, w.planes, w.height, w.width, w.depthwise ? " depthwise" : "");
+}
+
+}  // namespace
+
+Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
+                                     const RecordedMemory& memory) {
+  SubmissionWeights all;
+  for (const capture::Job& job : submission.jobs) {
+    const std::vector<sim::Commands> commands = commands_of(job);
+    SK_TRY_ASSIGN(SubmissionWeights some, sim::read_weights(chip, {.commands = commands}, memory.memory()));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
+  TextTable table({"job", "weights", "zero point", "file"});
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!weights[i]) continue;
+    const sim::Weights& w = *weights[i];
+    const std::string stem = fmt::format("submission{}_job{}", index, i);
+    if (!w.problem.empty()) {
+      table.add({fmt::format("{}", i), "cannot be read: " + w.problem, "", ""});
+      continue;
+    }
+    const auto size = [](int64_t number) { return static_cast<int32_t>(number); };
+    SK_TRY(write_array(fmt::format("{}/{}_weights.npy", folder, stem), ir::DType::uint8,
+                       {size(w.kernels), size(w.planes), size(w.height), size(w.width)}, w.bytes));
+    SK_TRY(write_array(fmt::format("{}/{}_biases.npy", folder, stem), ir::DType::int32, {size(w.kernels)},
+                       as_bytes(std::span(reinterpret_cast<const uint32_t*>(w.biases.data()), w.biases.size()))));
+    table.add({fmt::format("{}", i), shape_text(w), fmt::format("{}", w.zero_point), stem + "_weights.npy"});
+  }
+  return table.empty() ? "" : table.print();
+}
+
+nlohmann::json weights_json(const SubmissionWeights& weights, size_t job) {
+  if (job >= weights.size() || !weights[job]) return nullptr;
+  const sim::Weights& w = *weights[job];
+  if (!w.problem.empty()) return {{"problem", w.problem}};
+  return {
+      {"shape", {w.kernels, w.planes, w.height, w.width}}, {"depthwise", w.depthwise}, {"zero_point", w.zero_point}};
+}
+
+}  // namespace skillet::tools

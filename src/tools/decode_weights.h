@@ -1,0 +1,27 @@
+// `skillet decode --weights`: the filters that jobs multiply with, as arrays.
+// Called by decode.cpp and the golden test of recorded jobs.
+// Must not know: a vendor's anything.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/capture.h"
+#include "sim/weights.h"
+#include "tools/recorded_memory.h"
+
+namespace skillet::tools {
+
+// By operation of the submission, all its jobs one after the other.
+using SubmissionWeights = std::vector<std::optional<sim::Weights>>;
+// `memory` has what this submission and those before it hold.
+Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
+                                     const RecordedMemory& memory);
+
+// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each.
+Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights);
+nlohmann::json weights_json(const SubmissionWeights& weights, size_t job);
+
+}  // namespace skillet::tools

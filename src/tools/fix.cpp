@@ -1,0 +1,228 @@
+// `skillet fix`: a model file with operations that the chip takes in place of those that it does not.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/own_file.h"
+#include "compile/report.h"
+#include "frontend/tflite/import.h"
+#include "frontend/tflite/rewrite_file.h"
+#include "ref/ref.h"
+#include "runtime/session.h"
+#include "tools/model.h"
+#include "tools/program_timing.h"
+#include "tools/progress.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr int kTrials = 4;  // inputs that both models compute
+
+struct Options {
+  std::string model, output, device;
+  bool approximate = false, allow_unproven = false, json = false;
+};
+
+// What a chip does with a model.
+struct Placed {
+  size_t npu_ops = 0, ops = 0, npu_parts = 0;
+  std::optional<ProgramTiming> time;
+};
+
+struct Difference {
+  size_t values = 0, differing = 0;
+  double largest = 0, sum = 0;  // in steps of 8-bit outputs
+};
+
+struct Report {
+  std::string device;
+  std::vector<passes::Rewrite> rewrites;
+  std::vector<std::string> approximations;
+  Placed before, after;
+  Difference difference;
+};
+
+Result<Placed> place(const runtime::Target& target, ir::Graph graph, const Options& options) {
+  compile::Options how{.driver = {.allow_unproven = options.allow_unproven || target.simulated}, .rewrite = false};
+  SK_TRY_ASSIGN(const compile::Compiled compiled,
+                compile::compile(std::move(graph), {target.driver, target.chip}, how));
+  Placed out{.ops = compiled.ops.size()};
+  out.npu_ops = static_cast<size_t>(std::ranges::count(compiled.ops, true, &compile::OpPlace::on_npu));
+  for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
+  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled.parts));
+  return out;
+}
+
+// The exact passes; where asked for, weights share scales too.
+Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, const Options& options, Report& report) {
+  ir::Graph graph = model;
+  std::vector<passes::WeightChange> changes;
+  passes::Target passes_target{target.driver, target.chip, driver::PerChannel::approximate, &changes};
+  passes_target.allow_unproven = options.allow_unproven || target.simulated;
+  passes_target.rewrites = &report.rewrites;
+  for (const passes::Pass& pass : passes::exact_passes())
+    SK_TRY(pass.run(graph, passes_target).with_context(pass.name));
+  if (options.approximate) SK_TRY(passes::share_weight_scales(graph, passes_target));
+  SK_TRY(ir::verify(graph));
+  for (const passes::WeightChange& change : changes)
+    report.approximations.push_back(fmt::format("op {}: {}", graph.op(change.op).source_index, change.text()));
+  return graph;
+}
+
+// ---- the same results? ----
+
+void fill(const ir::Tensor& tensor, std::span<uint8_t> bytes, uint32_t& state) {
+  const auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
+  if (tensor.dtype == ir::DType::float32) {
+    for (size_t i = 0; i + 4 <= bytes.size(); i += 4)
+      store_le(bytes.data() + i, static_cast<float>(next()) / 32768.0F - 1.0F);
+  } else if (ir::is_8bit(tensor.dtype)) {
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(next());
+  } else if (tensor.dtype == ir::DType::boolean) {
+    for (uint8_t& byte : bytes) byte = next() & 1;
+  } else {
+    std::ranges::fill(bytes, 0);  // an index, which must be one
+  }
+}
+
+double value_at(const ir::Tensor& tensor, std::span<const uint8_t> bytes, size_t i) {
+  if (tensor.dtype == ir::DType::int8) return static_cast<int8_t>(bytes[i]);
+  if (tensor.dtype == ir::DType::float32) return static_cast<double>(load_le<float>(bytes.data() + 4 * i));
+  return bytes[i];
+}
+
+void compare(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b, Difference& sum) {
+  const size_t size = tensor.dtype == ir::DType::float32 ? 4 : 1;
+  for (size_t i = 0; i < a.size() / size; ++i) {
+    const double off = std::abs(value_at(tensor, a, i) - value_at(tensor, b, i));
+    ++sum.values;
+    sum.differing += std::memcmp(a.data() + i * size, b.data() + i * size, size) != 0 ? 1 : 0;
+    if (!std::isfinite(off)) continue;
+    sum.largest = std::max(sum.largest, off);
+    sum.sum += off;
+  }
+}
+
+Result<Difference> difference(const ir::Graph& before, const ir::Graph& after) {
+  SK_TRY_ASSIGN(ref::Interpreter old_one, ref::Interpreter::create(before));
+  SK_TRY_ASSIGN(ref::Interpreter new_one, ref::Interpreter::create(after));
+  Difference out;
+  uint32_t state = 1;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    for (size_t i = 0; i < before.inputs.size(); ++i) {
+      const std::span<uint8_t> from = old_one.tensor(before.inputs[i]);
+      fill(before.tensor(before.inputs[i]), from, state);
+      std::ranges::copy(from, new_one.tensor(after.inputs[i]).begin());
+    }
+    SK_TRY(old_one.run());
+    SK_TRY(new_one.run());
+    for (size_t i = 0; i < before.outputs.size(); ++i)
+      compare(before.tensor(before.outputs[i]), old_one.tensor(before.outputs[i]), new_one.tensor(after.outputs[i]),
+              out);
+  }
+  return out;
+}
+
+// ---- words ----
+
+std::string print_time(const Placed& placed) {
+  return placed.time ? print_simulated(placed.time->device_us, placed.time->error) : "not known";
+}
+
+std::string print_difference(const Difference& off) {
+  if (off.differing == 0) return fmt::format("none in {} values of {} random inputs", off.values, kTrials);
+  return fmt::format("{} of {} values, {:.3g} on average, {:.3g} at most", off.differing, off.values,
+                     off.sum / static_cast<double>(off.values), off.largest);
+}
+
+void print_text(const Options& options, const Report& report) {
+  out("{} for {}\n\n", options.model, report.device);
+  if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}\n", compile::print(report.rewrites));
+  if (!report.approximations.empty()) out("approximated\n");
+  for (const std::string& line : report.approximations) out("{}\n", line);
+  if (!report.approximations.empty()) out("\n");
+  TextTable table({"", "before", "after"});
+  const auto on_npu = [](const Placed& one) {
+    return fmt::format("{} of {} in {} part(s)", one.npu_ops, one.ops, one.npu_parts);
+  };
+  table.add({"operations on the NPU", on_npu(report.before), on_npu(report.after)});
+  table.add({"predicted time on it", print_time(report.before), print_time(report.after)});
+  out("{}outputs differ: {}\n", table.print(), print_difference(report.difference));
+  out("written to {}\n", options.output);
+}
+
+nlohmann::json to_json(const Placed& placed) {
+  nlohmann::json out = {{"npu_ops", placed.npu_ops}, {"ops", placed.ops}, {"npu_parts", placed.npu_parts}};
+  if (placed.time) out["device_ms"] = placed.time->device_us / 1000;
+  return out;
+}
+
+void print_json(const Options& options, const Report& report) {
+  nlohmann::json rewrites = nlohmann::json::array();
+  for (const passes::Rewrite& one : report.rewrites)
+    rewrites.push_back({{"op", one.source}, {"pass", one.pass}, {"absorbed", one.absorbed}, {"text", one.text}});
+  const Difference& off = report.difference;
+  out_json({{"model", options.model},
+            {"device", report.device},
+            {"file", options.output},
+            {"rewrites", rewrites},
+            {"approximations", report.approximations},
+            {"before", to_json(report.before)},
+            {"after", to_json(report.after)},
+            {"values", off.values},
+            {"differing", off.differing},
+            {"largest_difference", off.largest},
+            {"mean_difference", off.values == 0 ? 0 : off.sum / static_cast<double>(off.values)}});
+}
+
+Result<void> fix(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
+  SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument,
+                 "--device {}: the CPU takes models as they are; name an NPU (see skillet devices)", options.device);
+  SK_TRY(check_place(options.output));
+  outcome.begin();
+  const Progress progress(fmt::format("fixing for {}", target.name));
+  Report report{.device = target.name};
+  SK_TRY_ASSIGN(const ir::Graph graph, fixed(model, target, options, report));
+  SK_TRY_ASSIGN(const Bytes written, tflite::rewrite_file(file, model, graph));
+  SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // what others will read
+  SK_TRY_ASSIGN(report.before, place(target, model, options));
+  SK_TRY_ASSIGN(report.after, place(target, again, options));
+  SK_TRY_ASSIGN(report.difference, difference(model, again));
+  if (report.approximations.empty() && report.difference.differing != 0)
+    return error(ErrorCode::internal, "the passes changed results ({}): nothing is written",
+                 print_difference(report.difference));
+  SK_TRY(write_file(options.output, written));
+  if (options.json)
+    print_json(options, report);
+  else
+    print_text(options, report);
+  return {};
+}
+
+}  // namespace
+
+void add_fix(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("fix",
+                         "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
+                         "Results stay the same bit by bit, but with --approximate; any runtime reads the file.\n"
+                         "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
+  verb->add_option("MODEL", options->model, "a .tflite file")->required();
+  verb->add_option("-o,--output", options->output, "file to write")->required()->check(not_empty());
+  verb->add_option("--device", options->device, kDeviceHelp)->required();
+  verb->add_flag("--approximate", options->approximate,
+                 "also what moves results: weights with a scale per channel share scales (docs/models.md)");
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->callback([options, &outcome] { outcome.finish(fix(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,41 @@
+#include "tools/recorded_memory.h"
+
+#include <algorithm>
+
+namespace skillet::tools {
+namespace {
+
+constexpr uint64_t kBytesMax = uint64_t{2} << 30;
+
+}  // namespace
+
+Result<void> RecordedMemory::add(const capture::Submission& submission) {
+  for (const capture::BufferSnapshot& buffer : submission.buffers) {
+    if (buffer.content != capture::Content::bytes || buffer.address == 0) continue;
+    if (const auto at = contents_.find(buffer.address); at != contents_.end()) {
+      if (at->second.given.data() == buffer.bytes.data()) continue;
+      memory_.unmap(buffer.address);
+      contents_.erase(at);
+    }
+    if (buffer.size_bytes > kBytesMax - std::min(all_bytes_, kBytesMax))
+      return error(ErrorCode::malformed, "buffer {} has {} bytes: too much to be held", buffer.handle,
+                   buffer.size_bytes);
+    all_bytes_ += buffer.size_bytes;
+    Contents& kept = contents_[buffer.address] = {buffer.bytes, Bytes(buffer.size_bytes)};
+    std::ranges::copy(buffer.bytes, kept.bytes.begin());
+    SK_TRY(memory_.map(buffer.address, kept.bytes, fmt::format("buffer {}", buffer.handle)));
+  }
+  return {};
+}
+
+std::vector<sim::Commands> commands_of(const capture::Job& job) {
+  std::vector<sim::Commands> out;
+  for (const capture::Commands& one : job.commands) {
+    const auto* const words = reinterpret_cast<const uint8_t*>(one.words.data());
+    out.push_back(
+        {.bytes = {words, one.words.size() * sizeof(uint32_t)}, .address = one.address, .size_bytes = one.size_bytes});
+  }
+  return out;
+}
+
+}  // namespace skillet::tools

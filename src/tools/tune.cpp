@@ -1,0 +1,232 @@
+// `skillet tune`: which choices of the tuning are best for a model on a device: by the timing model where the device is
+// simulated, else by measuring sets of them.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/stopwatch.h"
+#include "compile/build_id.h"
+#include "runtime/judge.h"
+#include "runtime/program_cache.h"
+#include "runtime/session.h"
+#include "tools/clocks.h"
+#include "tools/model.h"
+#include "tools/progress.h"
+#include "tools/statistics.h"
+#include "tools/tensor_file.h"
+#include "tools/text_table.h"
+#include "tools/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+using compile::TuningFile;
+
+struct Options {
+  std::string model, device, output, per_channel = "exact";
+  int runs = 20, warm_up = 3;
+  bool allow_unproven = false;
+};
+
+// Measured differences below this are noise.
+constexpr double kWorth = 0.99;
+
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out;
+  out.compile.tuning = driver::Tuning::tuned;
+  out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  out.cores = 1;  // bands have graphs of their own
+  return out;
+}
+
+struct Found {
+  TuningFile file;
+  double before_us = 0, after_us = 0;  // predicted wall time
+};
+
+// What the timing model prefers, part by part.
+Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, const Options& options) {
+  Found out;
+  runtime::SessionOptions session = session_options(options);
+  session.compile.tuning = driver::Tuning::proven;
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session));
+  driver::CompileOptions tuned = session_options(options).compile;
+  tuned.allow_unproven |= target.simulated;
+  const auto judge = runtime::timing_judge(target.chip);
+  for (const compile::Part& part : compiled.parts) {
+    if (!part.program) continue;
+    const ir::Graph& ops = part.partition.graph;
+    compile::TunedPart& one = out.file.parts.emplace_back();
+    one.graph = runtime::graph_key(ops);
+    if (!judge.ok()) continue;
+    SK_TRY_ASSIGN(compile::Tuned found, compile::tune(*target.driver, target.chip, ops, tuned, *judge));
+    one.choices = std::move(found.choices);
+    out.before_us += compile::sum_of(found.before).wall_us();
+    out.after_us += compile::sum_of(found.after).wall_us();
+  }
+  if (out.file.parts.empty())
+    return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
+  return out;
+}
+
+std::set<std::string> names_in(const TuningFile& file) {
+  std::set<std::string> names;
+  for (const compile::TunedPart& part : file.parts)
+    for (const driver::Choice& one : part.choices) names.insert(one.name);
+  return names;
+}
+
+TuningFile without(TuningFile file, const std::string& name) {
+  for (compile::TunedPart& part : file.parts)
+    std::erase_if(part.choices, [&](const driver::Choice& one) { return name.empty() || one.name == name; });
+  return file;
+}
+
+// One set of choices, ready to run.
+struct Candidate {
+  std::string what;
+  TuningFile file;
+  std::unique_ptr<runtime::Session> session;
+  std::vector<Bytes> outputs;
+  std::vector<double> ms;
+};
+
+Result<Candidate> candidate_of(std::string what, TuningFile file, const ir::Graph& graph, const runtime::Target& target,
+                               const std::vector<Bytes>& inputs, const Options& options) {
+  Candidate out{.what = std::move(what), .file = std::move(file)};
+  runtime::SessionOptions session = session_options(options);
+  session.tuning = std::make_shared<TuningFile>(out.file);
+  session.allow_fallback = true;
+  SK_TRY_ASSIGN(out.session, runtime::Session::create(graph, target, session));
+  const std::vector<std::span<const uint8_t>> spans(inputs.begin(), inputs.end());
+  SK_TRY_ASSIGN(out.outputs, out.session->run(spans));
+  return out;
+}
+
+Result<std::vector<Candidate>> candidates(const Found& model, const ir::Graph& graph, const runtime::Target& target,
+                                          const Options& options) {
+  RandomStream stream(1);
+  std::vector<Bytes> inputs;
+  for (const ir::TensorId id : graph.inputs) {
+    SK_TRY_ASSIGN(Bytes bytes, stream.fill(graph.tensor(id)));
+    inputs.push_back(std::move(bytes));
+  }
+  std::vector<std::pair<std::string, TuningFile>> sets = {{"no choices", without(model.file, "")},
+                                                          {"all choices of the model", model.file}};
+  for (const std::string& name : names_in(model.file)) sets.emplace_back("without " + name, without(model.file, name));
+  std::vector<Candidate> out;
+  for (auto& [what, file] : sets) {
+    SK_TRY_ASSIGN(Candidate one, candidate_of(what, std::move(file), graph, target, inputs, options));
+    if (!out.empty() && one.outputs != out[0].outputs) {
+      complain(
+          fmt::format("{}: other results than with no choices: left out, please report it (skillet bug)", one.what));
+      continue;
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// In turns, so that what changes with time changes for all.
+Result<void> measure(std::vector<Candidate>& candidates, const Options& options) {
+  const Progress progress("measuring");
+  for (int run = -options.warm_up; run < options.runs; ++run) {
+    for (Candidate& one : candidates) {
+      const Stopwatch clock;
+      SK_TRY(one.session->run());
+      if (run >= 0) one.ms.push_back(clock.ms());
+    }
+  }
+  return {};
+}
+
+std::string machine_state() {
+  std::vector<std::string> out;
+  for (const Clock& one : read_clocks())
+    out.push_back(fmt::format("{} {:.0f} MHz {}", one.name, one.mhz, one.governor));
+  for (const Temperature& one : read_temperatures()) out.push_back(fmt::format("{} {:.1f} C", one.name, one.celsius));
+  return out.empty() ? "clocks and temperatures are not told" : fmt::format("{}", fmt::join(out, ", "));
+}
+
+Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, const runtime::Target& target,
+                                const Options& options) {
+  SK_TRY_ASSIGN(std::vector<Candidate> all, candidates(model, graph, target, options));
+  const std::string before = machine_state();
+  SK_TRY(measure(all, options));
+  const std::string after = machine_state();
+  size_t best = 0;
+  std::string text;
+  TextTable table({"choices", "runs", "min ms", "median ms", "p90 ms"});
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Statistics s = statistics_of(all[i].ms);
+    const double limit = statistics_of(all[best].ms).median * (best == 0 ? kWorth : 1);
+    if (i > 0 && s.median < limit) best = i;
+    table.add({all[i].what, fmt::format("{}", s.count), fmt::format("{:.3f}", s.min), fmt::format("{:.3f}", s.median),
+               fmt::format("{:.3f}", s.p90)});
+    text += fmt::format("{}: median {:.3f} ms, p90 {:.3f}; ", all[i].what, s.median, s.p90);
+  }
+  complain(fmt::format("{}best: {}\nbefore: {}\nafter: {}", table.print(), all[best].what, before, after));
+  TuningFile file = std::move(all[best].file);
+  file.found = fmt::format("measured, {} runs each: {}best: {}; before: {}; after: {}", options.runs, text,
+                           all[best].what, before, after);
+  return file;
+}
+
+Result<void> tune(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument, "--device {}: the CPU has nothing to tune; name an NPU", options.device);
+  if (!options.output.empty()) SK_TRY(check_place(options.output));
+  outcome.begin();
+  SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
+  found.file.found = fmt::format("timing model: {:.3f} -> {:.3f} ms of wall time, simulated", found.before_us / 1000,
+                                 found.after_us / 1000);
+  TuningFile file = found.file;
+  if (!target.simulated) {
+    SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));
+  }
+  file.chip = target.chip.name;
+  file.build = compile::build_id();
+  file.model = options.model;
+  file.device = target.name;
+  const std::string text = print(file);
+  if (options.output.empty()) {
+    out("{}", text);
+  } else {
+    SK_TRY(write_file(options.output, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+    out("{}\nwritten to {}\n", file.found, options.output);
+  }
+  outcome.exit_code = kFine;
+  return {};
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "tune",
+      "Find the best choices of the tuning for a model on a device, for --tuning-file: measured on a "
+      "real NPU, by the timing model on a simulated one.\n"
+      "Example: skillet tune models/digits.tflite --device sim:a311d");
+  verb->add_option("MODEL", options->model, "a .tflite file")->required();
+  verb->add_option("--device", options->device, kDeviceHelp)->required();
+  verb->add_option("-o,--output", options->output, "tuning file to write; default: it is printed")->check(not_empty());
+  verb->add_option("--runs", options->runs, "of each set of choices, where runs are measured")
+      ->capture_default_str()
+      ->check(whole_number(1, 100'000));
+  verb->add_option("--warm-up", options->warm_up, "runs before that")
+      ->capture_default_str()
+      ->check(whole_number(0, 100'000));
+  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
+      ->capture_default_str()
+      ->check(CLI::IsMember(driver::kPerChannelNames))
+      ->envname(kPerChannelVariable);
+  verb->callback([options, &outcome] { outcome.finish(tune(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

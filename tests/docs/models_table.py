@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The table of networks and chips in README.md: operations on the NPU, difference from the CPU, predicted time.
+
+usage: models_table.py SKILLET [--check]      run at the top of the source tree; networks: models/, ../shared/models
+
+Everything is simulated. --check: says whether the page has this table; without ../shared/models it says that it cannot tell.
+"""
+import array
+import json
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PAGE = Path("README.md")
+SHARED = Path("../shared/models")
+CHIPS = ["a311d", "imx8mp", "rk3588"]
+# File, name for people, picture, whether its weights have a scale for each channel.
+MODELS = [
+    ("models/digits.tflite", "digits (the one of `./x demo`), uint8", "models/digits/3.png", False),
+    ("mobilenet_v1_0.25_128_quant.tflite", "MobileNetV1 0.25 128, uint8", "grace_hopper.bmp", False),
+    ("mobilenet_v1_1.0_224_quant.tflite", "MobileNetV1 1.0 224, uint8", "grace_hopper.bmp", False),
+    ("mobilenet_v2_1.0_224_quant.tflite", "MobileNetV2 1.0 224, uint8", "grace_hopper.bmp", False),
+    ("tf2_mobilenet_v2_1.0_224_ptq.tflite", "MobileNetV2 1.0 224, int8, a scale per channel", "grace_hopper.bmp", True),
+    ("deeplabv3_mnv2_dm05_pascal_quant.tflite", "DeepLabV3 513, uint8", "bird_segmentation.bmp", False),
+    ("movenet_single_pose_lightning_ptq.tflite", "MoveNet Lightning 192, int8, a scale per channel", "squat.bmp", True),
+]
+TABLE = re.compile(r"(<!-- models -->\n).*?(<!-- end -->)", re.S)
+KEY_POINTS, SCORE_SHOWN = 17, 0.3
+FORMATS = {"|u1": "B", "|i1": "b", "<i4": "i", "<i8": "q", "<f4": "f"}
+
+
+def read_npy(path):
+    data = path.read_bytes()
+    size, = struct.unpack_from("<H", data, 8)
+    kind = re.search(r"'descr': '([^']+)'", data[10:10 + size].decode())[1]
+    values = array.array(FORMATS[kind])
+    values.frombytes(data[10 + size:])
+    return kind, values
+
+
+def difference(ours, theirs):
+    """Steps of a quantized output, the share of classes that differ, or a number as it is."""
+    kind, a = read_npy(ours)
+    b = read_npy(theirs)[1]
+    if kind in ("<i4", "<i8"):
+        return f"{100 * sum(x != y for x, y in zip(a, b)) / len(a):.2f} % of pixels"
+    worst = max(abs(x - y) for x, y in zip(a, b))
+    if len(a) == KEY_POINTS * 3:  # y, x, score; the score has 15 steps only, and where it is low the place is anywhere
+        worst = max(abs(a[i] - b[i]) for i in range(len(a)) if i % 3 < 2 and b[i - i % 3 + 2] >= SCORE_SHOWN)
+        return f"points {100 * worst:.1f} % of the image"
+    if kind not in ("|u1", "|i1"):
+        return f"{worst:.2g}"
+    return f"{worst} of 255" + ("" if max(range(len(a)), key=a.__getitem__) == max(range(len(b)), key=b.__getitem__) else
+                                " and another class")
+
+
+def run(skillet, *args):
+    done = subprocess.run([skillet, *args], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"skillet {' '.join(args)}: {done.stderr}")
+    return done.stdout
+
+
+def cell(skillet, model, picture, chip, more):
+    with tempfile.TemporaryDirectory() as folder:
+        return measure(skillet, model, picture, chip, Path(folder), more)
+
+
+def measure(skillet, model, picture, chip, folder, more):
+    report = json.loads(run(skillet, "check", model, "--device", f"sim:{chip}", "--json", *more))
+    for device in (f"sim:{chip}", "cpu"):
+        run(skillet, "run", model, "--image", picture, "--device", device, "--output", str(folder / device),
+            *(more if device != "cpu" else []))
+    files = sorted((folder / "cpu").rglob("*.npy"))
+    worst = difference(folder / f"sim:{chip}" / files[0].relative_to(folder / "cpu"), files[0])
+    ms, error = report["simulated"]["wall_ms"], report["simulated"]["error"]
+    time = f"{ms:.1f} ms" if ms < 100 else f"{ms:.0f} ms"
+    return f"{report['npu_ops']} of {len(report['ops'])}, {worst}, {time} &plusmn;{100 * error:.0f} %"
+
+
+def table(skillet):
+    lines = [["network", *CHIPS], ["---"] * (1 + len(CHIPS))]
+    for file, name, picture, per_channel in MODELS:
+        own = file.startswith("models/")
+        model, shown = (file, picture) if own else (str(SHARED / file), str(SHARED / picture))
+        for more in [[], ["--per-channel", "approximate"]] if per_channel else [[]]:
+            # The RK3588 has a scale for each channel: nothing to approximate.
+            cells = ["as above" if more and chip == "rk3588" else cell(skillet, model, shown, chip, more) for chip in CHIPS]
+            lines.append([name if not more else "&nbsp; the same, `--per-channel approximate`", *cells])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def main():
+    skillet, check = sys.argv[1], "--check" in sys.argv
+    if not SHARED.is_dir():
+        print(f"no {SHARED}: whether the table of {PAGE} is fresh cannot be told")
+        return 0
+    text = PAGE.read_text()
+    made = TABLE.sub(lambda found: found[1] + "\n" + table(skillet) + "\n" + found[2], text)
+    if check:
+        print(f"the table of {PAGE} is " + ("fresh" if made == text else "stale; ./x models writes it"))
+        return 0 if made == text else 1
+    PAGE.write_text(made)
+    print(f"{PAGE} is written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Makes docs/tuned.md: what each tuning would take, beside the vendor's number and the traffic bound (./x tuned).
+
+All times come from `skillet plan`; the bound from a list of layers of the network: each layer takes the larger of its
+multiply-accumulates at peak and its 8-bit weights at the bandwidth of open programs, the input crosses once, and all else
+stays on the chip.
+"""
+import argparse
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/tuned.md"
+# Tuning, whether only what is proven on silicon, and how the row is called.
+PROGRAMS = [("recorded", True, "recorded"), ("proven", True, "proven"), ("tuned", True, "tuned"),
+            ("proven", False, "proven, unproven taken"), ("tuned", False, "tuned, unproven taken")]
+CHIPS = ["a311d", "imx8mp", "rk3588"]
+NETWORKS = [("mobilenet_v1_1.0_224_quant", "mobilenet_v1_224", "MobileNetV1"),
+            ("mobilenet_v2_1.0_224_quant", "mobilenet_v2_224", "MobileNetV2")]
+# Multiply-accumulates in a cycle, of filters k x k and 1 x 1: timing parameters do not say the number of cores.
+PEAK = {"a311d": (3072, 1536), "imx8mp": (1152, 1152), "rk3588": (1024, 1024)}
+CORES, SHARED_GBPS = 3, 24  # of the RK3588, and what its memory gives to all of them
+AIMS = [("rk3588", "MobileNetV1", "device ms of a core", 1.94), ("rk3588", "MobileNetV2", "device ms of a core", 2.22)]
+FACTOR = 1.3  # of the bound, for the chips of VeriSilicon
+THROUGHPUT = 2.5
+
+
+def plan(skillet, *arguments):
+    done = subprocess.run([skillet, "plan", "--json", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"tuned: skillet plan {' '.join(arguments)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def price(skillet, model, chip, tuning, only_proven, *more):
+    only = ["--only-proven"] if only_proven else []
+    return plan(skillet, str(model), "--chip", chip, "--tuning", tuning, *only, *more)["chips"][0]
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def bound_ms(layers, peak, clock_ghz, gbps):
+    us = 0.0
+    for index, layer in enumerate(layers):
+        macs, weights = float(layer["macs"] or 0), float(layer["weight_elems"] or 0)
+        lanes = peak[0] if int(layer["kw"] or 0) > 1 else peak[1]
+        us += max(macs / (lanes * clock_ghz * 1e3), weights / (gbps * 1e3))
+        if index == 0:
+            us += float(layer["out_h"]) * float(layer["out_w"]) * float(layer["out_c"]) / (gbps * 1e3)
+    return us / 1e3
+
+
+def parameters(skillet):
+    found = {}
+    for row in plan(skillet, "--parameters"):
+        if row["jobs"] in ("open", "both"):
+            found[row["chip"], row["name"]] = row["value"]
+    return found
+
+
+def vendor_ms(data, chip, network):
+    rows = [float(row["ms"]) for row in read_csv(data / "endtoend.csv")
+            if (row["chip"], row["network"], row["program"], row["cores"], row["use"]) == (chip, network, "vendor", "1", "fit")]
+    return min(rows) if rows else None
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def megabytes(count):
+    return f"{count / 1e6:.1f}"
+
+
+class Report:
+    def __init__(self, skillet, models, data):
+        self.skillet, self.models, self.data = skillet, models, data
+        self.values = parameters(skillet)
+        self.device = {}  # by (chip, title, row)
+        self.bounds = {}
+
+    def rows(self, chip, model, network, title):
+        out = []
+        for tuning, only_proven, name in PROGRAMS:
+            got = price(self.skillet, model, chip, tuning, only_proven)
+            self.device[chip, title, name] = got["device_ms"]
+            out.append([chip, title, name, f"{got['device_ms']:.2f}", f"{got['wall_ms']:.2f}",
+                        megabytes(got["dram_read_bytes"] + got["dram_written_bytes"]),
+                        megabytes(got["device_memory_bytes"]), got["tasks"], got["cpu_ops"]])
+        layers = self.data / "networks" / f"{network}.csv"
+        if not layers.is_file():
+            return out
+        bound = bound_ms(read_csv(layers), PEAK[chip], self.values[chip, "clock_ghz"], self.values[chip, "dram_gbps"])
+        self.bounds[chip, title] = bound
+        vendor = vendor_ms(self.data, chip, network)
+        empty = [""] * 5
+        if vendor is not None:
+            out.append([chip, title, "vendor's, published", f"{vendor:.2f}", *empty])
+        out.append([chip, title, "traffic bound", f"{bound:.2f}", *empty])
+        return out
+
+    def times(self):
+        rows = []
+        for chip in CHIPS:
+            for model, network, title in NETWORKS:
+                path = self.models / f"{model}.tflite"
+                if path.is_file():
+                    rows += self.rows(chip, path, network, title)
+        head = ["chip", "network", "program", "device ms", "mainline wall ms", "DRAM MB", "device memory MB", "tasks", "ops on the CPU"]
+        return table(head, rows)
+
+    def throughput(self):
+        """Of as many sessions as there are cores, each with its share of the memory's bandwidth."""
+        rows = []
+        for model, _, title in NETWORKS:
+            path = self.models / f"{model}.tflite"
+            if not path.is_file():
+                continue
+            one = price(self.skillet, path, "rk3588", "tuned", False)
+            share = min(self.values["rk3588", "dram_gbps"], SHARED_GBPS / CORES)
+            each = price(self.skillet, path, "rk3588", "tuned", False, "--set", f"dram_gbps={share}")
+            gain, wall = CORES * one["device_ms"] / each["device_ms"], CORES * one["wall_ms"] / each["wall_ms"]
+            self.device["rk3588", title, "throughput"] = gain
+            rows.append([title, f"{1000 / one['device_ms']:.0f}", f"{CORES * 1000 / each['device_ms']:.0f}", f"{gain:.2f}",
+                         f"{1000 / one['wall_ms']:.0f}", f"{CORES * 1000 / each['wall_ms']:.0f}", f"{wall:.2f}"])
+        head = ["network", "device, 1 core, per s", "3 cores", "gain", "mainline wall, 1 core, per s", "3 cores", "gain"]
+        return table(head, rows)
+
+    def aims(self):
+        def verdict(met):
+            return "met" if met else "NOT met"
+        rows = []
+        for chip, title, what, limit in AIMS:
+            for name in ("tuned", "tuned, unproven taken"):
+                got = self.device[chip, title, name]
+                rows.append([f"{chip}, {title}: {what} ({name})", f"<= {limit:.2f}", f"{got:.2f}", verdict(got <= limit)])
+        for title in ("MobileNetV1", "MobileNetV2"):
+            got = self.device["rk3588", title, "throughput"]
+            rows.append([f"rk3588, {title}: throughput of three cores", f">= {THROUGHPUT}", f"{got:.2f}",
+                         verdict(got >= THROUGHPUT)])
+        for chip in ("a311d", "imx8mp"):
+            for title in ("MobileNetV1", "MobileNetV2"):
+                limit = FACTOR * self.bounds[chip, title]
+                got = self.device[chip, title, "tuned, unproven taken"]
+                rows.append([f"{chip}, {title}: device ms (tuned, unproven taken)", f"<= {limit:.2f} ({FACTOR} x bound)",
+                             f"{got:.2f}", verdict(got <= limit)])
+        return table(["aim", "limit", "simulated", ""], rows)
+
+
+def with_tables(text, tables):
+    for name, new in tables.items():
+        text, count = re.subn(rf"(<!-- tuned: {name} -->\n).*?(<!-- end -->)", lambda m, t=new: f"{m[1]}{t}\n{m[2]}", text,
+                              flags=re.DOTALL)
+        if count != 1:
+            sys.exit(f"tuned: {PAGE} has {count} places for the table '{name}'")
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--skillet", default=ROOT / "build/release/src/tools/skillet")
+    parser.add_argument("--models", type=Path, default=ROOT.parent / "shared/models")
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/calibration")
+    parser.add_argument("--update", action="store_true", help="write docs/tuned.md")
+    options = parser.parse_args()
+    if not options.models.is_dir() or not options.data.is_dir():
+        print(f"tuned: no models in {options.models}, or no measurements in {options.data}: nothing to do")
+        return
+    report = Report(options.skillet, options.models, options.data)
+    tables = {"times": report.times(), "throughput": report.throughput()}
+    tables["aims"] = report.aims()
+    if options.update:
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    else:
+        print("\n\n".join(tables.values()))
+
+
+if __name__ == "__main__":
+    main()
