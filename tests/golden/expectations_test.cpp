@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/bytes.h"
+#include "base/testing/in_tree.h"
 
 namespace skillet::golden {
 namespace {
