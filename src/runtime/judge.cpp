@@ -1,5 +1,7 @@
 #include "runtime/judge.h"
 
+#include <deque>
+
 #include "base/int_math.h"
 #include "runtime/loaded_program.h"
 #include "sim/timing.h"
@@ -18,7 +20,7 @@ class Image {
       addresses_.push_back(address);
       address += align_up(buffer.size_bytes + 1, kPageBytes);
     }
-    bytes_.resize(program.buffers.size());
+    views_.resize(program.buffers.size());
     for (size_t i = 0; i < program.buffers.size(); ++i) {
       if (program.buffers[i].is_constant()) SK_TRY(fill(program.buffers[i], i));
     }
@@ -27,22 +29,26 @@ class Image {
 
   sim::Commands commands(const driver::ByteRange& range, bool in_memory) const {
     if (in_memory) return {.address = addresses_[range.buffer] + range.offset_bytes, .size_bytes = range.size_bytes};
-    return {.bytes = std::span(bytes_[range.buffer]).subspan(range.offset_bytes, range.size_bytes)};
+    return {.bytes = views_[range.buffer].subspan(range.offset_bytes, range.size_bytes)};
   }
   const sim::Memory& memory() const { return memory_; }
 
  private:
   Result<void> fill(const driver::Buffer& buffer, size_t index) {
-    Bytes& bytes = bytes_[index];
-    bytes.resize(buffer.size_bytes);
-    std::ranges::copy(buffer.contents, bytes.begin());
-    for (const driver::Relocation& one : buffer.relocations)
-      SK_TRY(relocate(bytes, one, addresses_[one.target]).with_context(buffer.name));
-    return memory_.map(addresses_[index], bytes, buffer.name);
+    views_[index] = buffer.contents;
+    if (!buffer.relocations.empty() || buffer.contents.size() != buffer.size_bytes) {
+      Bytes& bytes = changed_.emplace_back(buffer.contents.begin(), buffer.contents.end());
+      bytes.resize(buffer.size_bytes);
+      for (const driver::Relocation& one : buffer.relocations)
+        SK_TRY(relocate(bytes, one, addresses_[one.target]).with_context(buffer.name));
+      views_[index] = bytes;
+    }
+    return memory_.map_to_read(addresses_[index], views_[index], buffer.name);
   }
 
   std::vector<uint64_t> addresses_;
-  std::vector<Bytes> bytes_;
+  std::vector<std::span<const uint8_t>> views_;
+  std::deque<Bytes> changed_;  // of buffers that are not as in the program
   sim::Memory memory_;
 };
 

@@ -42,6 +42,10 @@ Result<void> Memory::map(uint64_t address, std::span<uint8_t> bytes, std::string
   return {};
 }
 
+Result<void> Memory::map_to_read(uint64_t address, std::span<const uint8_t> bytes, std::string name) {
+  return map(address, {const_cast<uint8_t*>(bytes.data()), bytes.size()}, std::move(name));
+}
+
 void Memory::unmap(uint64_t address) { ranges_.erase(address); }
 
 Result<std::span<uint8_t>> Memory::at(uint64_t address, uint64_t size, std::string_view what) const {

@@ -20,6 +20,8 @@ class Memory {
  public:
   // Error when the range overlaps another one, or leaves the address space.
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
+  // For what reads jobs and runs none, such as a Timer: at() gives these bytes too, and nobody may write them.
+  Result<void> map_to_read(uint64_t address, std::span<const uint8_t> bytes, std::string name);
   void unmap(uint64_t address);
   // The bytes of [address, address + size); a fault naming `what` and the nearest buffers otherwise.
   Result<std::span<uint8_t>> at(uint64_t address, uint64_t size, std::string_view what) const;

@@ -21,9 +21,14 @@ Result<void> RecordedMemory::add(const capture::Submission& submission) {
       return error(ErrorCode::malformed, "buffer {} has {} bytes: too much to be held", buffer.handle,
                    buffer.size_bytes);
     all_bytes_ += buffer.size_bytes;
-    Contents& kept = contents_[buffer.address] = {buffer.bytes, Bytes(buffer.size_bytes)};
-    std::ranges::copy(buffer.bytes, kept.bytes.begin());
-    SK_TRY(memory_.map(buffer.address, kept.bytes, fmt::format("buffer {}", buffer.handle)));
+    Contents& kept = contents_[buffer.address] = {buffer.bytes, {}};
+    std::span<const uint8_t> bytes = kept.given;
+    if (bytes.size() < buffer.size_bytes) {
+      kept.longer.assign(bytes.begin(), bytes.end());
+      kept.longer.resize(buffer.size_bytes);
+      bytes = kept.longer;
+    }
+    SK_TRY(memory_.map_to_read(buffer.address, bytes, fmt::format("buffer {}", buffer.handle)));
   }
   return {};
 }

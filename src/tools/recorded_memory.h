@@ -22,7 +22,7 @@ class RecordedMemory {
  private:
   struct Contents {
     SharedBytes given;  // the same bytes in the next submission: nothing has changed
-    Bytes bytes;
+    Bytes longer;       // the same and what follows in a larger buffer
   };
   std::map<uint64_t, Contents> contents_;  // by address
   uint64_t all_bytes_ = 0;
