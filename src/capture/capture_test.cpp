@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/testing/in_tree.h"
 #include "base/zstd_frame.h"
 #include "capture/file_writer.h"
 #include "capture/frames.h"
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kCaptures = SKILLET_SOURCE_DIR "/tests/captures/";
+const std::string kCaptures = skillet::in_tree("tests/captures/");
 
 Capture read_or_die(const std::string& path) {
   auto capture = read(path);
@@ -423,7 +424,7 @@ TEST_F(DamagedFolder, HashOnlyContentsAreUnknown) {
 }
 
 TEST(GoldenFolder, ReadsTheWholeSuite) {
-  const std::string root = SKILLET_SOURCE_DIR "/../shared/golden";
+  const std::string root = skillet::in_tree("../shared/golden");
   if (!fs::is_directory(root)) GTEST_SKIP() << "no golden suite beside the sources";
   int captures = 0;
   for (const char* chip : {"a311d", "imx8mp", "s905d3", "rk3588"}) {

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/in_tree.h"
 #include "compile/compile.h"
 #include "frontend/tflite/import.h"
 
 namespace skillet::runtime {
 namespace {
 
-const std::string kTests = SKILLET_SOURCE_DIR "/tests/";
+const std::string kTests = skillet::in_tree("tests/");
 
 struct Case {
   const char* chip;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "standin/simulated.h"
@@ -14,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kModels = SKILLET_SOURCE_DIR "/tests/captures/models/";
-const std::string kGolden = SKILLET_SOURCE_DIR "/../shared/golden";
+const std::string kModels = skillet::in_tree("tests/captures/models/");
+const std::string kGolden = skillet::in_tree("../shared/golden");
 constexpr const char* kDevice = "sim:a311d";
 
 // The chip rounds half a step in its own way, so that it may be one step away from the reference per op.

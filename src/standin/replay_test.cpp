@@ -4,12 +4,13 @@
 
 #include <cstdlib>
 
+#include "base/testing/in_tree.h"
 #include "standin/simulated.h"
 
 namespace skillet::standin {
 namespace {
 
-const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8";
+const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8");
 
 using uapi::etnaviv::Replay;
 

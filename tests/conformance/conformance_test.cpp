@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/in_tree.h"
 #include "sha256.h"
 
 namespace skillet::golden {
@@ -16,10 +17,10 @@ void expect_conforming(const std::string& golden_dir, int cases_min) {
   EXPECT_GE(tally->passed, cases_min);
 }
 
-TEST(Conformance, SmallCases) { expect_conforming(SKILLET_SOURCE_DIR "/tests/conformance", 150); }
+TEST(Conformance, SmallCases) { expect_conforming(skillet::in_tree("tests/conformance"), 150); }
 
 TEST(Conformance, WholeSuite) {
-  const auto golden_dir = find_golden_dir(SKILLET_SOURCE_DIR);
+  const auto golden_dir = find_golden_dir();
   if (!golden_dir) GTEST_SKIP() << "no golden suite (../shared/golden or SKILLET_GOLDEN)";
   expect_conforming(*golden_dir, 1);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/splitmix64.h"
+#include "base/testing/in_tree.h"
 #include "sha256.h"
 
 namespace skillet::golden {
@@ -84,9 +85,9 @@ Result<GoldenCase> read_case(const json& root, const std::string& golden_dir, co
 
 }  // namespace
 
-std::optional<std::string> find_golden_dir(const std::string& source_dir) {
+std::optional<std::string> find_golden_dir() {
   const char* from_env = std::getenv("SKILLET_GOLDEN");
-  const fs::path path = from_env != nullptr ? fs::path(from_env) : fs::path(source_dir) / "../shared/golden";
+  const fs::path path = from_env != nullptr ? from_env : in_tree("../shared/golden");
   std::error_code ignored;
   if (!fs::is_directory(path / "cases", ignored)) return std::nullopt;
   return path.lexically_normal().string();

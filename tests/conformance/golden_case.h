@@ -42,7 +42,7 @@ struct CaseId {
 
 // Folder with cases/ and models/: $SKILLET_GOLDEN, else ../shared/golden beside the source tree; nothing when there is
 // none.
-std::optional<std::string> find_golden_dir(const std::string& source_dir);
+std::optional<std::string> find_golden_dir();
 
 // Every cases/SET/NAME with a case.json, sorted.
 Result<std::vector<CaseId>> list_cases(const std::string& golden_dir);

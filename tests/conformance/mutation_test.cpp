@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
 #include "ref/ref.h"
@@ -41,7 +42,7 @@ bool run_damaged(const Bytes& model, std::mt19937& random) {
 }
 
 TEST(Mutation, DamagedModelsStayWithinTheirBuffers) {
-  const std::string folder = SKILLET_SOURCE_DIR "/tests/conformance";
+  const std::string folder = skillet::in_tree("tests/conformance");
   const auto ids = list_cases(folder);
   ASSERT_TRUE(ids.ok()) << ids.error().message;
   std::mt19937 random(1);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "ref/ref.h"
 #include "tools/picture.h"
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 std::optional<fs::path> find_models() {
   const char* from_env = std::getenv("SKILLET_MODELS");
-  fs::path path = from_env != nullptr ? fs::path(from_env) : fs::path(SKILLET_SOURCE_DIR) / "../shared/models";
+  fs::path path = from_env != nullptr ? from_env : skillet::in_tree("../shared/models");
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return path;
   return std::nullopt;

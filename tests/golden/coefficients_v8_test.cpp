@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/int_math.h"
+#include "base/testing/in_tree.h"
 #include "capture/capture.h"
 #include "driver/decoded_capture.h"
 #include "drivers/vivante/weights_v8.h"
@@ -236,13 +237,13 @@ Counts check_folder(const std::string& dir) {
 }
 
 TEST(GoldenCoefficientsV8, SmallCaptures) {
-  const Counts counts = check_folder(std::string(SKILLET_SOURCE_DIR) + "/tests/captures/sim_golden");
+  const Counts counts = check_folder(skillet::in_tree("tests/captures/sim_golden"));
   EXPECT_GE(counts.with_model, 9);
   EXPECT_EQ(counts.byte_identical, counts.jobs);
 }
 
 TEST(GoldenCoefficientsV8, AllCaptures) {
-  const auto dir = find_golden_dir(SKILLET_SOURCE_DIR);
+  const auto dir = find_golden_dir();
   if (!dir) GTEST_SKIP() << "no ../shared/golden: only the small captures were read";
   const Counts counts = check_folder(*dir);
   EXPECT_EQ(counts.byte_identical, counts.jobs);

@@ -1,6 +1,7 @@
 // `skillet diff` and the judge of golden cases must agree, whatever form the two sides have.
 #include <gtest/gtest.h>
 
+#include "base/testing/in_tree.h"
 #include "captures.h"
 #include "compile_compare.h"
 #include "compile_model.h"
@@ -55,13 +56,13 @@ Counts check_all(const std::string& dir) {
 }
 
 TEST(Diff, AgreesWithTheJudgeOnOurCopies) {
-  const Counts counts = check_all(std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small");
+  const Counts counts = check_all(skillet::in_tree("tests/golden/small"));
   EXPECT_GT(counts.identical, 0);
   EXPECT_GT(counts.differs, 0);
 }
 
 TEST(Diff, AgreesWithTheJudgeOnAllCases) {
-  const auto dir = find_golden_dir(SKILLET_SOURCE_DIR);
+  const auto dir = find_golden_dir();
   if (!dir) GTEST_SKIP() << "no ../shared/golden: only our own copies were compared";
   const Counts counts = check_all(*dir);
   EXPECT_GT(counts.identical, counts.differs);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/bytes.h"
+#include "base/testing/in_tree.h"
 
 namespace skillet::golden {
 namespace {
@@ -78,7 +79,7 @@ TEST(Expectations, EveryDifferenceNamesItsRow) {
   const std::regex row(R"((\[[^\]]*\] )?\((1?\d|2\d|\d+\.\d+(\.\d+)?)\).*)");
   int lines = 0;
   for (const char* chip : {"a311d", "imx8mp", "s905d3"}) {
-    const auto bytes = read_file(fmt::format("{}/tests/expectations/golden-{}.txt", SKILLET_SOURCE_DIR, chip));
+    const auto bytes = read_file(skillet::in_tree(fmt::format("tests/expectations/golden-{}.txt", chip)));
     ASSERT_TRUE(bytes.ok());
     std::istringstream file(std::string(bytes->begin(), bytes->end()));
     for (std::string line, name, outcome, reason; std::getline(file, line);) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/testing/in_tree.h"
 #include "captures.h"
 #include "compile_compare.h"
 #include "golden_case.h"
@@ -13,7 +14,7 @@
 namespace skillet::golden {
 namespace {
 
-const std::string kSmall = std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small";
+const std::string kSmall = skillet::in_tree("tests/golden/small");
 
 // Allocators, sizes of pages and numbers of buffers are not in it: two sides that the judge finds the same have one.
 void check_identical_cases(const std::string& dir, int& same, int& other) {
@@ -37,7 +38,7 @@ void check_identical_cases(const std::string& dir, int& same, int& other) {
 
 TEST(Fingerprint, IsThatOfAnIdenticalRecording) {
   int same = 0, other = 0;
-  check_identical_cases(find_golden_dir(SKILLET_SOURCE_DIR).value_or(kSmall), same, other);
+  check_identical_cases(find_golden_dir().value_or(kSmall), same, other);
   fmt::print("{} cases with one fingerprint, {} with two\n", same, other);
   EXPECT_GT(same, 0);
   EXPECT_GT(other, 0);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/testing/in_tree.h"
 #include "captures.h"
 #include "compile_compare.h"
 #include "driver/driver.h"
@@ -24,7 +25,7 @@ namespace skillet::golden {
 namespace {
 
 struct Options {
-  std::string chip, dir = SKILLET_SOURCE_DIR "/../shared/golden", expect, tuning = "recorded";
+  std::string chip, dir = skillet::in_tree("../shared/golden"), expect, tuning = "recorded";
   std::vector<std::string> cases;
   bool simulate = false, update = false, json = false, optional = false, switches = false;
 
@@ -33,7 +34,7 @@ struct Options {
   std::string expectations() const {
     if (!expect.empty()) return expect;
     if (tuning != "recorded") return "";
-    return fmt::format("{}/tests/expectations/{}-{}.txt", SKILLET_SOURCE_DIR, simulate ? "simulate" : "golden", chip);
+    return skillet::in_tree(fmt::format("tests/expectations/{}-{}.txt", simulate ? "simulate" : "golden", chip));
   }
 };
 

@@ -1,6 +1,7 @@
 // Recorded jobs on the simulator: small ones that are in the repository. All others: skillet_golden --simulate.
 #include <gtest/gtest.h>
 
+#include "base/testing/in_tree.h"
 #include "capture/capture.h"
 #include "captures.h"
 #include "golden_case.h"
@@ -11,7 +12,7 @@
 namespace skillet::golden {
 namespace {
 
-const std::string kSmall = std::string(SKILLET_SOURCE_DIR) + "/tests/captures/sim_golden";
+const std::string kSmall = skillet::in_tree("tests/captures/sim_golden");
 
 struct SmallSet {
   const char* chip;

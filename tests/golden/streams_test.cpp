@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/testing/in_tree.h"
 #include "compile_model.h"
 
 namespace skillet::golden {
@@ -19,9 +20,8 @@ using driver::Program;
 
 // A chain with a residual addition: several jobs' descriptors, coefficients, layout copies.
 const CompiledModel& model() {
-  static const auto model =
-      compile_model(std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small/models/gen/add_8_3_1_16_1_0_0_0_4.tflite",
-                    *driver::find_chip("a311d"), {});
+  static const auto model = compile_model(
+      skillet::in_tree("tests/golden/small/models/gen/add_8_3_1_16_1_0_0_0_4.tflite"), *driver::find_chip("a311d"), {});
   return *model;
 }
 const Program& program() { return model().parts.at(0).program; }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/testing/in_tree.h"
 #include "compile_compare.h"
 #include "drivers/vivante/hw/vivante.h"
 
@@ -17,7 +18,7 @@ using capture::BufferSnapshot;
 using capture::Capture;
 using capture::Submission;
 
-const std::string kDir = std::string(SKILLET_SOURCE_DIR) + "/tests/golden/small";
+const std::string kDir = skillet::in_tree("tests/golden/small");
 constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/concat3_i8",
                                   "ops/relu_i8",      "ops/pad_i8",        "gen/add_8_3_1_16_1_0_0_0_4"};
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/testing/in_tree.h"
 #include "capture/capture.h"
 #include "captures.h"
 #include "driver/driver.h"
@@ -162,14 +163,14 @@ Counts check_folder(const std::string& dir, const std::string& chip) {
 constexpr std::array kChips = {"a311d", "imx8mp", "rk3588"};
 
 TEST(GoldenWeights, OfSmallCases) {
-  const std::string tests = std::string(SKILLET_SOURCE_DIR) + "/tests/";
+  const std::string tests = skillet::in_tree("tests/");
   EXPECT_GE(check_folder(tests + "golden/small", "a311d").with_model, 3);
   EXPECT_GE(check_folder(tests + "captures/sim_golden", "imx8mp").with_model, 3);
   EXPECT_GE(check_folder(tests + "rockchip/small", "rk3588").with_model, 3);
 }
 
 TEST(GoldenWeights, OfAllCases) {
-  const auto dir = find_golden_dir(SKILLET_SOURCE_DIR);
+  const auto dir = find_golden_dir();
   if (!dir) GTEST_SKIP() << "no ../shared/golden: only the small cases were read";
   for (const char* const chip : kChips) {
     const Counts counts = check_folder(*dir, chip);

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/in_tree.h"
 #include "node.h"
 
 namespace skillet::interpose_test {
 
-inline const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8";
+inline const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8");
 inline constexpr uint64_t kPage = 4096, kLow = 0x00400000;
 inline const std::vector<uint32_t> kNothing = {0, 0};  // zero words are skipped
 

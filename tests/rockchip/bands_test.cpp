@@ -9,6 +9,7 @@
 
 #include "../conformance/random_graph.h"
 #include "base/log.h"
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "passes/testing/layers.h"
 #include "runtime/session.h"
@@ -321,7 +322,7 @@ TEST(Bands, WhereTheyPay) {
 
 // Where they are: networks that people have.
 TEST(Bands, DISABLED_OfModels) {
-  const std::filesystem::path folder = std::filesystem::path(SKILLET_SOURCE_DIR) / "../shared/models";
+  const std::filesystem::path folder = skillet::in_tree("../shared/models");
   const Target target = open_target("sim:rk3588").value();
   int found = 0;
   for (const char* name : {"mobilenet_v1_0.25_128_quant", "mobilenet_v1_1.0_224_quant", "mobilenet_v2_1.0_224_quant",

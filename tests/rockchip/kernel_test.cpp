@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/int_math.h"
+#include "base/testing/in_tree.h"
 #include "capture/capture.h"
 #include "recorded_memory.h"
 #include "sim/rockchip/device.h"
@@ -176,12 +177,12 @@ Tally compare(const std::string& root) {
 }
 
 TEST(RockchipKernel, RecordedJobsOfTheRepositoryComputeTheSame) {
-  const Tally tally = compare(SKILLET_SOURCE_DIR "/tests/rockchip/small/rk3588");
+  const Tally tally = compare(skillet::in_tree("tests/rockchip/small/rk3588"));
   EXPECT_GT(tally.same, 0);
 }
 
 TEST(RockchipKernel, DISABLED_AllRecordedJobsComputeTheSame) {
-  const Tally tally = compare(SKILLET_SOURCE_DIR "/../shared/golden/rk3588");
+  const Tally tally = compare(skillet::in_tree("../shared/golden/rk3588"));
   fmt::print("{} recordings the same, {} stop on both ways\n", tally.same, tally.stopped);
 }
 

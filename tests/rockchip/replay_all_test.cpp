@@ -8,7 +8,7 @@ namespace skillet::rockchip_replay {
 namespace {
 
 TEST(RockchipReplay, EveryRecordedOperation) {
-  const auto dir = golden::find_golden_dir(SKILLET_SOURCE_DIR);
+  const auto dir = golden::find_golden_dir();
   if (!dir) GTEST_SKIP() << "no ../shared/golden: only the small captures were run";
   // The recorded streams write every register that they rely on.
   const auto cases = replay_all(*dir, {.stale_registers = sim::rockchip::StaleRegisters::fault});

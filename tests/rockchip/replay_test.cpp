@@ -1,12 +1,13 @@
 // Recorded jobs on the simulator: the project's own small copies.
 #include <gtest/gtest.h>
 
+#include "base/testing/in_tree.h"
 #include "test_checks.h"
 
 namespace skillet::rockchip_replay {
 namespace {
 
-const std::string kSmall = std::string(SKILLET_SOURCE_DIR) + "/tests/rockchip/small";
+const std::string kSmall = skillet::in_tree("tests/rockchip/small");
 
 TEST(RockchipReplay, SmallCases) {
   const auto cases = replay_all(kSmall, {});

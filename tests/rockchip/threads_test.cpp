@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "runtime/device_pool.h"
 #include "runtime/session.h"
@@ -16,7 +17,7 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr const char* kModel = SKILLET_SOURCE_DIR "/models/digits.tflite";
+const std::string kModel = skillet::in_tree("models/digits.tflite");
 constexpr int kRuns = 3;
 
 std::unique_ptr<Session> make_session(const Target& target) {

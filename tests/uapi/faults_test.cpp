@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 #include "uapi/drm_file.h"
@@ -14,7 +15,7 @@
 namespace skillet::testing {
 namespace {
 
-const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8/";
+const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/");
 
 // What the outside sees of one run.
 struct Outcome {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/in_tree.h"
 #include "driver/driver.h"
 
 namespace skillet::driver {
@@ -21,7 +22,7 @@ inline Recorded recorded(const std::string& name) {
   Recorded out;
   out.chip = find_chip(name.substr(0, name.find('_'))).value();
   out.driver = driver_of(out.chip).value();
-  out.submissions = capture::read(SKILLET_SOURCE_DIR "/tests/captures/" + name)->submissions;
+  out.submissions = capture::read(skillet::in_tree("tests/captures/") + name)->submissions;
   return out;
 }
 

@@ -10,12 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/in_tree.h"
 #include "skillet/skillet.h"
 
 namespace {
 
-const std::string kModel = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8/model.tflite";
-const std::string kDigits = SKILLET_SOURCE_DIR "/models/digits.tflite";
+const std::string kModel = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
+const std::string kDigits = skillet::in_tree("models/digits.tflite");
 
 struct Device {
   skillet_device* device = nullptr;

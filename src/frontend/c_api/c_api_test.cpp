@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/in_tree.h"
 #include "skillet/skillet.h"
 
 namespace {
 
-const std::string kCase = SKILLET_SOURCE_DIR "/tests/captures/a311d_conv1x1_relu6_u8/";
+const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/");
 
 std::vector<char> file(const std::string& name) {
   std::ifstream in(kCase + name, std::ios::binary);
@@ -266,7 +267,7 @@ TEST(CApiSharedBuffers, AnInputMayLieInAnOutput) {
 // The hardware computes with uint8: int8 bytes change on the way, in the one copy that there is.
 TEST(CApiSharedBuffers, Int8TakesOneCopy) {
   const Device npu("sim:a311d"), cpu("cpu");
-  const std::string path = SKILLET_SOURCE_DIR "/tests/models/fc64x10_i8.tflite";
+  const std::string path = skillet::in_tree("tests/models/fc64x10_i8.tflite");
   skillet_model *model = nullptr, *reference = nullptr;
   const skillet_options strict{.struct_bytes = sizeof(skillet_options), .no_fallback = 1};
   ASSERT_EQ(skillet_load_file(npu.device, path.c_str(), &strict, &model), SKILLET_OK) << skillet_last_error();

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/no_attrs.h"
 #include "frontend/tflite/options.h"
 
@@ -39,7 +40,7 @@ constexpr std::string_view kModel = R"({
 })";
 
 Bytes to_file(const std::string& json) {
-  static const std::string schema_path = SKILLET_SOURCE_DIR "/src/frontend/tflite/schema.fbs";
+  static const std::string schema_path = skillet::in_tree("src/frontend/tflite/schema.fbs");
   std::string schema;
   EXPECT_TRUE(flatbuffers::LoadFile(schema_path.c_str(), false, &schema));
   flatbuffers::IDLOptions options;
@@ -258,7 +259,7 @@ TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
 
 // A folder of models beside the repository, where there is one.
 TEST(Import, AllSharedModels) {
-  const std::filesystem::path shared = SKILLET_SOURCE_DIR "/../shared";
+  const std::filesystem::path shared = skillet::in_tree("../shared");
   if (!std::filesystem::exists(shared)) GTEST_SKIP() << "../shared is absent: only the models in tests/ are checked";
   int models = 0;
   for (const char* folder : {"models", "golden/models"}) {

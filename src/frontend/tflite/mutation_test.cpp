@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/import.h"
 
 namespace skillet::tflite {
@@ -11,7 +12,7 @@ namespace {
 class Mutation : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    auto file = read_file(std::string(SKILLET_SOURCE_DIR "/tests/models/") + GetParam());
+    auto file = read_file(skillet::in_tree("tests/models/") + GetParam());
     ASSERT_TRUE(file.ok()) << file.error().message;
     file_ = *std::move(file);
     ASSERT_TRUE(import(file_, "m").ok());

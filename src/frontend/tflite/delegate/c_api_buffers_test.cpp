@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/delegate/plugin.h"
 #include "frontend/tflite/delegate/testing/allocations.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
@@ -49,7 +50,7 @@ struct OnHost {
   std::unique_ptr<FakeHost> host, own;  // `own`: the same, whose tensors stay in memory of the host
 
   explicit OnHost(const std::string& model) {
-    auto read = tflite::import_file(SKILLET_SOURCE_DIR "/tests/" + model);
+    auto read = tflite::import_file(skillet::in_tree("tests/") + model);
     EXPECT_TRUE(read.ok()) << read.error().message;
     graph = std::move(read).value();
     const char* keys[] = {"device", "min_macs_per_byte", "log"};

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/testing/in_tree.h"
 #include "frontend/tflite/delegate/delegate.h"
 #include "frontend/tflite/delegate/testing/fake_host.h"
 #include "frontend/tflite/import.h"
@@ -17,7 +18,7 @@
 namespace skillet::delegate {
 
 inline ir::Graph digits() {
-  auto graph = tflite::import_file(SKILLET_SOURCE_DIR "/models/digits.tflite");
+  auto graph = tflite::import_file(skillet::in_tree("models/digits.tflite"));
   EXPECT_TRUE(graph.ok()) << graph.error().message;
   return graph.ok() ? std::move(graph).value() : ir::Graph{};
 }
