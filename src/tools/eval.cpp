@@ -246,8 +246,9 @@ void print_json(const Options& options, const Report& report) {
     all["with_truth"] = report.with_truth;
     all["top1"] = report.device_hits.top1;
     all["top5"] = report.device_hits.top5;
-    all["against_top1"] = report.other_hits.top1;
-    all["against_top5"] = report.other_hits.top5;
+    const std::string other = options.against == "cpu" ? "cpu" : "against";
+    all[other + "_top1"] = report.other_hits.top1;
+    all[other + "_top5"] = report.other_hits.top5;
   }
   out_json(all);
 }

@@ -242,7 +242,7 @@ class Results(unittest.TestCase):
         self.assertNotIn("\x1b", self.run_fine("--image", PICTURES[0], "--show"))
 
     def test_terminals_with_graphics_get_those(self):
-        sixel, kitty, blocks = "\x1bP0;1q\"1;1;320;320", "\x1b_Ga=T,f=100,q=2,m=", "\u2580"
+        sixel, kitty, blocks = "\x1bP0;1q\"1;1;308;308", "\x1b_Ga=T,f=100,q=2,m=", "\u2580"
         can = b"\x1b[?62;4c"
         for variables, answer, mark in (({}, can, sixel), ({}, b"", blocks), ({}, b"typed too early", blocks), ({"TERM": "xterm-kitty"}, b"", kitty),
                                         ({"KITTY_WINDOW_ID": "1"}, can, kitty), ({"KITTY_WINDOW_ID": "1", "TERM": "tmux-256color"}, can, sixel),

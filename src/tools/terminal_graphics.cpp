@@ -63,7 +63,9 @@ std::vector<uint8_t> colours_of(const Picture& picture) {
   for (int y = 0; y < picture.height_px; ++y) {
     for (int x = 0; x < picture.width_px; ++x) {
       const uint8_t* rgb = picture.pixels.data() + (static_cast<size_t>(y) * picture.width_px + x) * 3;
-      const auto level = [&](uint8_t value) { return (value * 16 + kPattern[y % 4][x % 4] * kStep) / (kStep * 16); };
+      const auto level = [&](uint8_t value) {
+        return (value * 16 + kPattern[y % 4][x % 4] * kStep + kStep / 2) / (kStep * 16);
+      };
       out.push_back(static_cast<uint8_t>((level(rgb[0]) * kLevels + level(rgb[1])) * kLevels + level(rgb[2])));
     }
   }
