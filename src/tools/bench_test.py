@@ -176,6 +176,14 @@ class Eval(unittest.TestCase):
                 self.assertTrue(0.99 < report["worst_cosine"] <= report["cosine"] <= 1.0000001)
         self.assertRegex(skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", "cpu")[1], r"cpu +90.00 % +\d+.00 %")
 
+    def test_against_another_device(self):
+        base = ["eval", MODEL, *self.DATA, "--device", "sim:a311d", "--json"]
+        same, other = (json.loads(skillet(*base, "--against", device)[1]) for device in ("sim:a311d", "sim:rk3588"))
+        self.assertEqual((same["equal"], same["largest_difference"], same["against"]), (1, 0, "sim:a311d"))
+        self.assertGreater(other["largest_difference"], 0)
+        cpu = json.loads(skillet(*base)[1])
+        self.assertEqual(cpu, json.loads(skillet(*base, "--against", "cpu")[1]))
+
     def test_layers_and_the_first_one_beyond_its_bound(self):
         base = ["eval", MODEL, *self.DATA, "--device", "sim:a311d"]
         report = json.loads(skillet(*base, "--layers", "--json")[1])
@@ -198,7 +206,13 @@ class Eval(unittest.TestCase):
                 ([*self.DATA, "--labels", "nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
                 (["--data", str(self.path / "empty")], CANNOT_BEGIN, "no .png, .jpg or .bmp in it"),
                 (["--data", str(self.path / "broken")], FAILED, "x.png"),
-                (["--data", "nowhere"], CANNOT_BEGIN, "nowhere")]
+                (["--data", "nowhere"], CANNOT_BEGIN, "nowhere"),
+                ([*self.DATA, "--against", "sim:none"], CANNOT_BEGIN, "none"),
+                ([*self.DATA, "--against", ""], CANNOT_BEGIN, "--against: must not be empty"),
+                ([*self.DATA, "--against", "lib.so", "--python", "/nowhere/python"], CANNOT_BEGIN, "/nowhere/python: No such file"),
+                ([*self.DATA, "--against", "lib.so", "--python", "/bin/false"], CANNOT_BEGIN, "lib.so: its host ended with exit code 1"),
+                ([*self.DATA, "--against", "lib.so", "--python", "/bin/echo"], CANNOT_BEGIN, "lib.so: /bin/echo is no Python 3"),
+                ([*self.DATA, "--against", "lib.so", "--delegate-option", "x"], CANNOT_BEGIN, "must be KEY=VALUE, not 'x'")]
         for args, code, words in rows:
             got, _, err = skillet("eval", MODEL, *args, "--device", "cpu")
             self.assertEqual((got, err.count("\n")), (code, 1), err)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/agreement.h"
+#include "tools/delegate_host.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/run_inputs.h"
@@ -23,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, device = "auto", data, labels, tuning = "proven";
+  std::string model, device = "auto", data, labels, tuning = "proven", against = "cpu";
+  DelegateHostOptions host;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false;
 };
@@ -36,9 +39,9 @@ struct Layer {
   int64_t differing = 0, elems = 0;
 };
 struct Report {
-  std::string device;
+  std::string device, against;
   size_t pictures = 0, with_truth = 0, same_class = 0;
-  Hits device_hits, cpu_hits;
+  Hits device_hits, other_hits;
   double equal = 0, cosine = 0;  // sums
   double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity(), largest_difference = 0;
   std::string worst_picture;
@@ -84,9 +87,61 @@ void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_
   hits.top5 += std::ranges::find(best, index) != best.end() ? 1 : 0;
 }
 
+// What a device is compared with: the outputs of one inference, in the order of the graph.
+using Reference = std::function<Result<std::vector<Bytes>>(const InputSet&)>;
+
+Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet& set) {
+  SK_TRY(session.set_input(0, set.tensors[0]));
+  SK_TRY(session.run());
+  std::vector<Bytes> out;
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    out.emplace_back(bytes.begin(), bytes.end());
+  }
+  return out;
+}
+
+Result<Reference> cpu_kernels(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(ref::Interpreter made, ref::Interpreter::create(graph));
+  auto kernels = std::make_shared<ref::Interpreter>(std::move(made));
+  return Reference([&graph, kernels](const InputSet& set) -> Result<std::vector<Bytes>> {
+    std::ranges::copy(set.tensors[0], kernels->tensor(graph.inputs[0]).begin());
+    SK_TRY(kernels->run());
+    std::vector<Bytes> out;
+    for (const ir::TensorId id : graph.outputs) {
+      const auto bytes = kernels->tensor(id);
+      out.emplace_back(bytes.begin(), bytes.end());
+    }
+    return out;
+  });
+}
+
+bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
+
+// `graph` outlives what it returns; `name`: for people.
+Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
+                                 const runtime::SessionOptions& session_options, std::string& name) {
+  if (options.against == "cpu") {
+    name = "cpu kernels";
+    return cpu_kernels(graph);
+  }
+  if (is_library(options.against)) {
+    DelegateHostOptions host = options.host;
+    host.model = options.model;
+    host.library = options.against;
+    SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, graph));
+    name = other->name();
+    return Reference([other](const InputSet& set) { return other->run(set.tensors); });
+  }
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.against));
+  SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(graph, target, session_options));
+  name = target.name;
+  return Reference([session](const InputSet& set) { return outputs_of(*session, set); });
+}
+
 class Evaluation {
  public:
-  Evaluation(const Options& options, runtime::Session& session, ref::Interpreter& reference, Report& report)
+  Evaluation(const Options& options, runtime::Session& session, const Reference& reference, Report& report)
       : options_(options), session_(session), reference_(reference), report_(report) {}
 
   Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
@@ -94,41 +149,19 @@ class Evaluation {
     input.images = {path};
     SK_TRY_ASSIGN(InputSource source, InputSource::create(input, session_.graph()));
     SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
-    SK_TRY_ASSIGN(const std::vector<Bytes> got, run_device(*set));
-    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, run_reference(*set));
+    SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
+    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_(*set));
     note(path, agreement_of(session_.graph(), got, wanted));
     if (truth) {
       const ir::Tensor& first = session_.graph().tensor(session_.graph().outputs[0]);
       count_hits(first, got[0], *truth, report_.device_hits);
-      count_hits(first, wanted[0], *truth, report_.cpu_hits);
+      count_hits(first, wanted[0], *truth, report_.other_hits);
       ++report_.with_truth;
     }
     return options_.layers || options_.bisect ? compare_layers() : Result<void>();
   }
 
  private:
-  Result<std::vector<Bytes>> run_device(const InputSet& set) {
-    SK_TRY(session_.set_input(0, set.tensors[0]));
-    SK_TRY(session_.run());
-    std::vector<Bytes> out;
-    for (size_t i = 0; i < session_.graph().outputs.size(); ++i) {
-      SK_TRY_ASSIGN(const auto bytes, session_.output(i));
-      out.emplace_back(bytes.begin(), bytes.end());
-    }
-    return out;
-  }
-
-  Result<std::vector<Bytes>> run_reference(const InputSet& set) {
-    std::ranges::copy(set.tensors[0], reference_.tensor(session_.graph().inputs[0]).begin());
-    SK_TRY(reference_.run());
-    std::vector<Bytes> out;
-    for (const ir::TensorId id : session_.graph().outputs) {
-      const auto bytes = reference_.tensor(id);
-      out.emplace_back(bytes.begin(), bytes.end());
-    }
-    return out;
-  }
-
   void note(const std::string& path, const Agreement& one) {
     ++report_.pictures;
     report_.same_class += one.same_class ? 1 : 0;
@@ -155,7 +188,7 @@ class Evaluation {
 
   const Options& options_;
   runtime::Session& session_;
-  ref::Interpreter& reference_;
+  const Reference& reference_;
   Report& report_;
 };
 
@@ -169,11 +202,11 @@ void print_text(const Options& options, const Report& report, const ir::Graph& g
     TextTable table({"", "top 1", "top 5"});
     table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
                percent(static_cast<double>(report.device_hits.top5), report.with_truth)});
-    table.add({"cpu kernels", percent(static_cast<double>(report.cpu_hits.top1), report.with_truth),
-               percent(static_cast<double>(report.cpu_hits.top5), report.with_truth)});
+    table.add({report.against, percent(static_cast<double>(report.other_hits.top1), report.with_truth),
+               percent(static_cast<double>(report.other_hits.top5), report.with_truth)});
     out("right, of the {} pictures whose class is known\n{}\n", report.with_truth, table.print());
   }
-  out("against the CPU kernels\n");
+  out("against {}\n", report.against);
   TextTable table({"what", "mean", "worst"});
   table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
@@ -199,6 +232,7 @@ void print_json(const Options& options, const Report& report) {
     layers.push_back({{"op", op}, {"largest", layer.largest}, {"differing", layer.differing}, {"elems", layer.elems}});
   nlohmann::json all = {{"model", options.model},
                         {"device", report.device},
+                        {"against", report.against},
                         {"pictures", report.pictures},
                         {"same_class", report.same_class},
                         {"equal", mean(report.equal)},
@@ -212,8 +246,9 @@ void print_json(const Options& options, const Report& report) {
     all["with_truth"] = report.with_truth;
     all["top1"] = report.device_hits.top1;
     all["top5"] = report.device_hits.top5;
-    all["cpu_top1"] = report.cpu_hits.top1;
-    all["cpu_top5"] = report.cpu_hits.top5;
+    const std::string other = options.against == "cpu" ? "cpu" : "against";
+    all[other + "_top1"] = report.other_hits.top1;
+    all[other + "_top5"] = report.other_hits.top5;
   }
   out_json(all);
 }
@@ -229,6 +264,13 @@ Result<void> first_beyond(const Options& options, const Report& report, const ir
   return {};
 }
 
+CLI::Validator key_and_value() {
+  return {[](const std::string& text) {
+            return text.find('=', 1) != std::string::npos ? "" : fmt::format("must be KEY=VALUE, not '{}'", text);
+          },
+          "KEY=VALUE"};
+}
+
 Result<void> eval(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   if (graph.inputs.size() != 1 || graph.outputs.empty())
@@ -239,14 +281,14 @@ Result<void> eval(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const auto truth, truth_of(options, pictures));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
-  outcome.begin();
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
   session_options.keep_intermediates = options.layers || options.bisect;
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
-  SK_TRY_ASSIGN(ref::Interpreter reference, ref::Interpreter::create(session->graph()));
   Report report{.device = target.name};
+  SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), session_options, report.against));
+  outcome.begin();
   Evaluation evaluation(options, *session, reference, report);
   {
     const Progress progress(fmt::format("running {} pictures", pictures.size()));
@@ -270,10 +312,11 @@ void add_eval(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("eval",
                          "Run a network on every picture of a folder: how often it is right, and how close a device is "
-                         "to the CPU kernels.\n"
+                         "to the CPU kernels, or to another delegate.\n"
                          "Examples:\n"
                          "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
-                         "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers");
+                         "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
+                         "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
   verb->add_option("MODEL", options->model, "a .tflite file")->required();
   verb->add_option("--data", options->data, "folder of BMP, PNG and JPEG pictures")
       ->required()
@@ -281,6 +324,18 @@ void add_eval(CLI::App& app, Outcome& outcome) {
   verb->add_option("--labels", options->labels,
                    "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
   verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  verb->add_option("--against", options->against,
+                   "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
+                   "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")
+      ->capture_default_str()
+      ->check(not_empty());
+  verb->add_option("--delegate-option", options->host.settings,
+                   "KEY=VALUE for that delegate; more than once for several")
+      ->allow_extra_args(false)
+      ->check(key_and_value());
+  verb->add_option("--python", options->host.python, "the Python that it runs in")
+      ->capture_default_str()
+      ->check(not_empty());
   verb->add_flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
   verb->add_flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
   verb->add_option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")

@@ -207,32 +207,50 @@ class Results(unittest.TestCase):
         self.assertEqual(done.returncode, FAILED)
         self.assertIn(b"standard output: No space left on device", done.stderr)
 
-    def show(self, columns, **variables):
+    def show(self, columns, answer=b"\x1b[?62;22c", **variables):
+        """What a terminal of so many columns is sent; it answers the question what it is, if it does."""
         process, terminal = pty.fork()
         if process == 0:
             os.environ.update(variables)
             os.execv(SKILLET, [SKILLET, "run", MODEL, "--image", PICTURES[0], "--show"])
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 200, columns, 0, 0))
-        seen = b""
+        seen, asked = b"", b"\x1b[c"
         try:
             while data := os.read(terminal, 65536):
                 seen += data
+                if asked in seen:
+                    seen = seen.replace(asked, b"")
+                    os.write(terminal, answer)
         except OSError:  # the other end is closed
             pass
         os.close(terminal)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), FINE)
         return seen.decode()
 
+    PLAIN = {"NO_COLOR": "", "TERM": "xterm", "KITTY_WINDOW_ID": ""}
+
     def test_terminals_get_the_colours_that_they_have(self):
         for variables, mark in (({"COLORTERM": "truecolor"}, "\x1b[38;2;"), ({"COLORTERM": "", "TERM": "xterm"}, "\x1b[38;5;"),
                                 ({"NO_COLOR": "1"}, None), ({"TERM": "dumb"}, None)):
             with self.subTest(variables=variables):
-                seen = self.show(50, **{"NO_COLOR": "", "TERM": "xterm", **variables})
+                seen = self.show(50, **{**self.PLAIN, **variables})
                 self.assertEqual(mark is not None and mark in seen, mark is not None)
                 self.assertEqual("\x1b" in seen, mark is not None)
                 rows = [row for row in seen.split("\r\n") if "\u2580" in row]
                 self.assertEqual({row.count("\u2580") for row in rows}, {50} if mark else set())
                 self.assertEqual(len(rows), 25 if mark else 0)
+        self.assertNotIn("\x1b", self.run_fine("--image", PICTURES[0], "--show"))
+
+    def test_terminals_with_graphics_get_those(self):
+        sixel, kitty, blocks = "\x1bP0;1q\"1;1;308;308", "\x1b_Ga=T,f=100,q=2,m=", "\u2580"
+        can = b"\x1b[?62;4c"
+        for variables, answer, mark in (({}, can, sixel), ({}, b"", blocks), ({}, b"typed too early", blocks), ({"TERM": "xterm-kitty"}, b"", kitty),
+                                        ({"KITTY_WINDOW_ID": "1"}, can, kitty), ({"KITTY_WINDOW_ID": "1", "TERM": "tmux-256color"}, can, sixel),
+                                        ({"NO_COLOR": "1"}, can, None), ({"TERM": "dumb", "KITTY_WINDOW_ID": "1"}, can, None)):
+            with self.subTest(variables=variables, answer=answer):
+                seen = self.show(60, answer, **{**self.PLAIN, **variables})
+                self.assertEqual([one for one in (sixel, kitty, blocks) if one in seen], [mark] if mark else [])
+                self.assertNotIn(answer.decode().lstrip("\x1b") or "none", seen)  # nothing is shown as if it were typed
         self.assertNotIn("\x1b", self.run_fine("--image", PICTURES[0], "--show"))
 
 

@@ -29,7 +29,9 @@ Result<Drawings> Drawings::create(bool show, std::string path, std::optional<dou
   out.keys_ = file_keys(stems);
   out.threshold_ = threshold;
   out.show_ = show;
-  out.colours_ = show ? terminal_colours() : Colours::none;
+  if (!show) return out;
+  out.colours_ = terminal_colours();
+  out.graphics_ = terminal_graphics();
   return out;
 }
 
@@ -45,13 +47,22 @@ Result<void> Drawings::write(size_t index, const InputSet& inputs, const Inferen
   return write_file(fmt::format("{}/{}.png", path_, name), png);
 }
 
+Result<std::string> Drawings::in_colour(const Picture& picture) const {
+  if (graphics_ == Graphics::none) return half_blocks(picture, terminal_size(), colours_);
+  const Picture small = shrink_into(picture, terminal_size());
+  if (graphics_ == Graphics::sixel) return sixel_text(small);
+  SK_TRY_ASSIGN(const Bytes png, png_of(small));
+  return kitty_text(png);
+}
+
 // Classes are in the words beside the picture.
 Result<void> Drawings::show(const InputSet& inputs, const ir::Tensor& input, Inference& inference) const {
-  const bool in_colour = colours_ != Colours::none;
-  SK_TRY_ASSIGN(Picture picture, picture_of(inputs, in_colour ? kSmallestPx : 0));
+  const bool has_colours = colours_ != Colours::none;
+  SK_TRY_ASSIGN(Picture picture, picture_of(inputs, has_colours ? kSmallestPx : 0));
   if (inference.found && inference.found->task != Task::classes) paint(picture, *inference.found, threshold_);
-  if (in_colour) {
-    out_drawing(half_blocks(picture, terminal_size(), colours_));
+  if (has_colours) {
+    SK_TRY_ASSIGN(const std::string drawing, in_colour(picture));
+    out_drawing(drawing);
     if (inference.found) out("{}: {}\n\n", inference.input, summary(*inference.found));
   } else {
     inference.drawing = draw(resize(picture, input.shape[2], input.shape[1]), kDrawingColumns);

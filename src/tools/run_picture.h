@@ -9,6 +9,7 @@
 #include "tools/run_inputs.h"
 #include "tools/run_result.h"
 #include "tools/terminal.h"
+#include "tools/terminal_graphics.h"
 
 namespace skillet::tools {
 
@@ -25,12 +26,14 @@ class Drawings {
 
  private:
   Result<void> write(size_t index, const InputSet& inputs, const Inference& inference) const;
+  Result<std::string> in_colour(const Picture& picture) const;
   Result<void> show(const InputSet& inputs, const ir::Tensor& input, Inference& inference) const;
   std::string path_;
   std::vector<std::string> keys_;
   std::optional<double> threshold_;
   bool show_ = false;
   Colours colours_ = Colours::none;
+  Graphics graphics_ = Graphics::none;
 };
 
 }  // namespace skillet::tools

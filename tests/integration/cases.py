@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import hosts
+import profiler
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "models/digits.tflite"
@@ -189,6 +190,24 @@ class Case:
         except (RuntimeError, ValueError):
             return {"max": 0.0}
         raise AssertionError("SOFTMAX stays with the host, which is no error with strict=1")
+
+
+    def profile(self):
+        """What the runtime's own profiler is told, with the option and without."""
+        if self.host != "litert":
+            return {"max": 0.0, "note": "(gives nobody its profiler)"}
+        told = {}
+        for asked in (0, 1):
+            seen, delegate = profiler.Profiler(), self.delegate(profile=asked, min_macs_per_byte=0)
+            seen.watch(delegate)
+            one = hosts.runner(self.host, DIGITS, delegate)
+            one.run(example_inputs(DIGITS, one.inputs()))
+            told[asked] = seen.operations()
+        assert told[0] == [], f"told though nobody asked: {told[0]}"
+        nodes = [node for _, node, _ in told[1]]
+        assert nodes == list(range(13)), f"operations {nodes}"  # all but SOFTMAX
+        assert told[1][0][0] == "Skillet NPU CONV_2D" and sum(us for _, _, us in told[1]) > 0, told[1]
+        return {"max": 0.0, "note": f"{len(nodes)} operations"}
 
 
 def run_process(host, path, device, cache):

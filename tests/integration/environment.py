@@ -1,4 +1,4 @@
-"""What the tests need from outside: a virtual environment with TensorFlow Lite runtimes, and TFLite 2.9 from npm.
+"""What the tests need from outside: virtual environments, of which one has TensorFlow Lite runtimes, and TFLite 2.9 from npm.
 
 Everything goes under build/, once; later runs need no network. Functions return None, after a line, when they cannot.
 """
@@ -15,27 +15,31 @@ PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
 NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
 
 
-def python_with_runtimes(folder):
-    """The interpreter of a virtual environment in FOLDER."""
+def virtual_environment(folder, groups):
+    """The interpreter of one in FOLDER, and which GROUPS of packages it has: each as a whole, or not at all. None where none can be made."""
     python, mark = folder / "bin/python", folder / "skillet-packages.json"
-    if mark.exists() and json.loads(mark.read_text()) == PACKAGES:
-        return python
+    if mark.exists() and json.loads(mark.read_text()) == groups:
+        return python, groups
     if subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, check=False).returncode != 0:
-        print("integration: no virtual environment can be made here (Debian: python3-venv)")
-        return None
+        print("no virtual environment can be made here (Debian: python3-venv)")
+        return None, []
     found = []
-    for package in PACKAGES:  # one by one: a Python that a runtime has no wheel for still tests the other one
-        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NUMPY, package]
+    for group in groups:  # one by one: a Python that one runtime has no wheel for still tests the other one
+        command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20", *group]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
-            found.append(package)
+            found.append(group)
         else:
-            print(f"integration: pip does not install {package}: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-    if not found:
-        return None
-    if found == PACKAGES:
-        mark.write_text(json.dumps(PACKAGES))
-    return python
+            print(f"pip does not install {' '.join(group)}: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    if found == groups:
+        mark.write_text(json.dumps(groups))
+    return python, found
+
+
+def python_with_runtimes(folder):
+    """The interpreter of a virtual environment in FOLDER with at least one of the runtimes."""
+    python, found = virtual_environment(folder, [[NUMPY, package] for package in PACKAGES])
+    return python if found else None
 
 
 def tflite_2_9(folder):

@@ -10,21 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/testing/in_tree.h"
+#include "frontend/c_api/testing/device.h"
 #include "skillet/skillet.h"
 
 namespace {
 
-const std::string kModel = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
-const std::string kDigits = skillet::in_tree("models/digits.tflite");
+using skillet::c_api::test::Device, skillet::c_api::test::kModel;
 
-struct Device {
-  skillet_device* device = nullptr;
-  explicit Device(const char* name) { EXPECT_EQ(skillet_open(name, &device), SKILLET_OK) << skillet_last_error(); }
-  ~Device() { skillet_close(device); }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-};
+const std::string kDigits = skillet::in_tree("models/digits.tflite");
 
 using Pairs = std::vector<skillet_option>;
 

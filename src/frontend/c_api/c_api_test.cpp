@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/testing/in_tree.h"
+#include "frontend/c_api/testing/device.h"
 #include "skillet/skillet.h"
 
 namespace {
 
-const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/");
+using skillet::c_api::test::Device, skillet::c_api::test::kCase, skillet::c_api::test::kModel;
 
 std::vector<char> file(const std::string& name) {
   std::ifstream in(kCase + name, std::ios::binary);
@@ -24,17 +24,10 @@ std::vector<char> file(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-struct Device {
-  skillet_device* device = nullptr;
-  explicit Device(const char* name) { EXPECT_EQ(skillet_open(name, &device), SKILLET_OK) << skillet_last_error(); }
-  ~Device() { skillet_close(device); }
-};
-
 TEST(CApi, RunsAModelFromItsFile) {
   const Device cpu("cpu");
   skillet_model* model = nullptr;
-  ASSERT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK)
-      << skillet_last_error();
+  ASSERT_EQ(skillet_load_file(cpu.device, kModel.c_str(), nullptr, &model), SKILLET_OK) << skillet_last_error();
   EXPECT_EQ(skillet_input_count(model), 1u);
   EXPECT_EQ(skillet_output_count(model), 1u);
   skillet_tensor_info info;
@@ -100,7 +93,7 @@ struct SharedCase {
   int dmabuf = -1;
 
   SharedCase() {
-    EXPECT_EQ(skillet_load_file(npu.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK);
+    EXPECT_EQ(skillet_load_file(npu.device, kModel.c_str(), nullptr, &model), SKILLET_OK);
     expected.resize(file("output_0.bin").size());
     EXPECT_EQ(run(input.data(), expected.data()), input.size() + expected.size()) << "one copy each way";
     void* memory = nullptr;
@@ -126,7 +119,7 @@ TEST(CApi, RunsInTheBackground) {
   std::vector<char> expected(file("output_0.bin").size());
   std::vector<skillet_model*> models(4);
   for (skillet_model*& model : models) {
-    ASSERT_EQ(skillet_load_file(sim.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK);
+    ASSERT_EQ(skillet_load_file(sim.device, kModel.c_str(), nullptr, &model), SKILLET_OK);
     ASSERT_EQ(skillet_set_input(model, 0, input.data(), input.size()), SKILLET_OK);
   }
   ASSERT_EQ(skillet_run(models[0]), SKILLET_OK);
@@ -162,7 +155,7 @@ TEST(CApi, AChildOfForkCanOnlyCloseAModelThatRuns) {
   for (const char* name : {"cpu", "sim:a311d"}) {
     const Device npu(name);
     skillet_model* model = nullptr;
-    ASSERT_EQ(skillet_load_file(npu.device, (kCase + "model.tflite").c_str(), nullptr, &model), SKILLET_OK);
+    ASSERT_EQ(skillet_load_file(npu.device, kModel.c_str(), nullptr, &model), SKILLET_OK);
     ASSERT_EQ(skillet_start(model), SKILLET_OK) << skillet_last_error();
     const pid_t child = ::fork();
     if (child == 0) {
@@ -350,17 +343,16 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_load_memory(cpu.device, "garbage", 7, nullptr, &model), SKILLET_MALFORMED);
   EXPECT_EQ(skillet_load_memory(nullptr, "garbage", 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options old{.struct_bytes = 3};
-  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(cpu.device, kModel.c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options wrong{.struct_bytes = sizeof wrong, .per_channel = "roughly"};
-  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &wrong, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(cpu.device, kModel.c_str(), &wrong, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_NE(std::string(skillet_last_error()).find("must be exact or approximate"), std::string::npos);
   const Device chip("sim:a311d");
   const skillet_options no_file{.struct_bytes = sizeof no_file, .tuning_file = "/nonexistent.json"};
-  EXPECT_EQ(skillet_load_file(chip.device, (kCase + "model.tflite").c_str(), &no_file, &model), SKILLET_IO);
+  EXPECT_EQ(skillet_load_file(chip.device, kModel.c_str(), &no_file, &model), SKILLET_IO);
   EXPECT_NE(std::string(skillet_last_error()).find("/nonexistent.json"), std::string::npos);
   const skillet_options fewer_than_none{.struct_bytes = sizeof(skillet_options), .cores = -1};
-  EXPECT_EQ(skillet_load_file(cpu.device, (kCase + "model.tflite").c_str(), &fewer_than_none, &model),
-            SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(cpu.device, kModel.c_str(), &fewer_than_none, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(model, nullptr);
   EXPECT_EQ(skillet_run(nullptr), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_input_info(nullptr, 0, nullptr), SKILLET_INVALID_ARGUMENT);

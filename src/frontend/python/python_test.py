@@ -21,30 +21,14 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = ["numpy", "mypy"]
 
 
-def venv_python(folder):
-    """Its interpreter, with as many of PACKAGES as can be had."""
-    python, mark = folder / "bin/python", folder / "packages.json"
-    if mark.exists() and json.loads(mark.read_text()) == PACKAGES:
-        return python
-    if subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, check=False).returncode != 0:
-        print("python: no virtual environment can be made here (Debian: python3-venv)")
-        return sys.executable
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20",
-               *PACKAGES]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        mark.write_text(json.dumps(PACKAGES))
-    else:
-        print(f"python: pip does not install {', '.join(PACKAGES)}; tests that need them are left out")
-    return python
-
-
 if __name__ == "__main__" and "--inside" not in sys.argv:
     library, command, source, venv = sys.argv[1:5]
+    sys.path.insert(0, f"{source}/tests/integration")
+    from environment import virtual_environment
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error",
                        PATH=f"{Path(command).parent}:{environment['PATH']}")
-    python = str(venv_python(Path(venv)))
+    python = str(virtual_environment(Path(venv), [PACKAGES])[0] or sys.executable)
     os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
 
 SOURCE = Path(sys.argv.pop())

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""`skillet eval --against` another delegate, in the runtimes from PyPI: ours, one that does nothing, and ones that go wrong.
+
+usage: eval_test.py SKILLET DELEGATE COMPILER [--build DIR]     Exit code 77: nothing could be tested.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL, DATA = "models/digits.tflite", "models/digits"
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+# A delegate that claims nothing, and what is wrong with others. The host's structures: tflite_abi.h.
+SOURCE = r"""
+#include "frontend/tflite/delegate/tflite_abi.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <unistd.h>
+static const char* what = "";
+static TfLiteStatus prepare(TfLiteContext*, TfLiteDelegate*) {
+  if (std::strcmp(what, "unwilling") == 0) return kTfLiteError;
+  std::printf("prints to standard output\n");
+  std::fflush(stdout);
+  return kTfLiteOk;
+}
+extern "C" __attribute__((visibility("default"))) TfLiteDelegate* tflite_plugin_create_delegate(
+    const char* const* keys, const char* const* values, size_t count, void (*report)(const char*)) {
+  what = count == 0 ? "" : strdup(values[0]);
+  if (std::strcmp(what, "crash") == 0) std::abort();
+  if (std::strcmp(what, "exit") == 0) { std::fprintf(stderr, "no device\nis here\n"); _exit(3); }
+  if (std::strcmp(what, "none") == 0) { report("no such chip"); return nullptr; }
+  auto* out = static_cast<TfLiteDelegate*>(std::calloc(1, 128));
+  out->Prepare = prepare;
+  return out;
+}
+extern "C" __attribute__((visibility("default"))) void tflite_plugin_destroy_delegate(TfLiteDelegate* one) { std::free(one); }
+"""
+
+
+class Against(unittest.TestCase):
+    def eval(self, *args, device="sim:a311d", **variables):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+        done = subprocess.run([SKILLET, "eval", MODEL, "--data", DATA, "--device", device, "--json", "--python", PYTHON, *args], cwd=ROOT,
+                              env={**kept, **variables}, capture_output=True, text=True, timeout=200, check=False)
+        return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+    def test_the_same_npu_in_a_host_gives_the_same_bits(self):
+        option = ["--delegate-option", "device=sim:a311d", "--delegate-option", "min_macs_per_byte=0"]
+        code, report, err = self.eval("--against", DELEGATE, *option)
+        self.assertEqual((code, report.get("largest_difference"), report.get("equal")), (FINE, 0, 1), err)
+        self.assertRegex(report["against"], r"^libskillet\.so in (ai-edge-litert|tflite-runtime) \d")
+        code, report, err = self.eval("--against", DELEGATE, SKILLET_DEVICE="sim:rk3588")
+        own = self.eval("--against", "sim:rk3588")[1]
+        self.assertEqual([report[key] for key in ("equal", "cosine", "largest_difference", "worst_picture")],
+                         [own[key] for key in ("equal", "cosine", "largest_difference", "worst_picture")], err)
+
+    def test_one_that_claims_nothing_gives_those_of_the_runtime(self):
+        code, report, err = self.eval("--against", DUMMY, device="cpu")
+        self.assertEqual((code, err), (FINE, ""))
+        self.assertEqual((report["pictures"], report["same_class"]), (10, 10))
+        self.assertGreater(report["cosine"], 0.999)  # its kernels may round otherwise than those for reference
+        self.assertLess(report["cosine"] - self.eval("--against", DUMMY)[1]["cosine"], 0.01)
+
+    def test_how_often_the_other_one_is_right(self):
+        with tempfile.TemporaryDirectory() as folder:
+            truth = Path(folder) / "truth"
+            truth.write_text("".join(f"{i}.png {i}\n" for i in range(9)) + "9.png 3\n")
+            report = self.eval("--against", DUMMY, "--labels", str(truth))[1]
+        self.assertEqual((report["top1"], report["against_top1"], "cpu_top1" in report), (9, 9, False))
+
+    def test_what_goes_wrong_there_is_an_error_here(self):
+        rows = [("crash", "libdummy.so: its host ended with signal 6 (Aborted)"), ("exit", "libdummy.so: its host ended with exit code 3: is here"),
+                ("none", "no such chip"), ("unwilling", "libdummy.so: ")]
+        for what, words in rows:
+            with self.subTest(what=what):
+                code, _, err = self.eval("--against", DUMMY, "--delegate-option", f"what={what}")
+                self.assertEqual((code, err.count("\n"), words in err), (CANNOT_BEGIN, 1, True), err)
+        code, _, err = self.eval("--against", "/nowhere/libx.so")
+        self.assertEqual((code, err.count("\n"), "/nowhere/libx.so" in err), (CANNOT_BEGIN, 1, True), err)
+
+
+def main():
+    global SKILLET, DELEGATE, DUMMY, PYTHON
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("skillet", "delegate", "compiler"):
+        parser.add_argument(name)
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    args = parser.parse_args()
+    python = environment.python_with_runtimes(args.build / "venv")
+    if python is None:
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        source, DUMMY = Path(folder) / "dummy.cpp", str(Path(folder) / "libdummy.so")
+        source.write_text(SOURCE)
+        subprocess.run([args.compiler, "-std=c++20", "-shared", "-fPIC", "-I", str(ROOT / "src"), str(source), "-o", DUMMY], check=True)
+        SKILLET, DELEGATE, PYTHON = args.skillet, args.delegate, str(python)
+        return 0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
