@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "driver/share_memory.h"
+#include "drivers/rockchip/placement.h"
 #include "drivers/rockchip/pointwise.h"
 #include "drivers/rockchip/registers.h"
 #include "drivers/rockchip/weights.h"

@@ -94,11 +94,12 @@ struct Conv {
   int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
 };
 
-// What the DPU does alone with so many atoms in a row: the larger byte of two, or an entry of a table.
+// What the DPU does alone with so many atoms in a row: the larger or smaller byte of two, or an entry of a table.
 struct Pointwise {
   Place input, second, output;
   int64_t atoms = 0;
-  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: the larger of two
+  bool smaller = false;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: one of two
 };
 
 struct Operation {

@@ -63,7 +63,8 @@ TEST(RockchipDriver, RefusesWithAReason) {
       {"1x8x8", "1x1x2048", "the NPU counts to 2047"},
       {"uint8 32x3x3x16 scale=0.25 zero=131", "int8 32x3x3x16 scale=0.25 zero=3", "'in' is uint8, 'w' int8"},
       {"CONV_2D", "TRANSPOSE_CONV", "no known program of the NPU computes TRANSPOSE_CONV"},
-      {"CONV_2D", "MAXIMUM", "no known program of the NPU computes MAXIMUM"},
+      {"CONV_2D", "SQUARED_DIFFERENCE", "no known program of the NPU computes SQUARED_DIFFERENCE"},
+      {"CONV_2D", "MAXIMUM", "'w' is constant"},
   };
   const driver::Chip& chip = driver().chips()[0];
   for (const Row& row : rows) {
