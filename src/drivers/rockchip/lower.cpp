@@ -393,7 +393,6 @@ class Lowerer {
                 [&](const Copies& copies) { return make_repeated_rows(plane, repeat.rows, copies); });
     return {};
   }
-  // Some may write the same copy, so they are one job.
   template <typename Make>
   void emit_copies(const std::string& kind, int32_t times, int32_t row_pixels, const Place& from, const Place& to,
                    const Make& make) {
@@ -403,8 +402,8 @@ class Lowerer {
       conv.input = from;
       conv.output = to;
       conv.output.offset_bytes += bytes_before(copies, row_pixels);
+      conv.shares_last = &copies != &all.back();
       emit(kind, std::move(conv));
-      out_.operations.back().continued = &copies != &all.back();
     }
   }
 

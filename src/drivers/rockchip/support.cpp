@@ -468,6 +468,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::reduce_max:
     case OpKind::reduce_min:
     case OpKind::max_pool_2d: return maximum(chip, graph, id);
+    case OpKind::transpose_conv: return Support::no("the NPU's deconvolution was seen with 16-bit floats only");
     default: return Support::no("no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
   }
 }
@@ -479,8 +480,7 @@ int tolerance(ir::OpKind /*kind*/) { return 1; }
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  if (!chip.has(hw::kRegisters3588))
-    return Support::no("the {} packs its registers in a way of its own, which is not written yet", chip.title);
+  if (!chip.has(hw::kRegisters3588)) return Support::no("the {} is known by name only: {}", chip.title, chip.missing);
   return by_kind(chip, graph, id);
 }
 
