@@ -1,99 +1,11 @@
 // Small graphs on the simulated chip: within what the driver promises of the CPU kernels, in as many device operations
 // as there should be, with all tensors kept and without.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <random>
-
-#include "base/bytes.h"
-#include "drivers/rockchip/support.h"
-#include "ref/ref.h"
-#include "runtime/session.h"
+#include "graph_judge.h"
 
 namespace skillet {
 namespace {
 
-std::string ints(std::initializer_list<int32_t> values) {
-  std::string text = "const=hex:";
-  for (const int32_t value : values) {
-    for (int i = 0; i < 4; ++i) text += fmt::format("{:02x}", static_cast<uint32_t>(value) >> (8 * i) & 255);
-  }
-  return text;
-}
-std::string tensor(int id, const char* shape, float scale, int zero, const char* type = "uint8") {
-  return fmt::format("tensor {0} \"t{0}\" {1} {2} scale={3} zero={4}\n", id, type, shape, scale, zero);
-}
-// Random bytes: fill() makes them.
-std::string weights(int id, const char* shape, int zero = 120, const char* type = "uint8") {
-  return fmt::format("tensor {0} \"w{0}\" {1} {2} scale=0.01 zero={3} const=zeros\n", id, type, shape, zero);
-}
-std::string numbers(int id, const char* shape, std::initializer_list<int32_t> values) {
-  return fmt::format("tensor {0} \"n{0}\" int32 {1} {2}\n", id, shape, ints(values));
-}
-std::string op(const char* text) { return fmt::format("op {}\n", text); }
-
-void fill(ir::Graph& graph, std::mt19937& random) {
-  for (ir::Tensor& one : graph.tensors) {
-    if (!one.is_constant() || one.name[0] != 'w') continue;
-    Bytes bytes(one.data.size());
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    ir::set_constant(one, std::move(bytes));
-  }
-}
-
-struct Row {
-  const char* what;
-  std::string text;
-  size_t operations;  // of the device
-};
-
-std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
-  std::mt19937 random(seed);
-  for (size_t i = 0; i < session.graph().inputs.size(); ++i) {
-    Bytes bytes(static_cast<size_t>(session.graph().tensor(session.graph().inputs[i]).bytes()));
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    EXPECT_TRUE(session.set_input(i, bytes).ok());
-  }
-  const auto ran = session.run();
-  EXPECT_TRUE(ran.ok()) << ran.error().message;
-  std::vector<Bytes> outputs;
-  for (size_t i = 0; ran.ok() && i < session.graph().outputs.size(); ++i) {
-    const auto bytes = session.output(i).value();
-    outputs.emplace_back(bytes.begin(), bytes.end());
-  }
-  return outputs;
-}
-
-// Each operation, given its own inputs, beside the CPU's; with all tensors kept, and the same bytes without.
-void judge(const Row& row, int tolerance) {
-  std::mt19937 random(7);
-  auto graph = ir::parse("graph \"\"\n" + row.text);
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  fill(*graph, random);
-  std::vector<Bytes> outputs[2];
-  for (const bool keep : {true, false}) {
-    const auto target = runtime::open_target("sim:rk3588");
-    const auto session =
-        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep, .cores = 1});
-    ASSERT_TRUE(session.ok()) << session.error().message;
-    ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
-    const auto programs = (*session)->programs(0);
-    ASSERT_EQ(programs.size(), 1U);
-    EXPECT_EQ(programs[0]->operations.size(), row.operations);
-    outputs[keep] = run(**session, 5);
-    const auto layers = (*session)->compare_layers();
-    ASSERT_TRUE(!keep || layers.ok());
-    for (size_t i = 0; keep && i < layers->size(); ++i)
-      EXPECT_LE((*layers)[i].max_abs_diff, tolerance) << ir::describe_op(*graph, (*layers)[i].op);
-  }
-  EXPECT_TRUE(!outputs[true].empty() && outputs[true] == outputs[false]);
-}
-void judge(std::span<const Row> rows, int tolerance) {
-  for (const Row& row : rows) {
-    SCOPED_TRACE(row.what);
-    judge(row, tolerance);
-  }
-}
+using namespace rockchip_graphs;  // NOLINT: the text forms
 
 const std::string kPads = numbers(1, "4x2", {0, 0, 1, 2, 2, 1, 0, 0});
 const std::string kConv3x3 = op("1 CONV_2D in=[2 3 -] out=[4] stride_h=2 stride_w=2 padding=valid");

@@ -24,8 +24,7 @@ class RockchipDriver final : public driver::Driver {
   RockchipDriver() {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips()) {
-      const char* const unproven = chip.has(hw::kRegisters3588) ? "" : "its registers are not those of the RK3588";
-      chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, unproven});
+      chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, std::string(chip.missing)});
     }
   }
 

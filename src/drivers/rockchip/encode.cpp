@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "driver/share_memory.h"
+#include "drivers/rockchip/placement.h"
 #include "drivers/rockchip/pointwise.h"
 #include "drivers/rockchip/registers.h"
 #include "drivers/rockchip/weights.h"
@@ -261,10 +262,10 @@ class Encoder {
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
   }
 
-  // The last pixel of the task's last surface that holds channels.
+  // The last pixel of the task's last surface that holds channels and is its own.
   void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
     const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
-    const int64_t surface = ceil_div(channels, kAtom) - 1;
+    const int64_t surface = conv.shares_last ? 0 : ceil_div(channels, kAtom) - 1;
     const int64_t rows = int64_t{task.out_rows - 1} * (conv.out.width + conv.gap);
     const int64_t pixel = surface * g.out_surface + rows + conv.out.width - 1;
     job_.witness = {output.symbol, output.offset + static_cast<uint64_t>(pixel) * kAtom, driver::kWitnessBytes};

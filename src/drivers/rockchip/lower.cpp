@@ -17,9 +17,6 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
-constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
-
 uint64_t surface_bytes(const Plane& plane) { return static_cast<uint64_t>(plane.pixels()) * kAtom; }
 uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_div(channels, kAtom)); }
 
@@ -31,7 +28,6 @@ class Lowerer {
         tuning_(tuning),
         places_(graph.tensors.size()),
         producers_(ir::producers(graph)),
-        consumers_(ir::consumers(graph)),
         plan_(plan_placement(chip, graph, tuning)) {}
 
   Result<Lowered> run() {
@@ -56,26 +52,6 @@ class Lowerer {
 
   // ---- memory ----
 
-  // Few channels that only convolutions read lie as they come from the host.
-  bool lies_packed(TensorId id) const {
-    const int32_t channels = plane_of(tensor(id).shape).channels;
-    return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
-  }
-  bool is_read_packed(TensorId id, int32_t channels) const {
-    return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
-      const ir::Op& op = graph_.op(reader);
-      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels);
-      const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
-      return filter && op.inputs[0] == id && (!tuning_.packed_rows || fits_packed(reader));
-    });
-  }
-  bool fits_packed(ir::OpId reader) const {
-    const TensorId input = graph_.op(reader).inputs[0];
-    Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
-    conv.packed = true;
-    const Geometry g = geometry(conv, tuning_);
-    return g.row_width <= kRowMax && split(chip_, conv, g, tuning_).ok();
-  }
   // Padding of convolutions that a PAD in front of them stands for.
   const std::optional<PadAmounts>& pads_of(TensorId id) const { return plan_.folded[static_cast<size_t>(id)]; }
   TensorId unpadded(TensorId id) const {
@@ -91,7 +67,7 @@ class Lowerer {
       placed(id) = PlacedTensor{id, place, false};
       return *placed(id);
     }
-    const bool packed = role == driver::BufferRole::input && lies_packed(id);
+    const bool packed = role == driver::BufferRole::input && plan_.packed[static_cast<size_t>(id)];
     const bool whole = !packed || !tuning_.whole_groups;
     uint64_t size = whole ? surface_bytes(plane) * surfaces(plane.channels) : 0;
     if (!tuning_.whole_groups) size *= 2;  // as recorded
@@ -160,8 +136,16 @@ class Lowerer {
       case OpKind::hard_swish:
       case OpKind::elu:
       case OpKind::exp: return lower_table(op);
+      case OpKind::reduce_max:
+      case OpKind::reduce_min:
       case OpKind::max_pool_2d: return lower_maximum(op);
+      case OpKind::maximum:
+      case OpKind::minimum: return lower_selection(op);
+      case OpKind::resize_bilinear:
       case OpKind::resize_nearest_neighbor: return lower_enlarged(op);
+      case OpKind::slice:
+      case OpKind::strided_slice: return lower_moves(op);
+      case OpKind::space_to_depth: return lower_blocks(op);
       case OpKind::concatenation: return lower_concatenation(op);
       case OpKind::split:
       case OpKind::split_v: return lower_division(op);
@@ -230,8 +214,53 @@ class Lowerer {
   }
 
   Result<void> lower_average(const ir::Op& op) {
-    SK_TRY_ASSIGN(Conv conv, make_average(graph_, op_, tuning_));
-    return emit_from_to("average", op.inputs[0], op.outputs[0], std::move(conv));
+    const Window w = window_of(graph_, op_);
+    if (leaves_image(w)) return lower_average_parts(op, w);
+    const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
+    const auto steps = average_steps(w);
+    if (!steps || from.quant.scale() > to.quant.scale()) {
+      SK_TRY_ASSIGN(Conv conv, make_average(graph_, op_, tuning_));
+      return emit_from_to("average", op.inputs[0], op.outputs[0], std::move(conv));
+    }
+    SK_TRY_ASSIGN(AverageConvs convs, make_average_steps(*steps, from, to, activation_of(op), tuning_));
+    SK_TRY_ASSIGN(convs.first.input, surfaces_of(op.inputs[0]));
+    convs.first.output = convs.second.input = temporary(from.name + " (averages)", steps->first.out);
+    convs.second.output = place_of(op.outputs[0]);
+    emit("averages of parts", std::move(convs.first));
+    emit("average", std::move(convs.second));
+    return {};
+  }
+  Result<void> lower_average_parts(const ir::Op& op, const Window& w) {
+    SK_TRY_ASSIGN(const std::vector<Move> parts, averages_of(w));
+    for (const Move& part : parts) {
+      SK_TRY_ASSIGN(Conv conv,
+                    make_average_part(tensor(op.inputs[0]), tensor(op.outputs[0]), part, activation_of(op), tuning_));
+      SK_TRY(emit_move("average of a part", op.inputs[0], op.outputs[0], part, std::move(conv)));
+    }
+    return {};
+  }
+  Result<void> emit_move(std::string kind, TensorId from, TensorId to, const Move& move, Conv conv) {
+    SK_TRY_ASSIGN(conv.input, surfaces_of(from));
+    conv.output = place_of(to);
+    conv.input.offset_bytes += bytes_before(move);
+    conv.output.offset_bytes += bytes_before_to(move);
+    emit(std::move(kind), std::move(conv));
+    return {};
+  }
+  Result<void> lower_moves(const ir::Op& op) {
+    SK_TRY_ASSIGN(const std::vector<Move> parts, moves_of(graph_, op));
+    const bool joins = op.kind == OpKind::concatenation;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const TensorId from = op.inputs[op.kind == OpKind::split ? 1 : joins ? i : 0];
+      const TensorId to = op.outputs[joins ? 0 : i];
+      SK_TRY_ASSIGN(Conv conv, make_average_part(tensor(from), tensor(to), parts[i], activation_of(op), tuning_));
+      SK_TRY(emit_move("copy of a part", from, to, parts[i], std::move(conv)));
+    }
+    return {};
+  }
+  Result<void> lower_blocks(const ir::Op& op) {
+    Conv conv = make_blocks(plane_of(tensor(op.inputs[0]).shape), plane_of(tensor(op.outputs[0]).shape));
+    return emit_from_to("blocks", op.inputs[0], op.outputs[0], std::move(conv));
   }
   Result<void> emit_from_to(std::string kind, TensorId from, TensorId to, Conv conv) {
     SK_TRY_ASSIGN(conv.input, surfaces_of(from));
@@ -300,6 +329,18 @@ class Lowerer {
   }
   static int64_t atoms_of(const Plane& plane) { return plane.pixels() * ceil_div(plane.channels, kAtom); }
 
+  Result<void> lower_selection(const ir::Op& op) {
+    SK_TRY_ASSIGN(const Place first, surfaces_of(op.inputs[0]));
+    SK_TRY_ASSIGN(const Place second, surfaces_of(op.inputs[1]));
+    emit(op.kind == OpKind::minimum ? "minimum" : "maximum",
+         Pointwise{.input = first,
+                   .second = second,
+                   .output = place_of(op.outputs[0]),
+                   .atoms = atoms_of(plane_of(tensor(op.outputs[0]).shape)),
+                   .smaller = op.kind == OpKind::minimum});
+    return {};
+  }
+
   // ---- pixels ----
 
   Result<void> lower_maximum(const ir::Op& op) {
@@ -327,7 +368,8 @@ class Lowerer {
     const Place to = temporary(fmt::format("maximum {}", out_.operations.size()), plane);
     Place moved = from;
     moved.offset_bytes += static_cast<uint64_t>(pixels) * kAtom;
-    emit("maximum", Pointwise{.input = from, .second = moved, .output = to, .atoms = atoms});
+    const bool smaller = graph_.op(op_).kind == OpKind::reduce_min;
+    emit("maximum", Pointwise{.input = from, .second = moved, .output = to, .atoms = atoms, .smaller = smaller});
     return to;
   }
 
@@ -338,19 +380,31 @@ class Lowerer {
     if (repeat.rows == 1 && repeat.columns == 1)
       return copy(tensor(op.inputs[0]), op.outputs[0], at, place_of(op.outputs[0]), {}, ir::Activation::none);
     if (repeat.columns != 1) {
-      Conv columns = make_repeated_columns(plane, repeat.columns);
+      const Plane narrow = plane;
       plane.width *= repeat.columns;
-      columns.input = at;
-      at = repeat.rows == 1 ? place_of(op.outputs[0]) : temporary(tensor(op.inputs[0]).name + " (wide)", plane);
-      columns.output = at;
-      emit("repeated columns", std::move(columns));
+      const Place wide =
+          repeat.rows == 1 ? place_of(op.outputs[0]) : temporary(tensor(op.inputs[0]).name + " (wide)", plane);
+      emit_copies("repeated columns", repeat.columns, 1, at, wide,
+                  [&](const Copies& copies) { return make_repeated_columns(narrow, repeat.columns, copies); });
+      at = wide;
     }
     if (repeat.rows == 1) return {};
-    Conv rows = make_repeated_rows(plane, repeat.rows);
-    rows.input = at;
-    rows.output = place_of(op.outputs[0]);
-    emit("repeated rows", std::move(rows));
+    emit_copies("repeated rows", repeat.rows, plane.width, at, place_of(op.outputs[0]),
+                [&](const Copies& copies) { return make_repeated_rows(plane, repeat.rows, copies); });
     return {};
+  }
+  template <typename Make>
+  void emit_copies(const std::string& kind, int32_t times, int32_t row_pixels, const Place& from, const Place& to,
+                   const Make& make) {
+    const std::vector<Copies> all = copies_of(times);
+    for (const Copies& copies : all) {
+      Conv conv = make(copies);
+      conv.input = from;
+      conv.output = to;
+      conv.output.offset_bytes += bytes_before(copies, row_pixels);
+      conv.shares_last = &copies != &all.back();
+      emit(kind, std::move(conv));
+    }
   }
 
   Result<void> copy(const ir::Tensor& from, TensorId to, const Place& input, const Place& output,
@@ -370,6 +424,7 @@ class Lowerer {
 
   // A copy of a single atom writes behind its end: in their order, and in one job.
   Result<void> lower_concatenation(const ir::Op& op) {
+    if (axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) != 0) return lower_moves(op);
     Place output = place_of(op.outputs[0]);
     bool copied = false;
     for (const TensorId piece : op.inputs) {
@@ -387,8 +442,11 @@ class Lowerer {
   }
 
   Result<void> lower_division(const ir::Op& op) {
-    const TensorId whole = op.inputs[op.kind == OpKind::split_v ? 0 : 1];
+    const bool sized = op.kind == OpKind::split_v;
+    const TensorId whole = op.inputs[sized ? 0 : 1];
     SK_TRY(surfaces_of(whole));
+    const int32_t axis = tensor(op.inputs[sized ? 2 : 0]).values<int32_t>().at(0);
+    if (axis_from_back(tensor(whole).shape, axis) != 0) return lower_moves(op);
     uint64_t offset = 0;
     for (const TensorId output : op.outputs) {
       const Plane plane = plane_of(tensor(output).shape);
@@ -424,29 +482,12 @@ class Lowerer {
   std::vector<RecordedConv> recorded_;  // by op; empty: nothing is as recorded
   std::vector<std::optional<PlacedTensor>> places_;
   const std::vector<ir::OpId> producers_;
-  const std::vector<std::vector<ir::OpId>> consumers_;
   const Placement plan_;
   Lowered out_;
   ir::OpId op_ = 0;
 };
 
 }  // namespace
-
-driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning) {
-  const driver::ImageShape shape = driver::image_shape(tensor);
-  const bool is_signed = tensor.dtype == ir::DType::int8;
-  const auto zero = static_cast<uint8_t>(unsigned_zero(tensor));
-  const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
-  if (!packed) return driver::blocked_layout(shape, kAtom, surface_flip, static_cast<uint8_t>(zero ^ 0x80));
-  // Unsigned bytes.
-  const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
-  driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
-  layout.row = static_cast<uint64_t>(pitch * shape.channels);
-  layout.image = layout.row * static_cast<uint64_t>(shape.height);
-  layout.size_bytes = layout.image;
-  layout.pad_byte = zero;
-  return layout;
-}
 
 Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
   return Lowerer(chip, graph, tuning).run();

@@ -13,7 +13,4 @@ namespace skillet::drivers::rockchip {
 // The error names the operation that the chip does not run.
 Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
 
-// The layout of a tensor's bytes at its place.
-driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning);
-
 }  // namespace skillet::drivers::rockchip

@@ -72,6 +72,7 @@ struct Conv {
   bool repeated = false;  // each output row of one pixel reads the same input pixel: the only one there is
   int64_t in_pitch = 0, out_pitch = 0;  // pixels from one surface to the next; 0: as many as a plane has
   int32_t gap = 0;                      // pixels left out behind each row of the output
+  bool shares_last = false;             // another operation writes its last surface too, with the same bytes
 
   SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
   uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
@@ -94,11 +95,12 @@ struct Conv {
   int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
 };
 
-// What the DPU does alone with so many atoms in a row: the larger byte of two, or an entry of a table.
+// What the DPU does alone with so many atoms in a row: the larger or smaller byte of two, or an entry of a table.
 struct Pointwise {
   Place input, second, output;
   int64_t atoms = 0;
-  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: the larger of two
+  bool smaller = false;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: one of two
 };
 
 struct Operation {

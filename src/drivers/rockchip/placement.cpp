@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
 
@@ -13,6 +14,9 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
+constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
+constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
+
 bool is_image_filter(OpKind kind) { return kind == OpKind::conv_2d || kind == OpKind::depthwise_conv_2d; }
 
 class Planner {
@@ -21,16 +25,18 @@ class Planner {
       : chip_(chip), graph_(graph), producers_(ir::producers(graph)), consumers_(ir::consumers(graph)) {
     out_.folded.resize(graph.tensors.size());
     out_.homes.resize(graph.tensors.size());
+    out_.packed.resize(graph.tensors.size());
   }
 
   Placement run(const Tuning& tuning) {
     for (const ir::Op& op : graph_.ops) {
       if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
     }
+    for (const TensorId input : graph_.inputs) out_.packed[static_cast<size_t>(input)] = lies_packed(input, tuning);
     free_tail_.assign(graph_.tensors.size(), true);
     // From the end: what a joined tensor lies in is known before its pieces.
     for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
-      if (op->kind == OpKind::concatenation) place(*op);
+      if (op->kind == OpKind::concatenation && is_of_channels(*op)) place(*op);
     }
     for (const ir::Op& op : graph_.ops) evict(op);
     return std::move(out_);
@@ -40,6 +46,31 @@ class Planner {
   bool is_output(TensorId id) const { return std::ranges::count(graph_.outputs, id) != 0; }
   const ir::Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
   std::optional<Home>& home(TensorId id) { return out_.homes[static_cast<size_t>(id)]; }
+
+  // ---- rows of pixels ----
+
+  // Few channels that only convolutions read lie as they come from the host.
+  bool lies_packed(TensorId id, const Tuning& tuning) const {
+    const int32_t channels = plane_of(tensor(id).shape).channels;
+    return !is_output(id) && channels <= (tuning.packed_pixels ? kPackedMax : 1) &&
+           is_read_packed(id, channels, tuning);
+  }
+  bool is_read_packed(TensorId id, int32_t channels, const Tuning& tuning) const {
+    return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
+      const ir::Op& op = graph_.op(reader);
+      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels, tuning);
+      const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
+      return filter && op.inputs[0] == id && (!tuning.packed_rows || fits_packed(reader, tuning));
+    });
+  }
+  bool fits_packed(ir::OpId reader, const Tuning& tuning) const {
+    const TensorId input = graph_.op(reader).inputs[0];
+    Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
+    conv.packed = true;
+    const Geometry g = geometry(conv, tuning);
+    return g.row_width <= kRowMax && split(chip_, conv, g, tuning).ok();
+  }
+  const std::optional<PadAmounts>& pads_of(TensorId id) const { return out_.folded[static_cast<size_t>(id)]; }
 
   // ---- padding ----
 
@@ -64,6 +95,15 @@ class Planner {
 
   // ---- pieces ----
 
+  // What joins or divides.
+  bool is_of_channels(const ir::Op& op) const {
+    if (op.kind == OpKind::concatenation)
+      return axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0;
+    const bool sized = op.kind == OpKind::split_v;
+    const std::vector<int32_t> axis = tensor(op.inputs[sized ? 2 : 0]).values<int32_t>();
+    return !axis.empty() && axis_from_back(tensor(op.inputs[sized ? 0 : 1]).shape, axis.front()) == 0;
+  }
+
   // Channels that the operation writes at a time: pieces that end within so many spill over their end. 0: it writes
   // nothing of its own.
   int32_t written_at_a_time(const ir::Op& op) const {
@@ -73,7 +113,15 @@ class Planner {
       case OpKind::depthwise_conv_2d:
       case OpKind::average_pool_2d:
       case OpKind::max_pool_2d:
-      case OpKind::mean: return kDepthwiseGroup;
+      case OpKind::mean:
+      case OpKind::reduce_max:
+      case OpKind::reduce_min:
+      case OpKind::slice:
+      case OpKind::strided_slice: return kDepthwiseGroup;
+      case OpKind::space_to_depth: return kKernelGroup;
+      case OpKind::concatenation: return is_of_channels(op) ? kAtom : kDepthwiseGroup;
+      case OpKind::split:
+      case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
       case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
       case OpKind::add:
       case OpKind::sub:
@@ -88,8 +136,10 @@ class Planner {
       case OpKind::elu:
       case OpKind::exp:
       case OpKind::quantize:
-      case OpKind::resize_nearest_neighbor:
-      case OpKind::concatenation: return kAtom;
+      case OpKind::maximum:
+      case OpKind::minimum:
+      case OpKind::resize_bilinear:
+      case OpKind::resize_nearest_neighbor: return kAtom;
       case OpKind::pad: return kDepthwiseGroup;
       default: return 0;
     }
@@ -156,6 +206,22 @@ class Planner {
 };
 
 }  // namespace
+
+driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning) {
+  const driver::ImageShape shape = driver::image_shape(tensor);
+  const bool is_signed = tensor.dtype == ir::DType::int8;
+  const auto zero = static_cast<uint8_t>(unsigned_zero(tensor));
+  const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
+  if (!packed) return driver::blocked_layout(shape, kAtom, surface_flip, static_cast<uint8_t>(zero ^ 0x80));
+  // Unsigned bytes.
+  const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
+  driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
+  layout.row = static_cast<uint64_t>(pitch * shape.channels);
+  layout.image = layout.row * static_cast<uint64_t>(shape.height);
+  layout.size_bytes = layout.image;
+  layout.pad_byte = zero;
+  return layout;
+}
 
 Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
   return Planner(chip, graph).run(tuning);

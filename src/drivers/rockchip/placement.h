@@ -1,5 +1,6 @@
-// What needs no operation of its own: PAD that convolutions do, pieces that are written where they are joined.
-// Called by lower.cpp.
+// Where bytes lie: layouts, and what needs no operation of its own: PAD that convolutions do, pieces that are written
+// where they are joined.
+// Called by lower.cpp, encode.cpp.
 // Must not know: memory, tasks, registers.
 #pragma once
 
@@ -12,6 +13,9 @@
 
 namespace skillet::drivers::rockchip {
 
+// The layout of a tensor's bytes at its place.
+driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning);
+
 // A tensor that lies within another one, which may lie within a third.
 struct Home {
   ir::TensorId whole = ir::kNoTensor;
@@ -21,6 +25,7 @@ struct Home {
 struct Placement {
   std::vector<std::optional<PadAmounts>> folded;  // by tensor: it is never formed, its readers pad by so much
   std::vector<std::optional<Home>> homes;         // by tensor
+  std::vector<bool> packed;                       // by tensor: an input as the host has it, in rows of pixels
 };
 Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
 

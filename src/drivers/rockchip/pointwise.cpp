@@ -75,7 +75,7 @@ class Writer {
       list_.put(hw::DpuEwCfg{.ew_op_src = hw::Operand::from_memory,
                              .ew_lut_bypass = true,
                              .ew_relu_bypass = true,
-                             .ew_alu_algo = hw::EwAlu::max,
+                             .ew_alu_algo = work_.smaller ? hw::EwAlu::min : hw::EwAlu::max,
                              .ew_equal_en = true,
                              .edata_size = hw::Width::bits_8,
                              .ew_data_mode = hw::Granularity::per_pixel});

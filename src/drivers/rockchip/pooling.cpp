@@ -25,9 +25,9 @@ Conv only_tap(const Window& w, int32_t tap, const Tuning& tuning) {
   return conv;
 }
 
-// `times` surfaces that each hold the bytes of one.
-Conv repeated(const Plane& row, int32_t times) {
-  Conv conv{.in = row, .out = {row.height, row.width, kAtom * times}, .gap = (times - 1) * row.width};
+// Surfaces that each hold the bytes of one.
+Conv repeated(const Plane& row, int32_t times, int32_t count) {
+  Conv conv{.in = row, .out = {row.height, row.width, kAtom * count}, .gap = (times - 1) * row.width};
   conv.out_pitch = row.width;
   Bytes weights(static_cast<size_t>(conv.out.channels) * kAtom, kWeightZero);
   for (size_t c = 0; c < static_cast<size_t>(conv.out.channels); ++c) weights[c * kAtom + c % kAtom] = kWeightZero + 1;
@@ -90,6 +90,70 @@ Window maximum_window(const ir::Graph& graph, ir::OpId id) {
   return w;
 }
 
+std::optional<ImageAxes> image_axes(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &axes = graph.tensor(op.inputs[1]);
+  if (!axes.is_constant() || axes.dtype != ir::DType::int32 || from.shape.rank() != 4) return std::nullopt;
+  ImageAxes out;
+  for (const int32_t axis : axes.values<int32_t>()) {
+    const int32_t back = axis_from_back(from.shape, axis);
+    if (back != 1 && back != 2) return std::nullopt;
+    (back == 2 ? out.rows : out.columns) = true;
+  }
+  if (!out.rows && !out.columns) return std::nullopt;
+  return out;
+}
+
+Result<Conv> make_average_part(const ir::Tensor& from, const ir::Tensor& to, const Move& move,
+                               ir::Activation activation, const Tuning& tuning) {
+  Conv conv = make_move(move);
+  const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
+  SK_TRY(set_values(from, to, {}, scales, activation, tuning, conv));
+  return conv;
+}
+
+namespace {
+
+constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
+
+// How many of `size` the first step takes together: as little beyond the end as possible, both steps as short as seen.
+int32_t part_of(int32_t size) {
+  int32_t best = 1;
+  for (int32_t part = 2; size > kKernelSeen && part <= kKernelSeen; ++part) {
+    const auto cost = [&](int32_t p) {
+      const int32_t rest = ceil_div(size, p);
+      return std::pair{std::max(rest, kKernelSeen), p * rest};
+    };
+    if (best == 1 || cost(part) < cost(best)) best = part;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<AverageSteps> average_steps(const Window& w) {
+  const bool whole = w.kernel_height == w.in.height && w.kernel_width == w.in.width && w.out.pixels() == 1;
+  if (!whole || std::max(w.kernel_height, w.kernel_width) <= kKernelSeen || leaves_image(w)) return std::nullopt;
+  Window first = w, second = w;
+  first.kernel_height = first.stride_y = part_of(w.in.height);
+  first.kernel_width = first.stride_x = part_of(w.in.width);
+  first.out.height = ceil_div(w.in.height, first.kernel_height);
+  first.out.width = ceil_div(w.in.width, first.kernel_width);
+  second.in = first.out;
+  second.kernel_height = second.in.height, second.kernel_width = second.in.width;
+  second.stride_y = second.stride_x = 1;
+  return AverageSteps{first, second};
+}
+
+Result<AverageConvs> make_average_steps(const AverageSteps& steps, const ir::Tensor& from, const ir::Tensor& to,
+                                        ir::Activation activation, const Tuning& tuning) {
+  AverageConvs out{constant_depthwise(steps.first, {}, tuning), constant_depthwise(steps.second, {}, tuning)};
+  const float unit = from.quant.scale(), taps = static_cast<float>(out.first.taps());
+  const auto pixels = static_cast<float>(steps.first.in.pixels());
+  SK_TRY(set_values(from, from, {}, {.product = unit / taps}, ir::Activation::none, tuning, out.first));
+  SK_TRY(set_values(from, to, {}, {.product = unit * taps / pixels}, activation, tuning, out.second));
+  return out;
+}
+
 Window border_window(const Window& w) {
   Window border{.in = w.in, .out = w.in, .depthwise = true};
   border.kernel_height = w.pad_top + w.pad_bottom + 1, border.kernel_width = w.pad_left + w.pad_right + 1;
@@ -107,6 +171,7 @@ Conv make_border(const Window& w, const Tuning& tuning) {
 Window corner_window(const Window& w) {
   Window corners = w;
   corners.in = border_window(w).out;
+  corners.kernel_height = corners.kernel_width = 1;
   corners.pad_top = corners.pad_bottom = corners.pad_left = corners.pad_right = 0;
   return corners;
 }
@@ -122,17 +187,51 @@ std::optional<Repeat> repeat_of(const ir::Graph& graph, const ir::Op& op) {
   const Plane in = plane_of(graph.tensor(op.inputs[0]).shape), out = plane_of(graph.tensor(op.outputs[0]).shape);
   if (out.height % in.height != 0 || out.width % in.width != 0) return std::nullopt;
   const auto& attrs = op.as<ir::ResizeAttrs>();
+  if (op.kind == ir::OpKind::resize_bilinear) {
+    const auto is_exact = [](int32_t from, int32_t to) { return from == 1 || from == to; };
+    if (!is_exact(in.height, out.height) || !is_exact(in.width, out.width)) return std::nullopt;
+    return Repeat{out.height / in.height, out.width / in.width};
+  }
   if (!repeats(in.height, out.height, attrs) || !repeats(in.width, out.width, attrs)) return std::nullopt;
   return Repeat{out.height / in.height, out.width / in.width};
 }
 
-Conv make_repeated_rows(const Plane& plane, int32_t times) {
-  const int32_t surfaces = ceil_div(plane.channels, kAtom);
-  return repeated({plane.height * surfaces, plane.width, kAtom}, times);
+std::vector<Copies> copies_of(int32_t times) {
+  constexpr int32_t kMost = 8;  // in one pass
+  std::vector<Copies> out;
+  for (int32_t first = 0; times > 1 && first < times; first += kMost) {
+    const int32_t count = std::min(kMost, times - first);
+    if (count > 1) out.push_back({first, count - count % 2});
+    if (is_odd(count)) out.push_back({first + count - 2, 2});
+  }
+  return out;
 }
-Conv make_repeated_columns(const Plane& plane, int32_t times) {
+
+Conv make_repeated_rows(const Plane& plane, int32_t times, const Copies& copies) {
   const int32_t surfaces = ceil_div(plane.channels, kAtom);
-  return repeated({plane.height * surfaces * plane.width, 1, kAtom}, times);
+  return repeated({plane.height * surfaces, plane.width, kAtom}, times, copies.count);
+}
+Conv make_repeated_columns(const Plane& plane, int32_t times, const Copies& copies) {
+  const int32_t surfaces = ceil_div(plane.channels, kAtom);
+  return repeated({plane.height * surfaces * plane.width, 1, kAtom}, times, copies.count);
+}
+uint64_t bytes_before(const Copies& copies, int32_t row_pixels) {
+  return static_cast<uint64_t>(int64_t{copies.first} * row_pixels * kAtom);
+}
+
+Window blocks_window(const Plane& in, const Plane& out) {
+  const int32_t block = in.height / std::max(out.height, 1);
+  return {.in = in, .out = out, .kernel_height = block, .kernel_width = block, .stride_y = block, .stride_x = block};
+}
+
+Conv make_blocks(const Plane& in, const Plane& out) {
+  Conv conv = shape_of(blocks_window(in, out));
+  const auto channels = static_cast<size_t>(out.channels);
+  Bytes weights(channels * channels, kWeightZero);  // as many values in a window as outputs
+  for (size_t c = 0; c < channels; ++c) weights[c * (channels + 1)] = kWeightZero + 1;
+  conv.weights = std::move(weights);
+  copy_bytes(conv);
+  return conv;
 }
 
 }  // namespace skillet::drivers::rockchip

@@ -7,6 +7,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
@@ -23,7 +24,8 @@ constexpr int32_t kChannelsMax = 8128;                      // the exact maximum
 constexpr double kUnitMax = 0.5, kOperandMax = 16;          // of additions, in steps of the output
 constexpr double kGainMax = 128;                            // sums times more leave the 32 bits of the CPU kernels
 constexpr float kScaleMin = 0x1p-60F, kScaleMax = 0x1p60F;  // products of two are floats too
-constexpr int32_t kRepeatMax = 8;
+constexpr int32_t kRepeatMax = 64;
+constexpr int32_t kGapMax = 8190;   // pixels behind a row: 13 bits
 constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
 
 const Tuning& proven() {
@@ -173,26 +175,40 @@ Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id
   return all_of({fits(chip, w), takes_gain(gain), sums_fit(graph, op, w, gain)});
 }
 
+Support fit(const hw::ChipRow& chip, std::span<const Move> moves) {
+  Support all = Support::yes();
+  for (const Move& move : moves) {
+    if (gap_of(move) > kGapMax)
+      return Support::no("{} of {} columns; the NPU leaves out at most {}", move.size.width, move.to.width, kGapMax);
+    const Support one = fits(chip, window_of(move));
+    if (!one.ok) return one;
+    if (one.unproven) all = one;
+  }
+  return all;
+}
+
 Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
-    const ir::Tensor& axes = graph.tensor(op.inputs[1]);
-    std::vector<int32_t> values = axes.is_constant() ? axes.values<int32_t>() : std::vector<int32_t>();
-    std::ranges::for_each(values, [&](int32_t& axis) { axis += axis < 0 ? from.shape.rank() : 0; });
-    std::ranges::sort(values);
-    if (from.shape.rank() != 4 || values != std::vector<int32_t>{1, 2})
-      return Support::no("a mean over other axes than rows and columns");
+    if (!image_axes(graph, op)) return Support::no("a mean over other axes than rows and columns");
   } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
     return same;
   }
   const Window w = window_of(graph, id);
-  if (w.pad_top + w.pad_bottom + w.pad_left + w.pad_right != 0)
-    return Support::no("an average that leaves padding out; the NPU's counts it");
-  return all_of(
-      {fits(chip, w), takes_gain(double{from.quant.scale()} / to.quant.scale() / (w.kernel_height * w.kernel_width))});
+  const Support gain = takes_gain(double{from.quant.scale()} / to.quant.scale() / (w.kernel_height * w.kernel_width));
+  if (leaves_image(w)) {
+    const auto parts = averages_of(w);
+    if (!parts.ok()) return Support::no("{}", parts.error().message);
+    return all_of({gain, fit(chip, *parts)});
+  }
+  // The first step rounds in units of the input.
+  const auto steps = average_steps(w);
+  if (steps && from.quant.scale() <= to.quant.scale())
+    return all_of({gain, fits(chip, steps->first), fits(chip, steps->second)});
+  return all_of({fits(chip, w), gain});
 }
 
 Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads,
@@ -278,12 +294,38 @@ Support leaky(const ir::Graph& graph, const ir::Op& op) {
   return takes_gain(double{from.quant.scale()} / to.quant.scale());
 }
 
+// The larger or smaller of two tensors.
+Support selection(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), fits_flat(a)});
+  if (!first.ok) return first;
+  if (a.shape != b.shape) return Support::no("'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+  if (a.quant != b.quant || a.quant != to.quant)
+    return Support::no("'{}', '{}' and '{}' differ in quantization; the NPU compares bytes", a.name, b.name, to.name);
+  return Support::yes();
+}
+
+Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  constexpr int64_t kWeightsMax = 1 << 22;
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
+  const Support first = all_of({takes(from), takes(to), same_types(from, to)});
+  if (!first.ok) return first;
+  if (const Support same = keeps_values(from, to); !same.ok) return same;
+  const Plane out = plane_of(to.shape);
+  if (int64_t{out.channels} * out.channels > kWeightsMax)
+    return Support::no("{} output channels: each has a weight for each other one", out.channels);
+  return fits(chip, blocks_window(plane_of(from.shape), out));
+}
+
 Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(from), takes(to), same_types(from, to)});
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
+  if (op.kind != OpKind::max_pool_2d && !image_axes(graph, op))
+    return Support::no("it goes over other axes than rows and columns");
   const Limits limits = limits_of(to, activation_of(op));
   if (limits.lower || limits.upper || !takes_activation(activation_of(op)).ok)
     return Support::no("a limit after the maximum");
@@ -298,16 +340,24 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const auto repeat = repeat_of(graph, op);
+  if (!repeat && op.kind == OpKind::resize_bilinear)
+    return Support::no("{} to {} computes pixels between others, with weights that depend on where they are",
+                       from.shape.to_string(), to.shape.to_string());
   if (!repeat)
     return Support::no("{} to {} repeats no pixel equally often", from.shape.to_string(), to.shape.to_string());
-  const auto odd = [](int32_t times) { return times != 1 && is_odd(times); };
-  if (odd(repeat->rows) || odd(repeat->columns) || std::max(repeat->rows, repeat->columns) > kRepeatMax)
-    return Support::no("rows {} times and columns {} times; the NPU writes an even number of copies, at most {}",
-                       repeat->rows, repeat->columns, kRepeatMax);
   const Plane plane = plane_of(from.shape), wide{plane.height, plane.width * repeat->columns, plane.channels};
+  const int64_t gap = int64_t{repeat->rows - 1} * wide.width;
+  if (std::max(repeat->rows, repeat->columns) > kRepeatMax || (repeat->rows > 1 && gap > kGapMax))
+    return Support::no("rows {} times and columns {} times; the NPU takes {} and leaves out at most {} pixels",
+                       repeat->rows, repeat->columns, kRepeatMax, kGapMax);
   const auto window = [](const Conv& conv) { return Window{.in = conv.in, .out = conv.out}; };
-  return all_of({fits(chip, window(make_repeated_columns(plane, repeat->columns))),
-                 fits(chip, window(make_repeated_rows(wide, repeat->rows)))});
+  std::vector<Support> parts;
+  for (const Copies& copies : copies_of(repeat->columns))
+    parts.push_back(fits(chip, window(make_repeated_columns(plane, repeat->columns, copies))));
+  for (const Copies& copies : copies_of(repeat->rows))
+    parts.push_back(fits(chip, window(make_repeated_rows(wide, repeat->rows, copies))));
+  const auto refused = std::ranges::find(parts, false, &Support::ok);
+  return refused != parts.end() ? *refused : Support::yes();
 }
 
 // Pieces begin at multiples of 16 channels: those lie together.
@@ -320,12 +370,27 @@ Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
   return Support::yes();
 }
 
+// Rows, columns or channels as they are, in other places; of CONCATENATION in other units too.
+Support moves(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  const auto parts = moves_of(graph, op);
+  if (!parts.ok()) return Support::no("{}", parts.error().message);
+  const bool joins = op.kind == OpKind::concatenation;
+  const ir::Activation activation = activation_of(op);
+  for (size_t i = 0; i < parts->size(); ++i) {
+    const size_t input = op.kind == OpKind::split ? 1 : joins ? i : 0;
+    const ir::Tensor &from = graph.tensor(op.inputs[input]), &to = graph.tensor(op.outputs[joins ? 0 : i]);
+    const Support one = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation),
+                                takes_gain(double{from.quant.scale()} / to.quant.scale())});
+    if (!one.ok) return one;
+    if (const Support same = keeps_values(from, to); !joins && !same.ok) return same;
+  }
+  return fit(chip, *parts);
+}
+
 Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const auto& attrs = op.as<ir::ConcatAttrs>();
-  const int32_t rank = to.shape.rank();
-  if ((attrs.axis < 0 ? attrs.axis + rank : attrs.axis) != rank - 1)
-    return Support::no("joined along another axis than channels");
+  if (axis_from_back(to.shape, attrs.axis) != 0) return moves(chip, graph, op);
   if (const Support parts = pieces(graph, op.inputs); !parts.ok) return parts;
   for (const ir::TensorId input : op.inputs) {
     const ir::Tensor& from = graph.tensor(input);
@@ -343,8 +408,7 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   const ir::Tensor& axis = graph.tensor(op.inputs[sized ? 2 : 0]);
   if (!axis.is_constant() || axis.dtype != ir::DType::int32 || axis.shape.elems() != 1)
     return Support::no("the axis is computed");
-  const int32_t value = axis.values<int32_t>().at(0), rank = from.shape.rank();
-  if ((value < 0 ? value + rank : value) != rank - 1) return Support::no("divided along another axis than channels");
+  if (axis_from_back(from.shape, axis.values<int32_t>().at(0)) != 0) return moves(chip, graph, op);
   for (const ir::TensorId output : op.outputs) {
     const ir::Tensor& to = graph.tensor(output);
     if (to.quant != from.quant) return Support::no("the pieces have other scales than the whole");
@@ -390,12 +454,21 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::hard_swish:
     case OpKind::elu:
     case OpKind::exp: return table(graph, op);
+    case OpKind::slice:
+    case OpKind::strided_slice: return moves(chip, graph, op);
+    case OpKind::maximum:
+    case OpKind::minimum: return selection(graph, op);
+    case OpKind::space_to_depth: return blocks(chip, graph, op);
+    case OpKind::resize_bilinear:
     case OpKind::resize_nearest_neighbor: return enlarged(chip, graph, op);
     case OpKind::relu:
     case OpKind::relu6:
     case OpKind::quantize:
       return copy(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), {}, activation_of(op));
+    case OpKind::reduce_max:
+    case OpKind::reduce_min:
     case OpKind::max_pool_2d: return maximum(chip, graph, id);
+    case OpKind::transpose_conv: return Support::no("the NPU's deconvolution was seen with 16-bit floats only");
     default: return Support::no("no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
   }
 }
@@ -407,8 +480,7 @@ int tolerance(ir::OpKind /*kind*/) { return 1; }
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  if (!chip.has(hw::kRegisters3588))
-    return Support::no("the {} packs its registers in a way of its own, which is not written yet", chip.title);
+  if (!chip.has(hw::kRegisters3588)) return Support::no("the {} is known by name only: {}", chip.title, chip.missing);
   return by_kind(chip, graph, id);
 }
 

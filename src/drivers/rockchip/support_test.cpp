@@ -53,6 +53,32 @@ outputs 2
 op 0 PAD in=[0 1] out=[2]
 )";
 
+constexpr const char* kSlice = R"(graph ""
+tensor 0 "in" uint8 1x4x4x32 scale=1 zero=128
+tensor 1 "begin" int32 4 const=[0 1 2 0]
+tensor 2 "size" int32 4 const=[1 -1 -1 -1]
+tensor 3 "out" uint8 1x3x2x16 scale=1 zero=128
+inputs 0
+outputs 3
+op 0 SLICE in=[0 1 2] out=[3]
+)";
+constexpr const char* kMaximum = R"(graph ""
+tensor 0 "a" uint8 1x4x4x16 scale=1 zero=128
+tensor 1 "b" uint8 1x4x4x16 scale=1 zero=128
+tensor 2 "out" uint8 1x4x4x16 scale=1 zero=128
+inputs 0 1
+outputs 2
+op 0 MAXIMUM in=[0 1] out=[2]
+)";
+constexpr const char* kResize = R"(graph ""
+tensor 0 "in" uint8 1x2x2x16 scale=1 zero=128
+tensor 1 "size" int32 2 const=[4 4]
+tensor 2 "out" uint8 1x4x4x16 scale=1 zero=128
+inputs 0
+outputs 2
+op 0 RESIZE_NEAREST_NEIGHBOR in=[0 1] out=[2]
+)";
+
 // In `graph`, each text of `find` becomes the one at its place in `refused`, or in `taken`; ; separates them.
 struct Row {
   const char *graph, *find, *refused, *taken, *reason;
@@ -106,8 +132,9 @@ constexpr Row kWindowRows[] = {
      "8128x1x1x16;8128 scale;const=zeros;1x8x8x8128", "'out' has 8129 channels"},
     {kAverage, "1x8x8x16;1x4x4x16;stride_h=2;filter_h=2", "1x32x8x16;1x1x4x16;stride_h=1;filter_h=32",
      "1x31x8x16;1x1x4x16;stride_h=1;filter_h=31", "at most 31x31"},
-    {kAverage, "1x4x4x16;padding=valid;filter_h=2", "1x4x4x16;padding=same;filter_h=3",
-     "1x4x4x16;padding=same;filter_h=2", "leaves padding out"},
+    {kAverage, "1x4x4x16;padding=valid;stride_h=2 stride_w=2 filter_h=2 filter_w=2",
+     "1x8x8x16;padding=same;stride_h=1 stride_w=1 filter_h=4 filter_w=3",
+     "1x8x8x16;padding=same;stride_h=1 stride_w=1 filter_h=3 filter_w=3", "in more than 9 ways"},
     {kAverage, "1x4x4x16 scale=1 zero=128", "1x4x4x16 scale=2 zero=128", "1x4x4x16 scale=1 zero=128",
      "another quantization"},
     {kAverage, "1x4x4x16 scale=1 zero=128", "1x4x4x16 scale=1 zero=127", "1x4x4x16 scale=1 zero=128",
@@ -151,8 +178,18 @@ constexpr Row kNumberRows[] = {
 constexpr Row kLayoutRows[] = {
     {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x4x4x17;1x4x4x16;1x4x4x33", "1x4x4x32;1x4x4x17;1x4x4x49",
      "a piece of 17 channels in front of others"},
-    {kConcatenation, "1x4x4x32;axis=3", "1x4x8x16;axis=2", "1x4x4x32;axis=-1", "another axis than channels"},
-    {kConcatenation, "1x4x4x32;axis=3", "1x4x8x16;axis=-2", "1x4x4x32;axis=3", "another axis than channels"},
+    {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=0", "1x4x8x16;axis=2", "axis 0 is none of an image's"},
+    {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=-4", "1x8x4x16;axis=-3", "axis -4 is none of an image's"},
+    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32;axis=3", "1x4x4x16;1x4x8191x16;1x4x8195x16;axis=2",
+     "1x4x4x16;1x4x2043x16;1x4x2047x16;axis=2", "the NPU leaves out at most 8190"},
+    {kSlice, "[0 1 2 0];1x3x2x16", "[0 1 2 8];1x3x2x8", "[0 1 2 16];1x3x2x16", "the NPU keeps 16 together"},
+    {kSlice, "scale=1 zero=128;1x3x2x16 scale=1 zero=128", "scale=1 zero=128;1x3x2x32 scale=2 zero=128",
+     "scale=2 zero=1;1x3x2x32 scale=2 zero=1", "another quantization"},
+    {kMaximum, "1x4x4x16;1x4x4x16", "1x4x4x16;1x1x1x16", "1x4x4x16;1x4x4x16", "differ in shape"},
+    {kMaximum, "scale=1;scale=1", "scale=1;scale=2", "scale=1;scale=1", "the NPU compares bytes"},
+    {kResize, "[4 4];1x4x4x16", "[130 2];1x130x2x16", "[128 2];1x128x2x16", "rows 65 times"},
+    {kResize, "[4 4];1x4x4x16", "[5 4];1x5x4x16", "[6 4];1x6x4x16", "repeats no pixel equally often"},
+    {kResize, "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "pixels between others"},
     {kPad, "zero=128;zero=128", "zero=128;zero=127", "zero=127;zero=127", "another quantization"},
     {kPad, "scale=1;scale=1", "scale=1;scale=2", "scale=2;scale=2", "another quantization"},
     {kPad, "[0 0 1 1 1 1 0 0];1x6x6x16", "[0 0 1 1 1 1 0 1];1x6x6x17", "[0 0 1 1 1 0 0 0];1x6x5x16",

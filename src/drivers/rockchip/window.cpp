@@ -57,6 +57,19 @@ void fully_connected(const ir::Graph& graph, const ir::Op& op, Window& w) {
   }
 }
 
+// Over rows, columns or both. What stays of one of them may be named as the other one: it is the same memory.
+void reduction(const ir::Graph& graph, const ir::Op& op, Window& w) {
+  const std::vector<int32_t> axes = graph.tensor(op.inputs[1]).values<int32_t>();
+  const int32_t rank = graph.tensor(op.inputs[0]).shape.rank();
+  const auto over = [&](int32_t axis) {
+    return std::ranges::any_of(axes, [&](int32_t one) { return (one < 0 ? one + rank : one) == axis; });
+  };
+  const bool rows = over(rank - 3), columns = over(rank - 2);
+  w.kernel_height = rows ? w.in.height : 1, w.kernel_width = columns ? w.in.width : 1;
+  w.out = {rows ? 1 : w.in.height, columns ? 1 : w.in.width, w.in.channels};
+  w.depthwise = true;
+}
+
 }  // namespace
 
 Plane plane_of(const ir::Shape& shape) {
@@ -91,10 +104,8 @@ Window window_of(const ir::Graph& graph, ir::OpId id) {
     case OpKind::max_pool_2d: pool(op, w); break;
     case OpKind::fully_connected: fully_connected(graph, op, w); break;
     case OpKind::mean:
-      w.kernel_height = w.in.height, w.kernel_width = w.in.width;
-      w.out = {1, 1, w.in.channels};
-      w.depthwise = true;
-      break;
+    case OpKind::reduce_max:
+    case OpKind::reduce_min: reduction(graph, op, w); break;
     default: break;
   }
   return w;

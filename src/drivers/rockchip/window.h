@@ -16,8 +16,8 @@ struct Window {
   bool depthwise = false;
   int32_t multiplier = 1;  // depthwise: output channels per input channel
 };
-// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MAX_POOL_2D, MEAN over rows and columns. A fully
-// connected layer on an image that it flattens has a filter as large as that.
+// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, AVERAGE_POOL_2D, MAX_POOL_2D, MEAN and the like over rows and columns. A
+// fully connected layer on an image that it flattens has a filter as large as that.
 Window window_of(const ir::Graph& graph, ir::OpId op);
 
 Plane plane_of(const ir::Shape& shape);

@@ -15,8 +15,8 @@ Result<std::unique_ptr<Npu>> Npu::create(std::string_view chip, const Options& o
   }
   if (row == nullptr) return error(ErrorCode::invalid_argument, "no Rockchip chip '{}': there are {}", chip, names);
   if (!row->has(hw::kRegisters3588))
-    return error(ErrorCode::unsupported, "chip {} ({}) cannot be simulated: its registers are not modelled", chip,
-                 row->title);
+    return error(ErrorCode::unsupported, "chip {} ({}) cannot be simulated: its registers are not modelled; {}", chip,
+                 row->title, row->missing);
   auto npu = std::unique_ptr<Npu>(new Npu);
   for (int i = 0; i < row->cores; ++i) npu->cores_.push_back(std::make_unique<Core>(i, *row, options));
   return npu;

@@ -22,11 +22,19 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 
 namespace {
 
+constexpr std::string_view kMissing3568 =
+    "missing: a kernel driver (its start sequence takes a task descriptor), the fields of registers that are known as "
+    "whole values, the stride of surfaces of planes that are no multiple of 4 pixels, registers for scales per channel "
+    "and for the DPU alone, recorded jobs";
+constexpr std::string_view kMissing3576 =
+    "its CNA, CORE and DPU registers are packed otherwise; missing: a merged kernel driver, whether negative outputs "
+    "are cut off before the zero point is added (known ports disagree), additions of two operands, recorded jobs";
+
 constexpr std::array kChips = {
 #define CHIP(name, title, compatible, cores, banks, bank_bytes, unit_bytes, atom, kernels, channels, task_bits, \
-             commands, flags)                                                                                   \
+             commands, flags, missing)                                                                          \
   ChipRow{#name, title,   compatible, cores,     banks,    bank_bytes, unit_bytes,                              \
-          atom,  kernels, channels,   task_bits, commands, flags},
+          atom,  kernels, channels,   task_bits, commands, flags,      missing},
 #include "drivers/rockchip/hw/chips.def"
 #undef CHIP
 };

@@ -58,6 +58,7 @@ struct ChipRow {
   int task_number_bits;    // of pc.task_con
   int commands_per_fetch;  // unit of pc.register_amounts
   uint32_t flags;
+  std::string_view missing;  // empty: nothing
 
   bool has(ChipFlag flag) const { return (flags & flag) != 0; }
 };
