@@ -28,7 +28,7 @@ class PlainDriver : public AddMulDriver {
                                            conv->depth_multiplier == 1 && conv->stride_h < 3 && conv->stride_w < 3);
     const std::set<OpKind> taken = {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::reshape};
     if (plain && taken.contains(op.kind)) return driver::Support::yes();
-    return driver::Support::no("{} is not plain", ir::op_name(op));
+    return driver::Support::no(driver::Remedy::none, "{} is not plain", ir::op_name(op));
   }
 };
 
