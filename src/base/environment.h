@@ -16,8 +16,8 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      // The delegate's options, some of which the command and the C interface read too.
      "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_PER_CHANNEL",
      "SKILLET_CACHE_DIR", "SKILLET_REQUIRE_NPU", "SKILLET_STRICT", "SKILLET_MAX_DELEGATED_PARTITIONS",
-     "SKILLET_MIN_NODES_PER_PARTITION", "SKILLET_MIN_MACS_PER_BYTE", "SKILLET_TIMEOUT_MS", "SKILLET_CORES",
-     "SKILLET_TUNING_FILE", "SKILLET_PROFILE", "SKILLET_HELP",
+     "SKILLET_MIN_NODES_PER_PARTITION", "SKILLET_MIN_MACS_PER_BYTE", "SKILLET_PARTITION", "SKILLET_TIMEOUT_MS",
+     "SKILLET_CORES", "SKILLET_TUNING_FILE", "SKILLET_PROFILE", "SKILLET_HELP",
      // Where Python finds the C interface.
      "SKILLET_C_LIBRARY",
      // Assumptions of simulators.

@@ -100,17 +100,23 @@ std::string remarks(const OpRow& row) {
   return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
 }
 
+std::string ReasonGroup::remedy_text() const {
+  std::string out(driver::remedy_text(remedy));
+  if (cpu_us >= 0)
+    out += fmt::format("; there {} cost{} {:.3f} ms (simulated)", ops == 1 ? "it" : "they", ops == 1 ? "s" : "",
+                       cpu_us / 1000);
+  return out;
+}
+
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   std::vector<ReasonGroup> groups;
   for (const OpRow& row : rows) {
     if (row.on_npu || row.why.empty()) continue;
     const std::string reason = without_names(row.why);
-    const auto known = std::ranges::find(groups, reason, &ReasonGroup::reason);
-    if (known == groups.end()) {
-      groups.push_back({reason, 1});
-    } else {
-      ++known->ops;
-    }
+    auto group = std::ranges::find(groups, reason, &ReasonGroup::reason);
+    if (group == groups.end()) group = groups.insert(groups.end(), {reason, 0, row.remedy, 0});
+    ++group->ops;
+    group->cpu_us = row.cpu_us < 0 || group->cpu_us < 0 ? -1 : group->cpu_us + row.cpu_us;
   }
   std::ranges::stable_sort(groups, std::greater{}, &ReasonGroup::ops);
   return groups;

@@ -10,6 +10,7 @@
 namespace skillet::compile {
 namespace {
 
+using driver::Remedy;
 using driver::Support;
 
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
@@ -94,23 +95,40 @@ class Compiler {
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
-    if (with_programs) bands_ = may_divide_runs();
+    if (with_programs) bands_ = may_divide_runs() && !by_time();
     divide();
     out_.passes_ms = watch.ms();
-    while (with_programs) {
-      SK_TRY_ASSIGN(bool all_stay, compile_parts());
-      all_stay = all_stay && judge_parts();
-      if (all_stay) break;
-      divide();
-    }
+    if (with_programs) SK_TRY(settle());
+    if (with_programs && by_time() && may_divide_runs()) SK_TRY(divide_runs());
     report();
     return std::move(out_);
   }
 
  private:
+  // Until each part has a program and is worth the way.
+  Result<void> settle() {
+    while (true) {
+      SK_TRY_ASSIGN(bool all_stay, compile_parts());
+      all_stay = all_stay && judge_parts();
+      if (all_stay) return {};
+      divide();
+    }
+  }
+
+  // Times are those of programs of one core: parts that are worth the way on one are divided among several afterwards.
+  Result<void> divide_runs() {
+    bands_ = true;
+    for (Part& part : out_.parts) part.program.reset();
+    divide();
+    return settle();
+  }
+
+  bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != driver::Tuning::recorded; }
+
   void gate(Support& support) const {
     if (support.ok && support.unproven && !options_.driver.allow_unproven)
-      support = Support::no("{} (unproven on silicon: allow_unproven=1 takes it)", support.reason);
+      support =
+          Support::no(Remedy::allow_unproven, "{} (unproven on silicon: allow_unproven=1 takes it)", support.reason);
   }
 
   // Parts that are as they were keep their programs.
@@ -136,8 +154,8 @@ class Compiler {
 
   // In one piece, or as a run of layers in bands and what is left.
   void add(Part part) {
-    const bool wants_bands =
-        bands_ && part.partition.on_npu && !part.program && why_not_worth(part, options_.min_macs_per_byte).empty();
+    const bool wants_bands = bands_ && part.partition.on_npu && !part.program &&
+                             (part.is_weighed || why_not_worth(part, options_.min_macs_per_byte).empty());
     BandPlan plan;
     if (wants_bands) plan = plan_bands(out_.graph, part.partition, target_, options_);
     part.note = plan.note;
@@ -203,7 +221,7 @@ class Compiler {
     if (rounds_ <= kMaxSearches) ops = {part.op_map[op_at_fault(part.graph, cause)]};
     log::warning("{}: {}{} runs on the CPU: {}", target_.chip.name, ir::describe_op(out_.graph, ops[0]),
                  ops.size() > 1 ? fmt::format(" and {} more", ops.size() - 1) : "", cause.message);
-    exclude(ops, "the compiler: " + cause.message);
+    exclude(ops, Remedy::report, "the compiler: " + cause.message);
   }
 
   // The last op of the shortest prefix that fails; `cause` becomes that one's error.
@@ -221,17 +239,38 @@ class Compiler {
   // False: parts have been dropped.
   bool judge_parts() {
     bool all = true;
-    for (const Part& part : out_.parts) {
-      if (!part.partition.on_npu || part.is_piece) continue;
+    for (Part& part : out_.parts) {
+      if (!part.partition.on_npu || part.is_piece || part.is_weighed) continue;
+      if (by_time() && part.program) {
+        auto weighing = weigh(part.partition.graph, *part.program, *options_.prices);
+        if (weighing.ok()) {
+          all &= take_weighing(part, std::move(weighing).value());
+          continue;
+        }
+        log::info("{}: no predicted time: {}", target_.chip.name, weighing.error().message);
+      }
       const std::string reason = why_not_worth(part, options_.min_macs_per_byte);
-      if (!reason.empty()) exclude(part.partition.op_map, reason);
+      if (!reason.empty()) exclude(part.partition.op_map, Remedy::take_all, reason);
       all &= reason.empty();
     }
     return all;
   }
 
-  void exclude(const std::vector<ir::OpId>& ops, const std::string& reason) {
-    for (const ir::OpId op : ops) support_[static_cast<size_t>(op)] = Support::no("{}", reason);
+  // False: ops of the part go to the CPU.
+  bool take_weighing(Part& part, Weighing weighing) {
+    weighing.ops = part.partition.op_map;
+    const Alternative& chosen = weighing.alternatives[weighing.chosen];
+    std::vector<ir::OpId> moved = weighing.ops;
+    const auto first = moved.begin() + static_cast<std::ptrdiff_t>(chosen.first);
+    moved.erase(first, first + static_cast<std::ptrdiff_t>(chosen.last - chosen.first));
+    if (!moved.empty()) exclude(moved, Remedy::take_all, why_moved(weighing));
+    part.is_weighed = moved.empty();
+    out_.weighings.push_back(std::move(weighing));
+    return moved.empty();
+  }
+
+  void exclude(const std::vector<ir::OpId>& ops, Remedy remedy, const std::string& reason) {
+    for (const ir::OpId op : ops) support_[static_cast<size_t>(op)] = Support::no(remedy, "{}", reason);
   }
 
   void report() {
@@ -239,7 +278,8 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
-        out_.ops[static_cast<size_t>(op)] = {support.ok, std::move(support.reason), support.unproven, part, ""};
+        out_.ops[static_cast<size_t>(op)] = {support.ok,    std::move(support.reason), support.unproven, part, "",
+                                             support.remedy};
       }
     }
     for (passes::WeightChange& change : changes_) restore(std::move(change));

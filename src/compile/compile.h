@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compile/prices.h"
 #include "driver/driver.h"
 #include "ir/graph.h"
 #include "passes/bands.h"
@@ -27,6 +28,9 @@ struct Options {
   const driver::Driver* compiler = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
+  // In its place: parts, and ops at the ends of parts, that are predicted to be faster on the CPU stay there. Borrowed;
+  // null: min_macs_per_byte decides. Never for the tuning `recorded`.
+  const Prices* prices = nullptr;
   // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
   // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
@@ -44,6 +48,7 @@ struct OpPlace {
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
   std::string note;       // what passes changed about it that may move its result; empty: nothing
+  driver::Remedy remedy = driver::Remedy::none;  // where it is not on the NPU: what can be done about it
 };
 
 // What one core does of a part that is divided.
@@ -59,6 +64,7 @@ struct Part {
   bool is_piece = false;                   // of what the division made one part
   std::string note;                        // what was thought about bands, for people; empty: nothing
   double compile_ms = 0;
+  bool is_weighed = false;  // and found worth the way
 };
 
 // A program of a part, and what it was compiled from.
@@ -77,6 +83,7 @@ struct Compiled {
   std::vector<OpPlace> ops;
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
+  std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
   double passes_ms = 0;
 };
 

@@ -23,7 +23,7 @@ class PickyDriver : public passes::AddMulDriver {
   mutable int compiled = 0;
 
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
-    if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no("no RELU");
+    if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no(driver::Remedy::none, "no RELU");
     return graph.op(op).kind == ir::OpKind::mul ? driver::Support::yes_unproven("MUL is new") : driver::Support::yes();
   }
   Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
@@ -46,7 +46,8 @@ class PickyDriver : public passes::AddMulDriver {
 class OneScaleDriver : public PickyDriver {
  public:
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
-    if (graph.tensor(graph.op(op).input(1)).quant.scales.size() > 1) return driver::Support::no("too many scales");
+    if (graph.tensor(graph.op(op).input(1)).quant.scales.size() > 1)
+      return driver::Support::no(driver::Remedy::share_scales, "too many scales");
     return driver::Support::yes();
   }
 };

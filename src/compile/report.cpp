@@ -28,7 +28,8 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .on_npu = ops[i].on_npu && fallback.empty(),
                    .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i]),
                    .unproven = ops[i].unproven && fallback.empty(),
-                   .note = fallback.empty() ? ops[i].note : ""});
+                   .note = fallback.empty() ? ops[i].note : "",
+                   .remedy = ops[i].remedy});
   }
   return out;
 }

@@ -1,24 +1,59 @@
-// Support: can the chip run this op? Yes, or no with a reason a user can act on.
+// Support: can the chip run this op? Yes, or no with a reason and what a user can do about it.
 // Called by drivers (answer), passes/partition and tools (ask).
 // Must not know: a vendor's parameters.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
+#include <string_view>
+
+#include "ir/dtype.h"
 
 namespace skillet::driver {
 
+enum class Remedy : uint8_t {
+#define REMEDY(name, text) name,
+#include "driver/remedies.def"
+#undef REMEDY
+};
+constexpr std::array kRemedyNames = {
+#define REMEDY(name, text) std::string_view(#name),
+#include "driver/remedies.def"
+#undef REMEDY
+};
+constexpr std::array kRemedyTexts = {
+#define REMEDY(name, text) std::string_view(text),
+#include "driver/remedies.def"
+#undef REMEDY
+};
+constexpr std::string_view remedy_name(Remedy remedy) { return kRemedyNames[static_cast<size_t>(remedy)]; }
+constexpr std::string_view remedy_text(Remedy remedy) { return kRemedyTexts[static_cast<size_t>(remedy)]; }
+
+// Where a type is refused that is none of 8 bits: integers are what they are, other numbers can be quantized.
+constexpr Remedy remedy_of_type(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::float32:
+    case ir::DType::float16:
+    case ir::DType::bfloat16:
+    case ir::DType::float64:
+    case ir::DType::int16: return Remedy::quantize;
+    default: return Remedy::none;
+  }
+}
+
 struct Support {
   bool ok = true;
-  std::string reason;     // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
-  bool unproven = false;  // supported, but no known driver ever ran this on silicon; `reason` says what
+  std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
+  bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
+  Remedy remedy = Remedy::none;  // where it is not ok
 
   static Support yes() { return {}; }
   static Support yes_unproven(std::string reason) { return {true, std::move(reason), true}; }
   template <typename... Args>
-  static Support no(fmt::format_string<Args...> format, Args&&... args) {
-    return {false, fmt::format(format, std::forward<Args>(args)...), false};
+  static Support no(Remedy remedy, fmt::format_string<Args...> format, Args&&... args) {
+    return {false, fmt::format(format, std::forward<Args>(args)...), false, remedy};
   }
 };
 

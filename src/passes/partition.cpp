@@ -120,10 +120,11 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
 }
 
 driver::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
-  if (target.driver == nullptr) return driver::Support::no("no NPU was asked for or found");
-  if (touches_variable(graph, graph.op(op))) return driver::Support::no("keeps a value between runs");
+  if (target.driver == nullptr) return driver::Support::no(driver::Remedy::device, "no NPU was asked for or found");
+  if (touches_variable(graph, graph.op(op)))
+    return driver::Support::no(driver::Remedy::none, "keeps a value between runs");
   if (has_row_pads(graph.op(op)) && target.driver->costs(target.chip) == nullptr)
-    return driver::Support::no("has rows of padding of its own");
+    return driver::Support::no(driver::Remedy::none, "has rows of padding of its own");
   return target.driver->supports(target.chip, graph, op);
 }
 

@@ -60,6 +60,10 @@ Result<void> unstride(ir::Graph& graph, const Target& target);              // s
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
+Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> moves_to_convolution(ir::Graph& graph,
+                                  const Target& target);                 // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER
+Result<void> joins_to_channels(ir::Graph& graph, const Target& target);  // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
 Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);        // FULLY_CONNECTED of several rows
 

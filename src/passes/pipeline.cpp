@@ -20,6 +20,9 @@ constexpr Pass kExact[] = {
     {"expand_dilation", expand_dilation},
     {"depthwise_to_dense", depthwise_to_dense},
     {"average_to_depthwise", average_to_depthwise},
+    {"average_to_pointwise", average_to_pointwise},
+    {"moves_to_convolution", moves_to_convolution},
+    {"joins_to_channels", joins_to_channels},
     {"rescale_to_depthwise", rescale_to_depthwise},
     {"rows_to_pixels", rows_to_pixels},
 };

@@ -21,22 +21,41 @@ using ir::OpKind;
 // Takes what the passes make, and nothing that they are to replace.
 class PlainDriver : public AddMulDriver {
  public:
+  explicit PlainDriver(std::set<OpKind> more = {}) : taken_(std::move(more)) {
+    taken_.insert({OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::reshape});
+  }
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId id) const override {
     const ir::Op& op = graph.op(id);
     const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
     const bool plain = conv == nullptr || (conv->dilation_h == 1 && conv->dilation_w == 1 &&
                                            conv->depth_multiplier == 1 && conv->stride_h < 3 && conv->stride_w < 3);
-    const std::set<OpKind> taken = {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::reshape};
-    if (plain && taken.contains(op.kind)) return driver::Support::yes();
-    return driver::Support::no("{} is not plain", ir::op_name(op));
+    if (plain && taken_.contains(op.kind) && is_of_channels(graph, op)) return driver::Support::yes();
+    return driver::Support::no(driver::Remedy::none, "{} is not plain", ir::op_name(op));
   }
+
+ private:
+  // Of what joins and divides.
+  static bool is_of_channels(const ir::Graph& graph, const ir::Op& op) {
+    const int32_t rank = graph.tensor(op.outputs[0]).shape.rank();
+    if (op.kind == OpKind::concatenation) return op.as<ir::ConcatAttrs>().axis == rank - 1;
+    if (op.kind == OpKind::split) return graph.tensor(op.inputs[0]).values<int32_t>() == std::vector<int32_t>{rank - 1};
+    return true;
+  }
+
+  std::set<OpKind> taken_;
 };
 
 const PlainDriver kPlain;
+// Chips that move data take more; to others the passes that make it must do nothing.
+const PlainDriver kMoving({OpKind::transpose, OpKind::concatenation, OpKind::split});
+
+const PlainDriver& driver_for(const Pass& pass) {
+  return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
+}
 
 Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {
   std::vector<Rewrite> rewrites;
-  Target target{.driver = &kPlain, .chip = {}};
+  Target target{.driver = &driver_for(pass), .chip = {}};
   target.rewrites = &rewrites;
   SK_TRY(pass.run(graph, target));
   SK_TRY(ir::verify(graph));
@@ -175,6 +194,49 @@ const Row kRows[] = {
      "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
      "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
      "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 2x2"},
+    {"average_to_pointwise",
+     "tensor 0 \"a\" uint8 1x1x3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=1 filter_w=3\n",
+     "tensor 2 \"a/planes\" uint8 1x4x1x3 scale=0.5 zero=3\n"
+     "tensor 3 \"a/pixels\" uint8 1x2x2x3 scale=0.5 zero=3\n"
+     "tensor 4 \"b/pixels\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 5 \"b/order\" int32 4 const=[0 3 1 2]\n"
+     "tensor 6 \"b/ones\" uint8 1x1x1x3 scale=0.0052083335 zero=0 const=[64 64 64]\n"
+     "tensor 7 \"b/half\" int32 1 scale=0.0026041667 zero=0 const=[0]\n"
+     "tensor 8 \"a/pixels/shape\" int32 4 const=[1 2 2 3]\n"
+     "tensor 9 \"b/shape\" int32 4 const=[1 1 1 4]\n"
+     "op 0 TRANSPOSE in=[0 5] out=[2]\n"
+     "op 1 RESHAPE in=[2 8] out=[3] shape=[1 2 2 3] source=0\n"
+     "op 2 CONV_2D in=[3 6 7] out=[4] padding=valid source=0\n"
+     "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
+     "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
+    {"moves_to_convolution",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 SPACE_TO_DEPTH in=[0] out=[1] block_size=2\n",
+     "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
+     "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
+    {"joins_to_channels",
+     "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" uint8 1x3x1x2 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 CONCATENATION in=[0 1] out=[2] axis=1\n",
+     "tensor 3 \"c/flat\" uint8 1x1x1x6 scale=0.5 zero=3\n"
+     "tensor 4 \"a/flat\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 5 \"b/flat\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 6 \"a/flat/shape\" int32 4 const=[1 1 1 4]\n"
+     "tensor 7 \"b/flat/shape\" int32 4 const=[1 1 1 2]\n"
+     "tensor 8 \"c/shape\" int32 4 const=[1 3 1 2]\n"
+     "op 0 RESHAPE in=[0 6] out=[4] shape=[1 1 1 4]\n"
+     "op 1 RESHAPE in=[1 7] out=[5] shape=[1 1 1 2] source=0\n"
+     "op 2 CONCATENATION in=[4 5] out=[3] axis=3 source=0\n"
+     "op 3 RESHAPE in=[3 8] out=[2] shape=[1 3 1 2] source=0\n",
+     "CONCATENATION along axis 1 becomes CONCATENATION of channels"},
     {"rescale_to_depthwise",
      "tensor 0 \"a\" int8 1x1x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" int8 1x1x1x1 scale=0.25 zero=-4\n"

@@ -23,6 +23,14 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
   return std::shared_ptr<const compile::TuningFile>(std::make_shared<compile::TuningFile>(std::move(file)));
 }
 
+// None: the chip is not timed.
+std::optional<compile::Prices> prices_of(const Target& target) {
+  auto prices = timing_prices(*target.driver, target.chip);
+  if (prices.ok()) return std::move(prices).value();
+  log::info("{}: not divided by predicted time: {}", target.chip.name, prices.error().message);
+  return std::nullopt;
+}
+
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   compile::Options out{
@@ -39,7 +47,10 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   if (file != nullptr) out.driver.tuning = driver::Tuning::tuned;
   std::optional<TunedDriver> tuned;
   std::optional<CachingDriver> cache;
+  std::optional<compile::Prices> prices;
   if (target.driver != nullptr) {
+    if (options.partition == compile::PartitionBy::predicted) prices = prices_of(target);
+    if (prices) out.prices = &*prices;
     auto judge = timing_judge(target.chip);
     out.compiler = &tuned.emplace(*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file.get());
     if (!options.cache_dir.empty())

@@ -4,7 +4,6 @@
 
 #include "base/int_math.h"
 #include "runtime/loaded_program.h"
-#include "sim/timing.h"
 
 namespace skillet::runtime {
 namespace {
@@ -90,6 +89,22 @@ Result<std::vector<compile::OperationCost>> price(const driver::Program& program
 Result<compile::Judge> timing_judge(const driver::Chip& chip) {
   SK_TRY(sim::create_timer(chip.name, sim::Jobs::open));
   return compile::Judge(price);
+}
+
+compile::CpuSpeed cpu_speed(const sim::Timer& timer) {
+  return {.macs_per_us = timer.parameter("cpu_gmacs") * 1e3, .bytes_per_us = timer.parameter("cpu_gbps") * 1e3};
+}
+
+// Without a word of the driver about the way, a tensor is copied once on each side.
+Result<compile::Prices> timing_prices(const driver::Driver& driver, const driver::Chip& chip) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
+  compile::Prices out{.judge = price, .cpu = cpu_speed(*timer), .doubt = timer->error()};
+  const driver::CostModel* const costs = driver.costs(chip);
+  out.submit_us = timer->parameter("submit_us") + (costs != nullptr ? costs->submit_us : 0);
+  out.in_bytes_per_us = costs != nullptr ? costs->host_in_bytes_per_us : out.cpu.bytes_per_us;
+  out.out_bytes_per_us = costs != nullptr ? costs->host_out_bytes_per_us : out.cpu.bytes_per_us;
+  if (out.cpu.macs_per_us > 0 && out.cpu.bytes_per_us > 0) return out;
+  return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
 }
 
 }  // namespace skillet::runtime

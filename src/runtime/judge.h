@@ -2,12 +2,16 @@
 // count. Called by tuned_driver.h and tools. Must not know: drivers, what a choice means.
 #pragma once
 
-#include "compile/tune.h"
-#include "driver/chip.h"
+#include "compile/prices.h"
+#include "driver/driver.h"
+#include "sim/timing.h"
 
 namespace skillet::runtime {
 
 // Error unsupported, with the reason: the chip is not timed.
 Result<compile::Judge> timing_judge(const driver::Chip& chip);
+// The same with the CPU of such a board, and the way to it and back.
+Result<compile::Prices> timing_prices(const driver::Driver& driver, const driver::Chip& chip);
+compile::CpuSpeed cpu_speed(const sim::Timer& timer);
 
 }  // namespace skillet::runtime

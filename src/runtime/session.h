@@ -33,6 +33,7 @@ struct SessionOptions {
   std::string tuning_file;                            // of `skillet tune`; with it the tuning is `tuned`; empty: none
   std::shared_ptr<const compile::TuningFile> tuning;  // in its place; null: none
   uint64_t min_macs_per_byte = 0;                     // see compile::Options
+  compile::PartitionBy partition = compile::PartitionBy::work;
   // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
   // that is predicted to pay. Where it says 2 or more, wherever it can be done.
   int cores = 0;

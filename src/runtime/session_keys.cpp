@@ -64,6 +64,11 @@ bool fallback(std::string_view text, SessionOptions& options) { return parse_boo
 bool min_macs(std::string_view text, SessionOptions& options) {
   return parse_number(text, 0, options.min_macs_per_byte);
 }
+bool partition(std::string_view text, SessionOptions& options) {
+  const auto by = compile::partition_by_from_name(text);
+  if (by) options.partition = *by;
+  return by.has_value();
+}
 bool timeout(std::string_view text, SessionOptions& options) {
   constexpr uint64_t kMost = uint64_t{1} << 31;
   uint64_t ms = 0;
@@ -89,6 +94,10 @@ constexpr std::array kRows = {
     Row{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
     Row{"min_macs_per_byte", min_macs,
         "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
+    Row{"partition", partition,
+        "work: min_macs_per_byte says which parts go to the NPU; predicted: those that are predicted to be faster "
+        "there "
+        "(work)"},
     Row{"timeout_ms", timeout, "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
 };
 

@@ -71,7 +71,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
       .rewrites = compiled.rewrites,
       .simulated = {}};
-  const std::vector<compile::OpRow> ops = compile::rows(compiled);
+  std::vector<compile::OpRow> ops = compile::rows(compiled);
+  if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
@@ -141,6 +142,7 @@ void print_json(const Options& options, const Report& report) {
                     {"part", row.op.part},
                     {"where", row.where},
                     {"reason", row.op.why},
+                    {"remedy", row.where == "cpu" ? driver::remedy_name(row.op.remedy) : ""},
                     {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);

@@ -45,15 +45,6 @@ void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile:
   if (where != "nowhere") out.error[at] = error_of(compiled, row);
 }
 
-double bytes_of(const ir::Graph& graph, ir::OpId id) {
-  double sum = 0;
-  for (const auto* list : {&graph.op(id).inputs, &graph.op(id).outputs}) {
-    for (const ir::TensorId tensor : *list)
-      if (tensor != ir::kNoTensor) sum += static_cast<double>(graph.tensor(tensor).bytes());
-  }
-  return sum;
-}
-
 // The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
 std::vector<ir::OpId> device_ops(const driver::HardwareRows& rows, const compile::Compiled& compiled) {
   std::vector<ir::OpId> ops;
@@ -69,7 +60,6 @@ std::vector<ir::OpId> device_ops(const driver::HardwareRows& rows, const compile
 Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compile::Compiled& compiled) {
   SK_TRY_ASSIGN(const std::optional<ProgramTiming> timing, time_if_known(out.chip.name, compiled.parts));
   if (!timing) return {};
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(out.chip.name, sim::Jobs::open));
   const auto us_of = [&](ir::OpId op) -> double* {
     const int32_t source = op < 0 ? -1 : compiled.graph.op(op).source_index;
     return source < 0 || static_cast<size_t>(source) >= out.us.size() ? nullptr : &out.us[static_cast<size_t>(source)];
@@ -81,8 +71,7 @@ Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compi
   for (const compile::OpRow& row : out.rows) {
     double* const us = us_of(row.op);
     if (us == nullptr || (row.on_npu && !is_told)) continue;
-    const auto macs = static_cast<double>(ir::op_macs(compiled.graph, row.op));
-    *us = row.on_npu ? 0 : cpu_us(*timer, macs, bytes_of(compiled.graph, row.op));
+    *us = row.on_npu ? 0 : row.cpu_us;
     out.wall_us += *us;
   }
   for (size_t i = 0; is_told && i < ops.size(); ++i) {
@@ -119,6 +108,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.why.assign(report.ops.size(), "");
   out.error.assign(report.ops.size(), "");
   out.us.assign(report.ops.size(), -1);
+  add_cpu_times(chip.name, compiled.graph, out.rows);
   for (const compile::OpRow& row : out.rows) add_place(out, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
@@ -195,7 +185,7 @@ std::string chips_json_text(const ChipsReport& report) {
   for (const ChipCheck& chip : report.chips) {
     nlohmann::json reasons = nlohmann::json::array();
     for (const compile::ReasonGroup& group : compile::group_reasons(chip.rows))
-      reasons.push_back({{"reason", group.reason}, {"ops", group.ops}});
+      reasons.push_back({{"reason", group.reason}, {"ops", group.ops}, {"remedy", group.remedy_text()}});
     chips.push_back({{"chip", chip.chip.name},
                      {"title", chip.chip.title},
                      {"where", chip.where},

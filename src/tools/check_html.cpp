@@ -60,7 +60,8 @@ std::string chip_box(const ChipsReport& report, const ChipCheck& chip) {
 std::string reasons(const ChipCheck& chip) {
   std::string out;
   for (const compile::ReasonGroup& group : compile::group_reasons(chip.rows))
-    out += fmt::format("<li>{} operation{}: {}</li>\n", group.ops, group.ops == 1 ? "" : "s", escaped(group.reason));
+    out += fmt::format("<li>{} operation{}: {}<br><small>{}</small></li>\n", group.ops, group.ops == 1 ? "" : "s",
+                       escaped(group.reason), escaped(group.remedy_text()));
   if (out.empty()) out = "<li>every operation runs on the NPU</li>\n";
   out = fmt::format("<h2>{}: why not on the NPU</h2>\n<ul>\n{}</ul>\n", escaped(chip.chip.name), out);
   return chip.advice.empty() ? out : out + fmt::format("<p>{}</p>\n", escaped(chip.advice));

@@ -23,6 +23,7 @@ struct Options {
   std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
   std::string tuning_file;
   bool text = false, json = false, report = false, explain = false, allow_unproven = false;
+  bool explain_partition = false;
 };
 
 // One program of an NPU part of the model.
@@ -34,6 +35,12 @@ struct Compiled {
   std::string file;                          // where it was written; empty: nowhere
   std::string explanation;                   // with --explain
   std::vector<driver::Compression> weights;  // with --report
+};
+
+// Of the model as a whole.
+struct Told {
+  std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
+  std::string partition;                  // with --explain-partition: the alternatives
 };
 
 struct Sizes {
@@ -72,21 +79,22 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
   return print_explanation(found, part, op_map, *target.driver);
 }
 
-// `rewrites`: what passes made of the model's operations.
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
-                                            std::vector<passes::Rewrite>& rewrites) {
+                                            Told& told) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
   session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   session.tuning_file = options.tuning_file;
+  if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
   parse_cores(options.cores, session.cores);
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
-  rewrites = std::move(compiled.rewrites);
+  told.rewrites = std::move(compiled.rewrites);
+  if (options.explain_partition) told.partition = compile::print(compiled.graph, compiled.weighings);
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
@@ -203,9 +211,12 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
   if (!options.output.empty()) SK_TRY(check_place(options.output));
-  std::vector<passes::Rewrite> rewrites;
-  SK_TRY_ASSIGN(std::vector<Compiled> parts, compile_parts(options, target, outcome, rewrites));
-  if (!options.json && !rewrites.empty()) out("{}\n", compile::print(rewrites));
+  if (options.explain_partition) SK_TRY(runtime::timing_prices(*target.driver, target.chip));
+  Told told;
+  auto compiled = compile_parts(options, target, outcome, told);
+  if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
+  if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
+  SK_TRY_ASSIGN(std::vector<Compiled> parts, std::move(compiled));
   if (!options.output.empty()) SK_TRY(write_programs(options, parts));
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -218,8 +229,10 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     if (options.text) out("{}\n", driver::print(parts[i].program));
   }
   if (options.json)
-    out_json(
-        {{"model", options.model}, {"device", target.name}, {"parts", rows}, {"rewrites", rewrites_json(rewrites)}});
+    out_json({{"model", options.model},
+              {"device", target.name},
+              {"parts", rows},
+              {"rewrites", rewrites_json(told.rewrites)}});
   return {};
 }
 
@@ -255,6 +268,8 @@ void add_compile(CLI::App& app, Outcome& outcome) {
       "--explain", options->explain,
       "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
       "on what grounds");
+  verb->add_flag("--explain-partition", options->explain_partition,
+                 "divide the model by predicted time, crossings included, and show the alternatives that were weighed");
   add_tuning_file(verb, options->tuning_file);
   verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
   verb->callback([options, &outcome] { outcome.finish(compile(*options, outcome)); });

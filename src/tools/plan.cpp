@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "ir/macs.h"
+#include "runtime/judge.h"
 #include "runtime/session.h"
 #include "tools/decoded.h"
 #include "tools/layer_file.h"
@@ -55,15 +55,6 @@ struct ChipPlan {
   double cpu_us = 0;
 };
 
-double op_bytes(const ir::Graph& graph, ir::OpId id) {
-  double sum = 0;
-  for (const auto* list : {&graph.op(id).inputs, &graph.op(id).outputs}) {
-    for (const ir::TensorId tensor : *list)
-      if (tensor != ir::kNoTensor) sum += static_cast<double>(graph.tensor(tensor).bytes());
-  }
-  return sum;
-}
-
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning,
                                       bool allow_unproven = true) {
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
@@ -91,9 +82,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driv
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const auto id = static_cast<ir::OpId>(i);
     (compiled.ops[i].on_npu ? plan.npu_ops : plan.cpu_ops) += 1;
-    if (!compiled.ops[i].on_npu)
-      plan.cpu_us +=
-          cpu_us(**timer, static_cast<double>(ir::op_macs(compiled.graph, id)), op_bytes(compiled.graph, id));
+    if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
   }
   SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
   return plan;

@@ -17,7 +17,8 @@ inline std::string print_advice(std::span<const compile::OpRow> rows, const std:
   std::string text;
   const auto groups = compile::group_reasons(rows);
   for (size_t i = 0; i < std::min(groups.size(), kShown); ++i)
-    text += fmt::format("  {} op{}: {}\n", groups[i].ops, groups[i].ops == 1 ? "" : "s", groups[i].reason);
+    text += fmt::format("  {} op{}: {}\n    remedy: {}\n", groups[i].ops, groups[i].ops == 1 ? "" : "s",
+                        groups[i].reason, groups[i].remedy_text());
   size_t more = 0;
   for (size_t i = kShown; i < groups.size(); ++i) more += groups[i].ops;
   if (more != 0) text += fmt::format("  {} more: {} other reasons (--json has all)\n", more, groups.size() - kShown);

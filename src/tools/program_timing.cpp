@@ -1,5 +1,6 @@
 #include "tools/program_timing.h"
 
+#include "runtime/judge.h"
 #include "runtime/record_program.h"
 #include "tools/recorded_memory.h"
 #include "tools/text_table.h"
@@ -49,8 +50,12 @@ Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const 
   return std::optional(std::move(timing));
 }
 
-double cpu_us(const sim::Timer& timer, double macs, double bytes) {
-  return macs / (timer.parameter("cpu_gmacs") * 1e3) + bytes / (timer.parameter("cpu_gbps") * 1e3);
+void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  if (!timer.ok()) return;
+  for (compile::OpRow& row : rows) {
+    if (!row.on_npu) row.cpu_us = runtime::cpu_speed(**timer).us(graph, row.op);
+  }
 }
 
 std::string print_simulated(double us, double error) {

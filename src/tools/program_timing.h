@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "capture/reader.h"
 #include "compile/compile.h"
+#include "compile/report.h"
 #include "sim/timing.h"
 
 namespace skillet::tools {
@@ -31,8 +32,8 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
 // is not modelled.
 Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const std::vector<compile::Part>& parts);
 
-// What the CPU of such a board takes for the operations that are left to it.
-double cpu_us(const sim::Timer& timer, double macs, double bytes);
+// What the CPU of such a board takes for the operations that are left to it; nothing where the chip is not timed.
+void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows);
 // "3.4 ms (simulated, +-20 %)"
 std::string print_simulated(double us, double error);
 

@@ -365,6 +365,17 @@ class Page {
 
 }  // namespace
 
+Result<std::vector<ir::Graph>> networks() {
+  std::vector<ir::Graph> out;
+  for (const Question& question : kQuestions) {
+    for (const Type type : {Type::uint8, Type::int8, Type::int8_per_channel}) {
+      if (type == Type::int8_per_channel && !has_weights(question.kind)) continue;
+      SK_TRY_ASSIGN(out.emplace_back(), network(question.kind, question.form, type));
+    }
+  }
+  return out;
+}
+
 Result<std::string> page() { return Page().run(); }
 
 }  // namespace skillet::support

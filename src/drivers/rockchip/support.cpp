@@ -15,6 +15,7 @@
 namespace skillet::drivers::rockchip {
 namespace {
 
+using driver::Remedy;
 using driver::Support;
 using ir::OpKind;
 
@@ -36,43 +37,51 @@ const Tuning& proven() {
 Support takes(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (tensor.dtype != ir::DType::uint8 && tensor.dtype != ir::DType::int8)
-    return Support::no("'{}' is {}; the NPU computes on 8-bit quantized tensors", tensor.name,
-                       ir::dtype_name(tensor.dtype));
-  if (tensor.is_constant()) return Support::no("'{}' is constant; the NPU has constants as weights only", tensor.name);
+    return Support::no(driver::remedy_of_type(tensor.dtype), "'{}' is {}; the NPU computes on 8-bit quantized tensors",
+                       tensor.name, ir::dtype_name(tensor.dtype));
+  if (tensor.is_constant())
+    return Support::no(Remedy::fold, "'{}' is constant; the NPU has constants as weights only", tensor.name);
   if (tensor.shape.rank() == 0 || images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
-    return Support::no("'{}' is {}; the NPU takes one image at a time", tensor.name, tensor.shape.to_string());
+    return Support::no(Remedy::one_image, "'{}' is {}; the NPU takes one image at a time", tensor.name,
+                       tensor.shape.to_string());
   if (is_per_channel(quant))
-    return Support::no("'{}' is quantized per channel; of tensors only weights may be", tensor.name);
+    return Support::no(Remedy::reconvert, "'{}' is quantized per channel; of tensors only weights may be", tensor.name);
   const int32_t zero = unsigned_zero(tensor);
   if (quant.empty() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) || zero < 0 || zero > 255)
-    return Support::no("'{}' has no quantization that means anything", tensor.name);
+    return Support::no(quant.empty() ? Remedy::quantize : Remedy::reconvert,
+                       "'{}' has no quantization that means anything", tensor.name);
   if (quant.scale() < kScaleMin || quant.scale() > kScaleMax)
-    return Support::no("'{}' has a scale of {:g}, near where floats end", tensor.name, quant.scale());
+    return Support::no(Remedy::reconvert, "'{}' has a scale of {:g}, near where floats end", tensor.name,
+                       quant.scale());
   if (plane_of(tensor.shape).channels > kChannelsMax)
-    return Support::no("'{}' has {} channels; the NPU counts to {}", tensor.name, plane_of(tensor.shape).channels,
-                       kChannelsMax);
+    return Support::no(Remedy::split, "'{}' has {} channels; the NPU counts to {}", tensor.name,
+                       plane_of(tensor.shape).channels, kChannelsMax);
   return Support::yes();
 }
 
 Support fits(const hw::ChipRow& chip, const Window& w) {
   const auto over = [](int32_t v, int32_t limit) { return v < 1 || v > limit; };
   if (std::max(w.in.pixels(), w.out.pixels()) > kPlaneMax)
-    return Support::no("images of {} and {} pixels; the NPU's strides count to {}", w.in.pixels(), w.out.pixels(),
-                       kPlaneMax);
+    return Support::no(Remedy::split, "images of {} and {} pixels; the NPU's strides count to {}", w.in.pixels(),
+                       w.out.pixels(), kPlaneMax);
   if (over(w.in.width, kWidthMax) || over(w.out.width, kWidthMax) || w.in.height < 1 || w.out.height < 1)
-    return Support::no("rows of {} and {} pixels; the NPU counts to {}", w.in.width, w.out.width, kWidthMax);
+    return Support::no(Remedy::split, "rows of {} and {} pixels; the NPU counts to {}", w.in.width, w.out.width,
+                       kWidthMax);
   if (over(w.kernel_height, kKernelMax) || over(w.kernel_width, kKernelMax))
-    return Support::no("a filter of {}x{}; the NPU has at most {}x{}", w.kernel_height, w.kernel_width, kKernelMax,
-                       kKernelMax);
+    return Support::no(Remedy::split, "a filter of {}x{}; the NPU has at most {}x{}", w.kernel_height, w.kernel_width,
+                       kKernelMax, kKernelMax);
   if (over(w.stride_y, kStrideMax) || over(w.stride_x, kStrideMax))
-    return Support::no("strides of {} and {}; the NPU has 1 to {}", w.stride_y, w.stride_x, kStrideMax);
+    return Support::no(Remedy::form, "strides of {} and {}; the NPU has 1 to {}", w.stride_y, w.stride_x, kStrideMax);
   if (over(w.dilation_y, kDilationMax) || over(w.dilation_x, kDilationMax))
-    return Support::no("dilations of {} and {}; the NPU has 1 to {}", w.dilation_y, w.dilation_x, kDilationMax);
+    return Support::no(Remedy::form, "dilations of {} and {}; the NPU has 1 to {}", w.dilation_y, w.dilation_x,
+                       kDilationMax);
   if (w.pad_top > kPadMax || w.pad_left > kPadMax)
-    return Support::no("{} rows and {} columns of padding; the NPU has at most {}", w.pad_top, w.pad_left, kPadMax);
+    return Support::no(Remedy::form, "{} rows and {} columns of padding; the NPU has at most {}", w.pad_top, w.pad_left,
+                       kPadMax);
   const Conv conv = shape_of(w);
   const Geometry g = geometry(conv, proven());
-  if (const auto parts = split(chip, conv, g, proven()); !parts.ok()) return Support::no("{}", parts.error().message);
+  if (const auto parts = split(chip, conv, g, proven()); !parts.ok())
+    return Support::no(Remedy::split, "{}", parts.error().message);
   if (w.stride_y != w.stride_x) return Support::yes_unproven("strides that differ for rows and columns");
   if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)
     return Support::yes_unproven(fmt::format("a filter larger than {}x{}", kKernelSeen, kKernelSeen));
@@ -81,25 +90,26 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
 
 Support keeps_values(const ir::Tensor& from, const ir::Tensor& to) {
   if (from.quant == to.quant) return Support::yes();
-  return Support::no("its output has another quantization");
+  return Support::no(Remedy::same_scale, "its output has another quantization");
 }
 
 // What treats all bytes alike takes any shape.
 Support fits_flat(const ir::Tensor& tensor) {
   const Plane plane = plane_of(tensor.shape);
   if (plane.pixels() * ceil_div(plane.channels, kAtom) <= kPlaneMax) return Support::yes();
-  return Support::no("'{}' is {}; the NPU's strides count to {}", tensor.name, tensor.shape.to_string(), kPlaneMax);
+  return Support::no(Remedy::split, "'{}' is {}; the NPU's strides count to {}", tensor.name, tensor.shape.to_string(),
+                     kPlaneMax);
 }
 
 Support takes_gain(double gain) {
   if (gain < kGainMax && is_valid(output_gain(static_cast<float>(gain), true))) return Support::yes();
-  return Support::no("a gain of {:g}: the NPU multiplies by 2^-49 to {}", gain, kGainMax);
+  return Support::no(Remedy::range, "a gain of {:g}: the NPU multiplies by 2^-49 to {}", gain, kGainMax);
 }
 
 Support takes_activation(ir::Activation activation) {
   if (activation == ir::Activation::none || activation == ir::Activation::relu || activation == ir::Activation::relu6)
     return Support::yes();
-  return Support::no("the NPU fuses RELU and RELU6, not {}", ir::activation_name(activation));
+  return Support::no(Remedy::activation, "the NPU fuses RELU and RELU6, not {}", ir::activation_name(activation));
 }
 
 // The first refusal; else what is unproven, else yes.
@@ -112,25 +122,30 @@ Support all_of(std::initializer_list<Support> parts) {
 
 Support filter(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
-  if (!filter.is_constant()) return Support::no("'{}' is computed; the NPU's weights are constant", filter.name);
+  if (!filter.is_constant())
+    return Support::no(Remedy::freeze, "'{}' is computed; the NPU's weights are constant", filter.name);
   if (filter.dtype != ir::DType::uint8 && filter.dtype != ir::DType::int8)
-    return Support::no("'{}' is {}; the NPU's weights have 8 bits", filter.name, ir::dtype_name(filter.dtype));
+    return Support::no(driver::remedy_of_type(filter.dtype), "'{}' is {}; the NPU's weights have 8 bits", filter.name,
+                       ir::dtype_name(filter.dtype));
   const auto good = [](float scale) { return scale >= kScaleMin && scale <= kScaleMax; };
   if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
-    return Support::no("'{}' has no scale that means anything", filter.name);
+    return Support::no(Remedy::reconvert, "'{}' has no scale that means anything", filter.name);
   if (filter.dtype == ir::DType::uint8 && is_per_channel(filter.quant))
-    return Support::no("'{}' is uint8 with a scale per channel, which means nothing to TensorFlow Lite", filter.name);
+    return Support::no(Remedy::reconvert,
+                       "'{}' is uint8 with a scale per channel, which means nothing to TensorFlow Lite", filter.name);
   const auto outputs = static_cast<size_t>(plane_of(graph.tensor(op.outputs[0]).shape).channels);
   if (is_per_channel(filter.quant) && filter.quant.scales.size() != outputs)
-    return Support::no("'{}' has {} scales for {} outputs", filter.name, filter.quant.scales.size(), outputs);
+    return Support::no(Remedy::reconvert, "'{}' has {} scales for {} outputs", filter.name, filter.quant.scales.size(),
+                       outputs);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
   if (std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
-    return Support::no("'{}' has zero points that differ; the NPU has one", filter.name);
-  if (zero < 0 || zero > 255) return Support::no("'{}' has a zero point that no value of it has", filter.name);
+    return Support::no(Remedy::reconvert, "'{}' has zero points that differ; the NPU has one", filter.name);
+  if (zero < 0 || zero > 255)
+    return Support::no(Remedy::reconvert, "'{}' has a zero point that no value of it has", filter.name);
   const ir::TensorId bias = op.input(2);
   if (bias != ir::kNoTensor && (!graph.tensor(bias).is_constant() || graph.tensor(bias).dtype != ir::DType::int32))
-    return Support::no("'{}' is no constant int32 bias", graph.tensor(bias).name);
+    return Support::no(Remedy::reconvert, "'{}' is no constant int32 bias", graph.tensor(bias).name);
   return Support::yes();
 }
 
@@ -148,13 +163,14 @@ Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, doub
   std::frexp(gain, &exponent);
   const double factor = std::ldexp(1.0, std::max(exponent, 0));
   if (static_cast<double>(largest) * factor <= std::numeric_limits<int32_t>::max()) return Support::yes();
-  return Support::no("{} products and a bias may add up to {}, times {:g} more than 32 bits hold", products, largest,
-                     factor);
+  return Support::no(Remedy::range, "{} products and a bias may add up to {}, times {:g} more than 32 bits hold",
+                     products, largest, factor);
 }
 
 Support same_types(const ir::Tensor& a, const ir::Tensor& b) {
   if (a.dtype == b.dtype) return Support::yes();
-  return Support::no("'{}' is {}, '{}' {}", a.name, ir::dtype_name(a.dtype), b.name, ir::dtype_name(b.dtype));
+  return Support::no(Remedy::one_type, "'{}' is {}, '{}' {}", a.name, ir::dtype_name(a.dtype), b.name,
+                     ir::dtype_name(b.dtype));
 }
 
 Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -166,10 +182,11 @@ Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id
   if (!first.ok) return first;
   const Window w = window_of(graph, id);
   if (op.kind == OpKind::conv_2d && weights.shape.back(0) != w.in.channels)
-    return Support::no("a filter for {} of {} channels; the NPU has no groups", weights.shape.back(0), w.in.channels);
+    return Support::no(Remedy::groups, "a filter for {} of {} channels; the NPU has no groups", weights.shape.back(0),
+                       w.in.channels);
   if (op.kind == OpKind::fully_connected &&
       weights.shape.back(0) != int64_t{w.kernel_height} * w.kernel_width * w.in.channels)
-    return Support::no("{} weights for rows of {}", weights.shape.back(0), w.in.channels);
+    return Support::no(Remedy::reconvert, "{} weights for rows of {}", weights.shape.back(0), w.in.channels);
   const float largest = std::ranges::max(weights.quant.scales);
   const double gain = double{from.quant.scale()} * largest / to.quant.scale();
   return all_of({fits(chip, w), takes_gain(gain), sums_fit(graph, op, w, gain)});
@@ -179,7 +196,8 @@ Support fit(const hw::ChipRow& chip, std::span<const Move> moves) {
   Support all = Support::yes();
   for (const Move& move : moves) {
     if (gap_of(move) > kGapMax)
-      return Support::no("{} of {} columns; the NPU leaves out at most {}", move.size.width, move.to.width, kGapMax);
+      return Support::no(Remedy::split, "{} of {} columns; the NPU leaves out at most {}", move.size.width,
+                         move.to.width, kGapMax);
     const Support one = fits(chip, window_of(move));
     if (!one.ok) return one;
     if (one.unproven) all = one;
@@ -193,7 +211,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
-    if (!image_axes(graph, op)) return Support::no("a mean over other axes than rows and columns");
+    if (!image_axes(graph, op)) return Support::no(Remedy::form, "a mean over other axes than rows and columns");
   } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
     return same;
   }
@@ -201,7 +219,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const Support gain = takes_gain(double{from.quant.scale()} / to.quant.scale() / (w.kernel_height * w.kernel_width));
   if (leaves_image(w)) {
     const auto parts = averages_of(w);
-    if (!parts.ok()) return Support::no("{}", parts.error().message);
+    if (!parts.ok()) return Support::no(Remedy::split, "{}", parts.error().message);
     return all_of({gain, fit(chip, *parts)});
   }
   // The first step rounds in units of the input.
@@ -220,7 +238,7 @@ Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& 
 
 Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto pads = pad_amounts(graph, op);
-  if (!pads) return Support::no("the NPU pads rows and columns, by constant amounts");
+  if (!pads) return Support::no(Remedy::form, "the NPU pads rows and columns, by constant amounts");
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   return copy(chip, from, to, *pads, ir::Activation::none);
@@ -232,15 +250,16 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
   const Support first =
       all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
-  if (a.shape != b.shape) return Support::no("'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+  if (a.shape != b.shape)
+    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
   const SumScales scales = sum_scales(graph, op);
   // One operand is rounded to units of the sum, the other one's gain has 15 bits: both must be fine enough.
   const double step = to.quant.scale();
   if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
       double{scales.ratio} * scales.unit > kOperandMax * step)
-    return Support::no("'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
+    return Support::no(Remedy::range, "'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
   if (limits_of(to, activation_of(op)).upper && scales.unit > to.quant.scale())
-    return Support::no("an upper limit between two steps of the sum");
+    return Support::no(Remedy::range, "an upper limit between two steps of the sum");
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();
@@ -252,8 +271,8 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   const ir::Tensor &main = graph.tensor(op.inputs[kind.main]), &factor = graph.tensor(op.inputs[1 - kind.main]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   if (kind.factor == Factor::none)
-    return Support::no("'{}' is {}, '{}' {}: neither the same nor one pixel of it", main.name, main.shape.to_string(),
-                       factor.name, factor.shape.to_string());
+    return Support::no(Remedy::shapes, "'{}' is {}, '{}' {}: neither the same nor one pixel of it", main.name,
+                       main.shape.to_string(), factor.name, factor.shape.to_string());
   ir::Tensor computed = factor;
   computed.data = {};
   const Support first = all_of({takes(main), takes(computed), takes(to), same_types(main, factor), same_types(main, to),
@@ -261,13 +280,14 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   if (!first.ok) return first;
   const double unit = double{main.quant.scale()} * factor.quant.scale(), step = to.quant.scale();
   if (limits_of(to, activation_of(op)).upper && unit > kUnitMax * step)
-    return Support::no("an upper limit between two steps of the product");
+    return Support::no(Remedy::range, "an upper limit between two steps of the product");
   if (kind.factor == Factor::constant)
     return all_of({fits(chip, {.in = plane_of(main.shape), .out = plane_of(to.shape), .depthwise = true}),
                    takes_gain(unit / step)});
   const Plane plane = plane_of(main.shape);
   if (kind.factor == Factor::pixel && plane.pixels() < kSurfaceMin && plane.channels > kLaneGroup)
-    return Support::no("{} pixels of {} channels; the NPU reads a second operand of fewer than {} too far on",
+    return Support::no(Remedy::form,
+                       "{} pixels of {} channels; the NPU reads a second operand of fewer than {} too far on",
                        plane.pixels(), plane.channels, kSurfaceMin);
   const Support flat = fits_flat(main);
   if (!flat.ok) return flat;
@@ -282,7 +302,8 @@ Support table(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(from), takes(to), fits_flat(from)});
   if (!first.ok) return first;
-  if (const auto values = table_of(graph, op); !values.ok()) return Support::no("{}", values.error().message);
+  if (const auto values = table_of(graph, op); !values.ok())
+    return Support::no(Remedy::range, "{}", values.error().message);
   return Support::yes_unproven("a table of bytes: tables were seen with 16-bit floats only");
 }
 
@@ -300,9 +321,11 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), fits_flat(a)});
   if (!first.ok) return first;
-  if (a.shape != b.shape) return Support::no("'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+  if (a.shape != b.shape)
+    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
   if (a.quant != b.quant || a.quant != to.quant)
-    return Support::no("'{}', '{}' and '{}' differ in quantization; the NPU compares bytes", a.name, b.name, to.name);
+    return Support::no(Remedy::same_scale, "'{}', '{}' and '{}' differ in quantization; the NPU compares bytes", a.name,
+                       b.name, to.name);
   return Support::yes();
 }
 
@@ -314,7 +337,7 @@ Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const Plane out = plane_of(to.shape);
   if (int64_t{out.channels} * out.channels > kWeightsMax)
-    return Support::no("{} output channels: each has a weight for each other one", out.channels);
+    return Support::no(Remedy::split, "{} output channels: each has a weight for each other one", out.channels);
   return fits(chip, blocks_window(plane_of(from.shape), out));
 }
 
@@ -325,12 +348,12 @@ Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   if (op.kind != OpKind::max_pool_2d && !image_axes(graph, op))
-    return Support::no("it goes over other axes than rows and columns");
+    return Support::no(Remedy::form, "it goes over other axes than rows and columns");
   const Limits limits = limits_of(to, activation_of(op));
   if (limits.lower || limits.upper || !takes_activation(activation_of(op)).ok)
-    return Support::no("a limit after the maximum");
+    return Support::no(Remedy::activation, "a limit after the maximum");
   const Window w = maximum_window(graph, id);
-  if (w.pad_top < 0 || w.pad_left < 0) return Support::no("a maximum of part of an image");
+  if (w.pad_top < 0 || w.pad_left < 0) return Support::no(Remedy::none, "a maximum of part of an image");
   return all_of({fits(chip, border_window(w)), fits(chip, corner_window(w))});
 }
 
@@ -341,14 +364,17 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const auto repeat = repeat_of(graph, op);
   if (!repeat && op.kind == OpKind::resize_bilinear)
-    return Support::no("{} to {} computes pixels between others, with weights that depend on where they are",
+    return Support::no(Remedy::none,
+                       "{} to {} computes pixels between others, with weights that depend on where they are",
                        from.shape.to_string(), to.shape.to_string());
   if (!repeat)
-    return Support::no("{} to {} repeats no pixel equally often", from.shape.to_string(), to.shape.to_string());
+    return Support::no(Remedy::form, "{} to {} repeats no pixel equally often", from.shape.to_string(),
+                       to.shape.to_string());
   const Plane plane = plane_of(from.shape), wide{plane.height, plane.width * repeat->columns, plane.channels};
   const int64_t gap = int64_t{repeat->rows - 1} * wide.width;
   if (std::max(repeat->rows, repeat->columns) > kRepeatMax || (repeat->rows > 1 && gap > kGapMax))
-    return Support::no("rows {} times and columns {} times; the NPU takes {} and leaves out at most {} pixels",
+    return Support::no(Remedy::form,
+                       "rows {} times and columns {} times; the NPU takes {} and leaves out at most {} pixels",
                        repeat->rows, repeat->columns, kRepeatMax, kGapMax);
   const auto window = [](const Conv& conv) { return Window{.in = conv.in, .out = conv.out}; };
   std::vector<Support> parts;
@@ -365,7 +391,8 @@ Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const int32_t channels = plane_of(graph.tensor(parts[i]).shape).channels;
     if (i + 1 < parts.size() && channels % kAtom != 0)
-      return Support::no("a piece of {} channels in front of others; the NPU keeps {} together", channels, kAtom);
+      return Support::no(Remedy::form, "a piece of {} channels in front of others; the NPU keeps {} together", channels,
+                         kAtom);
   }
   return Support::yes();
 }
@@ -373,7 +400,7 @@ Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
 // Rows, columns or channels as they are, in other places; of CONCATENATION in other units too.
 Support moves(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto parts = moves_of(graph, op);
-  if (!parts.ok()) return Support::no("{}", parts.error().message);
+  if (!parts.ok()) return Support::no(Remedy::split, "{}", parts.error().message);
   const bool joins = op.kind == OpKind::concatenation;
   const ir::Activation activation = activation_of(op);
   for (size_t i = 0; i < parts->size(); ++i) {
@@ -407,11 +434,11 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   const ir::Tensor& from = graph.tensor(op.inputs[sized ? 0 : 1]);
   const ir::Tensor& axis = graph.tensor(op.inputs[sized ? 2 : 0]);
   if (!axis.is_constant() || axis.dtype != ir::DType::int32 || axis.shape.elems() != 1)
-    return Support::no("the axis is computed");
+    return Support::no(Remedy::freeze, "the axis is computed");
   if (axis_from_back(from.shape, axis.values<int32_t>().at(0)) != 0) return moves(chip, graph, op);
   for (const ir::TensorId output : op.outputs) {
     const ir::Tensor& to = graph.tensor(output);
-    if (to.quant != from.quant) return Support::no("the pieces have other scales than the whole");
+    if (to.quant != from.quant) return Support::no(Remedy::same_scale, "the pieces have other scales than the whole");
     if (const Support one = copy(chip, to, to, {}, ir::Activation::none); !one.ok) return one;
   }
   return all_of({takes(from), pieces(graph, op.outputs)});
@@ -422,10 +449,11 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(to), copy(chip, from, from, {}, ir::Activation::none)});
   if (!first.ok) return first;
-  if (from.quant != to.quant || from.dtype != to.dtype) return Support::no("its output has another quantization");
+  if (from.quant != to.quant || from.dtype != to.dtype)
+    return Support::no(Remedy::same_scale, "its output has another quantization");
   if (plane_of(from.shape).channels == plane_of(to.shape).channels) return Support::yes();
-  return Support::no("{} to {} moves channels, which lie in groups of {}", from.shape.to_string(), to.shape.to_string(),
-                     kAtom);
+  return Support::no(Remedy::form, "{} to {} moves channels, which lie in groups of {}", from.shape.to_string(),
+                     to.shape.to_string(), kAtom);
 }
 
 Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -468,8 +496,10 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::reduce_max:
     case OpKind::reduce_min:
     case OpKind::max_pool_2d: return maximum(chip, graph, id);
-    case OpKind::transpose_conv: return Support::no("the NPU's deconvolution was seen with 16-bit floats only");
-    default: return Support::no("no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
+    case OpKind::transpose_conv:
+      return Support::no(Remedy::none, "the NPU's deconvolution was seen with 16-bit floats only");
+    default:
+      return Support::no(Remedy::none, "no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
   }
 }
 
@@ -480,7 +510,8 @@ int tolerance(ir::OpKind /*kind*/) { return 1; }
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  if (!chip.has(hw::kRegisters3588)) return Support::no("the {} is known by name only: {}", chip.title, chip.missing);
+  if (!chip.has(hw::kRegisters3588))
+    return Support::no(Remedy::none, "the {} is known by name only: {}", chip.title, chip.missing);
   return by_kind(chip, graph, id);
 }
 

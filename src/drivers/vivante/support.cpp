@@ -13,6 +13,7 @@
 namespace skillet::drivers::vivante {
 namespace {
 
+using driver::Remedy;
 using driver::Support;
 using ir::OpKind;
 
@@ -34,16 +35,18 @@ constexpr float kAdditionScaleEnd = 0x1p108F;
 
 Support check_activation_tensor(const ir::Tensor& t) {
   if (!ir::is_8bit(t.dtype))
-    return Support::no("'{}' is {}; the chip works on 8-bit tensors", t.name, dtype_name(t.dtype));
-  if (t.is_variable) return Support::no("'{}' keeps its value between runs", t.name);
-  if (t.quant.empty()) return Support::no("'{}' is not quantized", t.name);
-  if (t.quant.per_channel()) return Support::no("'{}' is an activation quantized per channel", t.name);
+    return Support::no(driver::remedy_of_type(t.dtype), "'{}' is {}; the chip works on 8-bit tensors", t.name,
+                       dtype_name(t.dtype));
+  if (t.is_variable) return Support::no(Remedy::none, "'{}' keeps its value between runs", t.name);
+  if (t.quant.empty()) return Support::no(Remedy::quantize, "'{}' is not quantized", t.name);
+  if (t.quant.per_channel())
+    return Support::no(Remedy::reconvert, "'{}' is an activation quantized per channel", t.name);
   if (!is_usable(t.quant, t.dtype))
-    return Support::no("'{}' has scale {} and zero point {}, which mean nothing to {}", t.name, t.quant.scale(),
-                       t.quant.zero_point(), dtype_name(t.dtype));
-  if (t.shape.elems() == 0) return Support::no("'{}' has no elements", t.name);
+    return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which mean nothing to {}", t.name,
+                       t.quant.scale(), t.quant.zero_point(), dtype_name(t.dtype));
+  if (t.shape.elems() == 0) return Support::no(Remedy::none, "'{}' has no elements", t.name);
   if (image_of(t.shape).bytes() != t.shape.elems())
-    return Support::no("'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
+    return Support::no(Remedy::one_image, "'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
   return Support::yes();
 }
 
@@ -63,25 +66,27 @@ Support check_activation(const ir::Tensor& out, ir::Activation activation) {
     case ir::Activation::relu: return Support::yes();
     case ir::Activation::relu6:
       if (saturates_at_six(out)) return Support::yes();
-      return Support::no("fused RELU6, but '{}' reaches beyond 6 (scale {}, zero point {})", out.name,
+      return Support::no(Remedy::range, "fused RELU6, but '{}' reaches beyond 6 (scale {}, zero point {})", out.name,
                          out.quant.scale(), out.quant.zero_point());
-    default: return Support::no("fused activation {} is not available", activation_name(activation));
+    default:
+      return Support::no(Remedy::activation, "fused activation {} is not available", activation_name(activation));
   }
 }
 
 Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& filter = graph.tensor(graph.op(id).input(1));
-  if (filter.quant.empty()) return Support::no("filter '{}' is not quantized", filter.name);
+  if (filter.quant.empty()) return Support::no(Remedy::quantize, "filter '{}' is not quantized", filter.name);
   // Scales that are all the same are one scale written differently.
   const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
   const std::vector<int32_t>& zero_points = filter.quant.zero_points;
   if (!has_meaning || std::ranges::count(zero_points, zero_points[0]) != std::ssize(zero_points) ||
       scales > kMaxChannelGroups)
-    return Support::no("filter '{}' is quantized per channel; the chip has one scale per job", filter.name);
+    return Support::no(Remedy::share_scales, "filter '{}' is quantized per channel; the chip has one scale per job",
+                       filter.name);
   if (!is_usable(filter.quant, filter.dtype))
-    return Support::no("filter '{}' has scale {} and zero point {}, which mean nothing to {}", filter.name,
-                       filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
+    return Support::no(Remedy::reconvert, "filter '{}' has scale {} and zero point {}, which mean nothing to {}",
+                       filter.name, filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
   return Support::yes();
 }
 
@@ -90,14 +95,15 @@ Support check_filter(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor &input = graph.tensor(op.input(0)), &filter = graph.tensor(op.input(1));
   const ir::Tensor& output = graph.tensor(op.outputs[0]);
   if (filter.dtype != input.dtype || output.dtype != input.dtype)
-    return Support::no("input, filter '{}' and output are {}, {} and {}", filter.name, dtype_name(input.dtype),
-                       dtype_name(filter.dtype), dtype_name(output.dtype));
+    return Support::no(Remedy::one_type, "input, filter '{}' and output are {}, {} and {}", filter.name,
+                       dtype_name(input.dtype), dtype_name(filter.dtype), dtype_name(output.dtype));
   RETURN_IF_NO(check_filter_quantization(graph, id));
   if (op.input(2) == ir::kNoTensor) return Support::yes();
   const ir::Tensor& bias = graph.tensor(op.input(2));
-  if (bias.dtype != ir::DType::int32) return Support::no("bias '{}' is {}", bias.name, dtype_name(bias.dtype));
+  if (bias.dtype != ir::DType::int32)
+    return Support::no(Remedy::reconvert, "bias '{}' is {}", bias.name, dtype_name(bias.dtype));
   if (bias.shape.elems() != output.shape.back(0))
-    return Support::no("bias '{}' has {} elements", bias.name, bias.shape.elems());
+    return Support::no(Remedy::reconvert, "bias '{}' has {} elements", bias.name, bias.shape.elems());
   return Support::yes();
 }
 
@@ -107,13 +113,15 @@ Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::Op
   for (const float filter_scale : graph.tensor(op.input(1)).quant.scales) {
     const float product = graph.tensor(op.input(0)).quant.scale() * filter_scale;
     if (!std::isnormal(product))
-      return Support::no("the scales of input and filter multiply to {}, which is no normal number", product);
+      return Support::no(Remedy::reconvert, "the scales of input and filter multiply to {}, which is no normal number",
+                         product);
     const float scale = conv_scale(graph, id, filter_scale);
-    if (!is_nn_scale(chip, scale)) return Support::no("requantization scale {} is outside the chip's range", scale);
+    if (!is_nn_scale(chip, scale))
+      return Support::no(Remedy::range, "requantization scale {} is outside the chip's range", scale);
   }
   const float largest = conv_scale(graph, id, std::ranges::max(graph.tensor(op.input(1)).quant.scales));
   if (!sums_within(graph, id, largest_rescaled(largest)))
-    return Support::no("sums can leave 32 bits at requantization scale {}", largest);
+    return Support::no(Remedy::range, "sums can leave 32 bits at requantization scale {}", largest);
   return Support::yes();
 }
 
@@ -123,18 +131,19 @@ Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   const bool reshuffled = method == StrideMethod::reshuffle;
   const int64_t channels = int64_t{s.in.channels} * (reshuffled ? 4 : 1);
   if (std::max<int64_t>(channels, s.out.channels) > kMaxChannels)
-    return Support::no("more than {} channels", kMaxChannels);
+    return Support::no(Remedy::split, "more than {} channels", kMaxChannels);
   // Padding needs no check: it is less than half of the filter, which the offset fields hold.
   const int64_t kernel = ceil_div(int64_t{std::max(s.kernel_height, s.kernel_width)}, reshuffled ? 2 : 1);
-  if (kernel > chip.kernel_size_max) return Support::no("filter larger than {} px", chip.kernel_size_max);
+  if (kernel > chip.kernel_size_max)
+    return Support::no(Remedy::split, "filter larger than {} px", chip.kernel_size_max);
   const Image in = reshuffled ? reshuffled_image(s) : s.in;
   const int64_t scale = method == StrideMethod::first_pixel ? 2 : 1;
   if (std::max<int64_t>(in.width, in.height) > kMaxImageSize ||
       std::max<int64_t>(s.out.width, s.out.height) * scale > kMaxImageSize)
-    return Support::no("image larger than {} px", kMaxImageSize);
+    return Support::no(Remedy::split, "image larger than {} px", kMaxImageSize);
   const int64_t written_channels = is_native_depthwise(chip, s) ? 1 : channels;
   if (written_channels * s.out.channels * s.kernel_height * s.kernel_width > INT32_MAX)
-    return Support::no("more than {} weights when written out for all channels", INT32_MAX);
+    return Support::no(Remedy::split, "more than {} weights when written out for all channels", INT32_MAX);
   if (is_native_depthwise(chip, s) && s.out.channels > 1 && s.out.channels < chip.nn_cores)
     return Support::yes_unproven("depthwise filters of fewer channels than cores were never seen on silicon");
   if (s.multiplier != 1) return Support::yes_unproven("depth multiplier other than 1 was never seen on silicon");
@@ -168,12 +177,12 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   RETURN_IF_NO(check_filter(graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), attrs.activation));
   if (attrs.dilation_h != 1 || attrs.dilation_w != 1)
-    return Support::no("dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
+    return Support::no(Remedy::form, "dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
   if (attrs.stride_h != attrs.stride_w || (attrs.stride_h != 1 && attrs.stride_h != 2))
-    return Support::no("stride {}x{}; the chip does 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
+    return Support::no(Remedy::form, "stride {}x{}; the chip does 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
   const ConvShape shape = conv_shape(chip, graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
-    return Support::no("grouped convolution");
+    return Support::no(Remedy::groups, "grouped convolution");
   const Support size = check_conv_size(chip, shape);
   RETURN_IF_NO(size);
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
@@ -191,7 +200,7 @@ Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, i
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), op.as<ir::FullyConnectedAttrs>().activation));
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
-    return Support::no("more than one row of input; the chip runs batch 1");
+    return Support::no(Remedy::one_image, "more than one row of input; the chip runs batch 1");
   RETURN_IF_NO(check_conv_size(chip, conv_shape(chip, graph, id)));
   RETURN_IF_NO(check_arithmetic(chip, graph, id));
   if (!is_one_scale(graph, op)) return Support::yes_unproven(kSeveralScales);
@@ -203,19 +212,21 @@ Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, i
 Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const float s0 = graph.tensor(op.input(0)).quant.scale(), s1 = graph.tensor(op.input(1)).quant.scale();
   const float out = graph.tensor(op.outputs[0]).quant.scale(), larger = std::max(s0, s1);
-  if (!std::isfinite(s1 / s0)) return Support::no("operands of scales {} and {} are too far apart", s0, s1);
+  if (!std::isfinite(s1 / s0))
+    return Support::no(Remedy::range, "operands of scales {} and {} are too far apart", s0, s1);
   if (std::max(larger, out) >= kAdditionScaleEnd)
-    return Support::no("scales of {} to {}: TFLite's product with 2^20 is no number", larger, out);
+    return Support::no(Remedy::reconvert, "scales of {} to {}: TFLite's product with 2^20 is no number", larger, out);
   const AdditionWeights weights = addition_weights(chip, graph, op);
   // Larger than the scale of an operand by the 255 steps of a weight; a product of small scales must not lose bits.
   if (!is_nn_scale(chip, weights.scale) || !std::isnormal(larger / 255))
-    return Support::no("requantization scale {} is outside the chip's range", weights.scale);
+    return Support::no(Remedy::range, "requantization scale {} is outside the chip's range", weights.scale);
   constexpr int64_t kLargestSum = int64_t{255} << 20;
   if (largest_rescaled(0x1p-19F * larger / out) < kLargestSum)
-    return Support::no("sums can leave 32 bits: scales {} and {} to {}", s0, s1, out);
+    return Support::no(Remedy::range, "sums can leave 32 bits: scales {} and {} to {}", s0, s1, out);
   const double off = addition_error(graph, op, weights);
   if (!(off <= kAdditionErrorMax))
     return Support::no(
+        Remedy::range,
         "the chip's 8-bit weights of scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
         out);
   return Support::yes();
@@ -226,17 +237,20 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   if (op.kind == OpKind::sub && !hw::generation_of(chip).chunked_additions)
-    return Support::no("the chip's driver has no {}", op_name(op));
+    return Support::no(Remedy::none, "the chip's driver has no {}", op_name(op));
   if (a.shape != b.shape)
-    return Support::no("operands of shapes {} and {}: no broadcast", a.shape.to_string(), b.shape.to_string());
+    return Support::no(Remedy::shapes, "operands of shapes {} and {}: no broadcast", a.shape.to_string(),
+                       b.shape.to_string());
   const ir::Activation activation = op.as<ir::ActivationAttrs>().activation;
   RETURN_IF_NO(check_activation(out, activation));
   if (activation != ir::Activation::none && unsigned_zero_point(out) != 0)
-    return Support::no("fused activation on an addition whose output zero point is not the lowest value");
+    return Support::no(Remedy::activation,
+                       "fused activation on an addition whose output zero point is not the lowest value");
   RETURN_IF_NO(check_addition_scales(chip, graph, op));
   const auto geometry = addition_geometry(chip, image_of(a.shape));
   if (!geometry)
-    return Support::no("{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(), kMaxImageSize);
+    return Support::no(Remedy::split, "{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(),
+                       kMaxImageSize);
   if (!geometry->recorded) return Support::yes_unproven("additions of this size were never recorded");
   return Support::yes();
 }
@@ -248,12 +262,13 @@ Support check_concatenation(const hw::ChipRow&, const ir::Graph& graph, ir::OpId
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   const auto& attrs = op.as<ir::ConcatAttrs>();
   if (!is_channel_axis(out.shape, attrs.axis))
-    return Support::no("axis {}; the chip's layout concatenates channels only", attrs.axis);
+    return Support::no(Remedy::channels, "axis {}; the chip's layout concatenates channels only", attrs.axis);
   if (attrs.activation != ir::Activation::none)
-    return Support::no("fused activation {}", activation_name(attrs.activation));
+    return Support::no(Remedy::activation, "fused activation {}", activation_name(attrs.activation));
   for (const ir::TensorId input : op.inputs) {
     const ir::Tensor& t = graph.tensor(input);
-    if (!same_quantization(t, out)) return Support::no("'{}' is quantized differently from the output", t.name);
+    if (!same_quantization(t, out))
+      return Support::no(Remedy::same_scale, "'{}' is quantized differently from the output", t.name);
   }
   return Support::yes();
 }
@@ -263,10 +278,10 @@ Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& input = graph.tensor(op.input(1));
   const std::vector<int32_t> axis = graph.tensor(op.input(0)).values<int32_t>();
   if (axis.size() != 1 || !is_channel_axis(input.shape, axis[0]))
-    return Support::no("the chip's layout splits channels only");
+    return Support::no(Remedy::channels, "the chip's layout splits channels only");
   for (const ir::TensorId output : op.outputs) {
     if (!same_quantization(graph.tensor(output), input))
-      return Support::no("'{}' is quantized differently", graph.tensor(output).name);
+      return Support::no(Remedy::same_scale, "'{}' is quantized differently", graph.tensor(output).name);
   }
   return Support::yes_unproven("splits without a conflict of places were never recorded");
 }
@@ -274,7 +289,7 @@ Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
 Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (!same_quantization(graph.tensor(op.input(0)), graph.tensor(op.outputs[0])))
-    return Support::no("input and output are quantized differently");
+    return Support::no(Remedy::same_scale, "input and output are quantized differently");
   return Support::yes();
 }
 
@@ -283,17 +298,18 @@ Support check_quantize(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) 
   const ir::Tensor &in = graph.tensor(graph.op(id).input(0)), &out = graph.tensor(graph.op(id).outputs[0]);
   if (in.quant.scale() == out.quant.scale() && unsigned_zero_point(in) == unsigned_zero_point(out))
     return Support::yes();
-  return Support::no("the chip's driver has no QUANTIZE to another scale");
+  return Support::no(Remedy::same_scale, "the chip's driver has no QUANTIZE to another scale");
 }
 
 Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   RETURN_IF_NO(check_same_bytes(chip, graph, id));
   const PadAmounts pad = pad_amounts(graph, id);
-  if (pad.batch != 0) return Support::no("pads the batch");
-  if (pad.largest() > kMaxPad) return Support::no("pads by {}; the chip does at most {}", pad.largest(), kMaxPad);
+  if (pad.batch != 0) return Support::no(Remedy::form, "pads the batch");
+  if (pad.largest() > kMaxPad)
+    return Support::no(Remedy::form, "pads by {}; the chip does at most {}", pad.largest(), kMaxPad);
   const Image out = image_of(graph.tensor(graph.op(id).outputs[0]).shape);
   if (std::max({out.width, out.height, out.channels}) > kMaxPadded)
-    return Support::no("a dimension larger than {} after padding", kMaxPadded);
+    return Support::no(Remedy::split, "a dimension larger than {} after padding", kMaxPadded);
   return Support::yes();
 }
 
@@ -302,7 +318,8 @@ Support check_transpose(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpI
   const std::vector<int32_t> permutation = graph.tensor(graph.op(id).input(1)).values<int32_t>();
   if (permutation == std::vector<int32_t>{0, 3, 1, 2} || permutation == std::vector<int32_t>{0, 2, 3, 1})
     return Support::yes();
-  return Support::no("permutation [{}]; the chip does [0, 3, 1, 2] and [0, 2, 3, 1]", fmt::join(permutation, ", "));
+  return Support::no(Remedy::form, "permutation [{}]; the chip does [0, 3, 1, 2] and [0, 2, 3, 1]",
+                     fmt::join(permutation, ", "));
 }
 
 Support check_table(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
@@ -311,9 +328,9 @@ Support check_table(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const bool logistic = op.kind == OpKind::logistic;
   const float scale = (logistic ? 1.0F : in) / out;
   if (!is_tp_scale(scale) || (!logistic && largest_rescaled(scale) < 255))
-    return Support::no("requantization scale {} is outside the chip's range", scale);
+    return Support::no(Remedy::range, "requantization scale {} is outside the chip's range", scale);
   if (logistic && out < kMinLogisticScale)
-    return Support::no("output scale {} is finer than the chip's table, {}", out, kMinLogisticScale);
+    return Support::no(Remedy::range, "output scale {} is finer than the chip's table, {}", out, kMinLogisticScale);
   return Support::yes();
 }
 
@@ -355,13 +372,13 @@ bool is_activation(const SupportRow& row, size_t input) {
 Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::Op& op) {
   for (size_t i = 0; i < std::max(op.inputs.size(), row.inputs_min); ++i) {
     if (op.input(i) == ir::kNoTensor) {
-      if (i < row.inputs_min || is_activation(row, i)) return Support::no("input {} is left out", i);
+      if (i < row.inputs_min || is_activation(row, i)) return Support::no(Remedy::reconvert, "input {} is left out", i);
       continue;
     }
     const ir::Tensor& t = graph.tensor(op.input(i));
     if (is_activation(row, i) && t.is_constant())
-      return Support::no("'{}' is constant; the chip reads what jobs or the caller write", t.name);
-    if (!is_activation(row, i) && !t.is_constant()) return Support::no("'{}' is not constant", t.name);
+      return Support::no(Remedy::fold, "'{}' is constant; the chip reads what jobs or the caller write", t.name);
+    if (!is_activation(row, i) && !t.is_constant()) return Support::no(Remedy::freeze, "'{}' is not constant", t.name);
     if (is_activation(row, i)) RETURN_IF_NO(check_activation_tensor(t));
   }
   for (const ir::TensorId id : op.outputs) RETURN_IF_NO(check_activation_tensor(graph.tensor(id)));
@@ -371,7 +388,7 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
 Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const SupportRow* row = row_of(op);
-  if (row == nullptr) return Support::no("the chip's driver has no {}", op_name(op));
+  if (row == nullptr) return Support::no(Remedy::none, "the chip's driver has no {}", op_name(op));
   RETURN_IF_NO(check_operands(*row, graph, op));
   return row->check(chip, graph, id);
 }

@@ -211,6 +211,15 @@ class Writer {
         const auto shape = out_.CreateVector(op.as<ir::ReshapeAttrs>().shape);
         return NewOptions{schema::BuiltinOptions::ReshapeOptions, schema::CreateReshapeOptions(out_, shape).Union()};
       }
+      case ir::OpKind::concatenation: {
+        const auto& attrs = op.as<ir::ConcatAttrs>();
+        return NewOptions{schema::BuiltinOptions::ConcatenationOptions,
+                          schema::CreateConcatenationOptions(out_, attrs.axis, code(attrs.activation)).Union()};
+      }
+      case ir::OpKind::split:
+        return NewOptions{schema::BuiltinOptions::SplitOptions,
+                          schema::CreateSplitOptions(out_, op.as<ir::SplitAttrs>().count).Union()};
+      case ir::OpKind::transpose: return NewOptions{};  // has none
       case ir::OpKind::add:
         return NewOptions{schema::BuiltinOptions::AddOptions, schema::CreateAddOptions(out_, fused(op)).Union()};
       case ir::OpKind::sub:

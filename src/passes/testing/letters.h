@@ -21,7 +21,7 @@ class AddMulDriver : public driver::Driver {
   Result<driver::Chip> identify(const capture::DeviceInfo&) const override { return driver::Chip{}; }
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     if (graph.op(op).kind == ir::OpKind::add || graph.op(op).kind == ir::OpKind::mul) return driver::Support::yes();
-    return driver::Support::no("{} is not add or mul", ir::op_name(graph.op(op)));
+    return driver::Support::no(driver::Remedy::none, "{} is not add or mul", ir::op_name(graph.op(op)));
   }
   Result<driver::Program> compile(const driver::Chip&, const ir::Graph&, const driver::CompileOptions&) const override {
     return driver::Program{};

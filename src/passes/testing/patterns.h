@@ -4,24 +4,18 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "ir/graph.h"
+#include "ir/testing/random_ops.h"
 
 namespace skillet::passes {
 
-class Patterns {
+class Patterns : RandomOps {
   using DType = ir::DType;
   using OpKind = ir::OpKind;
   using TensorId = ir::TensorId;
 
  public:
-  explicit Patterns(uint32_t seed) : random_(seed) {}
+  explicit Patterns(uint32_t seed) : RandomOps(seed) {}
 
   ir::Graph make() {
     graph_.name = "patterns";
@@ -38,14 +32,6 @@ class Patterns {
   }
 
  private:
-  uint32_t next() { return static_cast<uint32_t>(random_()); }
-  int range(int low, int high) { return low + static_cast<int>(next() % static_cast<uint32_t>(high - low + 1)); }
-  bool chance(int one_in) { return next() % static_cast<uint32_t>(one_in) == 0; }
-  template <typename T, size_t N>
-  T any_of(const std::array<T, N>& values) {
-    return values[next() % N];
-  }
-
   // ---- tensors ----
 
   int32_t lowest() const { return dtype_ == DType::int8 ? -128 : 0; }
@@ -60,22 +46,11 @@ class Patterns {
     return tensor({.dtype = dtype_, .shape = std::move(dims), .quant = {{scale}, {zero}, 0}});
   }
   TensorId like(TensorId other) { return tensor({.dtype = dtype_, .shape = {1}, .quant = graph_.tensor(other).quant}); }
-  TensorId constant(DType dtype, ir::Shape dims, Bytes bytes, ir::Quant quant = {}) {
-    ir::Tensor one{.dtype = dtype, .shape = std::move(dims), .quant = std::move(quant)};
-    ir::set_constant(one, std::move(bytes));
-    return tensor(std::move(one));
-  }
   TensorId ints(const std::vector<int32_t>& values, ir::Shape dims) {
-    Bytes bytes(values.size() * 4);
-    for (size_t i = 0; i < values.size(); ++i) store_le(bytes.data() + 4 * i, values[i]);
-    return constant(DType::int32, std::move(dims), std::move(bytes));
+    return constant(DType::int32, std::move(dims), values);
   }
-  TensorId ints(const std::vector<int32_t>& values) { return ints(values, {static_cast<int32_t>(values.size())}); }
-  Bytes bytes(int64_t count) {
-    Bytes out(static_cast<size_t>(count));
-    for (uint8_t& byte : out) byte = static_cast<uint8_t>(next());
-    return out;
-  }
+  using RandomOps::ints;
+  Bytes bytes(int64_t count) { return random_bytes(static_cast<size_t>(count)); }
 
   // What nobody reads is returned.
   void choose_outputs() {
@@ -106,7 +81,7 @@ class Patterns {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 11)) {
+    switch (range(0, 13)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -118,6 +93,8 @@ class Patterns {
       case 8: return of_constants();
       case 9: return dense();
       case 10: return dilated();
+      case 11: return slices();
+      case 12: return joins();
       default: return activation();
     }
   }
@@ -283,6 +260,63 @@ class Patterns {
     if (chance(2)) activation();
   }
 
+  // A regular choice of pixels and channels, now and then one that is not.
+  void slices() {
+    const TensorId to = like(at_);
+    std::vector<int32_t> begin, size, stride;
+    for (int axis = 0; axis < 4; ++axis) {
+      const int32_t whole = shape()[axis];
+      begin.push_back(axis == 0 || chance(2) ? 0 : range(0, whole - 1));
+      size.push_back(axis == 0 || chance(2) ? whole - begin.back() : range(1, whole - begin.back()));
+      stride.push_back(axis == 0 || chance(2) ? 1 : range(1, 3));
+    }
+    std::vector<int32_t> end = begin;
+    for (size_t i = 0; i < end.size(); ++i) end[i] += size[i];
+    const TensorId from = ints(begin), sizes = ints(size), ends = ints(end), steps = ints(stride);
+    const int32_t picks = range(1, 3), channels = shape()[3];
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < picks; ++i) order.push_back(range(0, channels - 1));
+    const TensorId indices = ints(order);
+    switch (range(0, 3)) {
+      case 0: emit({.kind = OpKind::slice, .inputs = {at_, from, sizes}}, to); break;
+      case 1:
+        emit({.kind = OpKind::strided_slice, .attrs = ir::StridedSliceAttrs{}, .inputs = {at_, from, ends, steps}}, to);
+        break;
+      case 2: emit({.kind = OpKind::space_to_depth, .attrs = ir::BlockAttrs{range(1, 3)}, .inputs = {at_}}, to); break;
+      default: emit({.kind = OpKind::gather, .attrs = ir::GatherAttrs{.axis = 3}, .inputs = {at_, indices}}, to);
+    }
+    if (chance(2)) conv(false);
+  }
+
+  // Apart and together again, or twice the same, along any axis.
+  void joins() {
+    const int axis = range(0, 3);
+    const int32_t count = shape()[axis];
+    const TensorId whole = at_;
+    std::vector<TensorId> pieces = {whole, whole};
+    const bool is_split = chance(2);
+    if (count > 1 && count < 7 && !chance(4)) {
+      pieces.clear();
+      for (int32_t i = 0; i < count; ++i) pieces.push_back(like(whole));
+      ir::Op apart{.kind = OpKind::unpack, .attrs = ir::PackAttrs{axis, count}, .inputs = {whole}};
+      if (is_split) apart = {.kind = OpKind::split, .attrs = ir::SplitAttrs{count}, .inputs = {ints({axis}), whole}};
+      apart.outputs = pieces;
+      apart.source_index = static_cast<int32_t>(graph_.ops.size());
+      graph_.add_op(std::move(apart));
+      if (!ir::infer_shapes(graph_).ok()) return graph_.ops.pop_back();
+      if (chance(3)) unary(OpKind::abs, pieces[0]);
+    }
+    const auto parts = static_cast<int32_t>(pieces.size());
+    const bool is_concat = is_split || pieces[0] == whole;
+    ir::Op join{.kind = OpKind::pack, .attrs = ir::PackAttrs{axis, parts}, .inputs = pieces};
+    if (is_concat) {
+      join.kind = OpKind::concatenation;
+      join.attrs = ir::ConcatAttrs{.axis = axis == 3 && chance(2) ? -1 : axis};
+    }
+    emit(std::move(join), like(whole));
+    if (chance(2)) conv(false);
+  }
+
   void of_constants() {
     const int32_t count = shape()[3];
     const TensorId known = constant(dtype_, {1, 1, 1, count}, bytes(count), graph_.tensor(at_).quant),
@@ -303,9 +337,6 @@ class Patterns {
     emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{image_dims}, .inputs = {at_, again}}, back);
   }
 
-  std::mt19937 random_;
-  ir::Graph graph_;
-  DType dtype_ = DType::uint8;
   TensorId at_ = ir::kNoTensor;
 };
 

@@ -81,7 +81,18 @@ bool parse_max_partitions(std::string_view value, Options& options) {
 bool parse_min_nodes(std::string_view value, Options& options) {
   return parse_int(value, 0, options.min_nodes_per_partition);
 }
-bool parse_min_macs(std::string_view value, Options& options) { return parse_int(value, 0, options.min_macs_per_byte); }
+bool parse_min_macs(std::string_view value, Options& options) {
+  int parsed = 0;
+  const bool is_right = parse_int(value, 0, parsed);
+  if (is_right) options.min_macs_per_byte = parsed;
+  return is_right;
+}
+bool parse_partition(std::string_view value, Options& options) {
+  if (value == "auto") options.partition.reset();
+  const auto by = compile::partition_by_from_name(value);
+  if (by) options.partition = *by;
+  return by || value == "auto";
+}
 bool parse_number_of_cores(std::string_view value, Options& options) { return parse_cores(value, options.cores); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
 bool parse_profile(std::string_view value, Options& options) { return parse_bool(value, options.profile); }
@@ -110,10 +121,16 @@ constexpr std::array kRows = {
     Row{"strict", "", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
     Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
+    Row{"partition", "", parse_partition,
+        "predicted: the NPU gets what is predicted to be faster there, crossings included; work: what "
+        "min_macs_per_byte "
+        "says; auto: predicted, but of simulated NPUs, of those that are not timed and where min_macs_per_byte is "
+        "given "
+        "work (auto)"},
     Row{"min_macs_per_byte", "", parse_min_macs,
         "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
-        "those that "
-        "only move data; 0: take all (4)"},
+        "those "
+        "that only move data; 0: take all (4)"},
     Row{"cores", "", parse_number_of_cores,
         "how many cores of an NPU with several may share one inference, in bands of rows; auto: where that is "
         "predicted "
@@ -164,6 +181,11 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     }
   }
   return options;
+}
+
+compile::PartitionBy partition_of(const Options& options, bool simulated) {
+  if (options.partition) return *options.partition;
+  return simulated || options.min_macs_per_byte ? compile::PartitionBy::work : compile::PartitionBy::predicted;
 }
 
 std::string options_help() {

@@ -1,0 +1,38 @@
+// Averages as sums of a convolution: what passes that rewrite AVERAGE_POOL_2D and MEAN share.
+// Called by average_to_depthwise.cpp and average_to_pointwise.cpp.
+// Must not know: what an average becomes.
+#pragma once
+
+#include <optional>
+
+#include "passes/rewrite.h"
+
+namespace skillet::passes {
+
+// Of each pixel of a window, and beside their sum.
+struct Weights {
+  int32_t weight = 1, bias = 0;
+};
+
+// What becomes a byte: the average of so many pixels.
+struct Average {
+  ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
+  int32_t rows = 0, columns = 0;
+  ir::ConvAttrs attrs;
+  bool is_mean = false;
+
+  int64_t pixels() const { return int64_t{rows} * columns; }
+  float scale(const Weights& weights) const;
+};
+
+// None: it is no average, or one with padding, or not of bytes in images.
+std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op);
+
+// With which a convolution gives the same byte for every sum that there can be: all of them are tried.
+std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to);
+
+// A filter of this shape and the biases, as inputs of `op`.
+void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
+                 ir::Op& op);
+
+}  // namespace skillet::passes

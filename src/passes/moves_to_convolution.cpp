@@ -1,0 +1,152 @@
+// What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER) as a
+// convolution whose filters have a single 1 each. Which element each one of the result is, the CPU's kernel says: it is
+// run on elements that are their own numbers.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "passes/rewrite.h"
+#include "ref/ref.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr int64_t kElemsMax = 1 << 22;   // of the image
+constexpr int64_t kFilterMax = 1 << 20;  // weights: chips write depthwise filters out for all channels
+constexpr int32_t kStrideMax = 7;
+
+// The element of the input that each one of the output is; empty: the CPU has no kernel for the op.
+std::vector<int32_t> picked(const Rewriter& rewriter, ir::Op op) {
+  ir::Graph graph;
+  const auto add = [&](ir::TensorId& id, bool is_number) {
+    ir::Tensor tensor = rewriter.tensor(id);
+    if (is_number) tensor.dtype = ir::DType::int32, tensor.quant = {};
+    id = graph.add_tensor(std::move(tensor));
+  };
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.inputs[i] == ir::kNoTensor || (i > 0 && !rewriter.tensor(op.inputs[i]).is_constant())) return {};
+    add(op.inputs[i], i == 0);
+  }
+  add(op.outputs[0], true);
+  graph.inputs = {op.inputs[0]};
+  graph.outputs = op.outputs;
+  graph.add_op(op);
+  auto cpu = ref::Interpreter::create(graph);
+  if (!cpu.ok()) return {};
+  const std::span<uint8_t> numbers = cpu->tensor(graph.inputs[0]);
+  for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i));
+  if (!cpu->run().ok()) return {};
+  const std::span<const uint8_t> results = cpu->tensor(graph.outputs[0]);
+  std::vector<int32_t> out(results.size() / 4);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = load_le<int32_t>(results.data() + 4 * i);
+  return out;
+}
+
+struct Pick {
+  int32_t row = 0, column = 0, channel = 0;
+  bool operator==(const Pick&) const = default;
+};
+// Channel `c` of output pixel (y, x) is channel picks[c].channel of input pixel (stride_h y + picks[c].row, ...).
+struct Moves {
+  std::vector<Pick> picks;
+  int32_t stride_h = 1, stride_w = 1, kernel_h = 1, kernel_w = 1;
+};
+
+Pick pick_of(const ir::Shape& from, int32_t element) {
+  const int32_t pixel = element / from[3];
+  return {pixel / from[2], pixel % from[2], element % from[3]};
+}
+
+// A window so large that there are no more of them than pixels of the result. A single one may have any stride: every
+// chip takes 2.
+int32_t window(int32_t reach, int32_t size, int32_t outputs, int32_t& stride) {
+  if (outputs == 1) stride = reach < size ? 2 : 1;
+  return std::max(reach, size - outputs * stride + 1);
+}
+
+std::optional<Moves> moves_of(const ir::Shape& from, const ir::Shape& to, const std::vector<int32_t>& elements) {
+  const int32_t rows = to[1], columns = to[2], channels = to[3];
+  const auto at = [&](int32_t y, int32_t x, int32_t c) {
+    return pick_of(from, elements[static_cast<size_t>((int64_t{y} * columns + x) * channels + c)]);
+  };
+  Moves out;
+  for (int32_t c = 0; c < channels; ++c) out.picks.push_back(at(0, 0, c));
+  if (rows > 1) out.stride_h = at(1, 0, 0).row - out.picks[0].row;
+  if (columns > 1) out.stride_w = at(0, 1, 0).column - out.picks[0].column;
+  if (std::min(out.stride_h, out.stride_w) < 1 || std::max(out.stride_h, out.stride_w) > kStrideMax)
+    return std::nullopt;
+  for (int32_t y = 0; y < rows; ++y)
+    for (int32_t x = 0; x < columns; ++x)
+      for (int32_t c = 0; c < channels; ++c) {
+        const Pick& first = out.picks[static_cast<size_t>(c)];
+        if (at(y, x, c) != Pick{first.row + y * out.stride_h, first.column + x * out.stride_w, first.channel})
+          return std::nullopt;
+      }
+  const auto reach = [&](int32_t Pick::*what) { return std::ranges::max(out.picks, {}, what).*what + 1; };
+  out.kernel_h = window(reach(&Pick::row), from[1], rows, out.stride_h);
+  out.kernel_w = window(reach(&Pick::column), from[2], columns, out.stride_w);
+  return out;
+}
+
+bool is_depthwise(const Moves& moves, const ir::Shape& from) {
+  if (std::ssize(moves.picks) != from[3]) return false;
+  for (size_t c = 0; c < moves.picks.size(); ++c) {
+    if (moves.picks[c] != Pick{moves.picks[0].row, moves.picks[0].column, static_cast<int32_t>(c)}) return false;
+  }
+  return true;
+}
+
+ir::Op convolution(Rewriter& rewriter, const ir::Op& old, const Moves& moves) {
+  const ir::Tensor from = rewriter.tensor(old.inputs[0]), to = rewriter.tensor(old.outputs[0]);
+  const bool depthwise = is_depthwise(moves, from.shape);
+  const int32_t inputs = from.shape[3], outputs = to.shape[3];
+  ir::Shape shape{depthwise ? 1 : outputs, moves.kernel_h, moves.kernel_w, inputs};
+  Bytes ones(static_cast<size_t>(shape.elems()), 0);
+  for (int32_t c = 0; c < outputs; ++c) {
+    const Pick& pick = moves.picks[static_cast<size_t>(c)];
+    const int64_t row = (depthwise ? 0 : int64_t{c} * moves.kernel_h) + pick.row;
+    ones[static_cast<size_t>((row * moves.kernel_w + pick.column) * inputs + pick.channel)] = 1;
+  }
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid, .stride_h = moves.stride_h, .stride_w = moves.stride_w};
+  ir::Op op{.kind = depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d, .attrs = attrs};
+  op.inputs = {
+      old.inputs[0],
+      rewriter.add_constant(to.name + "/picks", from.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
+      ir::kNoTensor};
+  op.outputs = old.outputs;
+  return op;
+}
+
+bool moves_elements(ir::OpKind kind) {
+  return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
+         kind == ir::OpKind::gather;
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (!moves_elements(old.kind) || old.outputs.size() != 1) return;
+  const ir::Tensor &from = rewriter.tensor(old.inputs[0]), &to = rewriter.tensor(old.outputs[0]);
+  const auto is_image = [](const ir::Tensor& one) {
+    return is_computed_byte(one) && one.shape.rank() == 4 && one.shape[0] == 1 && one.shape.elems() > 0 &&
+           one.shape.elems() <= kElemsMax;
+  };
+  if (!is_image(from) || !is_image(to) || !same_meaning(from, to) || rewriter.level(id) == Level::proven) return;
+  const std::vector<int32_t> elements = picked(rewriter, old);
+  if (std::ssize(elements) != to.shape.elems()) return;
+  const auto moves = moves_of(from.shape, to.shape, elements);
+  if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to.shape[3] > kFilterMax) return;
+  ir::Op op = convolution(rewriter, old, *moves);
+  std::string text =
+      fmt::format("{} becomes {} {}x{}", ir::op_name(old), ir::op_name(op), moves->kernel_h, moves->kernel_w);
+  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> moves_to_convolution(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "moves_to_convolution");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,143 @@
+// Each refusal names what can be done about it, and what is named helps: over the networks of docs/support.md in every
+// type, random networks, and random operations at and around every limit, on all chips. Each row of driver/remedies.def
+// is the answer to some refusal.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "compile/compile.h"
+#include "page.h"
+#include "random_case.h"
+#include "random_graph.h"
+
+namespace skillet {
+namespace {
+
+using driver::Remedy;
+
+struct ChipOf {
+  const driver::Driver* driver;
+  driver::Chip chip;
+};
+std::vector<ChipOf> all_chips() {
+  std::vector<ChipOf> out;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) out.push_back({driver, chip});
+  }
+  return out;
+}
+
+// Reasons that were met, by remedy.
+std::map<Remedy, std::set<std::string>> met;
+
+compile::Compiled planned(const ir::Graph& graph, const ChipOf& on, const compile::Options& options) {
+  auto out = compile::plan(graph, {on.driver, on.chip}, options);
+  EXPECT_TRUE(out.ok()) << out.error().message << "\n" << ir::print(graph);
+  return out.ok() ? std::move(out).value() : compile::Compiled{};
+}
+
+bool has_numbers_of(const ir::Graph& graph, const ir::Op& op, bool (*is)(const ir::Tensor&)) {
+  for (const auto* list : {&op.inputs, &op.outputs})
+    for (const ir::TensorId id : *list)
+      if (id != ir::kNoTensor && is(graph.tensor(id))) return true;
+  return false;
+}
+bool can_be_quantized(const ir::Tensor& tensor) {
+  return driver::remedy_of_type(tensor.dtype) == Remedy::quantize ||
+         (ir::is_8bit(tensor.dtype) && tensor.quant.empty());
+}
+
+std::map<Remedy, size_t> count(const compile::Compiled& compiled) {
+  std::map<Remedy, size_t> out;
+  for (const compile::OpPlace& op : compiled.ops)
+    if (!op.on_npu) ++out[op.remedy];
+  return out;
+}
+
+void look_at(const ir::Graph& graph, const ChipOf& on) {
+  const compile::Options plain;
+  const compile::Compiled compiled = planned(graph, on, plain);
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    const compile::OpPlace& op = compiled.ops[i];
+    if (op.on_npu) continue;
+    EXPECT_FALSE(op.reason.empty()) << on.chip.name << "\n" << ir::print(graph);
+    ASSERT_LT(static_cast<size_t>(op.remedy), driver::kRemedyTexts.size());
+    met[op.remedy].insert(op.reason);
+    if (op.remedy == Remedy::quantize) {
+      EXPECT_TRUE(has_numbers_of(compiled.graph, compiled.graph.ops[i], can_be_quantized)) << op.reason;
+    }
+  }
+  // A switch that is named takes away what it is named for.
+  std::map<Remedy, size_t> left = count(compiled);
+  compile::Options options;
+  options.driver.allow_unproven = true;
+  if (left[Remedy::allow_unproven] > 0) {
+    EXPECT_EQ(count(planned(graph, on, options))[Remedy::allow_unproven], 0U) << on.chip.name;
+  }
+  if (left[Remedy::share_scales] > 0) {
+    options.driver.per_channel = driver::PerChannel::approximate;
+    EXPECT_EQ(count(planned(graph, on, options))[Remedy::share_scales], 0U) << on.chip.name << "\n" << ir::print(graph);
+  }
+}
+
+ir::Graph as_floats(ir::Graph graph) {
+  for (ir::Tensor& tensor : graph.tensors) {
+    if (!ir::is_8bit(tensor.dtype) && tensor.dtype != ir::DType::int32) continue;
+    if (tensor.quant.empty()) continue;  // axes, shapes
+    const auto count = static_cast<size_t>(tensor.shape.elems());
+    if (tensor.is_constant()) ir::set_constant(tensor, Bytes(count * 4));
+    tensor.dtype = ir::DType::float32;
+    tensor.quant = {};
+  }
+  return graph;
+}
+
+TEST(Remedies, OfTheNetworksOfTheSupportPage) {
+  const auto networks = support::networks();
+  ASSERT_TRUE(networks.ok()) << networks.error().message;
+  for (const ChipOf& on : all_chips()) {
+    for (const ir::Graph& graph : *networks) {
+      look_at(graph, on);
+      const ir::Graph floats = as_floats(graph);
+      if (ir::verify(floats).ok()) look_at(floats, on);
+    }
+  }
+}
+
+TEST(Remedies, OfRandomNetworks) {
+  for (uint32_t seed = 1; seed <= 300; ++seed) {
+    const ir::Graph graph = GraphMaker(seed).make();
+    for (const ChipOf& on : all_chips())
+      if (on.chip.unproven.empty()) look_at(graph, on);
+  }
+}
+
+TEST(Remedies, OfOperationsAroundLimits) {
+  for (const ChipOf& on : all_chips()) {
+    if (!on.chip.unproven.empty()) continue;
+    const auto kinds = kinds_of(on.chip);
+    for (uint32_t seed = 1; seed <= 3000; ++seed) {
+      const Case one = CaseMaker(seed).make(kinds[seed % kinds.size()]);
+      const driver::Support support = on.driver->supports(on.chip, one.graph, one.op);
+      if (!support.ok) met[support.remedy].insert(support.reason);
+    }
+  }
+}
+
+// After the others: a row that answers nothing is not known to be right.
+TEST(Remedies, XEachRowIsAnAnswer) {
+  // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and
+  // prices_test; numbers that no converter writes.
+  const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all, Remedy::report};
+  for (size_t i = 0; i < driver::kRemedyTexts.size(); ++i) {
+    const auto remedy = static_cast<Remedy>(i);
+    std::printf("%-16s %4zu reasons\n", std::string(driver::remedy_name(remedy)).c_str(), met[remedy].size());
+    if (!elsewhere.contains(remedy)) {
+      EXPECT_FALSE(met[remedy].empty()) << driver::remedy_name(remedy);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skillet
