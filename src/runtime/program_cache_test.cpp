@@ -170,8 +170,8 @@ tensor 3 "" uint8 1x4x4x16 scale=1 zero=128
 tensor 4 "y" uint8 1x1x1x16 scale=0.25 zero=3 const=zeros
 inputs 2
 outputs 1
-op 7 ADD in=[2 4] out=[3]
-op 9 RELU in=[3] out=[1]
+op 0 ADD in=[2 4] out=[3] source=7
+op 1 RELU in=[3] out=[1] source=9
 )";
   const auto key = [&](const std::string& text) {
     const auto graph = ir::parse(text);
@@ -180,9 +180,14 @@ op 9 RELU in=[3] out=[1]
   };
   EXPECT_EQ(key(plain), key(renumbered));
   std::set<std::string> keys = {key(plain)};
-  const std::pair<const char*, const char*> edits[] = {
-      {"in=[0 1]", "in=[1 0]"},     {"in=[0 1]", "in=[0 0]"}, {"RELU in", "RELU6 in"}, {"ADD in=[0 1]", "SUB in=[0 1]"},
-      {"scale=0.25", "scale=0.75"}, {"zero=3", "zero=4"},     {"zeros", "[1 0*15]"},   {"outputs 3", "outputs 2 3"}};
+  const std::pair<const char*, const char*> edits[] = {{"in=[0 1]", "in=[1 0]"},
+                                                       {"in=[0 1]", "in=[0 0]"},
+                                                       {"RELU in", "RELU6 in"},
+                                                       {"ADD in=[0 1]", "SUB in=[0 1]"},
+                                                       {"scale=0.25", "scale=0.75"},
+                                                       {"zero=3", "zero=4"},
+                                                       {"zeros", "hex:01000000000000000000000000000000"},
+                                                       {"outputs 3", "outputs 2 3"}};
   for (const auto& [from, to] : edits) {
     std::string text = plain;
     text.replace(text.find(from), std::string_view(from).size(), to);

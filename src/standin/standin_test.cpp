@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "standin/buffer.h"
+#include "standin/fault_plan.h"
 #include "standin/jobs.h"
 #include "standin/simulated.h"
 #include "uapi/etnaviv/abi.h"
@@ -93,6 +94,48 @@ TEST(Jobs, TakeAsLongAsTheHostNeeds) {
     EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(60));
     lock.unlock();
     chip.join();
+  }
+}
+
+TEST(FaultPlan, SaysWhichCallsFailAndHow) {
+  using enum FaultKind;
+  struct Row {
+    const char *text, *call;
+    std::vector<FaultKind> calls;  // from the first one on
+    int number;
+  };
+  const Row rows[] = {{"submit:2:EIO", "submit", {none, number, none, none}, EIO},
+                      {"submit:2-3:ETIMEDOUT", "submit", {none, number, number, none}, ETIMEDOUT},
+                      {"submit:3-*:EIO", "submit", {none, none, number, number}, EIO},
+                      {"submit:*:EIO", "submit", {number, number, number, number}, EIO},
+                      {"submit:*:EIO", "gem_new", {none, none, none, none}, 0},
+                      {"job:1:drop", "job", {drop, none, none, none}, 0},
+                      {"submit:1:hang,submit:2:reset,submit:3:reset_before", "submit", {hang, reset, reset_before}, 0},
+                      {"submit:2:hang,submit:1-3:EIO", "submit", {number, hang, number, none}, EIO},
+                      {"open:1:EHWPOISON", "open", {number, none}, EHWPOISON},
+                      {"", "submit", {none, none}, 0}};
+  for (const Row& row : rows) {
+    const auto plan = FaultPlan::parse(row.text);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    for (size_t i = 0; i < row.calls.size(); ++i) {
+      const Fault fault = plan->next(row.call);
+      EXPECT_EQ(fault.kind, row.calls[i]) << row.text << ", call " << i + 1;
+      EXPECT_EQ(fault.number, fault.kind == number ? row.number : 0) << row.text;
+    }
+  }
+  const std::pair<const char*, const char*> wrong[] = {
+      {"submit", "must be CALL:N:WHAT"},      {"submit:1", "must be CALL:N:WHAT"},
+      {"nothing:1:EIO", "no call 'nothing'"}, {"submit:0:EIO", "from 1 up"},
+      {"submit:1x:EIO", "from 1 up"},         {"submit::EIO", "from 1 up"},
+      {"submit:-1:EIO", "from 1 up"},         {"submit:1-:EIO", "from 1 up"},
+      {"submit:1-0:EIO", "from 1 up"},        {"submit:1-2x:EIO", "from 1 up"},
+      {"submit:1:eio", "no errno name"},      {"submit:1:", "no errno name"},
+      {"open:1:hang", "only submit can"},     {"submit:1:drop", "only job can drop"},
+      {"job:1:EIO", "a job has no errno"},    {"submit:1:EIO,x", "fault 'x'"}};
+  for (const auto& [text, message] : wrong) {
+    const auto plan = FaultPlan::parse(text);
+    ASSERT_FALSE(plan.ok()) << text;
+    EXPECT_NE(plan.error().message.find(message), std::string::npos) << text << ": " << plan.error().message;
   }
 }
 

@@ -55,6 +55,39 @@ TEST(VirtualNode, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(missing.open_error(), ENOENT);
 }
 
+TEST(VirtualNode, AnswersWhatAllDriversAnswer) {
+  const Node node;
+  for (const auto& [capability, failure, value] :
+       {std::tuple{uint64_t{5}, 0, uint64_t{3}}, {6, 0, 1}, {0x13, 0, 0}, {0x14, 0, 0}, {1, EOPNOTSUPP, 9}}) {
+    drm::GetCap args{.capability = capability, .value = 9};
+    EXPECT_EQ(node.call(drm::kGetCap, args), failure) << capability;
+    EXPECT_EQ(args.value, value) << capability;
+  }
+  char name[4] = "???";
+  drm::Version version{};
+  version.name = name, version.name_len = 2;
+  EXPECT_EQ(node.call(drm::kVersion, version), 0);
+  EXPECT_STREQ(name, "et?") << "as much as there is room for";
+  EXPECT_EQ(version.name_len, 7U);
+  EXPECT_EQ(std::tuple(version.version_major, version.version_minor, version.version_patch), std::tuple(1, 4, 0));
+  drm::Unique unique{};
+  drm::Auth auth{};
+  drm::SetVersion set{};
+  EXPECT_EQ(node.call(drm::kGetUnique, unique), EACCES) << "only on nodes of displays";
+  EXPECT_EQ(node.call(drm::kGetMagic, auth), EACCES);
+  EXPECT_EQ(node.call(drm::kSetVersion, set), EACCES);
+  for (const auto& [number, failure] : {std::pair{0x0d, EOPNOTSUPP},
+                                        {0x0e, EINVAL},
+                                        {0xbe, EINVAL},
+                                        {0xbf, EOPNOTSUPP},
+                                        {0xcf, EOPNOTSUPP},
+                                        {0xd0, EINVAL}}) {
+    uint64_t argument[16] = {};
+    EXPECT_EQ(node.call(_IOC(_IOC_READ | _IOC_WRITE, 'd', static_cast<unsigned>(number), 8), argument), failure)
+        << number;
+  }
+}
+
 TEST(VirtualBuffers, AreZeroedSharedAndOutliveTheirHandle) {
   const Node node;
   uint32_t handle = 0;
@@ -85,6 +118,10 @@ TEST(VirtualBuffers, GemRules) {
     abi::GemNew args{.size = kPage, .flags = flags, .handle = 0};
     EXPECT_EQ(node.call(abi::kGemNew, args), 0) << flags;
   }
+  for (const auto& [size, failure] : {std::pair{uint64_t{0}, EINVAL}, {(uint64_t{1} << 40) + 1, ENOMEM}}) {
+    abi::GemNew args{.size = size, .flags = 0x00020000u, .handle = 0};
+    EXPECT_EQ(node.call(abi::kGemNew, args), failure) << size;
+  }
   abi::GemInfo info{.handle = handle, .pad = 1, .offset = 0};
   EXPECT_EQ(node.call(abi::kGemInfo, info), EINVAL);
   EXPECT_EQ(node.prepare(handle, abi::kPrepRead | abi::kPrepWrite | abi::kPrepNoSync, 0), 0);
@@ -98,10 +135,18 @@ TEST(VirtualBuffers, GemRules) {
   EXPECT_EQ(node.call(abi::kGemWait, wait), EINVAL);
   wait.flags = 1;
   EXPECT_EQ(node.call(abi::kGemWait, wait), 0);
+  wait.handle = 99;
+  EXPECT_EQ(node.call(abi::kGemWait, wait), ENOENT);
   wait.pipe = 1;
   EXPECT_EQ(node.call(abi::kGemWait, wait), ENXIO);
   abi::WaitFence fence{.pipe = 4, .fence = 1, .flags = 0, .pad = 0, .timeout = {}};
   EXPECT_EQ(node.call(abi::kWaitFence, fence), EINVAL);
+  fence.pipe = 0, fence.flags = 2;
+  EXPECT_EQ(node.call(abi::kWaitFence, fence), EINVAL);
+  drm::PrimeHandle prime{.handle = handle, .flags = 4, .fd = -1};
+  EXPECT_EQ(node.call(drm::kPrimeHandleToFd, prime), EINVAL);
+  prime = {.handle = 99, .flags = 0, .fd = -1};
+  EXPECT_EQ(node.call(drm::kPrimeHandleToFd, prime), ENOENT);
 }
 
 TEST(VirtualBuffers, TravelAsDescriptors) {
@@ -133,8 +178,12 @@ TEST(VirtualBuffers, OfUserMemory) {
   const auto address = reinterpret_cast<uint64_t>(memory);
   GemUserptr args{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
   EXPECT_EQ(node.call(abi::kGemUserptr, args), 0);
-  GemUserptr crooked{.user_ptr = address + 8, .user_size = kPage, .flags = 3, .handle = 0};
-  EXPECT_EQ(node.call(abi::kGemUserptr, crooked), EINVAL);
+  for (const GemUserptr& bad :
+       {GemUserptr{address + 8, kPage, 3, 0}, GemUserptr{address, kPage + 8, 3, 0}, GemUserptr{address, 0, 3, 0},
+        GemUserptr{address, kPage, 0, 0}, GemUserptr{address, kPage, 4, 0}}) {
+    GemUserptr copy = bad;
+    EXPECT_EQ(node.call(abi::kGemUserptr, copy), EINVAL) << bad.user_size << " " << bad.flags;
+  }
   ::munmap(memory, 2 * kPage);
   GemUserptr gone{.user_ptr = address, .user_size = kPage, .flags = 3, .handle = 0};
   EXPECT_EQ(node.call(abi::kGemUserptr, gone), EFAULT);
@@ -262,6 +311,7 @@ TEST(VirtualSubmit, EnforcesTheKernelsRules) {
       {"no such core", ENXIO, [](auto& a, auto&) { a.pipe = 1; }},
       {"pipe", EINVAL, [](auto& a, auto&) { a.pipe = 4; }},
       {"exec_state", EINVAL, [](auto& a, auto&) { a.exec_state = 3; }},
+      {"state of a 2D core", 0, [](auto& a, auto&) { a.exec_state = 2; }},
       {"unknown flag", EINVAL, [](auto& a, auto&) { a.flags |= 0x10; }},
       {"performance counters", EINVAL, [](auto& a, auto&) { a.nr_pmrs = 1; }},
       {"buffer flags", EINVAL, [](auto&, auto& b) { b[0].flags = 4; }},
@@ -320,6 +370,20 @@ TEST(VirtualSubmit, ChecksSizesAndPointers) {
   args.stream = reinterpret_cast<uint64_t>(kNothing.data());
   args.nr_bos = 1;
   EXPECT_EQ(node.call(abi::kGemSubmit, args), EFAULT);
+  for (uint32_t abi::GemSubmit::*count : {&abi::GemSubmit::nr_bos, &abi::GemSubmit::nr_relocs}) {
+    abi::GemSubmit many{};
+    many.stream_size = 8, many.stream = args.stream;
+    many.*count = abi::kLargestSubmission;
+    EXPECT_EQ(node.call(abi::kGemSubmit, many), EFAULT) << "so many may be, if they were there";
+    ++(many.*count);
+    EXPECT_EQ(node.call(abi::kGemSubmit, many), EINVAL);
+  }
+  std::vector<uint32_t> longest(abi::kLargestSubmission / 4);
+  abi::GemSubmit whole{};
+  whole.flags = abi::kSubmitSoftpin;
+  EXPECT_EQ(node.submit(whole, {}, longest), 0);
+  longest.push_back(0);
+  EXPECT_EQ(node.submit(whole, {}, longest), EINVAL);
 }
 
 TEST(VirtualSubmit, KeepsAddressesWhileABufferLives) {

@@ -198,7 +198,9 @@ TEST_F(Rocket, DropsBadJobsSilently) {
                              .in_bo_handle_count = 0,
                              .out_bo_handle_count = 1};
   abi::SubmitJob no_tasks = sound, small_tasks = sound, no_commands = sound, twice = sound, in_and_out = sound,
-                 other = sound;
+                 other = sound, too_many = sound, nowhere = sound;
+  too_many.task_count = (1 << 20) + 1;
+  nowhere.in_bo_handle_count = 1;
   no_tasks.task_count = 0;
   small_tasks.task_struct_size = 4;
   no_commands.tasks = pointer(&empty);
@@ -213,9 +215,29 @@ TEST_F(Rocket, DropsBadJobsSilently) {
     EXPECT_EQ(calls_->ioctl(fd, abi::kPrepBo, &prepare), 0);
     return bytes[65];
   };
-  for (const abi::SubmitJob& bad : {no_tasks, small_tasks, no_commands, twice, in_and_out, other})
+  for (const abi::SubmitJob& bad : {no_tasks, small_tasks, no_commands, twice, in_and_out, other, too_many, nowhere})
     EXPECT_EQ(result_of(bad), 0);
   EXPECT_EQ(result_of(sound), 1);
+  // A later kernel's structures are larger; what is more in them is not read.
+  struct LaterTask {
+    abi::Task task;
+    uint64_t more = ~uint64_t{0};
+  };
+  struct LaterJob {
+    abi::SubmitJob job;
+    uint64_t more = ~uint64_t{0};
+  };
+  const LaterTask tasks[] = {{task}, {{address + 16, 1}}};
+  LaterJob later[] = {{sound}, {sound}};
+  later[1].job.tasks = pointer(tasks), later[1].job.task_count = 2, later[1].job.task_struct_size = sizeof(LaterTask);
+  store_le(bytes + 16, address + 65);
+  store_le(bytes + 20, address + 66);
+  bytes[65] = bytes[66] = 0;
+  abi::Submit both{.jobs = pointer(later), .job_count = 2, .job_struct_size = sizeof(LaterJob), .reserved = 0};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &both), 0);
+  abi::PrepBo ended{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
+  EXPECT_EQ(calls_->ioctl(fd, abi::kPrepBo, &ended), 0);
+  EXPECT_EQ(bytes[66], 2) << "the second task of the second job";
   abi::Submit bad{.jobs = 0, .job_count = 1, .job_struct_size = 32, .reserved = 0};
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
   bad.job_struct_size = sizeof(abi::SubmitJob);
@@ -224,6 +246,10 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EINVAL);
   bad.reserved = 0;
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), 0);
+  bad.job_count = (1 << 20) + 1;
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -ENOMEM);
+  bad.job_count = 1 << 20;
+  EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EFAULT) << "so many may be, if they were there";
   // Who has no time is told so; who has some, that it has passed.
   std::memset(bytes, 0, 8);
   abi::Submit stalls{.jobs = pointer(&sound), .job_count = 1, .job_struct_size = sizeof sound, .reserved = 0};

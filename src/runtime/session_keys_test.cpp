@@ -1,0 +1,114 @@
+// Each option of a session by its name, as hosts and people write it: what a value means, and which are none.
+#include "runtime/session_keys.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace skillet::runtime {
+namespace {
+
+// What the options say, each field that a key sets.
+std::string text_of(const SessionOptions& o) {
+  return fmt::format(
+      "tuning={} switches={} allow_unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
+      "fallback={} min_macs_per_byte={} timeout_ms={}",
+      static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), o.compile.allow_unproven,
+      static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
+      o.min_macs_per_byte, o.timeout.count());
+}
+
+TEST(SessionKeys, EachSetsWhatItNames) {
+  ASSERT_EQ(::setenv("HOME", "/home/someone", 1), 0);
+  struct Row {
+    const char *key, *value, *before, *after;  // texts in all that the options say
+  };
+  const auto tuning = [](driver::Tuning one) { return fmt::format("tuning={} ", static_cast<int>(one)); };
+  const auto channels = [](driver::PerChannel one) { return fmt::format("per_channel={} ", static_cast<int>(one)); };
+  const std::string proven = tuning(driver::Tuning::proven), tuned = tuning(driver::Tuning::tuned);
+  const std::string exact = channels(driver::PerChannel::exact), other = channels(driver::PerChannel::approximate);
+  const Row rows[] = {
+      {"tuning", "tuned", proven.c_str(), tuned.c_str()},
+      {"switches", "one", "switches= ", "switches=one "},
+      {"switches", "+one++two+", "switches= ", "switches=one+two "},
+      {"allow_unproven", "Yes", "allow_unproven=false", "allow_unproven=true"},
+      {"per_channel", "approximate", exact.c_str(), other.c_str()},
+      {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
+      {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
+      {"cache_dir", "~x/y", "cache_dir= ", "cache_dir=~x/y "},
+      {"cores", "1", "cores=0", "cores=1"},
+      {"cores", "64", "cores=0", "cores=64"},
+      {"fallback", "off", "fallback=true", "fallback=false"},
+      {"min_macs_per_byte", "18446744073709551615", "min_macs_per_byte=0", "min_macs_per_byte=18446744073709551615"},
+      {"timeout_ms", "1", "timeout_ms=10000", "timeout_ms=1"},
+      {"timeout_ms", "2147483648", "timeout_ms=10000", "timeout_ms=2147483648"}};
+  const std::string plain = text_of({});
+  for (const Row& row : rows) {
+    SessionOptions options;
+    const auto done = set_option(options, row.key, row.value);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    std::string wanted = plain;
+    ASSERT_NE(wanted.find(row.before), std::string::npos) << row.before << " in " << plain;
+    wanted.replace(wanted.find(row.before), std::string_view(row.before).size(), row.after);
+    EXPECT_EQ(text_of(options), wanted) << row.key << "=" << row.value;
+    EXPECT_NE(session_keys_help().find(fmt::format("{} ", row.key)), std::string::npos);
+  }
+}
+
+TEST(SessionKeys, TheDefaultsCanBeSaid) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"tuning", "proven"},       {"switches", ""},       {"allow_unproven", "0"}, {"per_channel", "exact"},
+      {"tuning_file", ""},        {"cache_dir", ""},      {"cores", "auto"},       {"fallback", "1"},
+      {"min_macs_per_byte", "0"}, {"timeout_ms", "10000"}};
+  SessionOptions options;
+  options.compile = {.tuning = driver::Tuning::tuned,
+                     .switches = {"x"},
+                     .choices = {},
+                     .allow_unproven = true,
+                     .per_channel = driver::PerChannel::approximate};
+  options.tuning_file = options.cache_dir = "y";
+  options.cores = 3, options.min_macs_per_byte = 7, options.allow_fallback = false;
+  options.timeout = std::chrono::milliseconds(5);
+  for (const auto& [key, value] : rows) EXPECT_TRUE(set_option(options, key, value).ok()) << key;
+  EXPECT_EQ(text_of(options), text_of({}));
+}
+
+TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
+  const std::pair<const char*, const char*> rows[] = {{"tuning", "recorded"},
+                                                      {"tuning", ""},
+                                                      {"tuning", "Tuned"},
+                                                      {"allow_unproven", "2"},
+                                                      {"allow_unproven", ""},
+                                                      {"per_channel", "both"},
+                                                      {"cores", "0"},
+                                                      {"cores", "65"},
+                                                      {"cores", "-1"},
+                                                      {"cores", "2x"},
+                                                      {"cores", ""},
+                                                      {"fallback", "maybe"},
+                                                      {"min_macs_per_byte", "-1"},
+                                                      {"min_macs_per_byte", "1 "},
+                                                      {"min_macs_per_byte", "18446744073709551616"},
+                                                      {"min_macs_per_byte", ""},
+                                                      {"timeout_ms", "0"},
+                                                      {"timeout_ms", "2147483649"},
+                                                      {"timeout_ms", "1s"},
+                                                      {"timeout_ms", "-5"}};
+  const std::string plain = text_of({});
+  for (const auto& [key, value] : rows) {
+    SessionOptions options;
+    const auto done = set_option(options, key, value);
+    ASSERT_FALSE(done.ok()) << key << "=" << value;
+    EXPECT_EQ(done.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(done.error().message.find(fmt::format("option {}: '{}'", key, value)), std::string::npos);
+    EXPECT_EQ(text_of(options), plain) << key << "=" << value;
+  }
+  SessionOptions options;
+  const auto unknown = set_option(options, "timeot_ms", "1");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("did you mean 'timeout_ms'"), std::string::npos) << unknown.error().message;
+}
+
+}  // namespace
+}  // namespace skillet::runtime
