@@ -206,6 +206,35 @@ class Arm64(unittest.TestCase):
         self.assertEqual(said, f"{VERSION}\n")
 
 
+class Container(unittest.TestCase):
+    """The recipe, on the same small Debian 12 in the place of the image that it names: nothing is fetched."""
+
+    @classmethod
+    def setUpClass(cls):
+        if shutil.which("buildah") is None:
+            raise unittest.SkipTest("no buildah")
+        shutil.rmtree(WORK / "containers", ignore_errors=True)
+        cls.recipe = (package.HERE / "Containerfile").read_text()
+        (wanted,) = re.findall(r"^FROM (\S+)$", cls.recipe, re.M)
+        cls.buildah("from", "--name", "base", "scratch")
+        cls.buildah("add", "base", base(NATIVE), "/")
+        cls.buildah("commit", "base", wanted)
+
+    @staticmethod
+    def buildah(verb, *arguments):
+        return run("buildah", "--root", WORK / "containers/root", "--runroot", WORK / "containers/run", "--storage-driver", "vfs", verb, *arguments)
+
+    def test_it_builds_and_runs_as_it_says(self):
+        self.buildah("bud", "--isolation", "chroot", "--pull-never", "-f", package.HERE / "Containerfile", "-t", "skillet", FOLDER)
+        entry = json.loads(self.buildah("inspect", "--type", "image", "skillet"))["OCIv1"]["config"]["Entrypoint"]
+        box = self.buildah("from", "--pull-never", "skillet").strip()
+        inside = ["run", "--isolation", "chroot", box, "--", *entry]
+        (said,) = re.findall(r"podman run --rm skillet (.+)", self.recipe)
+        self.assertIn("operations on the NPU", self.buildah(*inside, *said.split()))
+        self.assertEqual(recognised(self.buildah(*inside, *digits(""))), SEVEN)
+        self.assertEqual(self.buildah("run", "--isolation", "chroot", box, "--", "readlink", f"/{LINK}"), "../skillet/libskillet.so\n")
+
+
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

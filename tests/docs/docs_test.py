@@ -5,8 +5,8 @@ usage: docs_test.py BUILD_DIR      run at the top of the source tree
 
 Each block between ``` is run, in a folder that looks like the source tree with this build in build/release; a block that
 cannot be (it needs root, a board, a container, minutes) says so in a comment before it: <!-- not run: REASON -->.
-Python blocks run in the host that is installed, or in a stand-in for it (stub_host/), those with NumPy in the environment
-of the tests of `import skillet`, where it is there. In the text, each `skillet ...`
+Python blocks run in a stand-in for their host (stub_host/) and in the real one of tests/integration, where it is there; those with
+NumPy in the environment of the tests of `import skillet`, where it is there. In the text, each `skillet ...`
 and `./x ...` must be a verb that there is, with options that there are.
 """
 import os
@@ -62,14 +62,16 @@ class Docs(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def run_in_tree(self, *command):
-        done = subprocess.run(command, cwd=self.tree, env=self.environment, capture_output=True, text=True, timeout=300)
+    def run_in_tree(self, *command, **environment):
+        done = subprocess.run(command, cwd=self.tree, env={**self.environment, **environment}, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
     def run_python(self, place, text):
-        venv = SOURCE / "build/python-venv/bin/python"
-        python = venv if venv.exists() else sys.executable
+        hosts, own = SOURCE / "build/venv/bin/python", SOURCE / "build/python-venv/bin/python"
+        if "ai_edge_litert" in text and hosts.exists() and subprocess.run([hosts, "-c", "import ai_edge_litert"], capture_output=True).returncode == 0:
+            self.run_in_tree(hosts, "-c", text, PYTHONPATH=str(SOURCE / "src/frontend/python"))
+        python = own if own.exists() else sys.executable
         if "numpy" in text and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode != 0:
             print(f"docs: {place} needs NumPy, which is not here; left out")
             return
