@@ -125,6 +125,28 @@ TEST(Remedies, OfOperationsAroundLimits) {
   }
 }
 
+// What no generator makes.
+TEST(Remedies, OfRareNetworks) {
+  const char* const networks[] = {// Filters of one of two channels.
+                                  "graph \"groups\"\n"
+                                  "tensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 2x1x1x1 scale=0.5 zero=3 const=[1 2]\n"
+                                  "tensor 2 \"b\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n",
+                                  "graph \"computed weights\"\n"
+                                  "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+                                  "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "inputs 0 1\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n"};
+  for (const char* text : networks) {
+    const auto graph = ir::parse(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    for (const ChipOf& on : all_chips()) look_at(*graph, on);
+  }
+}
+
 // After the others: a row that answers nothing is not known to be right.
 TEST(Remedies, XEachRowIsAnAnswer) {
   // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and

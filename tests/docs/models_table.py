@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The table of networks and chips in README.md: operations on the NPU, difference from the CPU, predicted time.
+"""The tables of networks and chips: in README.md operations on the NPU, difference from the CPU, predicted time; in
+docs/models.md what a real NPU takes with and without allow_unproven.
 
 usage: models_table.py SKILLET [--check]      run at the top of the source tree; networks: models/, ../shared/models
 
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGE = Path("README.md")
+PAGE, COVERAGE_PAGE = Path("README.md"), Path("docs/models.md")
 SHARED = Path("../shared/models")
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 # File, name for people, picture, whether its weights have a scale for each channel.
@@ -93,19 +94,40 @@ def table(skillet):
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def coverage_of(chip, ops):
+    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_on_npu']:.0f} %"
+
+
+def coverage(skillet):
+    lines = [["network", *CHIPS], ["---"] * (1 + len(CHIPS))]
+    for file, name, _, _ in MODELS:
+        model = file if file.startswith("models/") else str(SHARED / file)
+        cells = {chip: [] for chip in CHIPS}
+        for more in [[], ["--allow-unproven"]]:
+            report = json.loads(run(skillet, "check", model, "--json", *more))
+            for chip in report["chips"]:
+                if chip["chip"] in cells:
+                    cells[chip["chip"]].append(coverage_of(chip, len(report["ops"])))
+        lines.append([name, *("; ".join(dict.fromkeys(cells[chip])) for chip in CHIPS)])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
 def main():
     skillet, check = sys.argv[1], "--check" in sys.argv
     if not SHARED.is_dir():
         print(f"no {SHARED}: whether the table of {PAGE} is fresh cannot be told")
         return 0
-    text = PAGE.read_text()
-    made = TABLE.sub(lambda found: found[1] + "\n" + table(skillet) + "\n" + found[2], text)
-    if check:
-        print(f"the table of {PAGE} is " + ("fresh" if made == text else "stale; ./x models writes it"))
-        return 0 if made == text else 1
-    PAGE.write_text(made)
-    print(f"{PAGE} is written")
-    return 0
+    stale = 0
+    for page, make in ((COVERAGE_PAGE, coverage), (PAGE, table)):
+        text = page.read_text()
+        made = TABLE.sub(lambda found: found[1] + "\n" + make(skillet) + "\n" + found[2], text)
+        if check:
+            print(f"the table of {page} is " + ("fresh" if made == text else "stale; ./x models writes it"))
+            stale |= made != text
+        else:
+            page.write_text(made)
+            print(f"{page} is written")
+    return int(stale)
 
 
 if __name__ == "__main__":

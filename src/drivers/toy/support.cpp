@@ -14,7 +14,7 @@ constexpr ir::OpKind kTaken[] = {ir::OpKind::relu, ir::OpKind::maximum};
 Support takes(const hw::ChipRow& chip, const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (tensor.dtype != ir::DType::uint8)
-    return Support::no(Remedy::quantize, "'{}' is {}; the toy works on uint8", tensor.name,
+    return Support::no(driver::remedy_of_type(tensor.dtype), "'{}' is {}; the toy works on uint8", tensor.name,
                        ir::dtype_name(tensor.dtype));
   if (tensor.bytes() < 1 || tensor.bytes() > int64_t{chip.tensor_bytes_max})
     return Support::no(Remedy::split, "'{}' has {} bytes; the toy takes 1 to {}", tensor.name, tensor.bytes(),
