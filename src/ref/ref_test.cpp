@@ -79,7 +79,7 @@ ConvCase random_conv(std::mt19937& random, bool depthwise) {
   const bool is_u8 = dtype == DType::uint8;
   const int32_t in_c = pick(1, 40), kh = pick(1, 4), kw = pick(1, 4);
   const int32_t out_c = depthwise ? in_c * attrs.depth_multiplier : pick(1, 40);
-  const ir::Shape in{pick(1, 2), pick(7, 14), pick(7, 14), in_c};
+  const ir::Shape in{pick(1, 2), pick(7, 14), pick(0, 5) == 0 ? 47 : pick(7, 14), in_c};  // 47: more than one strip
   const ir::Shape out{in[0], output_size(attrs.padding, in[1], kh, attrs.stride_h, attrs.dilation_h),
                       output_size(attrs.padding, in[2], kw, attrs.stride_w, attrs.dilation_w), out_c};
   const ir::Shape filter_shape = depthwise ? ir::Shape{1, kh, kw, out_c} : ir::Shape{out_c, kh, kw, in_c};
