@@ -11,6 +11,7 @@
 #include "base/fixed_point.h"
 #include "ref/hard_swish.h"
 #include "ref/softmax.h"
+#include "ref/weighted.h"
 
 namespace skillet::ref {
 namespace {
@@ -165,6 +166,17 @@ void check_conv(std::mt19937& random, bool depthwise) {
       }
     }
   }
+  if (depthwise) return;
+  // What other CPUs compute it with, where this one has dot products of bytes.
+  Bytes wide(got.size());
+  std::vector<std::span<uint8_t>> tensors;
+  for (size_t id = 0; id < conv.graph.tensors.size(); ++id)
+    tensors.push_back(interpreter->tensor(static_cast<ir::TensorId>(id)));
+  tensors[static_cast<size_t>(conv.graph.outputs[0])] = wide;
+  auto kernel = prepare_wide_conv_2d(Context(conv.graph, 0));
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+  ASSERT_TRUE((*kernel)->run(tensors).ok());
+  EXPECT_TRUE(std::ranges::equal(wide, got)) << out.shape.to_string();
 }
 
 TEST(Ref, Conv2dEqualsPlainLoop) {
