@@ -86,10 +86,14 @@ void run_image(ConvPlan& plan, const T* image, T* out) {
 }  // namespace
 
 Result<KernelPtr> prepare_conv_2d(const Context& c) {
+  if (c.input(0).dtype == ir::DType::float32) return prepare_float_conv_2d(c);
+  const bool grouped = dim(c.input(1), 3) != dim(c.input(0), 3);
+  return byte_gemm::available() && !grouped ? prepare_byte_conv_2d(c) : prepare_wide_conv_2d(c);
+}
+
+Result<KernelPtr> prepare_wide_conv_2d(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &input = c.input(0), &filter = c.input(1), &output = c.output();
-  if (input.dtype == ir::DType::float32) return prepare_float_conv_2d(c);
-  if (byte_gemm::available() && dim(filter, 3) == dim(input, 3)) return prepare_byte_conv_2d(c);
   ConvPlan plan;
   SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, output.shape));
   plan.input_zero_point = input.quant.zero_point();

@@ -234,73 +234,161 @@ op 0 ADD_N in=[0 1 0] out=[2])",
 }
 
 TEST(Definition, OfRealArithmetic) {
-  for (const char* text : {
-           R"(tensor 0 "in" float32 2x2x2 const=[1 2 3 4 5 6 7 8]
+  for (
+      const char* text : {
+          R"(tensor 0 "in" float32 2x2x2 const=[1 2 3 4 5 6 7 8]
 tensor 1 "axes" int32 2 const=[0 2]
 tensor 2 "out" float32 2 const=[3.5 5.5]
 inputs 0
 outputs 2
 op 0 MEAN in=[0 1] out=[2])",
-           R"(tensor 0 "in" float32 2x2 const=[1 2 3 4]
+          R"(tensor 0 "in" float32 2x2 const=[1 2 3 4]
 tensor 1 "axes" int32 1 const=[0]
 tensor 2 "out" float32 2 const=[4 6]
 inputs 0
 outputs 2
 op 0 SUM in=[0 1] out=[2])",
-           R"(tensor 0 "in" float32 2x2 const=[0 0 3 3]
+          R"(tensor 0 "in" float32 2x2 const=[0 0 3 3]
 tensor 1 "out" float32 2x2 const=[0.5 0.5 0.5 0.5]
 inputs 0
 outputs 1
 op 0 SOFTMAX in=[0] out=[1] beta=2)",
-           R"(tensor 0 "in" float32 2x2 const=[3 4 0 -2]
+          R"(tensor 0 "in" float32 2x2 const=[3 4 0 -2]
 tensor 1 "out" float32 2x2 const=[0.6 0.8 0 -1]
 inputs 0
 outputs 1
 op 0 L2_NORMALIZATION in=[0] out=[1])",
-           R"(tensor 0 "in" float32 2x1x2x1 const=[0 8 100 104]
+          R"(tensor 0 "in" float32 2x1x2x1 const=[0 8 100 104]
 tensor 1 "size" int32 2 const=[1 5]
 tensor 2 "out" float32 2x1x5x1 const=[0 2 4 6 8 100 101 102 103 104]
 inputs 0
 outputs 2
 op 0 RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true)",
-           R"(tensor 0 "in" int8 2x1x2x1 scale=1 const=[0 8 100 104]
+          R"(tensor 0 "in" int8 2x1x2x1 scale=1 const=[0 8 100 104]
 tensor 1 "size" int32 2 const=[1 4]
 tensor 2 "out" int8 2x1x4x1 scale=1 const=[0 2 6 8 100 101 103 104]
 inputs 0
 outputs 2
 op 0 RESIZE_BILINEAR in=[0 1] out=[2] half_pixel_centers=true)",
-           R"(tensor 0 "in" float32 1x1x3x1 const=[1 5 9]
+          R"(tensor 0 "in" float32 1x1x3x1 const=[1 5 9]
+tensor 1 "size" int32 2 const=[1 2]
+tensor 2 "out" float32 1x1x2x1 const=[1 9]
+inputs 0
+outputs 2
+op 0 RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true)",
+          R"(tensor 0 "in" float32 2x2 const=[5 5 1000 0]
+tensor 1 "out" float32 2x2 const=[-0.69314718 -0.69314718 0 -1000]
+inputs 0
+outputs 1
+op 0 LOG_SOFTMAX in=[0] out=[1])",
+          R"(tensor 0 "in" int8 1x8x8x1 scale=3.7252903e-09 zero=-128 const=[127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127 127]
+tensor 1 "axes" int32 2 const=[1 2]
+tensor 2 "out" int8 1x1 scale=1 zero=5 const=[5]
+inputs 0
+outputs 2
+op 0 MEAN in=[0 1] out=[2])",
+          R"(tensor 0 "in" float32 1x1x3x1 const=[1 5 9]
 tensor 1 "size" int32 2 const=[1 1]
 tensor 2 "out" float32 1x1x1x1 const=[1]
 inputs 0
 outputs 2
 op 0 RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true)",
-           R"(tensor 0 "in" float32 1x1x3x1 const=[1 5 9]
+          R"(tensor 0 "in" float32 1x1x3x1 const=[1 5 9]
 tensor 1 "size" int32 2 const=[1 2]
 tensor 2 "out" float32 1x1x2x1 const=[1 9]
 inputs 0
 outputs 2
 op 0 RESIZE_NEAREST_NEIGHBOR in=[0 1] out=[2] align_corners=true)",
-           R"(tensor 0 "a" float32 2x2x1 const=[1 2 3 4]
+          R"(tensor 0 "a" float32 2x2x1 const=[1 2 3 4]
 tensor 1 "b" float32 2x1x3 const=[1 2 3 10 20 30]
 tensor 2 "out" float32 2x2x3 const=[1 2 3 2 4 6 30 60 90 40 80 120]
 inputs 0 1
 outputs 2
 op 0 BATCH_MATMUL in=[0 1] out=[2])",
-           R"(tensor 0 "a" float32 2x3 const=[1 2 3 4 5 6]
+          R"(tensor 0 "a" float32 2x3 const=[1 2 3 4 5 6]
 tensor 1 "b" float32 1x2 const=[1 10]
 tensor 2 "out" float32 3x1 const=[41 52 63]
 inputs 0 1
 outputs 2
 op 0 BATCH_MATMUL in=[0 1] out=[2] transpose_a=true transpose_b=true)",
-           R"(tensor 0 "in" float32 4 const=[-2 -0.5 0 3]
+          R"(tensor 0 "in" float32 4 const=[-2 -0.5 0 3]
 tensor 1 "alpha" float32 1 const=[0.25]
 tensor 2 "out" float32 4 const=[-0.5 -0.125 0 3]
 inputs 0 1
 outputs 2
 op 0 PRELU in=[0 1] out=[2])",
-       })
+      })
     expect_values(text);
+}
+
+// Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
+// much, as the cells keep what they had.
+TEST(Definition, OfRecurrence) {
+  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
+tensor 1 "i" float32 1x1 const=[0]
+tensor 2 "f" float32 1x1 const=[0]
+tensor 3 "c" float32 1x1 const=[1]
+tensor 4 "o" float32 1x1 const=[0]
+tensor 5 "r" float32 1x1 const=[0]
+tensor 6 "open" float32 1 const=[100]
+tensor 7 "none" float32 1 const=[0]
+tensor 8 "state" float32 2x1 variable
+tensor 9 "cells" float32 2x1 variable
+tensor 10 "out" float32 2x2x1 const=[0.76159418 0.76159418 -0.76159418 -0.96402758]
+inputs 0
+outputs 10
+op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 2 3 4 5 5 5 5 - - - 6 6 7 6 - - 8 9] out=[10] activation=tanh)");
+}
+
+TEST(Definition, WhatHasNoneIsRefused) {
+  struct Row {
+    const char *text, *find, *refused, *reason;  // taken as it is
+  };
+  const char* const kProduct = R"(tensor 0 "a" int8 2 scale=0.5 const=[1 2]
+tensor 1 "b" int8 2 scale=0.25 const=[1 4]
+tensor 2 "out" int8 2 scale=1 const=[0 1]
+inputs 0 1
+outputs 2
+op 0 MUL in=[0 1] out=[2])";
+  const char* const kDifference = R"(tensor 0 "a" int8 1 scale=0.5 const=[4]
+tensor 1 "b" int8 1 scale=0.5 const=[8]
+tensor 2 "out" int8 1 scale=1 const=[4]
+inputs 0 1
+outputs 2
+op 0 SQUARED_DIFFERENCE in=[0 1] out=[2])";
+  const char* const kEqual = R"(tensor 0 "a" int8 2 scale=0.5 const=[4 2]
+tensor 1 "b" int8 2 scale=0.25 const=[8 2]
+tensor 2 "out" boolean 2 const=[1 0]
+inputs 0 1
+outputs 2
+op 0 EQUAL in=[0 1] out=[2])";
+  const char* const kDense = R"(tensor 0 "in" uint8 1x1x1x1 scale=0.5 const=[4]
+tensor 1 "w" uint8 2x1x1x1 scale=[0.5 0.5] const=[2 4]
+tensor 2 "b" int32 2 scale=0.25 const=[4 8]
+tensor 3 "out" uint8 1x1x1x2 scale=0.25 const=[12 24]
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3])";
+  const Row rows[] = {{kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
+                      {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
+                      {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
+                      {kDifference, "\"b\" int8 1 scale=0.5", "\"b\" int8 1", "quantiz"},
+                      {kEqual, "scale=0.25", "scale=1", "scale 1"},
+                      {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
+                      {kDense, "inputs 0", "inputs 0 2", "bias"}};
+  for (const Row& row : rows) {
+    expect_values(row.text);
+    std::string text = row.text;
+    text.replace(text.find(row.find), std::string_view(row.find).size(), row.refused);
+    SCOPED_TRACE(text);
+    auto graph = ir::parse(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    for (const ir::TensorId id : graph->inputs) take_value(graph->tensor(id));
+    for (const ir::TensorId id : graph->outputs) take_value(graph->tensor(id));
+    const auto cpu = Interpreter::create(*graph);
+    ASSERT_FALSE(cpu.ok());
+    EXPECT_NE(cpu.error().message.find(row.reason), std::string::npos) << cpu.error().message;
+  }
 }
 
 // Two boxes that overlap by a half of each, one apart; the first column of the scores is the background.
@@ -338,6 +426,18 @@ TEST(Definition, OfDetections) {
       {"1x3x4 const=[0 -0.5 2 0.5 7 -0.5 9 0.5 0 0 0 0]", "1x3 const=[0 1 0]", "1x3 const=[0.75 0.625 0]", "2",
        "max_detections=3 max_classes_per_detection=1 iou_threshold=0.3 score_threshold=0.25 regular_nms=true "
        "detections_per_class=1"}};
+  // A box that holds a half of another: just what may be.
+  expect_values(R"(tensor 0 "boxes" float32 1x2x4 const=[0 10 0 0 0 10 0 0]
+tensor 1 "scores" float32 1x2x1 const=[0.75 0.5]
+tensor 2 "anchors" float32 2x4 const=[0 0 2 1 0.5 0 1 1]
+tensor 3 "corners" float32 1x2x4 const=[-1 0.5 1 1.5 0 0.5 1 1.5]
+tensor 4 "classes" float32 1x2 const=[0 0]
+tensor 5 "found" float32 1x2 const=[0.75 0.5]
+tensor 6 "count" float32 1 const=[2]
+inputs 0 1
+outputs 3 4 5 6
+op 0 TFLite_Detection_PostProcess in=[0 1 2] out=[3 4 5 6] num_classes=1 y_scale=10 x_scale=10 h_scale=5 w_scale=5 )"
+                "max_detections=2 max_classes_per_detection=1 iou_threshold=0.5 score_threshold=0.25");
   for (const Row& row : rows) {
     std::string text = kBoxes;
     for (const auto& [name, value] :

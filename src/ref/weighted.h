@@ -42,6 +42,8 @@ Result<OutputStage> output_stage(const WeightedOp& op);
 
 // CONV_2D of one group where byte_gemm::available().
 Prepare prepare_byte_conv_2d;
+// CONV_2D on any CPU: sums of products of 16 bits.
+Prepare prepare_wide_conv_2d;
 
 // Constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros to
 // `stride` elements.
