@@ -2,7 +2,6 @@
 // Medians of several runs on this machine; the ratios are what carries over to another one.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -11,6 +10,7 @@
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/command_line.h"
 #include "tools/model.h"
 #include "tools/progress.h"
 #include "tools/tensor_file.h"
@@ -168,13 +168,21 @@ int bench(Options options) {
 
 int main(int argc, char** argv) {
   skillet::tools::Options options;
-  CLI::App app("Times importing, compiling and simulating models, stage by stage.", "skillet_bench");
-  app.add_option("MODELS", options.models, "default: the demo model and the MobileNets in ../shared/models");
-  app.add_option("--device", options.device)->capture_default_str();
-  app.add_option("--repeat", options.repeat, "medians of this many runs")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json, "machine-readable output");
-  CLI11_PARSE(app, argc, argv);
+  skillet::tools::CommandLine app("Times importing, compiling and simulating models, stage by stage.", "skillet_bench");
+  app.option("MODELS", options.models, "default: the demo model and the MobileNets in ../shared/models");
+  app.option("--device", options.device, "what programs are for").shows_default();
+  app.option("--repeat", options.repeat, "medians of this many runs")
+      .shows_default()
+      .check(skillet::tools::whole_number(1, 1000));
+  app.flag("--json", options.json, "machine-readable output");
+  const auto said = app.parse(argc, argv);
+  if (!said.ok()) {
+    fmt::print(stderr, "skillet_bench: {}\n", said.error().message);
+    return 2;
+  }
+  if (!said->empty()) {
+    fmt::print("{}", *said);
+    return 0;
+  }
   return skillet::tools::bench(std::move(options));
 }

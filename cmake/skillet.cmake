@@ -36,34 +36,53 @@ function(skillet_self_contained target)
   endif()
 endfunction()
 
-# skillet_library(NAME SOURCES... LIBS...): static library skillet_NAME
-function(skillet_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
-  add_library(skillet_${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(skillet_${name} PUBLIC skillet_flags ${ARG_LIBS})
-endfunction()
+# For what is gained little by optimising it: tests, and what prints.
+add_library(skillet_quick INTERFACE)
+target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 
-# skillet_test_headers(TARGET): what nearly all tests include is read once, and little is gained by optimising them. Not with
-# clang: the build with it shows that each file includes what it uses.
-function(skillet_test_headers name)
-  set(flags $<$<CONFIG:RelWithDebInfo>:-O1>)
+# skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
+# targets of this SET. Not with clang: the build with it shows that each file includes what it uses.
+function(skillet_reads_once name set libs)
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-    target_compile_options(${name} PRIVATE ${flags})
     return()
   endif()
-  # For ccache; and a test that links no fmt reads the headers as they are.
-  list(APPEND flags -fpch-preprocess -Wno-error=invalid-pch)
-  if(NOT TARGET skillet_test_headers)
-    # A program, since programs are not compiled as libraries are.
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_headers.cpp CONTENT "int main() {}\n")
-    add_executable(skillet_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/test_headers.cpp)
-    target_link_libraries(skillet_test_headers PRIVATE skillet_base GTest::gtest)
-    target_compile_options(skillet_test_headers PRIVATE ${flags})
-    target_precompile_headers(skillet_test_headers PRIVATE <algorithm> <array> <filesystem> <map> <optional> <span> <string>
-      <vector> <fmt/format.h> <gtest/gtest.h>)
+  # For ccache; and a target that links no fmt reads the headers as they are.
+  set(flags -fpch-preprocess -Wno-error=invalid-pch)
+  get_target_property(type ${name} TYPE)
+  if(NOT TARGET skillet_${set}_headers)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp CONTENT "int main() {}\n")
+    if(type STREQUAL EXECUTABLE)  # which are not compiled as libraries are
+      add_executable(skillet_${set}_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp)
+    else()
+      add_library(skillet_${set}_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp)
+    endif()
+    target_link_libraries(skillet_${set}_headers PRIVATE skillet_flags ${libs})
+    target_compile_options(skillet_${set}_headers PRIVATE ${flags})
+    target_precompile_headers(skillet_${set}_headers PRIVATE ${ARGN})
   endif()
-  target_precompile_headers(${name} REUSE_FROM skillet_test_headers)
+  target_precompile_headers(${name} REUSE_FROM skillet_${set}_headers)
   target_compile_options(${name} PRIVATE ${flags})
+endfunction()
+
+function(skillet_library_headers name)
+  skillet_reads_once(${name} library fmt::fmt <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional>
+    <set> <span> <string> <vector> <fmt/format.h> ${PROJECT_SOURCE_DIR}/src/base/result.h)
+endfunction()
+
+# skillet_library(NAME [PLAIN] SOURCES... LIBS...): static library skillet_NAME; PLAIN: which does without fmt
+function(skillet_library name)
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LIBS" ${ARGN})
+  add_library(skillet_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(skillet_${name} PUBLIC skillet_flags ${ARG_LIBS})
+  if(NOT ARG_PLAIN)
+    skillet_library_headers(skillet_${name})
+  endif()
+endfunction()
+
+function(skillet_test_headers name)
+  skillet_reads_once(${name} test "skillet_base;GTest::gtest;skillet_quick" <algorithm> <array> <filesystem> <map> <optional> <span>
+    <string> <vector> <fmt/format.h> <gtest/gtest.h>)
+  target_link_libraries(${name} PRIVATE skillet_quick)
 endfunction()
 
 # skillet_test(NAME SOURCES... LIBS... [LABEL fast|long] [VENDORS...]): GoogleTest program NAME_test; `long` ones run in

@@ -121,7 +121,8 @@ std::optional<Level> parse_level(std::string_view name) {
 bool enabled(Level level) { return level <= current_level(); }
 
 void write(Level level, std::string_view message) {
-  const std::string text = printable(message, true);
+  const bool is_one_line = level == Level::error || level == Level::warning;  // names in it may have line ends
+  const std::string text = printable(message, !is_one_line);
   if (write_to_sink(level, text)) return;
   const std::string line = fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], text);
   std::fwrite(line.data(), 1, line.size(), stderr);

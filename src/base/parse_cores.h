@@ -10,13 +10,14 @@ namespace skillet {
 
 constexpr const char* kCoresVariable = "SKILLET_CORES";
 
+constexpr int kMostCores = 64;
+
 // "auto" is 0; else a number from 1. False: it is neither.
 inline bool parse_cores(std::string_view text, int& value) {
-  constexpr int kMost = 64;
   int parsed = 0;
   const char* const end = text.data() + text.size();
   const bool is_number = text != "auto" && std::from_chars(text.data(), end, parsed).ptr == end && parsed >= 1;
-  if ((!is_number && text != "auto") || parsed > kMost) return false;
+  if ((!is_number && text != "auto") || parsed > kMostCores) return false;
   value = parsed;
   return true;
 }

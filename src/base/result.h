@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace skillet {
 
@@ -46,20 +45,20 @@ Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT implicit on purpose
-  Result(Error e) : state_(std::in_place_index<1>, std::move(e)) {}      // NOLINT
+  Result(T value) : value_(std::move(value)) {}  // NOLINT implicit on purpose
+  Result(Error e) : error_(std::move(e)) {}      // NOLINT
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& value() & { return value_.value(); }
+  const T& value() const& { return value_.value(); }
+  T&& value() && { return std::move(value_).value(); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& { return error_.value(); }
+  Error&& error() && { return std::move(error_).value(); }
 
   Result with_context(std::string_view context) && {
     if (ok()) return std::move(*this);
@@ -67,7 +66,8 @@ class [[nodiscard]] Result {
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::optional<Error> error_;
 };
 
 template <>
@@ -78,7 +78,7 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const& { return *error_; }
+  const Error& error() const& { return error_.value(); }
   Error&& error() && { return std::move(*error_); }
 
   Result with_context(std::string_view context) && {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/log.h"
 #include "capture/frames.h"
 
 namespace skillet::capture {
@@ -32,6 +33,7 @@ Result<FileWriter> create_next(const std::string& path, const DeviceInfo& device
     if (i == 1 && exists(name) && !is_file(name)) return error(ErrorCode::io, "{}: is no regular file", name);
     if (exists(name) && i < kNamesTried) continue;
     auto writer = FileWriter::create(name, device);
+    if (writer.ok() && i > 1) log::warning("{} exists; what {} is sent is recorded in {}", path, device.node, name);
     if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else somebody else was faster
   }
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "capture/job_lists.h"
 #include "capture/source.h"
 
 namespace skillet::capture {
@@ -191,8 +192,9 @@ Result<Job> read_job(const Json& job) {
   return out;
 }
 
-Result<void> add_handles(const Json& job, const char* field, bool Use::*flag, Uses& uses) {
+Result<void> add_handles(const Json& job, const char* field, bool Use::*flag, Uses& uses, Submission& submission) {
   SK_TRY_ASSIGN(const Json* list, array(job, field));
+  note_list(submission, submission.jobs.size() - 1, field, list->size());
   for (const Json& handle : *list) {
     if (!handle.is_number_unsigned() || handle.get<uint64_t>() > UINT32_MAX)
       return error(ErrorCode::malformed, "{}: not a handle", field);
@@ -208,8 +210,8 @@ Result<void> FolderSource::rocket(const Json& json, Submission& submission, Uses
     const Json& job = (*jobs)[i];
     SK_TRY_ASSIGN(Job one, read_job(job).with_context(where));
     submission.jobs.push_back(std::move(one));
-    SK_TRY(add_handles(job, "in_bos", &Use::read, uses).with_context(where));
-    SK_TRY(add_handles(job, "out_bos", &Use::write, uses).with_context(where));
+    SK_TRY(add_handles(job, "in_bos", &Use::read, uses, submission).with_context(where));
+    SK_TRY(add_handles(job, "out_bos", &Use::write, uses, submission).with_context(where));
   }
   return {};
 }

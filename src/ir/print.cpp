@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxPrintedElems = 16;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -93,7 +93,7 @@ using ConstantText = std::string (*)(const Tensor&);
 
 std::string tensor_line(size_t id, const Tensor& tensor, ConstantText text_of_constant) {
   std::string line =
-      fmt::format("tensor {} {} {} {}", id, quoted(tensor.name), dtype_name(tensor.dtype), tensor.shape.to_string());
+      fmt::format("tensor {} {} {} {}", id, in_quotes(tensor.name), dtype_name(tensor.dtype), tensor.shape.to_string());
   const Quant& quant = tensor.quant;
   if (!quant.empty()) {
     // A list of scales even when all are the same: its length makes the tensor per-channel.
@@ -125,7 +125,7 @@ void append_attrs(std::string& line, const T& attrs) {
 }
 
 std::string op_line(size_t id, const Op& op) {
-  const std::string name = op.kind == OpKind::opaque ? quoted(op.opaque_name) : std::string(op_kind_name(op.kind));
+  const std::string name = op.kind == OpKind::opaque ? in_quotes(op.opaque_name) : std::string(op_kind_name(op.kind));
   std::string line = fmt::format("op {} {} in={} out={}", id, name, operands(op.inputs), operands(op.outputs));
   std::visit([&](const auto& attrs) { append_attrs(line, attrs); }, op.attrs);
   if (op.source_index != static_cast<int32_t>(id)) line += fmt::format(" source={}", op.source_index);
@@ -133,7 +133,7 @@ std::string op_line(size_t id, const Op& op) {
 }
 
 std::string print(const Graph& graph, ConstantText text_of_constant) {
-  std::string out = fmt::format("graph {}\n", quoted(graph.name));
+  std::string out = fmt::format("graph {}\n", in_quotes(graph.name));
   for (size_t i = 0; i < graph.tensors.size(); ++i) out += tensor_line(i, graph.tensors[i], text_of_constant) + "\n";
   out += fmt::format("inputs {}\n", fmt::join(graph.inputs, " "));
   out += fmt::format("outputs {}\n", fmt::join(graph.outputs, " "));

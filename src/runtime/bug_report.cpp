@@ -79,8 +79,8 @@ void report_fallback(const Target& target, const SessionOptions& options, const 
   // Once more: a program that is loaded has given its bytes to the device.
   const auto program = target.driver->compile(target.chip, part, options.compile);
   add_part(report, "part", part, program.ok() ? &*program : nullptr);
-  std::error_code ignored;  // claim_name() says what is wrong
-  std::filesystem::create_directories(expand_home(folder), ignored);
+  std::error_code ignored;                                          // claim_name() says what is wrong
+  std::filesystem::create_directory(expand_home(folder), ignored);  // not those above it: a misspelt path
   const auto path = claim_name(expand_home(folder), number);
   const Result<void> written = path.ok() ? write_file(*path, report.pack()) : Result<void>(path.error());
   if (written.ok()) {

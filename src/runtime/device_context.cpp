@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
-// With SKILLET_DEBUG=capture=FILE each device has a file of its own.
+// With SKILLET_DEBUG=capture=FILE each device has a file of its own; which one is said where FILE was taken.
 uapi::RecordSink debug_sink() {
   const std::optional<std::string> path = log::debug_value("capture");
   return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : uapi::RecordSink{};
@@ -61,6 +61,10 @@ std::string joined(const std::vector<std::string>& names) {
 // "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
+  for (const uapi::KernelDriver& driver : uapi::kernel_drivers()) {
+    names.push_back(fmt::format("{}0", driver.name));
+    names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
+  }
   for (const std::string& chip : simulated_chips()) names.push_back(std::string(kSimPrefix) + chip);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
@@ -86,7 +90,9 @@ NamedCore core_of(const FoundNpu& npu) {
   return {npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), false};
 }
 
-void add_line(std::string& text, std::string_view line) { text += fmt::format("{}{}", text.empty() ? "" : "\n", line); }
+void add_reason(std::string& text, std::string_view reason) {
+  text += fmt::format("{}{}", text.empty() ? "" : "; ", reason);
+}
 
 // The chip of a core, by the first driver that knows it.
 Result<FoundNpu> identify_core(const uapi::Core& core) {
@@ -104,7 +110,7 @@ Result<FoundNpu> identify_core(const uapi::Core& core) {
 Error no_npu(const NpuSearch& search) {
   return error(ErrorCode::io,
                "no NPU here; looked at {} for a core that a driver knows{}{} (skillet doctor says what is missing)",
-               uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ":\n", search.rejected);
+               uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ": ", search.rejected);
 }
 
 Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
@@ -135,10 +141,10 @@ Result<NamedCore> find_node(const std::string& node) {
   return core_of(search.npus[0]);
 }
 
-// "etnaviv0": letters, then digits.
+// "etnaviv0": a kernel driver that we speak to, then digits. Any other name is a wrong one, not missing hardware.
 bool is_device_name(const std::string& name) {
   const size_t digits = name.find_first_of("0123456789");
-  return digits != 0 && digits != std::string::npos &&
+  return digits != std::string::npos && uapi::find_kernel_driver(name.substr(0, digits)) != nullptr &&
          name.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
@@ -149,15 +155,15 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
   for (const uapi::NodeReport& node : nodes) {
     if (node.error) {
       search.blocked = true;
-      add_line(search.rejected, node.error->message);
+      add_reason(search.rejected, node.error->message);
     } else if (node.cores.empty()) {
-      add_line(search.rejected,
-               fmt::format("{}: kernel driver '{}', no core of an NPU", node.node, node.kernel_driver));
+      add_reason(search.rejected,
+                 fmt::format("{}: kernel driver '{}', no core of an NPU", node.node, node.kernel_driver));
     }
     for (const uapi::Core& core : node.cores) {
       auto npu = identify_core(core);
       if (!npu.ok()) {
-        add_line(search.rejected, fmt::format("core {}: {}", core.index, npu.error().message));
+        add_reason(search.rejected, fmt::format("core {}: {}", core.index, npu.error().message));
         continue;
       }
       npu->name = fmt::format("{}{}", core.info.kernel_driver, search.npus.size());
@@ -173,8 +179,10 @@ Result<NamedCore> find_core(const std::string& name) {
   if (name.starts_with(kSimPrefix)) return find_chip(name, kSimPrefix, standin::simulated_core).with_context(name);
   if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, standin::null_core).with_context(name);
   if (name.starts_with("/")) return find_node(name);
-  const bool is_chip = driver::find_chip(name).ok();  // "rk3588" looks like a device's name
-  if (name == "npu" || (is_device_name(name) && !is_chip)) return find_found(find_npus(), name);
+  if (name == "npu" || is_device_name(name)) return find_found(find_npus(), name);
+  if (name == "cpu" || name == "auto")
+    return error(ErrorCode::invalid_argument,
+                 "device '{}' is no NPU: npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP is needed here", name);
   return error(ErrorCode::invalid_argument,
                "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
                meant_device(name));

@@ -53,7 +53,7 @@ struct FoundNpu {
 
 struct NpuSearch {
   std::vector<FoundNpu> npus;
-  std::string rejected;  // one line a node or core that is no NPU we know, with the reason
+  std::string rejected;  // each node or core that is no NPU we know, with the reason; one line
   bool blocked = false;  // some node could not be opened or asked
 };
 

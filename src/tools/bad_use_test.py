@@ -15,7 +15,7 @@ SKILLET = str(Path(sys.argv.pop(1)).resolve())
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
 
 # Shell text, exit code, words of the one line on stderr (None: nothing is said). $sk: the command, $m: a good model,
-# $c: a good capture, $T: a folder of fixtures, $as_user: runs without the rights of root.
+# $n: a model whose operation nothing computes and whose names steer terminals, $c: a good capture, $T: a folder of fixtures, $as_user: runs without the rights of root.
 USES = [
     # Nowhere to write to.
     ("$sk decode $c > /dev/full", FAILED, "standard output: No space left on device"),
@@ -38,6 +38,10 @@ USES = [
     ("$sk compile $T/x$'\\xff'.tflite --device sim:a311d --json > /dev/null", FINE, None),
     ("$sk run $T/y$'\\xff'.tflite --device cpu --json", CANNOT_BEGIN, "No such file or directory"),
     ("$sk run $T/y$'\\x1b[31m'.tflite --device cpu --json", CANNOT_BEGIN, "y?[31m.tflite"),
+    ("$sk run $T/y$'\\n'second.tflite", CANNOT_BEGIN, "y?second.tflite: No such file or directory"),
+    ("$sk check $n | grep -aP '^second|\\x1b' >&2; false", FAILED, None),
+    ("$sk check $T/x$'\\n'second.tflite --device cpu | grep '^second' >&2; false", FAILED, None),
+    ("$sk run $T/x$'\\n'second.tflite --device cpu --image $T/x$'\\n'second.png --show | grep '^second' >&2; false", FAILED, None),
     # Files that are none, or too large.
     ("$sk run $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk run /dev/zero", CANNOT_BEGIN, "/dev/zero: is a device, not a file"),
@@ -56,6 +60,20 @@ USES = [
     ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
+    # Models that nothing here can run: not even begun.
+    ("$sk run $n", CANNOT_BEGIN, "no_kernel.tflite: op 0 Foo?second?[31m -> 'o?second': no CPU kernel"),
+    ("$sk run $n --device sim:a311d", CANNOT_BEGIN, "no CPU kernel"),
+    ("$sk bench $n --device cpu", CANNOT_BEGIN, "no_kernel.tflite: op 0"),
+    ("$sk bench $n --device sim:a311d", CANNOT_BEGIN, "no CPU kernel"),
+    ("$sk fix $n --device sim:a311d -o $T/x.tflite", CANNOT_BEGIN, "no CPU kernel"),
+    ("$sk bug README.md --device sim:a311d -o $T/bug.tar > /dev/null; code=$?; tar tf $T/bug.tar > /dev/null && exit $code", FINE,
+     "the report tells this, and no more of the model: README.md: not a TensorFlow Lite model"),
+    # Damaged, or of another kind than it is taken for.
+    ("$sk decode $T/flipped.skp", CANNOT_BEGIN, "flipped.skp: a damaged program file: checksum mismatch"),
+    ("$sk decode $T/cut.skp", CANNOT_BEGIN, "cut.skp: a damaged program file: "),
+    ("$sk diff $T/flipped.skp $c", CANNOT_BEGIN, "a damaged program file: checksum mismatch"),
+    ("$sk lookup 0x1004 --chip rk3576", CANNOT_BEGIN, "rk3576: no rows describe it: its registers are not those of the RK3588"),
+    ("$sk lookup kernel --chip rk3568", CANNOT_BEGIN, "rk3568: no rows describe it"),
     # Places to write that are none.
     ("$sk bug $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk compile $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
@@ -107,6 +125,21 @@ USES = [
     ("SKILLET_ALOW_UNPROVEN=1 $sk run $m --device cpu > /dev/null", FINE, "did you mean 'SKILLET_ALLOW_UNPROVEN'"),
     ("$sk", CANNOT_BEGIN, "subcommand is required"),
     ("$sk run", CANNOT_BEGIN, "MODEL is required"),
+    ("$sk run $m --device gpu0", CANNOT_BEGIN, "device 'gpu0' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP"),
+    ("$sk run $m --device npu0", CANNOT_BEGIN, "; did you mean 'npu'?"),
+    ("$sk run $m --device SIM:A311D", CANNOT_BEGIN, "; did you mean 'sim:a311d'?"),
+    ("$sk run $m --device Etnaviv0", CANNOT_BEGIN, "; did you mean 'etnaviv0'?"),
+    ("$sk run $m --device dev/dri/renderD128", CANNOT_BEGIN, "; did you mean '/dev/dri/renderD128'?"),
+    ("$sk run $m --device etnaviv0", CANNOT_BEGIN, "no NPU here"),
+    ("$sk run $m --device cpu --cores 99", CANNOT_BEGIN, "from 1 to 64, not '99'"),
+    ("$sk replay $c --device cpu", CANNOT_BEGIN, "device 'cpu' is no NPU"),
+    ("$sk replay $c --device auto", CANNOT_BEGIN, "device 'auto' is no NPU"),
+    ("SKILLET_CACHE_DIR=/dev/null $sk run $m --device sim:a311d", CANNOT_BEGIN, "/dev/null: Not a directory"),
+    ("SKILLET_ALLOW_UNPROVEN=1 SKILLET_CACHE_DIR=/dev/null $sk virtual --chip a311d -- $sk run $m --device npu", CANNOT_BEGIN,
+     "/dev/null: Not a directory"),
+    ("SKILLET_ALLOW_UNPROVEN=1 $sk virtual --chip a311d --fail open:1:EACCES -- $sk run $m --device npu", CANNOT_BEGIN,
+     "/dev/dri/renderD128: opening: EACCES"),
+    ("SKILLET_DEBUG=capture=$T/cut.skcap $sk run $m --device sim:a311d > /dev/null", FINE, "cut.skcap exists; what sim:a311d is sent is recorded in"),
     ("$sk run $m --device npu", CANNOT_BEGIN, "no NPU here"),
     ("$sk compile $m --device cpu", CANNOT_BEGIN, "the CPU needs no compiling"),
     ("$sk virtual --chip toaster -- true", CANNOT_BEGIN, "toaster"),
@@ -125,13 +158,20 @@ def make_fixtures(folder):
         file.truncate(1 << 30)
     (folder / "empty").touch()
     Path(os.fsdecode(bytes(folder) + b"/x\xff.tflite")).write_bytes(model)
+    Path(folder / "x\nsecond.tflite").write_bytes(model)
     png = next(Path("models/digits").glob("*.png")).read_bytes()
+    Path(folder / "x\nsecond.png").write_bytes(png)
     (folder / "flipped.png").write_bytes(png[:60] + bytes([png[60] ^ 4]) + png[61:])
     (folder / "cut.png").write_bytes(png[:-16])
     subprocess.run([SKILLET, "run", "models/digits.tflite", "--device", "sim:a311d", "--record", str(folder / "whole.skcap")],
                    stdout=subprocess.DEVNULL, check=True)
     whole = (folder / "whole.skcap").read_bytes()
     (folder / "cut.skcap").write_bytes(whole[:-1])
+    subprocess.run([SKILLET, "compile", "models/digits.tflite", "--device", "sim:a311d", "-o", str(folder / "whole.skp")],
+                   stdout=subprocess.DEVNULL, check=True)
+    program = (folder / "whole.skp").read_bytes()
+    (folder / "flipped.skp").write_bytes(program[:-20] + bytes([program[-20] ^ 1]) + program[-19:])
+    (folder / "cut.skp").write_bytes(program[:-20])
     (folder / "locked").mkdir()
     (folder / "locked/model.tflite").write_bytes(model)
     (folder / "locked").chmod(0)
@@ -149,7 +189,7 @@ class BadUse(unittest.TestCase):
         folder.chmod(0o755)
         make_fixtures(folder)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
-        cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite",
+        cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite", "n": "tests/models/no_kernel.tflite",
                            "c": "tests/captures/a311d_conv1x1_relu6_u8", "T": str(folder), "as_user": as_user()}
 
         # Root is refused nothing, and another user may not be let into the folder of the build.
@@ -170,7 +210,8 @@ class BadUse(unittest.TestCase):
             if "$as_user" in text and not self.is_user:
                 continue
             # Builds with sanitizers need address space, and have no libraries to preload.
-            if "SANITIZED" in os.environ and ("ulimit" in text or "capture -o $T/copied" in text or code == 127):
+            if "SANITIZED" in os.environ and ("ulimit" in text or "virtual --chip a311d --fail open" in text or
+                                              "virtual --chip a311d -- $sk" in text or "capture -o $T/copied" in text or code == 127):
                 continue
             with self.subTest(use=text):
                 got, said = self.use(text)

@@ -7,6 +7,7 @@
 
 #include "base/parse_cores.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
@@ -142,7 +143,7 @@ std::string where_of(const Report& report, size_t op) {
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{} on {}{}\n\n", options.model, report.device,
+  out("{} on {}{}\n\n", printable(options.model), report.device,
       report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "");
   TextTable times(kColumns);
   for (auto& row : statistic_rows(report)) times.add(row);
@@ -212,7 +213,6 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
-  outcome.begin();
   Report report{.device = target.name};
   report.simulated = target.simulated;
   report.part_of.assign(graph.ops.size(), -1);
@@ -222,7 +222,9 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   session_options.compile.allow_unproven = options.allow_unproven;
   parse_cores(options.cores, session_options.cores);
   const Stopwatch prepare_clock;
-  SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
+  auto created = runtime::Session::create(graph, target, session_options);
+  outcome.begin_with(created);
+  SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   report.prepare_ms = prepare_clock.ms();
   SK_TRY(time_device(*session, inputs, options, report));
   report.clocks = read_clocks();  // while it is still warm
@@ -239,32 +241,26 @@ Result<void> bench(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Outcome& outcome) {
+void add_bench(CommandLine& app, Outcome& outcome) {
   constexpr int kMostRuns = 10'000'000;
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("bench",
-                         "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
-                         "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
-  verb->add_option("--runs", options->runs, "how many are timed")
-      ->capture_default_str()
-      ->check(whole_number(1, kMostRuns));
-  verb->add_option("--warm-up", options->warm_up, "how many run before")
-      ->capture_default_str()
-      ->check(whole_number(0, kMostRuns));
-  verb->add_option("--tuning", options->tuning,
-                   "proven: only what is known to work on silicon; tuned: our own choices too")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"proven", "tuned"}));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
+  const Verb verb = app.verb("bench",
+                             "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
+                             "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
+  verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
+  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
+      .shows_default()
+      .check(one_of({"proven", "tuned"}));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
   add_cores(verb, options->cores);
   add_tuning_file(verb, options->tuning_file);
-  verb->add_flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
-  auto* csv = verb->add_flag("--csv", options->csv, "the times as comma-separated values");
-  verb->add_flag("--json", options->json, "machine-readable output")->excludes(csv);
-  verb->callback([options, &outcome] { outcome.finish(bench(*options, outcome)); });
+  verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
+  const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
+  verb.flag("--json", options->json, "machine-readable output").excludes(csv);
+  verb.runs([options, &outcome] { outcome.finish(bench(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "driver/driver.h"
 #include "runtime/bug_report.h"
 #include "tools/diagnose.h"
@@ -53,43 +54,44 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   outcome.begin();
   runtime::BugReport report{
-      .text = fmt::format("skillet   {}\nmodel     {}, {} bytes\n{}", SKILLET_VERSION, options.model, model.size(),
-                          runtime::describe_environment(target, session_options(options))),
+      .text = fmt::format("skillet   {}\nmodel     {}, {} bytes\n{}", SKILLET_VERSION, printable(options.model),
+                          model.size(), runtime::describe_environment(target, session_options(options))),
       .files = {}};
-  if (!options.note.empty()) report.text += "note      " + options.note + "\n";
-  if (const auto added = add_compiled(options, target, report); !added.ok())
-    report.text += "\nerror: " + added.error().message + "\n";
+  if (!options.note.empty()) report.text += "note      " + printable(options.note, true) + "\n";
+  const Result<void> added = add_compiled(options, target, report);
+  if (!added.ok()) report.text += "\nerror: " + printable(added.error().message) + "\n";
   report.text += findings();
   if (!options.without_model) report.files.emplace_back("model.tflite", std::move(model));
   SK_TRY(write_file(options.output, report.pack()));
   out("{}: report.txt and {} more files (tar tf lists them). Please look through it before you send it{}\n",
-      options.output, report.files.size(), options.without_model ? "." : ": the model is in it (--without-model).");
+      printable(options.output), report.files.size(),
+      options.without_model ? "." : ": the model is in it (--without-model).");
+  // Which may be what it is about.
+  if (!added.ok()) complain(fmt::format("the report tells this, and no more of the model: {}", added.error().message));
   return {};
 }
 
 }  // namespace
 
-void add_bug(CLI::App& app, Outcome& outcome) {
+void add_bug(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "bug",
-      "Pack what a report of a fault needs into one file: versions, device, options, graph, programs\n"
-      "and the model. Nothing is sent anywhere.\n"
-      "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("-o,--output", options->output, "file to write, a tar archive")->check(not_empty())->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
-  verb->add_option("--note", options->note, "what went wrong, in your words");
-  verb->add_option("--tuning", options->tuning, "as in run")
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kPerChannelNames))
-      ->envname(kPerChannelVariable);
-  verb->add_flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
-  verb->callback([options, &outcome] { outcome.finish(bug(*options, outcome)); });
+  const Verb verb =
+      app.verb("bug",
+               "Pack what a report of a fault needs into one file: versions, device, options, graph, programs\n"
+               "and the model. Nothing is sent anywhere.\n"
+               "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("-o,--output", options->output, "file to write, a tar archive").check(not_empty()).required();
+  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--note", options->note, "what went wrong, in your words");
+  verb.option("--tuning", options->tuning, "as in run").shows_default().check(one_of(driver::kTuningNames));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
+  verb.flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
+  verb.runs([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

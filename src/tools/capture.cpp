@@ -80,18 +80,16 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_capture(CLI::App& app, Outcome& outcome) {
+void add_capture(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("capture",
-                         "Run any program and record what it sends to the NPU, real or virtual. The exit "
-                         "code is the program's.\n"
-                         "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
-                         "         skillet capture -- skillet virtual -- python3 classify.py");
-  verb->add_option("-o,--output", options->path, "capture file; further ones are PATH.2, PATH.3, ...")
-      ->capture_default_str();
-  verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
-  verb->callback([options, &outcome] {
+  const Verb verb = app.verb("capture",
+                             "Run any program and record what it sends to the NPU, real or virtual. The exit "
+                             "code is the program's.\n"
+                             "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
+                             "         skillet capture -- skillet virtual -- python3 classify.py");
+  verb.option("-o,--output", options->path, "capture file; further ones are PATH.2, PATH.3, ...").shows_default();
+  verb.option("COMMAND", options->command, "after --: the program and its arguments").required();
+  verb.runs([options, &outcome] {
     const Result<int> code = run_capture(*options, outcome);
     if (!code.ok()) return outcome.finish(code.error());
     outcome.exit_code = *code;

@@ -90,14 +90,14 @@ Result<void> cdi(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_cdi(CLI::App& app, Outcome& outcome) {
+void add_cdi(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("cdi",
-                                      "Describe the NPUs of this machine for containers, as CDI has it (JSON).\n"
-                                      "Example: skillet cdi | sudo tee /etc/cdi/skillet.json; then\n"
-                                      "podman run --device skillet.org/npu=all ...");
-  verb->add_option("--mount", options->mounts, "HOST:CONTAINER, a file that containers get too, read-only");
-  verb->callback([options, &outcome] { outcome.finish(cdi(*options, outcome)); });
+  const Verb verb = app.verb("cdi",
+                             "Describe the NPUs of this machine for containers, as CDI has it (JSON).\n"
+                             "Example: skillet cdi | sudo tee /etc/cdi/skillet.json; then\n"
+                             "podman run --device skillet.org/npu=all ...");
+  verb.option("--mount", options->mounts, "HOST:CONTAINER, a file that containers get too, read-only");
+  verb.runs([options, &outcome] { outcome.finish(cdi(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "compile/advice.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
@@ -116,7 +117,7 @@ void print_text(const Options& options, const Report& report) {
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
-  out("{} on {}\n\n{}\n", options.model, report.device, table.print());
+  out("{} on {}\n\n{}\n", printable(options.model), report.device, table.print());
   const Totals sum = total(report);
   const double share = percent_on_npu(sum);
   out("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
@@ -205,28 +206,25 @@ Result<void> check(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Outcome& outcome) {
+void add_check(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("check",
-                         "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                         "Without --device: on each chip that is known well; needs none here.\n"
-                         "Examples:\n"
-                         "  skillet check models/digits.tflite\n"
-                         "  skillet check models/digits.tflite --device sim:a311d --require 90%");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  auto* device = verb->add_option("--device", options->device, kDeviceHelp);
-  verb->add_option("--require", options->require, "fail when less of the work (multiply-accumulates) is on the NPU");
-  verb->add_option("--html", options->html, "write a page with the same to this file")
-      ->check(not_empty())
-      ->excludes(device);
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kPerChannelNames))
-      ->envname(kPerChannelVariable);
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(check(*options, outcome)); });
+  const Verb verb = app.verb("check",
+                             "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
+                             "Without --device: on each chip that is known well; needs none here.\n"
+                             "Examples:\n"
+                             "  skillet check models/digits.tflite\n"
+                             "  skillet check models/digits.tflite --device sim:a311d --require 90%");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  const Option device = verb.option("--device", options->device, kDeviceHelp);
+  verb.option("--require", options->require, "fail when less of the work (multiply-accumulates) is on the NPU");
+  verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -138,6 +138,7 @@ class Command(unittest.TestCase):
             self.assertEqual(skillet("diff", "--chip", "a311d", MODEL, MODEL).returncode, 0)
             done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
             self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
+            self.assertIn("no more of the model: README.md: not a TensorFlow Lite model", done.stderr)
             with tarfile.open(path) as archive:
                 self.assertEqual(archive.getnames(), ["report.txt"])
                 self.assertIn(b"error: README.md: not a TensorFlow Lite model", archive.extractfile("report.txt").read())
@@ -154,6 +155,17 @@ class Command(unittest.TestCase):
             with tarfile.open(path) as archive:
                 self.assertEqual(archive.getnames(), ["report.txt", "part.graph.txt", "part.program.txt"])
                 self.assertIn(b"EIO", archive.extractfile("report.txt").read())
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_only_the_last_folder_of_reports_is_made(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, is_made in (("new", True), ("misspelt/new", False)):
+                done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
+                                       "--device", "npu"], capture_output=True, text=True, timeout=60,
+                                      env={**os.environ, "SKILLET_BUG_DIR": f"{folder}/{name}"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("SKILLET_BUG_DIR: " in done.stderr, not is_made, done.stderr)
+            self.assertEqual([path.name for path in Path(folder).iterdir()], ["new"])
 
     def test_what_the_environment_says_wrongly_is_said(self):
         rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),
@@ -314,7 +326,9 @@ class Command(unittest.TestCase):
             for number in ("", ".2"):
                 done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
                                       timeout=60, env={**os.environ, "HOME": folder, "SKILLET_DEBUG": "capture=~/jobs"})
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                said = number and (f"skillet: warning: {folder}/jobs exists; what sim:a311d is sent is recorded in "
+                                   f"{folder}/jobs{number}\n")
+                self.assertEqual((done.returncode, done.stderr), (0, said))
                 self.assertGreater(len(report("decode", f"{folder}/jobs{number}")["submissions"]), 0)
             recorded = str(Path(folder) / "recorded")
             report("run", MODEL, "--device", "sim:a311d", "--record", recorded)

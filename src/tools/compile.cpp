@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/parse_cores.h"
+#include "base/text.h"
 #include "compile/report.h"
 #include "driver/program.h"
 #include "runtime/judge.h"
@@ -140,7 +141,7 @@ void print_text(const Compiled& part, const std::string& device) {
   out("{}", table.print());
   out("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
       print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
-  if (!part.file.empty()) out("  written to {}\n", part.file);
+  if (!part.file.empty()) out("  written to {}\n", printable(part.file));
   out("\n");
 }
 
@@ -238,41 +239,40 @@ Result<void> compile(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_compile(CLI::App& app, Outcome& outcome) {
+void add_compile(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("compile",
-                         "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
-                         "Example: skillet compile models/digits.tflite --device sim:a311d --text");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->required();
-  verb->add_option("-o,--output", options->output,
-                   "program file to write (FILE.0, FILE.1, ... where there are several parts)")
-      ->check(not_empty());
-  verb->add_option("--tuning", options->tuning,
-                   "proven: only what is known to work on silicon; tuned: our own choices too; recorded: as recorded "
-                   "drivers, for `skillet diff`")
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kPerChannelNames))
-      ->envname(kPerChannelVariable);
+  const Verb verb =
+      app.verb("compile",
+               "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
+               "Example: skillet compile models/digits.tflite --device sim:a311d --text");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.option("-o,--output", options->output,
+              "program file to write (FILE.0, FILE.1, ... where there are several parts)")
+      .check(not_empty());
+  verb.option("--tuning", options->tuning,
+              "proven: only what is known to work on silicon; tuned: our own choices too; recorded: as recorded "
+              "drivers, for `skillet diff`")
+      .shows_default()
+      .check(one_of(driver::kTuningNames));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
-  auto* text = verb->add_flag("--text", options->text, "print buffers, jobs, command words and relocations");
-  verb->add_flag("--report", options->report,
-                 "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
-                 "allows, that without padding, and the bound of any code of single bytes");
-  verb->add_flag(
-      "--explain", options->explain,
-      "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
-      "on what grounds");
-  verb->add_flag("--explain-partition", options->explain_partition,
-                 "divide the model by predicted time, crossings included, and show the alternatives that were weighed");
+  const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");
+  verb.flag("--report", options->report,
+            "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
+            "allows, that without padding, and the bound of any code of single bytes");
+  verb.flag("--explain", options->explain,
+            "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
+            "on what grounds");
+  verb.flag("--explain-partition", options->explain_partition,
+            "divide the model by predicted time, crossings included, and show the alternatives that were weighed");
   add_tuning_file(verb, options->tuning_file);
-  verb->add_flag("--json", options->json, "machine-readable summary")->excludes(text);
-  verb->callback([options, &outcome] { outcome.finish(compile(*options, outcome)); });
+  verb.flag("--json", options->json, "machine-readable summary").excludes(text);
+  verb.runs([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

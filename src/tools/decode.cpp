@@ -16,8 +16,6 @@
 namespace skillet::tools {
 namespace {
 
-constexpr std::string_view kProgramMark = "SKILPRG\n";  // as driver/program_file.cpp writes it
-
 struct Options {
   std::string path, chip, extract, weights, model;
   int submission = -1, last = 0;
@@ -61,8 +59,7 @@ Result<capture::Reader> open_any(const Options& options) {
   }
   auto side = load_side(options.path, chip, {});
   if (side.ok()) return std::move(side->reader);
-  if (options.path.ends_with(".tflite")) return std::move(side).error();
-  return reader;
+  return std::move(side).error();
 }
 
 Result<capture::Reader> open_reader(const Options& options) {
@@ -176,35 +173,32 @@ Result<void> decode(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_decode(CLI::App& app, Outcome& outcome) {
+void add_decode(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("decode",
-                         "Print a capture: a line for each job, then command by command and field by field.\n"
-                         "Examples:\n"
-                         "  skillet decode tests/captures/a311d_conv1x1_relu6_u8 --buffers\n"
-                         "  skillet decode net.tflite --chip a311d --all");
-  verb->add_option(
-          "PATH", options->path,
-          "capture file, a folder that holds capture.json, a program file of skillet compile, or\na .tflite file "
-          "with --chip")
-      ->required();
-  verb->add_option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");
-  auto* one = verb->add_option("--submission", options->submission, "only this one, counted from 0")
-                  ->check(whole_number(0, INT32_MAX));
-  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX))->excludes(one);
-  verb->add_flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
-  verb->add_flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
-  verb->add_option("--extract", options->extract, "write the contents of buffers to this folder")->check(not_empty());
-  verb->add_option(
+  const Verb verb = app.verb("decode",
+                             "Print a capture: a line for each job, then command by command and field by field.\n"
+                             "Examples:\n"
+                             "  skillet decode tests/captures/a311d_conv1x1_relu6_u8 --buffers\n"
+                             "  skillet decode net.tflite --chip a311d --all");
+  verb.option("PATH", options->path,
+              "capture file, a folder that holds capture.json, a program file of skillet compile, or\na .tflite file "
+              "with --chip")
+      .required();
+  verb.option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");
+  const Option one = verb.option("--submission", options->submission, "only this one, counted from 0")
+                         .check(whole_number(0, INT32_MAX));
+  verb.option("--last", options->last, kLastHelp).check(whole_number(1, INT32_MAX)).excludes(one);
+  verb.flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
+  verb.flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
+  verb.option("--extract", options->extract, "write the contents of buffers to this folder").check(not_empty());
+  verb.option(
           "--weights", options->weights,
           "write the filters that jobs multiply with to this folder, decoded: .npy files, [kernel][plane][row][column]")
-      ->check(not_empty());
-  verb->add_option("--model", options->model,
-                   "the .tflite file that was run: tells the operation that each job belongs to")
-      ->check(not_empty());
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(decode(*options, outcome)); });
+      .check(not_empty());
+  verb.option("--model", options->model, "the .tflite file that was run: tells the operation that each job belongs to")
+      .check(not_empty());
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(decode(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -34,13 +34,13 @@ Result<void> devices(bool json) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Outcome& outcome) {
+void add_devices(CommandLine& app, Outcome& outcome) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("devices",
-                                      "List what can run a network: NPUs of this machine, simulated chips, the CPU.\n"
-                                      "The first column is what --device takes.");
-  verb->add_flag("--json", *json, "machine-readable output");
-  verb->callback([json, &outcome] { outcome.finish(devices(*json)); });
+  const Verb verb = app.verb("devices",
+                             "List what can run a network: NPUs of this machine, simulated chips, the CPU.\n"
+                             "The first column is what --device takes.");
+  verb.flag("--json", *json, "machine-readable output");
+  verb.runs([json, &outcome] { outcome.finish(devices(*json)); });
 }
 
 }  // namespace skillet::tools

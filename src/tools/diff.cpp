@@ -100,22 +100,22 @@ Result<void> diff(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, Outcome& outcome) {
+void add_diff(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "diff",
       "Do two captures, programs or models tell a device to do the same? Addresses and the number of buffers do not\n"
       "matter; coefficients and tables do. Exit code: 0 the same, 1 not, 2 trouble.\n"
       "Example: skillet diff tests/captures/a311d_conv1x1_relu6_u8 tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
-  verb->add_option("A", options->path_a, "capture file, folder with capture.json, program file or model")->required();
-  verb->add_option("B", options->path_b, "the other one")->required();
-  verb->add_option("--chip", options->chip, "decode both as this chip, whatever they say");
-  verb->add_option("--tuning", options->tuning,
-                   "of a model (default: recorded against a folder of recorded jobs, else proven)")
-      ->check(CLI::IsMember(driver::kTuningNames));
-  verb->add_option("--last", options->last, kLastHelp)->check(whole_number(1, INT32_MAX));
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] {
+  verb.option("A", options->path_a, "capture file, folder with capture.json, program file or model").required();
+  verb.option("B", options->path_b, "the other one").required();
+  verb.option("--chip", options->chip, "decode both as this chip, whatever they say");
+  verb.option("--tuning", options->tuning,
+              "of a model (default: recorded against a folder of recorded jobs, else proven)")
+      .check(one_of(driver::kTuningNames));
+  verb.option("--last", options->last, kLastHelp).check(whole_number(1, INT32_MAX));
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] {
     const auto done = diff(*options, outcome);
     outcome.finish(done);
     if (!done.ok()) outcome.exit_code = kTrouble;

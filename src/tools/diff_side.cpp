@@ -79,8 +79,13 @@ Result<DiffSide> load_side(const std::string& path, const std::optional<driver::
   auto capture = from_capture(path);
   if (capture.ok() || capture.error().code != ErrorCode::malformed) return capture;
   SK_TRY_ASSIGN(Bytes file, read_file(path));
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kProgramMark.size()));
+  const bool is_program = start == kProgramMark;
   auto program = driver::deserialise(std::move(file));
   if (program.ok()) return from_program(std::move(program).value()).with_context(path);
+  if (is_program)
+    return std::move(program).error().with_context(fmt::format(
+        "{}: {}", path, program.error().code == ErrorCode::malformed ? "a damaged program file" : "a program file"));
   return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a program ({})", path, capture.error().message,
                program.error().message);
 }

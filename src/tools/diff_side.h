@@ -6,11 +6,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "driver/compare.h"
 
 namespace skillet::tools {
+
+constexpr std::string_view kProgramMark = "SKILPRG\n";  // as driver/program_file.cpp writes it
 
 struct DiffSide {
   std::string kind;  // "capture", "program", "model"

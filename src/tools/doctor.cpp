@@ -108,14 +108,14 @@ void print_json(const Report& report) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Outcome& outcome) {
+void add_doctor(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("doctor",
-                                      "Look for an NPU, test that it computes, and say what is missing and how to mend "
-                                      "it.");
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->add_option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder")->group("");
-  verb->callback([options, &outcome] {
+  const Verb verb = app.verb("doctor",
+                             "Look for an NPU, test that it computes, and say what is missing and how to mend "
+                             "it.");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder").hidden();
+  verb.runs([options, &outcome] {
     const Report report = examine(*options);
     if (options->json)
       print_json(report);

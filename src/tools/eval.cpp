@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/agreement.h"
@@ -197,7 +198,7 @@ std::string percent(double part, size_t all) {
 }
 
 void print_text(const Options& options, const Report& report, const ir::Graph& graph) {
-  out("{} on {}: {} pictures\n\n", options.model, report.device, report.pictures);
+  out("{} on {}: {} pictures\n\n", printable(options.model), report.device, report.pictures);
   if (report.with_truth > 0) {
     TextTable table({"", "top 1", "top 5"});
     table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
@@ -264,11 +265,10 @@ Result<void> first_beyond(const Options& options, const Report& report, const ir
   return {};
 }
 
-CLI::Validator key_and_value() {
-  return {[](const std::string& text) {
+Rule key_and_value() {
+  return {"KEY=VALUE", [](const std::string& text) {
             return text.find('=', 1) != std::string::npos ? "" : fmt::format("must be KEY=VALUE, not '{}'", text);
-          },
-          "KEY=VALUE"};
+          }};
 }
 
 Result<void> eval(const Options& options, Outcome& outcome) {
@@ -285,7 +285,9 @@ Result<void> eval(const Options& options, Outcome& outcome) {
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
   session_options.keep_intermediates = options.layers || options.bisect;
-  SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
+  auto created = runtime::Session::create(graph, target, session_options);
+  if (!created.ok()) outcome.begin_with(created);
+  SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   Report report{.device = target.name};
   SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), session_options, report.against));
   outcome.begin();
@@ -307,47 +309,40 @@ Result<void> eval(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Outcome& outcome) {
+void add_eval(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("eval",
-                         "Run a network on every picture of a folder: how often it is right, and how close a device is "
-                         "to the CPU kernels, or to another delegate.\n"
-                         "Examples:\n"
-                         "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
-                         "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
-                         "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--data", options->data, "folder of BMP, PNG and JPEG pictures")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  verb->add_option("--labels", options->labels,
-                   "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
-  verb->add_option("--against", options->against,
-                   "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
-                   "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")
-      ->capture_default_str()
-      ->check(not_empty());
-  verb->add_option("--delegate-option", options->host.settings,
-                   "KEY=VALUE for that delegate; more than once for several")
-      ->allow_extra_args(false)
-      ->check(key_and_value());
-  verb->add_option("--python", options->host.python, "the Python that it runs in")
-      ->capture_default_str()
-      ->check(not_empty());
-  verb->add_flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
-  verb->add_flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
-  verb->add_option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
-      ->capture_default_str()
-      ->check(number_of_0_or_more());
-  verb->add_option("--tuning", options->tuning,
-                   "proven: only what is known to work on silicon; tuned: our own choices too")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"proven", "tuned"}));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(eval(*options, outcome)); });
+  const Verb verb =
+      app.verb("eval",
+               "Run a network on every picture of a folder: how often it is right, and how close a device is "
+               "to the CPU kernels, or to another delegate.\n"
+               "Examples:\n"
+               "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
+               "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
+               "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
+  verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
+  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--against", options->against,
+              "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
+              "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")
+      .shows_default()
+      .check(not_empty());
+  verb.option("--delegate-option", options->host.settings, "KEY=VALUE for that delegate; more than once for several")
+      .one_at_a_time()
+      .check(key_and_value());
+  verb.option("--python", options->host.python, "the Python that it runs in").shows_default().check(not_empty());
+  verb.flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
+  verb.flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
+  verb.option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
+      .shows_default()
+      .check(number_of_0_or_more());
+  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
+      .shows_default()
+      .check(one_of({"proven", "tuned"}));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(eval(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

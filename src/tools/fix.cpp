@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/own_file.h"
+#include "base/text.h"
 #include "compile/report.h"
 #include "frontend/tflite/import.h"
 #include "frontend/tflite/rewrite_file.h"
@@ -139,7 +140,7 @@ std::string print_difference(const Difference& off) {
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{} for {}\n\n", options.model, report.device);
+  out("{} for {}\n\n", printable(options.model), report.device);
   if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}\n", compile::print(report.rewrites));
   if (!report.approximations.empty()) out("approximated\n");
   for (const std::string& line : report.approximations) out("{}\n", line);
@@ -151,7 +152,7 @@ void print_text(const Options& options, const Report& report) {
   table.add({"operations on the NPU", on_npu(report.before), on_npu(report.after)});
   table.add({"predicted time on it", print_time(report.before), print_time(report.after)});
   out("{}outputs differ: {}\n", table.print(), print_difference(report.difference));
-  out("written to {}\n", options.output);
+  out("written to {}\n", printable(options.output));
 }
 
 nlohmann::json to_json(const Placed& placed) {
@@ -186,6 +187,9 @@ Result<void> fix(const Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU takes models as they are; name an NPU (see skillet devices)", options.device);
   SK_TRY(check_place(options.output));
+  // What is written is compared with the model, on the CPU.
+  if (auto runs = ref::Interpreter::create(model); !runs.ok())
+    return std::move(runs).error().with_context(options.model);
   outcome.begin();
   const Progress progress(fmt::format("fixing for {}", target.name));
   Report report{.device = target.name};
@@ -208,21 +212,21 @@ Result<void> fix(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_fix(CLI::App& app, Outcome& outcome) {
+void add_fix(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("fix",
-                         "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
-                         "Results stay the same bit by bit, but with --approximate; any runtime reads the file.\n"
-                         "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("-o,--output", options->output, "file to write")->required()->check(not_empty());
-  verb->add_option("--device", options->device, kDeviceHelp)->required();
-  verb->add_flag("--approximate", options->approximate,
-                 "also what moves results: weights with a scale per channel share scales (docs/models.md)");
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(fix(*options, outcome)); });
+  const Verb verb =
+      app.verb("fix",
+               "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
+               "Results stay the same bit by bit, but with --approximate; any runtime reads the file.\n"
+               "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
+  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.flag("--approximate", options->approximate,
+            "also what moves results: weights with a scale per channel share scales (docs/models.md)");
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(fix(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

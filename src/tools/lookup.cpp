@@ -109,7 +109,11 @@ Result<std::vector<Match>> find_all(const Options& options) {
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(options.chip));
     SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-    search(query, driver->name(), driver->hardware_rows(chip), out);
+    const driver::HardwareRows rows = driver->hardware_rows(chip);
+    if (rows.descriptors.empty() && rows.registers.empty())
+      return error(ErrorCode::unsupported, "{}: no rows describe it{}{}", chip.name, chip.unproven.empty() ? "" : ": ",
+                   chip.unproven);
+    search(query, driver->name(), rows, out);
     return out;
   }
   for (const driver::Driver* driver : driver::drivers()) {
@@ -152,21 +156,20 @@ Result<void> lookup(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_lookup(CLI::App& app, Outcome& outcome) {
+void add_lookup(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("lookup",
-                                      "What is known of a bit, a register or a field of an NPU's commands.\n"
-                                      "Examples:\n"
-                                      "  skillet lookup kernel_x_size\n"
-                                      "  skillet lookup 15.31                    word 15, bit 31 of any descriptor\n"
-                                      "  skillet lookup 0x1030 --chip rk3588     a register by its address");
-  verb->add_option("WHAT", options->what,
-                   "part of a name, * for all; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
-      ->required()
-      ->check(not_empty());
-  verb->add_option("--chip", options->chip, "only of this chip (see skillet devices)");
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(lookup(*options, outcome)); });
+  const Verb verb = app.verb("lookup",
+                             "What is known of a bit, a register or a field of an NPU's commands.\n"
+                             "Examples:\n"
+                             "  skillet lookup kernel_x_size\n"
+                             "  skillet lookup 15.31                    word 15, bit 31 of any descriptor\n"
+                             "  skillet lookup 0x1030 --chip rk3588     a register by its address");
+  verb.option("WHAT", options->what, "part of a name, * for all; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
+      .required()
+      .check(not_empty());
+  verb.option("--chip", options->chip, "only of this chip (see skillet devices)");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(lookup(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

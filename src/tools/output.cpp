@@ -45,7 +45,7 @@ void out_json(const nlohmann::json& value) { out(json_text(value)); }
 void complain(std::string_view message) noexcept {
   std::fflush(stdout);
   try {
-    const std::string line = "skillet: " + printable(message, true) + "\n";
+    const std::string line = "skillet: " + printable(message) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
   } catch (...) {  // no memory for the text
     std::fputs("skillet: not enough memory\n", stderr);

@@ -35,11 +35,10 @@ std::string first_line(const std::string& text) {
   return line.ends_with('.') || line.ends_with(':') ? line.substr(0, line.size() - 1) : line;
 }
 
-std::string option_page(const CLI::Option& option) {
-  const std::string names = option.get_name(option.get_positional(), true);
-  const bool takes_value = option.get_type_size() != 0 && !option.get_positional();
-  return ".TP\n\\fB" + roff(names) + "\\fR" + (takes_value ? " \\fI" + roff(option.get_type_name()) + "\\fR" : "") +
-         "\n" + roff(option.get_description()) + "\n";
+std::string option_page(const OptionFacts& option) {
+  const bool is_option = option.argument.empty();
+  return ".TP\n\\fB" + roff(option.names) + "\\fR" + (is_option ? " \\fI" + roff(option.type) + "\\fR" : "") + "\n" +
+         roff(option.help) + "\n";
 }
 
 std::string title(std::string_view name, std::string_view what) {
@@ -49,55 +48,47 @@ std::string title(std::string_view name, std::string_view what) {
                      SKILLET_VERSION, roff(name), roff(what));
 }
 
-std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
-  std::vector<const CLI::App*> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!verb->get_group().empty()) verbs.push_back(verb);
-  }
-  return verbs;
-}
-
-std::string options_pages(const CLI::App& app) {
+std::string options_pages(const VerbFacts& verb) {
   std::string out;
-  for (const CLI::Option* option : app.get_options()) out += option_page(*option);
+  for (const OptionFacts& option : verb.options) out += option_page(option);
   return out;
 }
 
-std::string main_page(const CLI::App& app) {
-  std::string out = title("skillet", first_line(app.get_description()));
-  out += "\\fBskillet\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" + verbatim(app.get_description());
-  out += ".SH OPTIONS\n" + options_pages(app) + ".SH VERBS\n";
-  for (const CLI::App* verb : verbs_of(app))
-    out +=
-        fmt::format(".TP\n\\fBskillet\\-{}\\fR(1)\n{}\n", verb->get_name(), roff(first_line(verb->get_description())));
+std::string main_page(const CommandLine& app) {
+  const VerbFacts facts = app.facts();
+  std::string out = title("skillet", first_line(facts.about));
+  out += "\\fBskillet\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" + verbatim(facts.about);
+  out += ".SH OPTIONS\n" + options_pages(facts) + ".SH VERBS\n";
+  for (const VerbFacts& verb : app.facts_of_verbs())
+    out += fmt::format(".TP\n\\fBskillet\\-{}\\fR(1)\n{}\n", verb.name, roff(first_line(verb.about)));
   return out;
 }
 
-std::string verb_page(const CLI::App& verb) {
-  const std::string name = "skillet-" + verb.get_name();
-  std::string out = title(name, first_line(verb.get_description()));
-  out += fmt::format("\\fBskillet {}\\fR [\\fIOPTIONS\\fR]", verb.get_name());
-  for (const CLI::Option* option : verb.get_options()) {
-    if (option->get_positional()) out += " \\fI" + roff(option->get_name(true)) + "\\fR";
+std::string verb_page(const VerbFacts& verb) {
+  const std::string name = "skillet-" + verb.name;
+  std::string out = title(name, first_line(verb.about));
+  out += fmt::format("\\fBskillet {}\\fR [\\fIOPTIONS\\fR]", verb.name);
+  for (const OptionFacts& option : verb.options) {
+    if (!option.argument.empty()) out += " \\fI" + roff(option.argument) + "\\fR";
   }
-  out += "\n.SH DESCRIPTION\n" + verbatim(verb.get_description()) + ".SH OPTIONS\n" + options_pages(verb);
-  return out + ".SH EXIT STATUS\n" + roff(verb.get_footer()) + "\n.SH SEE ALSO\n\\fBskillet\\fR(1)\n";
+  out += "\n.SH DESCRIPTION\n" + verbatim(verb.about) + ".SH OPTIONS\n" + options_pages(verb);
+  return out + ".SH EXIT STATUS\n" + roff(verb.footer) + "\n.SH SEE ALSO\n\\fBskillet\\fR(1)\n";
 }
 
 // "--help --device ...".
-std::string words(const CLI::App& app) {
+std::string words(const VerbFacts& verb) {
   std::string out;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) out += (out.empty() ? "--" : " --") + name;
+  for (const OptionFacts& option : verb.options) {
+    for (const std::string& name : option.long_names) out += (out.empty() ? "--" : " --") + name;
   }
   return out;
 }
 
-std::string completion(const CLI::App& app) {
+std::string completion(const CommandLine& app) {
   std::string names, cases;
-  for (const CLI::App* verb : verbs_of(app)) {
-    names += verb->get_name() + " ";
-    cases += fmt::format("    {}) words='{}' ;;\n", verb->get_name(), words(*verb));
+  for (const VerbFacts& verb : app.facts_of_verbs()) {
+    names += verb.name + " ";
+    cases += fmt::format("    {}) words='{}' ;;\n", verb.name, words(verb));
   }
   return fmt::format(
       "# bash completion for skillet\n"
@@ -115,7 +106,7 @@ std::string completion(const CLI::App& app) {
       "  fi\n"
       "}}\n"
       "complete -o filenames -F _skillet skillet\n",
-      names, words(app), cases);
+      names, words(app.facts()), cases);
 }
 
 Result<void> write(const fs::path& file, const std::string& text) {
@@ -125,21 +116,21 @@ Result<void> write(const fs::path& file, const std::string& text) {
   return error(ErrorCode::io, "{}: cannot be written", file.string());
 }
 
-Result<void> pages(const CLI::App& app, const fs::path& folder) {
+Result<void> pages(const CommandLine& app, const fs::path& folder) {
   SK_TRY(write(folder / "skillet.1", main_page(app)));
-  for (const CLI::App* verb : verbs_of(app))
-    SK_TRY(write(folder / ("skillet-" + verb->get_name() + ".1"), verb_page(*verb)));
+  for (const VerbFacts& verb : app.facts_of_verbs())
+    SK_TRY(write(folder / ("skillet-" + verb.name + ".1"), verb_page(verb)));
   return write(folder / "skillet.bash", completion(app));
 }
 
 }  // namespace
 
-void add_pages(CLI::App& app, Outcome& outcome) {
+void add_pages(CommandLine& app, Outcome& outcome) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("pages", "Write manual pages and the completion of bash, for packages.");
-  verb->group("");  // not in --help
-  verb->add_option("FOLDER", *folder, "where they go")->required()->check(CLI::ExistingDirectory);
-  verb->callback([&app, folder, &outcome] { outcome.finish(pages(app, *folder)); });
+  const Verb verb = app.verb("pages", "Write manual pages and the completion of bash, for packages.");
+  verb.hidden();  // not in --help
+  verb.option("FOLDER", *folder, "where they go").required().check(existing_folder());
+  verb.runs([&app, folder, &outcome] { outcome.finish(pages(app, *folder)); });
 }
 
 }  // namespace skillet::tools

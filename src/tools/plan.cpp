@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "tools/decoded.h"
@@ -123,7 +124,7 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
                fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops),
                fmt::format("{:.2f} ms", plan.cpu_us / 1000)});
   }
-  out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", options.model, table.print());
+  out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
   if (!refusals.empty()) out("\n{}", refusals);
 }
 
@@ -167,9 +168,9 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
     ChipPlan plan{.chip = chip.name, .timing = t};
     out_json({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
   } else {
-    out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n", options.model,
-        chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error), t.tasks,
-        print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
+    out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n",
+        printable(options.model), chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error),
+        t.tasks, print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
   }
   if (!cut_off.empty()) log::warning("{}", cut_off);
   outcome.exit_code = cut_off.empty() ? kFine : kFailed;
@@ -316,25 +317,24 @@ Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Outcome& outcome) {
+void add_plan(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   auto parameters = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand("plan",
-                                      "Say what a model would take on each chip: time with its error, memory traffic, "
-                                      "memory. Simulated, runs nothing.\n"
-                                      "Example: skillet plan models/digits.tflite");
-  verb->add_option("MODEL", options->model, "a .tflite file, or a capture");
-  verb->add_option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
-  verb->add_option("--tuning", options->tuning, "recorded, proven or tuned")->capture_default_str();
-  verb->add_flag("--only-proven", options->only_proven,
-                 "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
-  verb->add_option("--layers", options->layers,
-                   "CSV lists of layers instead of a model: networks, or tables of layers");
-  verb->add_option("--program", options->program, "of --layers: whose program, open or vendor")->capture_default_str();
-  verb->add_option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter");
-  verb->add_flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, parameters, &outcome] { outcome.finish(plan(*options, *parameters, outcome)); });
+  const Verb verb = app.verb("plan",
+                             "Say what a model would take on each chip: time with its error, memory traffic, "
+                             "memory. Simulated, runs nothing.\n"
+                             "Example: skillet plan models/digits.tflite");
+  verb.option("MODEL", options->model, "a .tflite file, or a capture");
+  verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
+  verb.option("--tuning", options->tuning, "recorded, proven or tuned").shows_default();
+  verb.flag("--only-proven", options->only_proven,
+            "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
+  verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
+  verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
+  verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter");
+  verb.flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, parameters, &outcome] { outcome.finish(plan(*options, *parameters, outcome)); });
 }
 
 }  // namespace skillet::tools

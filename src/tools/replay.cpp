@@ -307,27 +307,27 @@ Result<void> replay(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, Outcome& outcome) {
+void add_replay(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "replay",
       "Run recorded jobs again, at the recorded addresses, and say what they write. --set changes a field first and\n"
       "compares with the jobs as they were.\n"
       "Examples:\n"
       "  skillet replay tests/captures/a311d_conv1x1_relu6_u8 --device sim:a311d --input 3=input.bin\n"
       "  skillet replay run.capture --device sim:a311d --set 'FIELD=7'");
-  verb->add_option("PATH", options->path, "capture file, or a folder that holds capture.json")->required();
-  verb->add_option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...")->required();
-  auto* against = verb->add_option("--against", options->against, "run them on this device too, and compare");
-  verb->add_option("--set", options->set,
-                   "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N");
-  verb->add_option("--input", options->inputs, "BUFFER=FILE: contents of a buffer that were not recorded");
-  verb->add_option("--output", options->output, "write the buffers that jobs write to this folder")->check(not_empty());
-  verb->add_option("--expect", options->expect, "compare them with such a folder")
-      ->check(CLI::ExistingDirectory)
-      ->excludes(against);
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(replay(*options, outcome)); });
+  verb.option("PATH", options->path, "capture file, or a folder that holds capture.json").required();
+  verb.option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...").required();
+  const Option against = verb.option("--against", options->against, "run them on this device too, and compare");
+  verb.option("--set", options->set,
+              "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N");
+  verb.option("--input", options->inputs, "BUFFER=FILE: contents of a buffer that were not recorded");
+  verb.option("--output", options->output, "write the buffers that jobs write to this folder").check(not_empty());
+  verb.option("--expect", options->expect, "compare them with such a folder")
+      .check(existing_folder())
+      .excludes(against);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(replay(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import termios
 import unittest
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -41,9 +42,11 @@ def read_npy(data):
 
 
 def npz(members, method=zipfile.ZIP_STORED):
+    """Of a dictionary, or of pairs, among which a name may be twice."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        for name, data in members.items():
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "w", method) as archive:
+        warnings.simplefilter("ignore")
+        for name, data in members.items() if isinstance(members, dict) else members:
             with archive.open(name, "w", force_zip64=True) as member:  # as NumPy does
                 member.write(data)
     return file.getvalue()
@@ -128,6 +131,11 @@ class Results(unittest.TestCase):
             ("h.npz", npz({"image.npy": image}).replace(bytes(100), bytes(99) + b"x", 1), "'image.npy' is damaged: wrong checksum"),
             ("i.npz", b"", "without a table of contents"),
             ("j.npz", npz({"image.npy": image}, zipfile.ZIP_BZIP2), "'image.npy' is packed by method 12"),
+            ("m.npz", npz([("image.npy", image), ("image.npy", image)]), "'image.npy' is in it twice"),
+            ("n.npz", npz([("image.npy", image), ("image", image)]), "two arrays are called 'image'"),
+            ("o.npy", npy("(1, 28, 28, 1), 'shape': (784,)", bytes(784)), "'shape' more than once"),
+            ("p.npy", npy((1, 28, 28, 1), bytes(784), "|u1', \"descr\": '|i1"), "'descr' more than once"),
+            ("q.npy", npy((1, 28, 28, 1), bytes(784), order="True, 'fortran_order': False"), "'fortran_order' more than once"),
             ("k.npy", npy("(1, 99999999999999999999)", b""), "without 'shape'"),
             ("l.npy", npy((1, 28, 28, 1), bytes(784), ">u2"), "elements are '>u2'"),
         ]

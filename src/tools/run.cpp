@@ -311,11 +311,11 @@ Result<void> run(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
-  outcome.begin();
   result.device = target.name;
   const ir::Graph again = graph;  // constants are shared
-  SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session,
-                create_session(options, std::move(graph), target, result));
+  auto created = create_session(options, std::move(graph), target, result);
+  outcome.begin_with(created);
+  SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));
   Runner runner(options, plan, *session, result);
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
@@ -327,54 +327,50 @@ Result<void> run(const Options& options, Outcome& outcome) {
   return runner.judgement();
 }
 
-void add_inputs(CLI::App* verb, InputOptions& options) {
-  auto* image = verb->add_option("--image", options.images, "BMP, PNG or JPEG pictures, one inference each")
-                    ->check(CLI::ExistingFile);
-  auto* input = verb->add_option("--input", options.inputs,
-                                 "contents of the inputs in order: .npy, or raw bytes;\n"
-                                 "or one .npz with an array for each")
-                    ->check(CLI::ExistingFile);
-  auto* random =
-      verb->add_option("--random", options.random_seed, "random values from this seed (without any input: seed 1)")
-          ->check(whole_number(0, UINT64_MAX));
-  auto* raw = verb->add_option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
-                  ->check(CLI::IsMember({"rgb24", "gray"}));
-  verb->add_option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)")->needs(raw);
-  image->excludes(input)->excludes(random)->excludes(raw);
-  input->excludes(random)->excludes(raw);
-  random->excludes(raw);
+void add_inputs(const Verb& verb, InputOptions& options) {
+  const Option image =
+      verb.option("--image", options.images, "BMP, PNG or JPEG pictures, one inference each").check(existing_file());
+  const Option input = verb.option("--input", options.inputs,
+                                   "contents of the inputs in order: .npy, or raw bytes;\n"
+                                   "or one .npz with an array for each")
+                           .check(existing_file());
+  const Option random =
+      verb.option("--random", options.random_seed, "random values from this seed (without any input: seed 1)")
+          .check(whole_number(0, UINT64_MAX));
+  const Option raw = verb.option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
+                         .check(one_of({"rgb24", "gray"}));
+  verb.option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)").needs(raw);
+  image.excludes(input).excludes(random).excludes(raw);
+  input.excludes(random).excludes(raw);
+  random.excludes(raw);
 }
 
-void add_results(CLI::App* verb, Options& options) {
-  verb->add_option("--labels", options.labels, "names of the classes, one a line, or 'INDEX name' lines");
-  verb->add_option("--top", options.top, "how many classes to show")
-      ->capture_default_str()
-      ->check(whole_number(1, kMaxCount));
-  verb->add_option("--output", options.output,
-                   "write the outputs here: F.npy, F.npz, or a folder (then a .npy for each output)")
-      ->check(not_empty());
-  verb->add_option("--expect", options.expect, "compare the outputs with these; as --output wrote them")
-      ->check(not_empty())
-      ->excludes("--raw");
-  verb->add_option("--tolerance", options.tolerance,
-                   "with --compare or --expect: fail when an output, or a layer, differs by more\n"
-                   "(in units of its type; without: --expect allows 0)")
-      ->check(number_of_0_or_more());
-  verb->add_flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
-  verb->add_option("--draw", options.draw, "write them to this PNG file, or folder")->check(not_empty());
-  std::vector<std::string> tasks(kTaskNames.begin(), kTaskNames.end());
-  verb->add_option("--task", options.task, "what the outputs are (without: their shapes tell)")
-      ->check(CLI::IsMember(tasks));
-  verb->add_option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
-      ->check(number_of_0_or_more())
-      ->check(CLI::Range(0.0, 1.0));
+void add_results(const Verb& verb, Options& options) {
+  verb.option("--labels", options.labels, "names of the classes, one a line, or 'INDEX name' lines");
+  verb.option("--top", options.top, "how many classes to show").shows_default().check(whole_number(1, kMaxCount));
+  verb.option("--output", options.output,
+              "write the outputs here: F.npy, F.npz, or a folder (then a .npy for each output)")
+      .check(not_empty());
+  verb.option("--expect", options.expect, "compare the outputs with these; as --output wrote them")
+      .check(not_empty())
+      .excludes("--raw");
+  verb.option("--tolerance", options.tolerance,
+              "with --compare or --expect: fail when an output, or a layer, differs by more\n"
+              "(in units of its type; without: --expect allows 0)")
+      .check(number_of_0_or_more());
+  verb.flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
+  verb.option("--draw", options.draw, "write them to this PNG file, or folder").check(not_empty());
+  verb.option("--task", options.task, "what the outputs are (without: their shapes tell)").check(one_of(kTaskNames));
+  verb.option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
+      .check(number_of_0_or_more())
+      .check(number_between(0.0, 1.0));
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, Outcome& outcome) {
+void add_run(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "run",
       "Run a network and show what it found, where each operation ran, and how long it took.\n"
       "Pictures are resized (bilinear); uint8 inputs get the pixels, int8 inputs pixel - 128, float inputs -1..1.\n"
@@ -383,33 +379,33 @@ void add_run(CLI::App& app, Outcome& outcome) {
       "  skillet run net.tflite --image cat.jpg --draw found.png --labels labels.txt\n"
       "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
       "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->capture_default_str();
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("--device", options->device, kDeviceHelp).shows_default();
   add_inputs(verb, options->inputs);
   add_results(verb, *options);
-  verb->add_flag("--compare{outputs}", options->compare,
-                 "run on the CPU too and show the largest difference of the outputs;\n"
-                 "--compare=layers: and of each NPU operation, given the NPU's own inputs")
-      ->check(CLI::IsMember({"outputs", "layers"}));
-  verb->add_option("--repeat", options->repeat, "run this many times, for steadier times")
-      ->capture_default_str()
-      ->check(whole_number(1, kMaxCount));
-  verb->add_option("--tuning", options->tuning,
-                   "proven: only what is known to work on silicon; tuned: our own choices too")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"proven", "tuned"}));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kPerChannelNames))
-      ->envname(kPerChannelVariable);
+  verb.flag("--compare{outputs}", options->compare,
+            "run on the CPU too and show the largest difference of the outputs;\n"
+            "--compare=layers: and of each NPU operation, given the NPU's own inputs")
+      .check(one_of({"outputs", "layers"}));
+  verb.option("--repeat", options->repeat, "run this many times, for steadier times")
+      .shows_default()
+      .check(whole_number(1, kMaxCount));
+  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
+      .shows_default()
+      .check(one_of({"proven", "tuned"}));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
   add_tuning_file(verb, options->tuning_file);
-  verb->add_option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")->check(not_empty());
-  verb->add_option("--record", options->record, "write what the device was sent to this capture file")
-      ->check(not_empty());
-  verb->add_flag("--json", options->json, "machine-readable output");
-  verb->callback([options, &outcome] { outcome.finish(run(*options, outcome)); });
+  verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
+      .variable("SKILLET_CACHE_DIR")
+      .check(not_empty());
+  verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(run(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

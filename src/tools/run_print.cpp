@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/text.h"
 #include "compile/advice.h"
 #include "tools/found_print.h"
 #include "tools/model.h"
@@ -74,7 +75,7 @@ std::string gallery(std::span<const Inference> inferences) {
     size_t height = 0;
     for (const Inference& inference : inferences.first(std::min(kPerRow, inferences.size()))) {
       drawings.push_back(trimmed(inference.drawing));
-      captions.push_back(inference.input + (inference.found ? " -> " + summary(*inference.found) : ""));
+      captions.push_back(printable(inference.input + (inference.found ? " -> " + summary(*inference.found) : "")));
       height = std::max(height, drawings.back().size());
     }
     for (size_t row = 0; row < height; ++row) {
@@ -89,7 +90,7 @@ std::string gallery(std::span<const Inference> inferences) {
 }
 
 std::string print_output(const OutputResult& output) {
-  std::string out = fmt::format("output '{}' {}", output.name, output.type);
+  std::string out = fmt::format("output '{}' {}", printable(output.name), output.type);
   if (output.top.empty()) {
     out += fmt::format(": values {:.6g} to {:.6g}\n", output.low, output.high);
   } else {
@@ -254,8 +255,8 @@ nlohmann::json ops_json(const Session& session) {
 
 std::string print_text(const RunResult& result, const Session& session) {
   const Where where = count(session);
-  std::string out = fmt::format("model   {}\n", result.model);
-  out += fmt::format("input   {}\n", result.input_note);
+  std::string out = fmt::format("model   {}\n", printable(result.model));
+  out += fmt::format("input   {}\n", printable(result.input_note));
   out += fmt::format("device  {}: {} operations on the NPU ({} part(s), {} jobs), {} on the CPU\n\n", result.device,
                      where.npu_ops, where.npu_parts, where.jobs, where.cpu_ops);
   out += print_inferences(result);
@@ -292,7 +293,7 @@ std::string print_frame(const Inference& inference) {
   }
   std::string lines;
   for (const std::string& row : inference.drawing) lines += row + "\n";
-  return lines + fmt::format("{}  {}  {}{}\n", inference.input, print_ms(inference.run_ms.back()),
+  return lines + fmt::format("{}  {}  {}{}\n", printable(inference.input), print_ms(inference.run_ms.back()),
                              inference.found ? summary(*inference.found) : "",
                              is_compared ? fmt::format("  largest difference {:g}", worst) : "");
 }

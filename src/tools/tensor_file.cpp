@@ -68,6 +68,19 @@ std::span<const int32_t> without_leading_ones(const ir::Shape& shape) {
   return {first, shape.dims.end()};
 }
 
+// Programs differ in which of several values they take.
+Result<void> check_keys(std::string_view header) {
+  for (const std::string_view key : {"descr", "fortran_order", "shape"}) {
+    size_t count = 0;
+    for (const char quote : {'\'', '"'}) {
+      const std::string text = fmt::format("{0}{1}{0}", quote, key);
+      for (size_t at = header.find(text); at != std::string_view::npos; at = header.find(text, at + 1)) ++count;
+    }
+    if (count > 1) return error(ErrorCode::malformed, ".npy header with '{}' more than once", key);
+  }
+  return {};
+}
+
 struct NpyFile {
   std::string_view header;
   std::span<const uint8_t> data;
@@ -88,23 +101,29 @@ Result<NpyFile> split_npy(std::span<const uint8_t> file) {
 // Of a header: more than NumPy ever writes, and little enough for any archive to ask for.
 constexpr uint64_t kMaxHeaderBytes = 1 << 16;
 
-bool is_named(const ZipMember& member, std::string_view array) {
+std::string_view array_name(const ZipMember& member) {
   std::string_view name = member.name;
   if (name.ends_with(".npy")) name.remove_suffix(4);
-  return name == array;
+  return name;
 }
+bool is_named(const ZipMember& member, std::string_view array) { return array_name(member) == array; }
 
 // By the tensor's name, as we write it, or by its place, as numpy.savez names arrays that get no names.
 Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayName& array,
                        std::string_view what) {
   SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
-  auto found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, array.key); });
+  const auto find = [&](std::string_view name) {
+    return std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
+  };
   const std::string by_place = fmt::format("arr_{}", array.index);
-  if (found == members.end())
-    found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, by_place); });
+  auto found = find(array.key);
+  if (found == members.end()) found = find(by_place);
   if (found == members.end())
     return error(ErrorCode::invalid_argument, "no array '{}' (or '{}') for the {} '{}' among its {}", array.key,
                  by_place, what, tensor.name, members.size());
+  const auto is_same = [&](const ZipMember& other) { return is_named(other, array_name(*found)); };
+  if (std::ranges::count_if(members, is_same) > 1)
+    return error(ErrorCode::malformed, "two arrays are called '{}'", array_name(*found));
   SK_TRY_ASSIGN(const Bytes npy, unpack(*found, static_cast<uint64_t>(tensor.bytes()) + kMaxHeaderBytes));
   return parse_npy(npy, tensor, what).with_context(fmt::format("'{}'", found->name));
 }
@@ -159,6 +178,7 @@ Result<Bytes> npy_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
 
 Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor, std::string_view what) {
   SK_TRY_ASSIGN(const NpyFile npy, split_npy(file));
+  SK_TRY(check_keys(npy.header));
   const std::string_view wanted = numpy_type(tensor.dtype);
   const std::optional<std::string_view> type = quoted_value(npy.header, "'descr'");
   if (!type) return error(ErrorCode::malformed, ".npy header without 'descr'");

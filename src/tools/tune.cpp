@@ -205,28 +205,26 @@ Result<void> tune(const Options& options, Outcome& outcome) {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Outcome& outcome) {
+void add_tune(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "tune",
-      "Find the best choices of the tuning for a model on a device, for --tuning-file: measured on a "
-      "real NPU, by the timing model on a simulated one.\n"
-      "Example: skillet tune models/digits.tflite --device sim:a311d");
-  verb->add_option("MODEL", options->model, "a .tflite file")->required();
-  verb->add_option("--device", options->device, kDeviceHelp)->required();
-  verb->add_option("-o,--output", options->output, "tuning file to write; default: it is printed")->check(not_empty());
-  verb->add_option("--runs", options->runs, "of each set of choices, where runs are measured")
-      ->capture_default_str()
-      ->check(whole_number(1, 100'000));
-  verb->add_option("--warm-up", options->warm_up, "runs before that")
-      ->capture_default_str()
-      ->check(whole_number(0, 100'000));
-  verb->add_flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp)->envname(kAllowUnprovenVariable);
-  verb->add_option("--per-channel", options->per_channel, kPerChannelHelp)
-      ->capture_default_str()
-      ->check(CLI::IsMember(driver::kPerChannelNames))
-      ->envname(kPerChannelVariable);
-  verb->callback([options, &outcome] { outcome.finish(tune(*options, outcome)); });
+  const Verb verb =
+      app.verb("tune",
+               "Find the best choices of the tuning for a model on a device, for --tuning-file: measured on a "
+               "real NPU, by the timing model on a simulated one.\n"
+               "Example: skillet tune models/digits.tflite --device sim:a311d");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.option("-o,--output", options->output, "tuning file to write; default: it is printed").check(not_empty());
+  verb.option("--runs", options->runs, "of each set of choices, where runs are measured")
+      .shows_default()
+      .check(whole_number(1, 100'000));
+  verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
+  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
+  verb.runs([options, &outcome] { outcome.finish(tune(*options, outcome)); });
 }
 
 }  // namespace skillet::tools

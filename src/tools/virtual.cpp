@@ -77,27 +77,27 @@ Result<int> run_virtual(const Options& options) {
 
 }  // namespace
 
-void add_virtual(CLI::App& app, Outcome& outcome) {
+void add_virtual(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.verb(
       "virtual",
       "Run any program with a simulated NPU: it finds the node of the chip's mainline driver (/dev/dri/renderD128 or "
       "an\n"
       "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
-  verb->add_option("--chip", options->chip, "which chip is there")->capture_default_str();
-  verb->add_option("--fail", options->fail,
-                   "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
-                   "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
-                   "a submit takes several jobs, job:N may do the same or drop");
-  verb->add_option("--on-fault", options->on_fault,
-                   "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
-                   "written), or error (the submit fails with EIO)")
-      ->check(CLI::IsMember({"reset", "error"}))
-      ->capture_default_str();
-  verb->add_flag("--trace", options->trace, "print each call to the device: arguments, sizes, fences, buffers, time");
-  verb->add_option("COMMAND", options->command, "after --: the program and its arguments")->required();
-  verb->callback([options, &outcome] {
+  verb.option("--chip", options->chip, "which chip is there").shows_default();
+  verb.option("--fail", options->fail,
+              "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
+              "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
+              "a submit takes several jobs, job:N may do the same or drop");
+  verb.option("--on-fault", options->on_fault,
+              "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
+              "written), or error (the submit fails with EIO)")
+      .check(one_of({"reset", "error"}))
+      .shows_default();
+  verb.flag("--trace", options->trace, "print each call to the device: arguments, sizes, fences, buffers, time");
+  verb.option("COMMAND", options->command, "after --: the program and its arguments").required();
+  verb.runs([options, &outcome] {
     const Result<int> code = run_virtual(*options);
     if (!code.ok()) return outcome.finish(code.error());
     outcome.exit_code = *code;

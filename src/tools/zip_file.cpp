@@ -144,6 +144,9 @@ Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file) {
     if (file.size() - at < kCentralBytes || word(file, at) != kCentralMark)
       return error(ErrorCode::malformed, "zip archive: entry {} of {} is damaged or cut off", i, directory.entries);
     SK_TRY_ASSIGN(ZipMember member, member_at(file, at));
+    // Programs differ in which of the two they take.
+    if (std::ranges::find(out, member.name, &ZipMember::name) != out.end())
+      return error(ErrorCode::malformed, "zip archive: '{}' is in it twice", member.name);
     out.push_back(std::move(member));
     const size_t row = kCentralBytes + half(file, at + 28) + half(file, at + 30) + half(file, at + 32);
     if (file.size() - at < row) return error(ErrorCode::malformed, "zip archive: entry {} is cut off", i);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "driver/driver.h"
 #include "expectations.h"
 #include "replay_row.h"
+#include "tools/command_line.h"
 #ifdef SKILLET_GOLDEN_VIVANTE
 #include "sim_replay.h"
 #endif
@@ -222,23 +222,26 @@ Result<int> run(const Options& options) {
 
 int main(int argc, char** argv) {
   skillet::golden::Options options;
-  CLI::App app("Recorded jobs of a driver that works on silicon, against ours", "golden");
-  app.add_option("CHIP", options.chip, "whose jobs, for example a311d")->required();
-  app.add_option("--dir", options.dir, "folder with CHIP/SET/CASE, models/ and cases/");
-  app.add_option("--case", options.cases, "only this SET/CASE, with all details; may be given many times");
-  app.add_option("--expect", options.expect,
-                 "expected outcomes (default: tests/expectations/{golden,simulate}-CHIP.txt)");
-  app.add_flag("--simulate", options.simulate, "run the recorded jobs on the simulator");
-  app.add_option("--tuning", options.tuning, "compile with this one (default: recorded; others have no expectations)")
-      ->check(CLI::IsMember(skillet::driver::kTuningNames));
-  app.add_flag("--switches", options.switches, "print what tells the tunings apart, and how many cases each changes");
-  app.add_flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
-  app.add_flag("--json", options.json, "machine-readable output");
-  app.add_flag("--optional", options.optional, "a missing folder is one line, not a failure");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : 2;
+  skillet::tools::CommandLine app("Recorded jobs of a driver that works on silicon, against ours", "golden");
+  app.option("CHIP", options.chip, "whose jobs, for example a311d").required();
+  app.option("--dir", options.dir, "folder with CHIP/SET/CASE, models/ and cases/");
+  app.option("--case", options.cases, "only this SET/CASE, with all details; may be given many times");
+  app.option("--expect", options.expect, "expected outcomes (default: tests/expectations/{golden,simulate}-CHIP.txt)");
+  app.flag("--simulate", options.simulate, "run the recorded jobs on the simulator");
+  app.option("--tuning", options.tuning, "compile with this one (default: recorded; others have no expectations)")
+      .check(skillet::tools::one_of(skillet::driver::kTuningNames));
+  app.flag("--switches", options.switches, "print what tells the tunings apart, and how many cases each changes");
+  app.flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
+  app.flag("--json", options.json, "machine-readable output");
+  app.flag("--optional", options.optional, "a missing folder is one line, not a failure");
+  const auto said = app.parse(argc, argv);
+  if (!said.ok()) {
+    fmt::print(stderr, "golden: {} (see golden --help)\n", said.error().message);
+    return 2;
+  }
+  if (!said->empty()) {
+    fmt::print("{}", *said);
+    return 0;
   }
   const auto done = skillet::golden::run(options);
   if (done.ok()) return *done;

@@ -19,6 +19,12 @@ Result<Tuning> all_of(const driver::CompileOptions& options) {
   return tuning;
 }
 
+// Of a chip whose registers are packed otherwise no row would tell the truth.
+Result<void> check_registers(const driver::Chip& chip) {
+  if (row_of(chip).has(hw::kRegisters3588)) return {};
+  return error(ErrorCode::unsupported, "{}: {}", chip.title, chip.unproven);
+}
+
 class RockchipDriver final : public driver::Driver {
  public:
   RockchipDriver() {
@@ -63,12 +69,14 @@ class RockchipDriver final : public driver::Driver {
 
   std::span<const driver::TuningSwitch> switches() const override { return tuning_switches(); }
 
-  Result<driver::Annotated> decode_as(const driver::Chip&, const capture::Submission& submission,
+  Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
                                       driver::Detail detail) const override {
+    SK_TRY(check_registers(chip));
     return rockchip::decode(submission, detail);
   }
 
-  driver::HardwareRows hardware_rows(const driver::Chip&) const override {
+  driver::HardwareRows hardware_rows(const driver::Chip& chip) const override {
+    if (!check_registers(chip).ok()) return {};
     driver::HardwareRows out{
         .descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()}, .registers = {}};
     for (const bits::Descriptor& one : hw::registers().registers) out.descriptors.push_back(&one);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "base/text.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
 
@@ -26,11 +27,11 @@ skillet_status guard(Body body) noexcept {
   try {
     const Result<void> result = body();
     if (result.ok()) return SKILLET_OK;
-    last_error = result.error().message;
+    last_error = printable(result.error().message);  // names in it are others'
     return status_of(result.error().code);
   } catch (const std::exception& e) {
     try {
-      last_error = e.what();
+      last_error = printable(e.what());
     } catch (const std::exception&) {
       last_error.clear();
     }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "frontend/tflite/options.h"
 
 namespace skillet::tflite {
@@ -47,7 +48,7 @@ Result<void> check_mark(std::span<const uint8_t> file) {
 class Importer {
  public:
   Importer(std::shared_ptr<const Bytes> file, std::string name) : file_(std::move(file)), budget_(*file_) {
-    graph_.name = std::move(name);
+    graph_.name = printable(name);
   }
 
   Result<ir::Graph> run() {
@@ -91,9 +92,10 @@ class Importer {
       SK_TRY(spend(count(list) * sizeof(T)));
       return list == nullptr ? std::vector<T>{} : std::vector<T>(list->begin(), list->end());
     }
+    // Names are made fit to be shown here, so that nobody who shows them needs to.
     Result<std::string> copy(const flatbuffers::String* string) {
       SK_TRY(spend(string == nullptr ? 0 : string->size()));
-      return text_of(string);
+      return printable(text_of(string));
     }
 
    private:

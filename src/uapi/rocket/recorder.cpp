@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/user_memory.h"
+#include "capture/job_lists.h"
 #include "uapi/rocket/abi.h"
 #include "uapi/rocket/rocket.h"
 
@@ -127,6 +128,8 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
   SK_TRY_ASSIGN(const auto jobs, read_array<SubmitJob>(args.jobs, args.job_count, args.job_struct_size));
   for (const SubmitJob& one : jobs) {
     SK_TRY_ASSIGN(capture::Job job, read_job(one, uses));
+    capture::note_list(submission, submission.jobs.size(), "in_bos", one.in_bo_handle_count);
+    capture::note_list(submission, submission.jobs.size(), "out_bos", one.out_bo_handle_count);
     submission.jobs.push_back(std::move(job));
   }
   for (auto& [handle, buffer] : buffers_) {

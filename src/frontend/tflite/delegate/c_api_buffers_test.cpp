@@ -157,6 +157,28 @@ TEST(DelegateCApiBuffers, Int8TakesOneCopy) {
   EXPECT_TRUE(has(test.run(data, data + test.in_bytes() + kGap, 1), test.in_bytes() + test.out_bytes()));
 }
 
+// Programs unload what they have loaded, some before they have closed everything, and threads may still be in there.
+TEST(DelegateCApiBuffers, TheLibraryOutlivesItsHandle) {
+  void* const library = ::dlopen(SKILLET_C_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto load = reinterpret_cast<decltype(&skillet_load_file)>(::dlsym(library, "skillet_load_file"));
+  const auto run = reinterpret_cast<decltype(&skillet_run)>(::dlsym(library, "skillet_run"));
+  const auto close_model = reinterpret_cast<decltype(&skillet_close_model)>(::dlsym(library, "skillet_close_model"));
+  const auto close = reinterpret_cast<decltype(&skillet_close)>(::dlsym(library, "skillet_close"));
+  const auto open = reinterpret_cast<decltype(&skillet_open)>(::dlsym(library, "skillet_open"));
+  skillet_device* device = nullptr;
+  skillet_model* model = nullptr;
+  ASSERT_EQ(open("sim:a311d", &device), SKILLET_OK);
+  ASSERT_EQ(load(device, (skillet::in_tree("tests/") + kUint8).c_str(), nullptr, &model), SKILLET_OK);
+  ASSERT_EQ(::dlclose(library), 0);
+  void* const still = ::dlopen(SKILLET_C_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(still, nullptr) << "its code is gone";
+  ::dlclose(still);
+  EXPECT_EQ(run(model), SKILLET_OK);
+  close_model(model);
+  close(device);
+}
+
 TEST(DelegateCApiBuffers, AskingAllocatesNothing) {
   const CApi api;
   const OnHost test(kUint8);

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "frontend/tflite/delegate/partitioner.h"
 
 namespace skillet::delegate {
@@ -23,7 +24,7 @@ Result<void> guarded(F&& f) {
 
 TfLiteStatus report(TfLiteContext* context, const Result<void>& done) {
   if (done.ok()) return kTfLiteOk;
-  context->ReportError(context, "skillet: %s", done.error().message.c_str());
+  context->ReportError(context, "skillet: %s", printable(done.error().message).c_str());
   return kTfLiteError;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/text.h"
 #include "frontend/tflite/delegate/node_attrs.h"
 #include "frontend/tflite/import.h"
 
@@ -34,7 +35,7 @@ std::string opaque_name(const TfLiteRegistration& registration) {
 
 void make_opaque(ir::Op& op, std::string name) {
   op.kind = ir::OpKind::opaque;
-  op.opaque_name = std::move(name);
+  op.opaque_name = printable(name);  // from a file of others, as names of tensors are
   op.attrs = ir::default_attrs(ir::OpKind::opaque);
 }
 
@@ -44,7 +45,7 @@ class TensorReader {
   explicit TensorReader(const TfLiteTensor& from) : from_(from) {}
 
   ir::Tensor read() {
-    if (from_.name != nullptr) to_.name = from_.name;
+    if (from_.name != nullptr) to_.name = printable(from_.name);
     to_.is_variable = from_.is_variable;
     read_type();
     read_shape();

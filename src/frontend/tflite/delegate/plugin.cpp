@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "frontend/tflite/delegate/delegate.h"
 #include "runtime/tuned_driver.h"
 
@@ -14,7 +15,7 @@ using ReportError = void (*)(const char*);
 
 void tell(ReportError report_error, log::Level level, const std::string& message) {
   log::message(level, "{}", message);
-  if (report_error != nullptr) report_error(("skillet: " + message).c_str());
+  if (report_error != nullptr) report_error(("skillet: " + printable(message)).c_str());
 }
 
 std::vector<KeyValue> copy(const char* const* keys, const char* const* values, size_t count) {
