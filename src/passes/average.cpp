@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/fixed_point.h"
 
@@ -95,7 +97,9 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
 }  // namespace
 
 float Average::scale(const Weights& weights) const {
-  return static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  for (int32_t i = 0; i < std::abs(weights.ulps); ++i) out = std::nextafter(out, weights.ulps < 0 ? 0.0F : 1.0F);
+  return out;
 }
 
 std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
@@ -110,9 +114,14 @@ std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
 }
 
 std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
-  const auto weights =
-      std::ranges::find_if(kWeights, [&](const Weights& one) { return is_exact(one, average, from, to); });
-  return weights == kWeights.end() ? std::nullopt : std::optional(*weights);
+  constexpr std::array kUlps = {0, 1, -1, 2, -2};
+  for (const int32_t ulps : kUlps) {
+    for (Weights weights : kWeights) {
+      weights.ulps = ulps;
+      if (is_exact(weights, average, from, to)) return weights;
+    }
+  }
+  return std::nullopt;
 }
 
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
