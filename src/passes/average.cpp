@@ -63,6 +63,8 @@ class Rounding {
     mean_ =
         QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
   }
+  // Right shifts, the second of two roundings; 0: there is none.
+  int32_t shift() const { return mean_ ? std::max(-mean_->shift, 0) : 0; }
   int64_t operator()(int64_t sum) const {
     if (mean_)
       return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
@@ -94,6 +96,22 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
   return true;
 }
 
+// Both kernels round twice, to a step's fraction of 2^-shift and then to a step: together as one rounding that starts
+// half of that fraction earlier. A bias is what the two shifts differ by.
+std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  const int32_t wanted = Rounding(average, from, to).shift();
+  for (const int32_t weight : {64, 127, 96, 112, 80}) {
+    Weights one{.weight = weight};
+    const double multiplier = conv_multiplier(from, average.scale(one), to);
+    const int32_t shift = -quantize_multiplier(multiplier).shift;
+    const double bias = (std::ldexp(0.5, -wanted) - std::ldexp(0.5, -shift)) / multiplier;
+    if (!(std::abs(bias) < 1 << 20)) continue;
+    one.bias = static_cast<int32_t>(std::lround(bias));
+    if (is_exact(one, average, from, to)) return one;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 float Average::scale(const Weights& weights) const {
@@ -121,7 +139,7 @@ std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& f
       if (is_exact(weights, average, from, to)) return weights;
     }
   }
-  return std::nullopt;
+  return average.is_mean ? mean_weights(average, from, to) : std::nullopt;
 }
 
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
