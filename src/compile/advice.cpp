@@ -102,10 +102,10 @@ std::string remarks(const OpRow& row) {
 
 std::string ReasonGroup::remedy_text() const {
   std::string out(driver::remedy_text(remedy));
-  if (cpu_us >= 0)
-    out += fmt::format("; there {} cost{} {:.3f} ms (simulated)", ops == 1 ? "it" : "they", ops == 1 ? "s" : "",
-                       cpu_us / 1000);
-  return out;
+  if (cpu_us < 0) return out;
+  const std::string ms = fmt::format("{:.3f} ms", cpu_us / 1000);
+  return out + (remedy == driver::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
+                                               : fmt::format("; now {} on the CPU (simulated)", ms));
 }
 
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {

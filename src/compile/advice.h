@@ -25,7 +25,7 @@ struct ReasonGroup {
   driver::Remedy remedy = driver::Remedy::none;
   double cpu_us = -1;  // of all of them; below 0: not known
 
-  // "none: it stays on the CPU; there it costs 0.12 ms (simulated)"
+  // "none: it stays on the CPU, costs 0.12 ms (simulated)"
   std::string remedy_text() const;
 };
 // Why ops are not on the NPU, most frequent first.

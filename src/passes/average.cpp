@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/fixed_point.h"
 
@@ -61,6 +63,8 @@ class Rounding {
     mean_ =
         QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
   }
+  // Right shifts, the second of two roundings; 0: there is none.
+  int32_t shift() const { return mean_ ? std::max(-mean_->shift, 0) : 0; }
   int64_t operator()(int64_t sum) const {
     if (mean_)
       return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
@@ -92,10 +96,28 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
   return true;
 }
 
+// Both kernels round twice, to a step's fraction of 2^-shift and then to a step: together as one rounding that starts
+// half of that fraction earlier. A bias is what the two shifts differ by.
+std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  const int32_t wanted = Rounding(average, from, to).shift();
+  for (const int32_t weight : {64, 127, 96, 112, 80}) {
+    Weights one{.weight = weight};
+    const double multiplier = conv_multiplier(from, average.scale(one), to);
+    const int32_t shift = -quantize_multiplier(multiplier).shift;
+    const double bias = (std::ldexp(0.5, -wanted) - std::ldexp(0.5, -shift)) / multiplier;
+    if (!(std::abs(bias) < 1 << 20)) continue;
+    one.bias = static_cast<int32_t>(std::lround(bias));
+    if (is_exact(one, average, from, to)) return one;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 float Average::scale(const Weights& weights) const {
-  return static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  for (int32_t i = 0; i < std::abs(weights.ulps); ++i) out = std::nextafter(out, weights.ulps < 0 ? 0.0F : 1.0F);
+  return out;
 }
 
 std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
@@ -110,9 +132,14 @@ std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
 }
 
 std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
-  const auto weights =
-      std::ranges::find_if(kWeights, [&](const Weights& one) { return is_exact(one, average, from, to); });
-  return weights == kWeights.end() ? std::nullopt : std::optional(*weights);
+  constexpr std::array kUlps = {0, 1, -1, 2, -2};
+  for (const int32_t ulps : kUlps) {
+    for (Weights weights : kWeights) {
+      weights.ulps = ulps;
+      if (is_exact(weights, average, from, to)) return weights;
+    }
+  }
+  return average.is_mean ? mean_weights(average, from, to) : std::nullopt;
 }
 
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,

@@ -12,6 +12,7 @@ namespace skillet::passes {
 // Of each pixel of a window, and beside their sum.
 struct Weights {
   int32_t weight = 1, bias = 0;
+  int32_t ulps = 0;  // of their scale: which of the floats near it
 };
 
 // What becomes a byte: the average of so many pixels.
