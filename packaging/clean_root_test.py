@@ -35,6 +35,11 @@ def run(*command, **keywords):
     return done.stdout
 
 
+def left_out(what, why):
+    print(f"clean_root_test: {what} is left out: {why}")
+    raise unittest.SkipTest(why)
+
+
 def deb(name, arch=NATIVE):
     return FOLDER / f"{name}_{VERSION}_{'all' if name == 'skillet-teflon' else arch}.deb"
 
@@ -170,9 +175,9 @@ class Arm64(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         if NATIVE == "arm64" or not deb("skillet", "arm64").exists():
-            raise unittest.SkipTest("no packages of another architecture")
+            left_out("arm64", "no packages of it beside those of this machine")
         if shutil.which("qemu-aarch64-static") is None:
-            raise unittest.SkipTest("no qemu-aarch64-static")
+            left_out("arm64", "no qemu-aarch64-static")
         cls.root = unpack("arm64")
         for name in NAMES:
             run("dpkg-deb", "-x", deb(name, "arm64"), cls.root)
@@ -212,7 +217,7 @@ class Container(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         if shutil.which("buildah") is None:
-            raise unittest.SkipTest("no buildah")
+            left_out("the container", "no buildah")
         shutil.rmtree(WORK / "containers", ignore_errors=True)
         cls.recipe = (package.HERE / "Containerfile").read_text()
         (wanted,) = re.findall(r"^FROM (\S+)$", cls.recipe, re.M)
@@ -266,7 +271,7 @@ class Wheel(unittest.TestCase):
         done = subprocess.run([self.venv / "bin/pip", "install", "--quiet", "--retries", "1", "ai-edge-litert"], capture_output=True, text=True,
                               check=False)
         if done.returncode != 0:
-            self.skipTest("pip does not install ai-edge-litert")
+            left_out("the delegate of the wheel in a host", "pip does not install ai-edge-litert")
         model = package.SOURCE / "models/digits.tflite"
         said = self.python(f"""
 import numpy as np, skillet

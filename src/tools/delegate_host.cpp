@@ -39,7 +39,7 @@ try:
         from tflite_runtime import interpreter as runtime
         name = "tflite-runtime"
 except ImportError as error:
-    say(error=f"{sys.executable} has neither ai-edge-litert nor tflite-runtime ({error})")
+    say(error=f"{sys.executable} has neither ai-edge-litert nor tflite-runtime ({error}); --python names another one")
     sys.exit()
 model, library, *settings = sys.argv[1:]
 try:
