@@ -21,6 +21,15 @@
 namespace skillet::tools {
 namespace {
 
+// One by one: complain() says a line.
+void complain_lines(std::string_view lines) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    complain(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
 using compile::TuningFile;
 
 struct Options {
@@ -167,7 +176,7 @@ Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, cons
                fmt::format("{:.3f}", s.p90)});
     text += fmt::format("{}: median {:.3f} ms, p90 {:.3f}; ", all[i].what, s.median, s.p90);
   }
-  complain(fmt::format("{}best: {}\nbefore: {}\nafter: {}", table.print(), all[best].what, before, after));
+  complain_lines(fmt::format("{}best: {}\nbefore: {}\nafter: {}", table.print(), all[best].what, before, after));
   TuningFile file = std::move(all[best].file);
   file.found = fmt::format("measured, {} runs each: {}best: {}; before: {}; after: {}", options.runs, text,
                            all[best].what, before, after);
