@@ -362,6 +362,18 @@ TEST(Rewrites, KeepsVariables) {
   }
 }
 
+TEST(Rewrites, KeepsOpsThatKeepState) {
+  for (const bool has_state : {false, true}) {
+    Letters letters("av", {"c=relu(a)", "d=relu(v)"}, "c");
+    ir::Graph graph = letters.graph;
+    graph.tensor(letters.id('v')).is_variable = has_state;
+    if (has_state) std::erase(graph.inputs, letters.id('v'));
+    const auto rewrites = rewrite(graph, pass_named("remove_dead_ops"));
+    ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+    EXPECT_EQ(graph.ops.size(), has_state ? 2U : 1U);
+  }
+}
+
 // Without a place to write it down, or without a chip, nothing is rewritten.
 TEST(Rewrites, AreAsked) {
   for (const bool with_driver : {true, false}) {
