@@ -313,6 +313,8 @@ const Guard kGuards[] = {
      "b\" uint8 1x4 scale=0.5 zero=131"},
     {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x5x2x1", nullptr},
     {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x2x5x1", nullptr},
+    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=3 stride_w=1"},
+    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=1 stride_w=3"},
     {"fold_constants", "const=[1 2 3 4]", "variable", "const=[4 3 2 1]"},
     {"rows_to_pixels", "2x2 scale", "1x2 scale", "3x2 scale"},
     {"rows_to_pixels", "inputs 0", "inputs 0 1", nullptr},
