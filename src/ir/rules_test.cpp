@@ -317,6 +317,35 @@ op 0 MAX_POOL_2D in=[0] out=[1] stride_h=1 stride_w=1 filter_h=1 filter_w=1
          {kPool, "stride_w=1", "stride_w=32769", "stride_w=32768", "stride 1x32769"}});
 }
 
+TEST(Rules, Cutting) {
+  const char* const kToBatch = R"(tensor 0 "in" float32 1x3x6x1
+tensor 1 "blocks" int32 2 const=[2 2]
+tensor 2 "margins" int32 2x2 const=[0 1 0 0]
+tensor 3 "out" float32 7
+inputs 0
+op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]
+)";
+  const char* const kSlice = R"(tensor 0 "in" float32 5x6
+tensor 1 "begin" int64 2 const=[0 0]
+tensor 2 "end" int64 2 const=[5 6]
+tensor 3 "strides" int64 2 const=[1 1]
+tensor 4 "out" float32 7
+inputs 0
+op 0 STRIDED_SLICE in=[0 1 2 3] out=[4] shrink_axis_mask=1 ellipsis_mask=0
+)";
+  check({{kToBatch, "[0 1 0 0]", "[0 0 0 0]", "[1 0 0 0]", "do not divide the padded size 3"},
+         {kToBatch, "[0 1 0 0]", "[0 1 0 1]", "[0 1 1 1]", "do not divide the padded size 7"},
+         {kToBatch, "2 const=[2 2]", "1 const=[2]", "2 const=[4 1]", "1 block sizes for 2"},
+         {kToBatch, "[2 2]", "[0 2]", "[1 2]", "block size 0 is out of range"},
+         {kToBatch, "1x3x6x1", "1x3", "2x3x6x4", "2 dimensions, not 3 or 4"},
+         {kSlice, "const=[0 0]", "const=[5 0]", "const=[4 0]", "index 5 is outside the dimension of 5"},
+         {kSlice, "const=[0 0]", "const=[-6 0]", "const=[-5 0]", "index -6 is outside the dimension of 5"},
+         {kSlice, "const=[0 0]", "const=[0 2147483648]", "const=[0 -2147483648]", "index 2147483648 is too large"},
+         {kSlice, "const=[5 6]", "const=[5 -2147483649]", "const=[5 2147483647]", "index -2147483649 is too large"},
+         {kSlice, "const=[1 1]", "const=[1 0]", "const=[1 7]", "stride 0 in dimension 1"},
+         {kSlice, "ellipsis_mask=0", "ellipsis_mask=3", "ellipsis_mask=2", "more than one ellipsis"}});
+}
+
 TEST(Rules, Recurrent) {
   const char* const kLstm = R"(tensor 0 "in" float32 2x3
 tensor 1 "i" float32 4x3 const=zeros

@@ -54,6 +54,7 @@ TEST(Verify, RefusesBadTensors) {
            {"1x8x8x4 scale", "65536x65536x1x1 scale", "more than 2147483647 elements"},
            {"1x8x8x4 scale", "1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1 scale", "17 dimensions"},
            {"b\" int32 6 scale=0.5 const=zeros", "b\" int32 6 const=zeros:23", "tensor 2 'b' int32 6: 23 bytes"},
+           {"b\" int32 6 scale=0.5 const=zeros", "b\" int32 6 const=zeros:25", "tensor 2 'b' int32 6: 25 bytes"},
            {"zero=3", "zero=128", "tensor 0 'in' int8 1x8x8x4: zero point 128 is outside -128..127"},
            {"scale=0.5 zero=3", "scale=0 zero=3", "scale 0 is not a positive number"},
            {"scale=0.5 zero=3", "scale=-1 zero=3", "scale -1 is not"},

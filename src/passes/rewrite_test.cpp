@@ -375,6 +375,8 @@ const Guard kGuards[] = {
      "b\" uint8 1x4 scale=0.5 zero=131"},
     {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x5x2x1", nullptr},
     {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x2x5x1", nullptr},
+    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=3 stride_w=1"},
+    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=1 stride_w=3"},
     {"fold_constants", "const=[1 2 3 4]", "variable", "const=[4 3 2 1]"},
     {"rows_to_pixels", "2x2 scale", "1x2 scale", "3x2 scale"},
     {"rows_to_pixels", "inputs 0", "inputs 0 1", nullptr},
@@ -421,6 +423,18 @@ TEST(Rewrites, KeepsVariables) {
     const auto rewrites = rewrite(graph, pass);
     ASSERT_TRUE(rewrites.ok()) << pass.name;
     EXPECT_TRUE(rewrites->empty()) << pass.name;
+  }
+}
+
+TEST(Rewrites, KeepsOpsThatKeepState) {
+  for (const bool has_state : {false, true}) {
+    Letters letters("av", {"c=relu(a)", "d=relu(v)"}, "c");
+    ir::Graph graph = letters.graph;
+    graph.tensor(letters.id('v')).is_variable = has_state;
+    if (has_state) std::erase(graph.inputs, letters.id('v'));
+    const auto rewrites = rewrite(graph, pass_named("remove_dead_ops"));
+    ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+    EXPECT_EQ(graph.ops.size(), has_state ? 2U : 1U);
   }
 }
 

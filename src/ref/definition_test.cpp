@@ -205,6 +205,12 @@ tensor 2 "out" int32 1x2 const=[15 -8]
 inputs 0
 outputs 2
 op 0 REDUCE_PROD in=[0 1] out=[2] keep_dims=true)",
+       })
+    expect_values(text);
+}
+
+TEST(Definition, OfExtremes) {
+  for (const char* text : {
            R"(tensor 0 "in" int8 2x2 const=[3 -4 -128 -2]
 tensor 1 "axes" int32 1 const=[1]
 tensor 2 "out" int8 2 const=[3 -2]

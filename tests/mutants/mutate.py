@@ -104,8 +104,11 @@ def stages(path, tests, noticed_before):
     return result
 
 
-def page(mutants, outcomes):
-    """docs/mutants.md."""
+BEFORE = "not tried on this tree; before: "
+
+
+def page(mutants, outcomes, known=None):
+    """docs/mutants.md; `known` as known_noticers() has it of the page that stood there."""
     tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
     by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
     noticed = sum(by_test.values())
@@ -118,7 +121,9 @@ def page(mutants, outcomes):
              *(f"| `{test}` | {count} |" for test, count in sorted(by_test.items(), key=lambda item: (-item[1], item[0]))),
              "", "| file | bug | noticed by |", "| --- | --- | --- |"]
     for m in sorted(mutants, key=lambda m: m.path):
-        lines.append(f"| `{m.path}` | {m.title} | {verdict(m, outcomes.get(m.key()))} |")
+        outcome, before = outcomes.get(m.key()), (known or {}).get((m.path, m.title))
+        said = f"{BEFORE}`{before}`" if outcome is None and before else verdict(m, outcome)
+        lines.append(f"| `{m.path}` | {m.title} | {said} |")
     return "\n".join(lines) + "\n"
 
 
@@ -134,7 +139,7 @@ def verdict(mutant, outcome):
 
 def known_noticers(text):
     """Bug to test, of the page as it stands: what to try first."""
-    rows = re.findall(r"^\| `([^`]+)` \| (.+) \| `([^`]+)` \|$", text, re.MULTILINE)
+    rows = re.findall(rf"^\| `([^`]+)` \| (.+?) \| (?:{BEFORE})?`([^`]+)` \|$", text, re.MULTILINE)
     return {(path, title): test for path, title, test in rows}
 
 
@@ -291,7 +296,9 @@ def main():
         noticed = sum(bool(outcomes[m.key()]["test"]) for m in mutants)
         print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(left)} explained, {len(left)} left")
     if args.page:
-        (root / "docs/mutants.md").write_text(page(every, outcomes))
+        written = root / "docs/mutants.md"
+        known = known_noticers(written.read_text()) if written.exists() else {}
+        written.write_text(page(every, outcomes, known))
     return 1 if left else 0
 
 

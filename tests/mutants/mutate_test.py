@@ -60,6 +60,9 @@ class MutateTest(unittest.TestCase):
         self.assertIn("| `src/a/one.cpp` | a bug | may live: it only costs time |", text)
         self.assertIn("| `src/c.cpp` | third | not tried |", text)
         self.assertEqual(mutate.known_noticers(text), {("src/b/two.cpp", "another"): "near"})
+        later = mutate.page([one, two, three], {}, mutate.known_noticers(text))  # on another tree nobody has tried it
+        self.assertIn("| `src/b/two.cpp` | another | not tried on this tree; before: `near` |", later)
+        self.assertEqual(mutate.known_noticers(later), mutate.known_noticers(text))
         self.assertIn("1 left", mutate.page([two], {two.key(): {"test": "", "compiles": True}}))
 
     def test_the_table_of_the_project(self):
