@@ -108,7 +108,8 @@ class Facts(unittest.TestCase):
     def test_every_documented_option_is_taken(self):
         keys = [line.split()[0] for line in skillet.options_help().splitlines()]
         self.assertIn("cache_dir", keys)
-        values = {"tuning": "tuned", "switches": "", "per_channel": "approximate", "cache_dir": Path("/tmp/skillet"), "cores": 2, "tuning_file": ""}
+        values = {"tuning": "tuned", "switches": "", "per_channel": "approximate", "cache_dir": Path("/tmp/skillet"), "cores": 2, "tuning_file": "",
+                  "partition": "predicted"}
         for key in keys:
             if key != "cache_dir":
                 skillet.Session(MODEL, "sim:a311d", **{key: values.get(key, 1)}).close()
