@@ -11,6 +11,7 @@
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/support_rules.h"
+#include "drivers/rockchip/tile.h"
 
 namespace skillet::drivers::rockchip {
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/tile.h"
 
