@@ -22,7 +22,6 @@ constexpr const char* kDeviceHelp =
 constexpr const char* kAllowUnprovenHelp =
     "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)";
 constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
-constexpr const char* kPartitionVariable = "SKILLET_PARTITION";  // of the delegate
 
 // For --per-channel, the same.
 constexpr const char* kPerChannelHelp =

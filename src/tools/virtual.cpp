@@ -47,10 +47,7 @@ class Root {
   std::string path_;
 };
 
-// To the command the chip is a real one; there is no silicon to protect, and no time to save.
-void take_all(PreloadedCommand& command) {
-  if (std::getenv(kPartitionVariable) == nullptr) command.environment.emplace_back(kPartitionVariable, "work");
-}
+// To the command the chip is a real one; there is no silicon to protect.
 void allow_unproven(PreloadedCommand& command) {
   if (std::getenv(kAllowUnprovenVariable) != nullptr) return;
   command.environment.emplace_back(kAllowUnprovenVariable, "1");
@@ -70,7 +67,6 @@ Result<int> run_virtual(const Options& options) {
                                            {interpose::kFailVariable, options.fail},
                                            {interpose::kFaultVariable, options.on_fault},
                                            {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
-  take_all(command);
   allow_unproven(command);
   return run_preloaded(command);
 }

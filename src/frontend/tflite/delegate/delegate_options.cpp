@@ -88,10 +88,9 @@ bool parse_min_macs(std::string_view value, Options& options) {
   return is_right;
 }
 bool parse_partition(std::string_view value, Options& options) {
-  if (value == "auto") options.partition.reset();
   const auto by = compile::partition_by_from_name(value);
   if (by) options.partition = *by;
-  return by || value == "auto";
+  return by.has_value();
 }
 bool parse_number_of_cores(std::string_view value, Options& options) { return parse_cores(value, options.cores); }
 bool parse_timeout(std::string_view value, Options& options) { return parse_int(value, 1, options.timeout_ms); }
@@ -122,11 +121,8 @@ constexpr std::array kRows = {
     Row{"max_delegated_partitions", "", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", "", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
     Row{"partition", "", parse_partition,
-        "predicted: the NPU gets what is predicted to be faster there, crossings included; work: what "
-        "min_macs_per_byte "
-        "says; auto: predicted, but of simulated NPUs, of those that are not timed and where min_macs_per_byte is "
-        "given "
-        "work (auto)"},
+        "work: the NPU gets what min_macs_per_byte says; predicted: what is predicted to be faster there than on all "
+        "cores of the CPU, crossings included (work)"},
     Row{"min_macs_per_byte", "", parse_min_macs,
         "leave partitions to the host that do fewer multiply-accumulates for each byte that enters or leaves, and "
         "those "
@@ -181,11 +177,6 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     }
   }
   return options;
-}
-
-compile::PartitionBy partition_of(const Options& options, bool simulated) {
-  if (options.partition) return *options.partition;
-  return simulated || options.min_macs_per_byte ? compile::PartitionBy::work : compile::PartitionBy::predicted;
 }
 
 std::string options_help() {

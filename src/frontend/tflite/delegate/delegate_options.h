@@ -26,11 +26,10 @@ struct Options {
   bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit
   int min_nodes_per_partition = 1;
-  std::optional<compile::PartitionBy> partition;  // none: as the device is, see partition_of()
+  compile::PartitionBy partition = compile::PartitionBy::work;
   // Work that is worth the way to the NPU and back, where times are not predicted. Guessed: a CPU with SIMD does some
   // multiply-accumulates in the time it takes to copy a byte out and another one in.
-  static constexpr int kMinMacsPerByte = 4;
-  std::optional<int> min_macs_per_byte;
+  int min_macs_per_byte = 4;
   int cores = 0;  // 0: as many as are predicted to pay
   int timeout_ms = 10'000;
   bool profile = false;
@@ -42,9 +41,6 @@ using KeyValue = std::pair<std::string, std::string>;
 
 // `get_environment` (borrowed, like std::getenv) gives SKILLET_DEVICE and so on; the host's list wins.
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*));
-
-// Simulated NPUs are there to be tried: they take what they are given.
-compile::PartitionBy partition_of(const Options& options, bool simulated);
 
 // One line an option.
 std::string options_help();

@@ -79,9 +79,8 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
   output_bytes_.resize(outputs_.size());
   runtime::SessionOptions options = session_options(state_->options);
   if (only_on_npu) {
-    options.min_macs_per_byte =
-        static_cast<uint64_t>(state_->options.min_macs_per_byte.value_or(Options::kMinMacsPerByte));
-    options.partition = partition_of(state_->options, state_->target.simulated);
+    options.min_macs_per_byte = static_cast<uint64_t>(state_->options.min_macs_per_byte);
+    options.partition = state_->options.partition;
   }
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
