@@ -189,7 +189,7 @@ class BadUse(unittest.TestCase):
         folder.chmod(0o755)
         make_fixtures(folder)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
-        cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite", "n": "tests/models/no_kernel.tflite",
+        cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite", "n": "tests/models/refused/no_kernel.tflite",
                            "c": "tests/captures/a311d_conv1x1_relu6_u8", "T": str(folder), "as_user": as_user()}
 
         # Root is refused nothing, and another user may not be let into the folder of the build.
