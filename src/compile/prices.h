@@ -33,8 +33,8 @@ struct Prices {
   CpuSpeed cpu;
   double submit_us = 0;                              // for each program
   double in_bytes_per_us = 1, out_bytes_per_us = 1;  // from the host's memory to the device's, and back
-  double doubt =
-      0;  // share of a time on the NPU that may be less: what is to go to the CPU must be faster all the same
+  // Share of a time on the NPU that may be less: what is to go to the CPU must be faster all the same.
+  double doubt = 0;
 };
 
 // A way to run a part: its ops from `first` up to `last` on the NPU, the others on the CPU.

@@ -280,8 +280,7 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
     parts.push_back(fits(chip, window(make_repeated_columns(plane, repeat->columns, copies))));
   for (const Copies& copies : copies_of(repeat->rows))
     parts.push_back(fits(chip, window(make_repeated_rows(wide, repeat->rows, copies))));
-  const auto refused = std::ranges::find(parts, false, &Support::ok);
-  return refused != parts.end() ? *refused : Support::yes();
+  return all_of(parts);
 }
 
 // Pieces begin at multiples of 16 channels: those lie together.

@@ -105,7 +105,7 @@ Support takes_activation(ir::Activation activation) {
   return Support::no(Remedy::activation, "the NPU fuses RELU and RELU6, not {}", ir::activation_name(activation));
 }
 
-Support all_of(std::initializer_list<Support> parts) {
+Support all_of(const std::vector<Support>& parts) {
   const auto refused = std::ranges::find(parts, false, &Support::ok);
   if (refused != parts.end()) return *refused;
   const auto unproven = std::ranges::find(parts, true, &Support::unproven);

@@ -2,7 +2,7 @@
 // Called by support.cpp. Must not know: operations, registers.
 #pragma once
 
-#include <initializer_list>
+#include <vector>
 
 #include "driver/support.h"
 #include "drivers/rockchip/hw/rockchip.h"
@@ -24,6 +24,6 @@ driver::Support same_types(const ir::Tensor& a, const ir::Tensor& b);
 driver::Support takes_gain(double gain);
 driver::Support takes_activation(ir::Activation activation);
 // The first refusal; else what is unproven, else yes.
-driver::Support all_of(std::initializer_list<driver::Support> parts);
+driver::Support all_of(const std::vector<driver::Support>& parts);
 
 }  // namespace skillet::drivers::rockchip
