@@ -11,6 +11,7 @@ constexpr int32_t kRowsMax = 2047;
 constexpr int64_t kPixelsMax = (int64_t{1} << 22) - 1;
 constexpr int64_t kEntriesMax = (1 << 14) - 1;
 constexpr int32_t kStreamedDataBanks = 7;  // when weights do not stay
+constexpr int32_t kSpareOfBank = 16;       // a bank is nearly full when less than one part of so many is left
 
 int32_t recorded_out_lanes(const Conv& conv) {
   int32_t lanes = align_up(std::max(conv.out.channels, kKernelGroup), kKernelGroup);
@@ -121,6 +122,10 @@ class Splitter {
     if (conv_.division != 0 && !small_addition) {
       if (auto parts = as_chosen(group)) return std::move(*parts);
     }
+    if (!small_addition && !may_stay_whole()) {
+      auto streamed = in_parts(g_.out_lanes, false);
+      if (streamed && streamed->tasks.size() == 1 && holds_group(streamed->tasks[0])) return std::move(*streamed);
+    }
     for (int32_t lanes = small_addition ? group : g_.out_lanes;; lanes = align_up(lanes / 2, group)) {
       if (auto parts = in_parts(lanes, may_stay(lanes))) return std::move(*parts);
       if (lanes == group) break;
@@ -192,8 +197,10 @@ class Splitter {
     const bool part = conv_.depthwise && lanes < g_.in_lanes;
     return (part ? entries_of(lanes / kAtom, conv_.in.width) : g_.row_entries) * rows;
   }
+  // One more where the last one would be nearly full: the fetch may write beyond its end (10.1).
   int32_t banks_for(int64_t rows, int32_t lanes) const {
-    return static_cast<int32_t>(ceil_div(units(rows, lanes), int64_t{bank_units_}));
+    const int64_t spare = bank_units_ / kSpareOfBank;
+    return static_cast<int32_t>(ceil_div(units(rows, lanes) + spare, int64_t{bank_units_}));
   }
 
   int32_t weight_banks(int32_t lanes) const {
@@ -211,11 +218,19 @@ class Splitter {
     return in_parts(lanes, stays);
   }
 
-  // Tasks of so many channels each, or nothing when no output row fits. One more bank than features need: the fetch
-  // may read beyond their end (10.1).
+  // Whether one task holds all: features and weights.
+  bool may_stay_whole() const {
+    return may_stay(g_.out_lanes) && banks_for(conv_.in.height, g_.out_lanes) <= banks_ - weight_banks(g_.out_lanes);
+  }
+
+  bool holds_group(const Task& task) const {
+    return g_.kernel_bytes * kKernelGroup <= int64_t{task.weight_banks} * bank_bytes_;
+  }
+
+  // Tasks of so many channels each, or nothing when no output row fits.
   std::optional<Split> in_parts(int32_t lanes, bool stays) const {
     if (!stays && g_.kernel_bytes > int64_t{bank_bytes_}) return std::nullopt;
-    const int32_t usable = (stays ? banks_ - weight_banks(lanes) : kStreamedDataBanks) - 1;
+    const int32_t usable = (stays ? banks_ - weight_banks(lanes) : kStreamedDataBanks);
     Split split;
     for (int32_t first = 0; first < g_.out_lanes; first += lanes) {
       const int32_t count = std::min(lanes, g_.out_lanes - first);
@@ -243,7 +258,7 @@ class Splitter {
       task.first_lane = first;
       task.lanes = lanes;
       task.reuse_weights = stays && out_top > 0;
-      banks = std::max(banks, banks_for(task.rows, lanes) + 1);
+      banks = std::max(banks, banks_for(task.rows, lanes));
       split.tasks.push_back(task);
       out_top += low;
     }
