@@ -81,7 +81,9 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
   } else {
     std::vector<double> gains;
     for (const float scale : scales.per_channel) gains.push_back(double{scale} / out_scale);
-    ChannelGains channels = channel_gains(gains);
+    std::optional<ChannelGains> whole;
+    if (scales.whole_steps) whole = whole_step_gains(gains);
+    ChannelGains channels = whole ? std::move(*whole) : channel_gains(gains);
     conv.out_gain = channels.out;
     conv.multipliers = std::move(channels.multipliers);
     conv.multiplier_shift = channels.shift;
@@ -267,6 +269,22 @@ bool is_coarse(const Conv& conv, size_t channel, double gain, int16_t multiplier
   return error * std::min(255.0, gain * static_cast<double>(sum)) > kErrorMax;
 }
 
+// With products that are steps of the output, where those are fine enough for every channel.
+Result<std::optional<Conv>> in_whole_steps(const Conv& whole, const ir::Tensor& to, float from_scale,
+                                           const std::vector<float>& scales, ir::Activation activation,
+                                           const Tuning& tuning) {
+  Scales steps{.whole_steps = true};
+  for (const float scale : scales) steps.per_channel.push_back(from_scale * scale);
+  Conv conv = whole;
+  conv.clamp = {};
+  SK_TRY(set_output(to, steps, activation, tuning, conv));
+  for (size_t c = 0; c < scales.size(); ++c) {
+    const double gain = double{steps.per_channel[c]} / to.quant.scale();
+    if (is_coarse(whole, c, gain, conv.multipliers[c])) return std::optional<Conv>();
+  }
+  return std::optional<Conv>(std::move(conv));
+}
+
 // Channels that are not `kept` give 0.
 Conv only(const Conv& whole, const std::vector<bool>& kept) {
   Conv conv = whole;
@@ -298,6 +316,13 @@ Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const float from_scale = graph.tensor(op.inputs[0]).quant.scale();
   const std::vector<float>& scales = graph.tensor(op.inputs[1]).quant.scales;
+  if (tuning.fused_additions && !limits_of(to, activation_of(op)).upper) {
+    SK_TRY_ASSIGN(std::optional<Conv> once, in_whole_steps(whole, to, from_scale, scales, activation_of(op), tuning));
+    if (once) {
+      passes.push_back(std::move(*once));
+      return passes;
+    }
+  }
   std::vector<bool> left(scales.size(), true);
   while (std::ranges::count(left, true) != 0) {
     // What is left decides the gain; channels that this gain is too coarse for wait for the next pass.

@@ -34,6 +34,7 @@ constexpr int32_t kWeightZero = 128;  // a weight of 0, unsigned
 struct Scales {
   float product = 1;               // real value of 1 in the sum
   std::vector<float> per_channel;  // instead
+  bool whole_steps = false;        // of these: products are steps of the output, where that can be
 };
 // All that depends on quantization, once weights are there.
 Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,

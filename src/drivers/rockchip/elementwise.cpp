@@ -1,8 +1,10 @@
 #include "drivers/rockchip/elementwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "drivers/rockchip/numerics.h"
 #include "ref/ref.h"
 
 namespace skillet::drivers::rockchip {
@@ -11,6 +13,20 @@ namespace {
 constexpr int32_t kDiagonal = 127;
 
 Plane plane_of_tensor(const ir::Tensor& tensor) { return plane_of(tensor.shape); }
+
+// The same sum whichever operand is the main one.
+Result<Conv> make_even_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
+                           const SumGains& gains, ir::Activation activation, const Tuning& tuning) {
+  Conv conv = flat_diagonal(plane_of_tensor(main), 1);
+  const float unit = std::ldexp(to.quant.scale(), -gains.step_log2);
+  SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
+  conv.multipliers.assign(static_cast<size_t>(conv.out.channels), static_cast<int16_t>(sign * gains.main));
+  conv.multiplier_shift = 0;
+  conv.out_gain = power_of_two(gains.step_log2);
+  conv.addition = Addition{.offset = kWeightZero - unsigned_zero(other), .gain = {gains.other, 0}};
+  conv.addition->clamp = std::exchange(conv.clamp, {});
+  return conv;
+}
 
 }  // namespace
 
@@ -24,6 +40,9 @@ SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
 
 Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
                       ir::Activation activation, const Tuning& tuning) {
+  const double step = to.quant.scale();
+  const auto gains = sum_gains(main.quant.scale() / step, other.quant.scale() / step);
+  if (tuning.fused_additions && gains) return make_even_sum(main, other, to, sign, *gains, activation, tuning);
   Conv conv = flat_diagonal(plane_of_tensor(main), sign * kDiagonal);
   const float unit = main.quant.scale() / kDiagonal;
   SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));

@@ -37,6 +37,10 @@ Gain operand_gain(float value) {
 
 double value_of(Gain gain) { return std::ldexp(gain.scale, -gain.shift); }
 
+int64_t multiplied(int64_t value, Gain gain) {
+  return std::llrint(std::ldexp(static_cast<double>(value) * gain.scale, -gain.shift));
+}
+
 bool recorded_truncates(float weight_scale) {
   constexpr std::array<uint32_t, 15> kScales = {0x3A88323F, 0x3C0060DE, 0x3C06022D, 0x3C1642E3, 0x3C1E3F51,
                                                 0x3C5C8AA8, 0x3C615E93, 0x3C7326A2, 0x3C783013, 0x3D1748E6,
@@ -55,6 +59,33 @@ ChannelGains channel_gains(std::span<const double> gains) {
     out.multipliers.push_back(static_cast<int16_t>(std::min(std::round(exact), kMultiplierMax)));
   }
   return out;
+}
+
+namespace {
+
+// Bits by which what is larger than 0 can be shifted to the left below 2^15.
+int32_t room_log2(double largest) {
+  int exponent = 0;
+  std::frexp(kMultiplierMax / largest, &exponent);
+  return exponent - 1;
+}
+
+}  // namespace
+
+std::optional<ChannelGains> whole_step_gains(std::span<const double> gains) {
+  ChannelGains out{.out = power_of_two(0), .shift = room_log2(std::ranges::max(gains)), .multipliers = {}};
+  if (out.shift < 0 || out.shift > kShiftMax) return std::nullopt;
+  for (const double gain : gains)
+    out.multipliers.push_back(static_cast<int16_t>(std::round(std::ldexp(gain, out.shift))));
+  return out;
+}
+
+std::optional<SumGains> sum_gains(double main, double other) {
+  constexpr int32_t kStepMin = 2, kStepMax = 40;
+  const int32_t step = room_log2(std::max(main, other));
+  if (step < kStepMin || step > kStepMax) return std::nullopt;
+  const auto odd = [&](double gain) { return 2 * static_cast<int32_t>(std::floor(std::ldexp(gain, step) / 2)) + 1; };
+  return SumGains{odd(main), odd(other), step};
 }
 
 }  // namespace skillet::drivers::rockchip

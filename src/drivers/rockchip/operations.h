@@ -57,6 +57,11 @@ struct Addition {
   Clamp clamp;
 };
 
+// The byte that a convolution would store, formed between two stages: min(max((value + offset) * factor, 0), limit).
+struct Rounded {
+  int32_t offset = 0, factor = 0, limit = 0;
+};
+
 // Values are unsigned bytes, as weights; what is signed has 128 added (section 0.1).
 struct Conv {
   Plane in, out;
@@ -84,6 +89,7 @@ struct Conv {
   uint32_t pad_value = 0;  // register value
   uint32_t truncate = 0;   // bits cut off the sum
   Clamp clamp;
+  std::optional<Rounded> rounded;  // instead of the clamp
   std::optional<Addition> addition;
   Gain out_gain;
   int32_t out_offset = 0;

@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/fusion.h"
 #include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
@@ -33,6 +34,8 @@ class Planner {
       if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
     }
     for (const TensorId input : graph_.inputs) out_.packed[static_cast<size_t>(input)] = lies_packed(input, tuning);
+    out_.fused.assign(graph_.ops.size(), -1);
+    if (tuning.fused_additions && tuning.exact_additions) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
     // From the end: what a joined tensor lies in is known before its pieces.
     for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
@@ -123,7 +126,7 @@ class Planner {
       case OpKind::split:
       case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
       case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
-      case OpKind::add:
+      case OpKind::add: return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
       case OpKind::sub:
       case OpKind::relu:
       case OpKind::relu6:

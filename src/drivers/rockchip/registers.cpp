@@ -187,14 +187,21 @@ class Writer {
     put(hw::DpuBsOwOp{.ow_op = 128 - c_.weight_zero});
     put(hw::DpuWdmaSize0{.channel_wdma = u(t_.lanes)});
     put(hw::DpuWdmaSize1{.width_wdma = u(c_.out.width), .height_wdma = u(t_.out_rows)});
-    put(hw::DpuBnCfg{.bn_bypass = !c_.clamp.on,
-                     .bn_alu_bypass = true,
-                     .bn_mul_bypass = true,
-                     .bn_relu_bypass = !c_.clamp.on,
-                     .bn_relux_en = c_.clamp.limit.has_value()});
-    put(hw::DpuBnAluCfg{});
-    put(hw::DpuBnMulCfg{});
-    put(hw::DpuBnReluxCmpValue{.bn_relux_cmp_dat = c_.clamp.limit.value_or(0)});
+    limits();
+  }
+
+  void limits() {
+    const bool rounded = c_.rounded.has_value(), on = rounded || c_.clamp.on;
+    const Rounded r = c_.rounded.value_or(Rounded{.limit = c_.clamp.limit.value_or(0)});
+    put(hw::DpuBnCfg{.bn_bypass = !on,
+                     .bn_alu_bypass = !rounded,
+                     .bn_mul_bypass = !rounded,
+                     .bn_relu_bypass = !on,
+                     .bn_relux_en = rounded || c_.clamp.limit.has_value(),
+                     .bn_alu_algo = rounded ? hw::StageAlu::add : hw::StageAlu{}});
+    put(hw::DpuBnAluCfg{.bn_alu_operand = r.offset});
+    put(hw::DpuBnMulCfg{.bn_mul_operand = static_cast<int16_t>(r.factor)});
+    put(hw::DpuBnReluxCmpValue{.bn_relux_cmp_dat = r.limit});
   }
 
   void element_wise() {
