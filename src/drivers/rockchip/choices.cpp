@@ -71,7 +71,7 @@ Result<std::vector<driver::Choice>> choices(const hw::ChipRow& chip, const ir::G
   if (!tuning.task_division) return out;
   Tuning plain = tuning;
   plain.choices.clear();
-  SK_TRY_ASSIGN(const Lowered lowered, lower(chip, graph, plain));
+  SK_TRY_ASSIGN(const Lowered lowered, lower(chip, graph, plain, false));
   std::vector<std::vector<Conv>> convs(graph.ops.size());
   for (const Operation& operation : lowered.operations) {
     const auto* const conv = std::get_if<Conv>(&operation.work);

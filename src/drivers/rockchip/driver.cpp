@@ -55,7 +55,7 @@ class RockchipDriver final : public driver::Driver {
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
-    SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning));
+    SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, driver::print(*program));
     return program;

@@ -163,8 +163,8 @@ Result<Lowered> Lowerer::finish() {
   return std::move(out_);
 }
 
-Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
-  return Lowerer(chip, graph, tuning).run();
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {
+  return Lowerer(chip, graph, tuning, keep).run();
 }
 
 }  // namespace skillet::drivers::rockchip

@@ -10,7 +10,7 @@
 
 namespace skillet::drivers::rockchip {
 
-// The error names the operation that the chip does not run.
-Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
+// The error names the operation that the chip does not run. `keep`: each tensor is formed, with the same bytes.
+Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep);
 
 }  // namespace skillet::drivers::rockchip

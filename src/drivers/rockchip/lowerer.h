@@ -20,13 +20,13 @@ inline uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_d
 
 class Lowerer {
  public:
-  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
+  Lowerer(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep)
       : chip_(chip),
         graph_(graph),
         tuning_(tuning),
         places_(graph.tensors.size()),
         producers_(ir::producers(graph)),
-        plan_(plan_placement(chip, graph, tuning)) {}
+        plan_(plan_placement(chip, graph, tuning, keep)) {}
 
   Result<Lowered> run();
 

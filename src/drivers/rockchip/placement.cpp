@@ -29,13 +29,13 @@ class Planner {
     out_.packed.resize(graph.tensors.size());
   }
 
-  Placement run(const Tuning& tuning) {
+  Placement run(const Tuning& tuning, bool keep) {
     for (const ir::Op& op : graph_.ops) {
       if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
     }
     for (const TensorId input : graph_.inputs) out_.packed[static_cast<size_t>(input)] = lies_packed(input, tuning);
     out_.fused.assign(graph_.ops.size(), -1);
-    if (tuning.fused_additions && tuning.exact_additions) out_.fused = fusable_additions(graph_);
+    if (tuning.fused_additions && tuning.exact_additions && !keep) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
     // From the end: what a joined tensor lies in is known before its pieces.
     for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
@@ -226,8 +226,8 @@ driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuni
   return layout;
 }
 
-Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
-  return Planner(chip, graph).run(tuning);
+Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {
+  return Planner(chip, graph).run(tuning, keep);
 }
 
 }  // namespace skillet::drivers::rockchip

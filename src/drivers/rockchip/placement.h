@@ -26,8 +26,9 @@ struct Placement {
   std::vector<std::optional<PadAmounts>> folded;  // by tensor: it is never formed, its readers pad by so much
   std::vector<std::optional<Home>> homes;         // by tensor
   std::vector<bool> packed;                       // by tensor: an input as the host has it, in rows of pixels
-  std::vector<ir::OpId> fused;                    // by op: of an ADD the convolution that may do it too, and back; -1
+  std::vector<ir::OpId> fused;  // by op: of an ADD the convolution that may do it too, and back; -1. None if `keep`
 };
-Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning);
+Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
+                         bool keep);
 
 }  // namespace skillet::drivers::rockchip
