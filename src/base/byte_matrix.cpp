@@ -26,8 +26,47 @@ void xor_row(const uint8_t* in, uint8_t* out, size_t count, uint8_t value) {
   for (; i < count; ++i) out[i] = static_cast<uint8_t>(in[i] ^ value);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Rows of fewer than 16 bytes without gaps: each store runs into the next row, which is written after it. Returns how
+// many rows that does for.
+size_t copy_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, 16> d;
+  const auto mask = hn::Set(d, m.xor_byte);
+  if (m.cols >= 16 || m.stride_out != m.cols || m.stride_in < m.cols) return 0;
+  const size_t bytes_in = (m.rows - 1) * m.stride_in + m.cols, bytes_out = m.rows * m.cols;
+  size_t r = 0;
+  for (; r * m.stride_in + 16 <= bytes_in && r * m.cols + 16 <= bytes_out; ++r)
+    hn::StoreU(hn::Xor(hn::LoadU(d, in + r * m.stride_in), mask), d, out + r * m.cols);
+  return r;
+}
+#else
+size_t copy_narrow(const uint8_t*, uint8_t*, const ByteMatrix&) { return 0; }
+#endif
+
+void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
+  size_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, 16> d;
+  const auto mask = hn::Set(d, m.xor_byte), filled = hn::Set(d, fill);
+  const auto present = hn::FirstN(d, m.cols);
+  const size_t bytes = (m.rows - 1) * m.stride_in + m.cols;
+  for (; r * m.stride_in + 16 <= bytes; ++r) {
+    const auto row = hn::Xor(hn::LoadU(d, in + r * m.stride_in), mask);
+    hn::StoreU(hn::IfThenElse(present, row, filled), d, out + r * m.stride_out);
+  }
+#endif
+  for (; r < m.rows; ++r) {
+    uint8_t* const row = out + r * m.stride_out;
+    for (size_t c = 0; c < 16; ++c)
+      row[c] = c < m.cols ? static_cast<uint8_t>(in[r * m.stride_in + c] ^ m.xor_byte) : fill;
+  }
+}
+
 void Copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
-  for (size_t r = 0; r < m.rows; ++r) xor_row(in + r * m.stride_in, out + r * m.stride_out, m.cols, m.xor_byte);
+  for (size_t r = copy_narrow(in, out, m); r < m.rows; ++r)
+    xor_row(in + r * m.stride_in, out + r * m.stride_out, m.cols, m.xor_byte);
 }
 
 void transpose_plain(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
@@ -117,9 +156,13 @@ HWY_AFTER_NAMESPACE();
 namespace skillet {
 namespace byte_matrix {
 HWY_EXPORT(Copy);
+HWY_EXPORT(Widen);
 HWY_EXPORT(Transpose);
 // The best of them; in this namespace, because with one instruction set the macro is a plain call.
 void copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Copy)(in, out, m); }
+void widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
+  HWY_DYNAMIC_DISPATCH(Widen)(in, out, m, fill);
+}
 void transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Transpose)(in, out, m); }
 }  // namespace byte_matrix
 
@@ -133,6 +176,10 @@ void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   }
   if (m.xor_byte != 0 || m.cols <= kShortRow) return byte_matrix::copy(in, out, m);
   for (size_t r = 0; r < m.rows; ++r) std::memcpy(out + r * m.stride_out, in + r * m.stride_in, m.cols);
+}
+
+void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
+  if (m.rows != 0 && m.cols != 0) byte_matrix::widen(in, out, m, fill);
 }
 
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {

@@ -17,6 +17,8 @@ struct ByteMatrix {
 
 // out[r * stride_out + c] = in[r * stride_in + c] ^ xor_byte
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);
+// The same of rows of fewer than 16 bytes into rows of 16, which `fill` completes; stride_out >= 16.
+void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill);
 // out[c * stride_out + r] = in[r * stride_in + c] ^ xor_byte
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);
 

@@ -35,11 +35,19 @@ TensorLayout joined(TensorLayout layout, const ImageShape& shape) {
   return layout;
 }
 
+constexpr int32_t kWidened = 16;
+
 // Converts between host and device rows; `to_device` says which is read.
 class Mover {
  public:
   Mover(const TensorLayout& layout, const ImageShape& shape, const uint8_t* from, uint8_t* to, bool to_device)
-      : l_(joined(layout, shape)), s_(shape), from_(from), to_(to), to_device_(to_device) {}
+      : l_(joined(layout, shape)),
+        s_(shape),
+        from_(from),
+        to_(to),
+        to_device_(to_device),
+        widens_(to_device && shape.elem_bytes == 1 && layout.block == kWidened &&
+                layout == blocked_layout(shape, kWidened, layout.xor_byte, layout.pad_byte)) {}
 
   void run() const {
     for (int64_t n = 0; n < s_.images; ++n) {
@@ -70,7 +78,9 @@ class Mover {
 
   void copy(uint64_t host, uint64_t device, uint64_t rows, uint64_t cols, uint64_t host_stride,
             uint64_t device_stride) const {
-    if (to_device_)
+    if (widens_ && cols < kWidened)
+      widen_bytes(from_ + host, to_ + device, {rows, cols, host_stride, device_stride, l_.xor_byte}, l_.pad_byte);
+    else if (to_device_)
       copy_bytes(from_ + host, to_ + device, {rows, cols, host_stride, device_stride, l_.xor_byte});
     else
       copy_bytes(from_ + device, to_ + host, {rows, cols, device_stride, host_stride, l_.xor_byte});
@@ -89,6 +99,7 @@ class Mover {
   const uint8_t* from_;
   uint8_t* to_;
   bool to_device_;
+  bool widens_;  // short blocks are completed by their padding: faster than to leave it alone
 };
 
 }  // namespace

@@ -50,7 +50,8 @@ Result<void> check(const TensorLayout& layout, const ImageShape& shape);
 bool same_as_host(const TensorLayout& layout, const ImageShape& shape);
 
 // The conversions; layouts have passed check(). `host` has shape.bytes() bytes, `device` layout.size_bytes.
-// fill_padding() writes the bytes between elements once; store() leaves them alone.
+// fill_padding() writes the bytes between elements once; store() leaves them alone, or
+// writes the same once more.
 void fill_padding(const TensorLayout& layout, const ImageShape& shape, std::span<uint8_t> device);
 void store(const TensorLayout& layout, const ImageShape& shape, std::span<const uint8_t> host,
            std::span<uint8_t> device);

@@ -82,6 +82,25 @@ TEST(Layout, ConversionsEqualThePlainLoopOverRandomLayouts) {
   }
 }
 
+// Sizes around the vectors of the fast ways.
+TEST(Layout, ShortBlocksOfChannels) {
+  Random random{std::mt19937(2)};
+  for (int64_t channels = 1; channels <= 49; ++channels) {
+    for (const int64_t width : {1, 2, 5, 6, 17}) {
+      const ImageShape s{.images = 2, .height = 3, .width = width, .channels = channels};
+      const auto flip = static_cast<uint8_t>(channels % 2 * 0x80), pad = static_cast<uint8_t>(random.range(0, 255));
+      const TensorLayout l = blocked_layout(s, 16, flip, pad);
+      const Bytes host = random.bytes(s.bytes()), expected = plain_store(l, s, host);
+      Bytes device(l.size_bytes), back(s.bytes());
+      fill_padding(l, s, device);
+      store(l, s, host, device);
+      ASSERT_EQ(device, expected) << channels;
+      load(l, s, device, back);
+      ASSERT_EQ(back, host) << channels;
+    }
+  }
+}
+
 TEST(Layout, NamedLayouts) {
   const ImageShape s{.images = 1, .height = 2, .width = 3, .channels = 5};
   EXPECT_EQ(print(nhwc_layout(s)), "block 5, strides elem 1 px 5 row 15 block 5 image 30, 30 bytes");
