@@ -64,6 +64,12 @@ double TimingParameters::get(std::string_view name) const {
   return at == values_.end() ? 0 : at->value;
 }
 
+void TimingParameters::limit(std::string_view name, double most) {
+  for (ParameterValue& one : values_) {
+    if (one.name == name) one.value = std::min(one.value, most);
+  }
+}
+
 void Cost::set(std::span<const UnitTime> busy, double overlap, double least_us) {
   double sum = 0;
   for (size_t i = 0; i < busy.size() && i < units.size(); ++i) {

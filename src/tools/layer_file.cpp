@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kSizeMax = 65536;                 // of one dimension
 constexpr int64_t kElementsMax = int64_t{1} << 32;  // of a tensor or all weights of a layer
+constexpr double kProductsMax = 1e16;               // of a layer; cycles are counted in 64 bits
 constexpr size_t kFileMax = size_t{16} << 20, kIdMax = 1'000'000;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -128,6 +129,7 @@ class Parser {
     if (dtype != "i8" && dtype != "u8" && dtype != "fp16")
       return wrong("column dtype: '{}' is not i8, u8 or fp16", dtype);
     layer.fp16 = dtype == "fp16";
+    if (has("ddr_cycles")) SK_TRY(read("ddr_cycles", layer.memory_cycles, kElementsMax));
     layer.weights =
         layer.op == "dwconv" ? layer.kh * layer.kw * layer.out_c : layer.kh * layer.kw * layer.in_c * layer.out_c;
     return {};
@@ -136,6 +138,9 @@ class Parser {
   Result<void> check(const sim::Layer& layer) const {
     if (layer.in_elements() > kElementsMax || layer.out_elements() > kElementsMax || layer.weights > kElementsMax)
       return wrong("layer {} has more than {} elements or weights", layer.id, kElementsMax);
+    const double products = static_cast<double>(layer.out_h * layer.out_w) * static_cast<double>(layer.kh * layer.kw) *
+                            static_cast<double>(layer.in_c) * static_cast<double>(layer.out_c);
+    if (products > kProductsMax) return wrong("layer {} has more than {:g} products", layer.id, kProductsMax);
     const bool convolves =
         layer.op == "conv" || layer.op == "dwconv" || layer.op == "convtranspose" || layer.op == "fc";
     const bool empty = layer.in_elements() == 0 || layer.out_elements() == 0;

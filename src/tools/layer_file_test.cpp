@@ -37,6 +37,17 @@ TEST(LayerFile, Tables) {
   EXPECT_EQ(file->layers[0].weights, 9 * 16 * 32);
 }
 
+TEST(LayerFile, TablesMayTellOfTheirMemory) {
+  std::string text(kTable);
+  text.insert(text.size() - 1, ",ddr_cycles");
+  const auto with = [&](std::string_view cycles) {
+    return parse_layers(fmt::format("{}7,conv,16,8,8,32,8,8,3,3,1,1,none,0,i8,{}\n", text, cycles), "table");
+  };
+  EXPECT_EQ(with("851599")->layers[0].memory_cycles, 851599);
+  EXPECT_EQ(with("")->layers[0].memory_cycles, 0);
+  EXPECT_EQ(with("-1").error().message, "line 2: column ddr_cycles: '-1' is no whole number from 0 to 4294967296");
+}
+
 // Errors name line and column.
 TEST(LayerFile, BadFiles) {
   const auto row = [](std::string_view fields) { return message(std::string(kNetwork) + std::string(fields) + "\n"); };
@@ -56,6 +67,7 @@ TEST(LayerFile, BadFiles) {
         Case{"8,8,3", "8,8,3.5", "column in_c: '3.5'"}, Case{"8,8,3", "99999999999999999999,8,3", "column in_h"},
         Case{"8,8,3", "65536,65536,65536", "elements or weights"}, Case{"8,8,3", "0,8,3", "a size of 0"},
         Case{"3,3,2", "0,3,2", "a size of 0"}, Case{",432", ",99999999999", "column weight_elems"},
+        Case{"8,8,3,4,4,16,3,3", "8,8,4096,256,256,4096,650,650", "more than 1e+16 products"},
         Case{"conv,,", "conv,5,", "column inputs: no layer before this one has id 5"},
         Case{"conv,,", "conv,x,", "column inputs: 'x'"}, Case{"conv,,", ",,", "column op is empty"},
         Case{"1,c", ",c", "column id is empty"}}) {

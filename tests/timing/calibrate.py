@@ -40,7 +40,7 @@ class Group:
         self.title = f"{'/'.join(chips)}, {program}"
 
 
-GROUPS = [Group(["rk3588"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
+GROUPS = [Group(["rk3588"], "vendor", ["dram_gbps", "table_rate"]),
           Group(["rk3576"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
           Group(["rk3568", "rk3566"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
           Group(["rk3562"], "vendor", ["mac_stretch", "dram_gbps", "table_rate"]),
