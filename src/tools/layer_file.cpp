@@ -1,6 +1,7 @@
 #include "tools/layer_file.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -144,6 +145,8 @@ class Parser {
     const bool convolves =
         layer.op == "conv" || layer.op == "dwconv" || layer.op == "convtranspose" || layer.op == "fc";
     const bool empty = layer.in_elements() == 0 || layer.out_elements() == 0;
+    if (convolves && (layer.stride == 0 || layer.dilation == 0))
+      return wrong("layer {} ({}) has a stride or dilation of 0", layer.id, layer.op);
     if (convolves && (empty || (layer.op != "fc" && layer.kh * layer.kw == 0)))
       return wrong("layer {} ({}) has a size of 0", layer.id, layer.op);
     return {};
@@ -155,11 +158,57 @@ class Parser {
   std::set<int> ids_;
 };
 
+// Those of the networks and tables that the model was fitted to; of most of them the bytes alone count.
+constexpr std::array kKinds = {"input",
+                               "output",
+                               "conv",
+                               "dwconv",
+                               "convtranspose",
+                               "fc",
+                               "maxpool",
+                               "avgpool",
+                               "add",
+                               "sub",
+                               "mul",
+                               "div",
+                               "floor_div",
+                               "sqrt",
+                               "scale",
+                               "concat",
+                               "split",
+                               "slice",
+                               "pad",
+                               "pack",
+                               "unpack",
+                               "reshape",
+                               "transpose",
+                               "resize_nearest",
+                               "resize_bilinear",
+                               "resize_cpu",
+                               "softmax",
+                               "sigmoid",
+                               "quantize",
+                               "dequantize",
+                               "cast",
+                               "argmax",
+                               "gather_nd",
+                               "instancenorm",
+                               "space_to_depth"};
+
+std::vector<std::string> unknown_kinds(std::span<const sim::Layer> layers) {
+  std::set<std::string> names;
+  for (const sim::Layer& layer : layers) {
+    if (std::ranges::find(kKinds, layer.op) == kKinds.end()) names.insert(layer.op);
+  }
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 Result<LayerFile> parse_layers(std::string_view text, std::string name) {
   LayerFile file{.name = std::move(name)};
   SK_TRY_ASSIGN(file.layers, Parser().parse(text, file.fusion));
+  file.unknown = unknown_kinds(file.layers);
   return file;
 }
 

@@ -1,4 +1,6 @@
 // `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -261,6 +263,9 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
   std::vector<LayerFile> files;
   for (const std::string& path : options.layers) {
     SK_TRY_ASSIGN(LayerFile file, read_layers(path));
+    if (!file.unknown.empty())
+      complain(fmt::format("{}: of '{}' nothing is known but bytes: taken as copies", file.name,
+                           fmt::join(file.unknown, "', '")));
     files.push_back(std::move(file));
   }
   std::vector<LayersTime> times;
