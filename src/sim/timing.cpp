@@ -47,7 +47,7 @@ std::string_view why_not(const TimingParameter& row, double value) {
   constexpr std::array kCounts = {"channels", "kernels", "cycles", "taps", "products", "B", "32 KiB"};
   constexpr std::array kFromZero = {"us", "0 to 1", "0 or 1", "cycles/cycle", "B/B", "%"};
   const auto is_one_of = [&](const auto& units) { return std::ranges::find(units, row.unit) != units.end(); };
-  if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 to 1000000";
+  if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 on, 1000000 at most";
   if (is_one_of(kCounts) && (value < 1 || value != std::floor(value))) return "must be a whole number from 1 on";
   if (!is_one_of(kFromZero) && value < kValueLeast) return "must be more than 0";
   return "";
