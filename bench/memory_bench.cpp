@@ -1,7 +1,8 @@
-// The table of device memory in docs/memory.md: skillet_memory_bench MODEL.tflite...
+// The tables of docs/memory.md: skillet_memory_bench [--update docs/memory.md] MODEL.tflite...
 // For each chip and model that ../shared/golden has recorded jobs of: what the recorded driver took and what ours take,
 // in whole pages; what a second session of the same model in the process adds; the encoded constants and the most that
 // inputs, outputs and intermediates need at one time, which no plan can go below; and all that we take over their sum.
+// Then what plans of intermediates take over the smallest plans that there are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +10,14 @@
 #include <map>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/int_math.h"
 #include "capture/capture.h"
 #include "compile/compile.h"
 #include "driver/memory_plan.h"
+#include "driver/testing/smallest_plan.h"
 #include "frontend/tflite/import.h"
+#include "runtime/session.h"
 #include "runtime/shared_constants.h"
 
 namespace skillet {
@@ -135,43 +139,143 @@ Result<std::optional<uint64_t>> recorded_bytes(const std::string& chip, const st
   return std::optional(sum);
 }
 
-Result<void> print_row(const std::string& model, const ir::Graph& graph, const compile::Target& target) {
-  SK_TRY_ASSIGN(const auto recorded, recorded_bytes(target.chip.name, model));
-  if (!recorded) return {};
-  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.allow_unproven = true}));
-  SK_TRY_ASSIGN(const auto kept, compile_all(graph, target, {.keep_intermediates = true, .allow_unproven = true}));
-  if (ours.empty()) return {};
-  const Memory now = sum_of(ours);
-  uint64_t at_once = now.host_tensors;
-  for (const driver::Program& program : kept) at_once += driver::least_memory(lifetimes_of(program), 1);
-  fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", target.chip.name, model,
-             mb(*recorded), mb(now.all), mb(now.all) / mb(*recorded), mb(now.all - now.shared), mb(now.constants),
-             mb(at_once), mb(now.all) / mb(now.constants + at_once));
-  return {};
+// What plan_memory() makes of a network's intermediates, over the most that is needed at one time: 1 is the smallest.
+struct Planned {
+  size_t tensors = 0;
+  uint64_t planned = 0, least = 0;
+};
+
+struct Row {
+  std::string text;
+  Planned plan;
+};
+
+constexpr uint64_t kAlign = 64;
+
+// In whole pages, with the choices that the timing model prefers.
+Result<uint64_t> tuned_bytes(const ir::Graph& graph, const driver::Chip& chip) {
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(fmt::format("sim:{}", chip.name)));
+  SK_TRY_ASSIGN(const compile::Compiled compiled,
+                runtime::compile_for(target, graph, {.compile = {.tuning = driver::Tuning::tuned}, .cores = 1}));
+  uint64_t sum = 0;
+  for (const compile::Part& part : compiled.parts) {
+    if (part.program) sum += memory_of(*part.program).all;
+  }
+  return sum;
 }
 
-int run(int argc, char** argv) {
-  fmt::print(
-      "| chip | model | recorded, MB | ours | ours / recorded | each more session | constants | at one time | ours / "
-      "sum |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  for (int i = 1; i < argc; ++i) {
-    auto graph = tflite::import_file(argv[i]);
-    if (!graph.ok()) {
-      fmt::print(stderr, "{}: {}\n", argv[i], graph.error().message);
-      return 2;
+Result<std::optional<Row>> row_of(const std::string& model, const ir::Graph& graph, const compile::Target& target) {
+  SK_TRY_ASSIGN(const auto recorded, recorded_bytes(target.chip.name, model));
+  if (!recorded) return std::optional<Row>();
+  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.allow_unproven = true}));
+  SK_TRY_ASSIGN(const auto kept, compile_all(graph, target, {.keep_intermediates = true, .allow_unproven = true}));
+  if (ours.empty()) return std::optional<Row>();
+  const Memory now = sum_of(ours);
+  uint64_t at_once = now.host_tensors;
+  Planned plan;
+  for (const driver::Program& program : kept) {
+    const std::vector<driver::Lifetime> lifetimes = lifetimes_of(program);
+    at_once += driver::least_memory(lifetimes, 1);
+    plan.tensors += lifetimes.size();
+    plan.planned += driver::plan_memory(lifetimes, kAlign).size_bytes;
+    plan.least += driver::least_memory(lifetimes, kAlign);
+  }
+  SK_TRY_ASSIGN(const uint64_t tuned, tuned_bytes(graph, target.chip));
+  std::string text =
+      fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n",
+                  target.chip.name, model, mb(*recorded), mb(now.all), mb(now.all) / mb(*recorded), mb(tuned),
+                  mb(tuned) / mb(*recorded), mb(now.all - now.shared), mb(now.constants), mb(at_once),
+                  mb(now.all) / mb(now.constants + at_once));
+  return std::optional(Row{std::move(text), plan});
+}
+
+// Of random lifetimes, so many at a time, the smallest plans are found by trying all orders.
+std::string random_plans() {
+  constexpr int kCases = 100;
+  std::string text;
+  std::mt19937 random(7);
+  for (const size_t count : {5U, 6U, 7U, 8U}) {
+    uint64_t planned = 0, smallest = 0;
+    int exact = 0;
+    double worst = 1;
+    for (int i = 0; i < kCases; ++i) {
+      const std::vector<driver::Lifetime> lifetimes = driver::testing::random_lifetimes(random, count);
+      const uint64_t plan = driver::plan_memory(lifetimes, 1).size_bytes;
+      const uint64_t best = driver::testing::smallest_memory(lifetimes);
+      planned += plan, smallest += best, exact += plan == best ? 1 : 0;
+      worst = std::max(worst, static_cast<double>(plan) / static_cast<double>(best));
     }
+    text += fmt::format("| {} random plans of {} | {:.3f} | {:.2f} | {} of {} |\n", kCases, count,
+                        static_cast<double>(planned) / static_cast<double>(smallest), worst, exact, kCases);
+  }
+  return text;
+}
+
+std::string plan_line(std::string_view chip, const std::string& model, const Planned& plan) {
+  const double ratio = plan.least == 0 ? 1 : static_cast<double>(plan.planned) / static_cast<double>(plan.least);
+  return fmt::format("| {}, {}: {} tensors | {:.3f} | {:.2f} | {} |\n", chip, model, plan.tensors, ratio, ratio,
+                     plan.planned == plan.least ? "yes" : "at least within it");
+}
+
+struct Tables {
+  std::string models =
+      "| chip | model | recorded, MB | ours | ours / recorded | tuned | tuned / recorded | each more session | "
+      "constants | "
+      "at one time | ours / sum |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+  std::string plans = "| plans | bytes / smallest | worst | as small as can be |\n| --- | --- | --- | --- |\n";
+};
+
+Result<Tables> tables_of(std::span<const std::string> files) {
+  Tables out;
+  for (const std::string& file : files) {
+    SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(file).with_context(file));
+    const std::string model = std::filesystem::path(file).stem().string();
     for (const driver::Driver* driver : driver::drivers()) {
       for (const driver::Chip& chip : driver->chips()) {
-        const auto done = print_row(std::filesystem::path(argv[i]).stem().string(), *graph, {driver, chip});
-        if (!done.ok()) fmt::print(stderr, "{} {}: {}\n", chip.name, argv[i], done.error().message);
+        SK_TRY_ASSIGN(const auto row, row_of(model, graph, {driver, chip}).with_context(chip.name));
+        if (!row) continue;
+        out.models += row->text;
+        out.plans += plan_line(chip.name, model, row->plan);
       }
     }
   }
-  return 0;
+  out.plans += random_plans();
+  return out;
+}
+
+// Puts the table where the page has a place for it.
+Result<void> put(std::string& page, std::string_view name, std::string_view table) {
+  const std::string begin = fmt::format("<!-- memory: {} -->\n", name);
+  const size_t at = page.find(begin), end = page.find("<!-- end -->", at);
+  if (at == std::string::npos || end == std::string::npos)
+    return error(ErrorCode::malformed, "no place for the table '{}'", name);
+  page.replace(at + begin.size(), end - at - begin.size(), table);
+  return {};
+}
+
+Result<void> run(std::vector<std::string> arguments) {
+  std::string page;
+  if (arguments.size() >= 2 && arguments[0] == "--update") {
+    page = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  SK_TRY_ASSIGN(const Tables tables, tables_of(arguments));
+  if (page.empty()) {
+    fmt::print("{}\n{}", tables.models, tables.plans);
+    return {};
+  }
+  SK_TRY_ASSIGN(const Bytes bytes, read_file(page));
+  std::string text(bytes.begin(), bytes.end());
+  SK_TRY(put(text, "models", tables.models).with_context(page));
+  SK_TRY(put(text, "plans", tables.plans).with_context(page));
+  return write_file(page, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace
 }  // namespace skillet
 
-int main(int argc, char** argv) { return skillet::run(argc, argv); }
+int main(int argc, char** argv) {
+  const auto done = skillet::run({argv + 1, argv + argc});
+  if (!done.ok()) fmt::print(stderr, "{}\n", done.error().message);
+  return done.ok() ? 0 : 2;
+}

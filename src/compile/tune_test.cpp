@@ -174,6 +174,13 @@ TEST(TuningFiles, WrongOnesNameTheField) {
       {"\"value\": -2", "\"value\": -2147483649", "parts[0].choices[1].value does not fit 32 bits"},
       {"\"value\": -2", "\"value\": 18446744073709551615", "parts[0].choices[1].value does not fit 32 bits"},
       {"\"name\": \"tile_rows\"", "\"name\": []", "parts[0].choices[0].name must be a text"},
+      {"\"chip\"", "\"chip\": \"other\", \"chip\"", "chip is there twice in one object"},
+      {"\"value\": 4", "\"value\": 4, \"value\": 5", "value is there twice in one object"},
+      {"\"value\": 4", "\"value\": 4, \"rows\": 5", "parts[0].choices[0].rows is no field of it"},
+      {"\"graph\": \"aa\"", "\"graph\": \"aa\", \"switch\": 1", "parts[0].switch is no field of it"},
+      {"\"chip\"", "\"ship\": 1, \"chip\"", "ship is no field of it"},
+      {"\"graph\": \"bb\"", "\"graph\": \"aa\"", "parts[1].graph is there twice"},
+      {"\"op\": 0", R"("op": 0, "name": "tile_rows", "value": 2}, {"op": 0)", "parts[0].choices[1] is there twice"},
   };
   for (const Wrong& row : rows) {
     std::string text = print(example());

@@ -1,7 +1,9 @@
 #include "compile/tuning_file.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace skillet::compile {
 namespace {
@@ -13,6 +15,32 @@ constexpr size_t kTextMax = size_t{1} << 24, kListMax = 65'536, kNameMax = 4096;
 
 Error wrong(const std::string& field, std::string_view what) {
   return error(ErrorCode::malformed, "tuning file: {} {}", field, what);
+}
+
+// Of two fields of one name in an object, a reader would take either.
+Result<Json> json_of(std::string_view text) {
+  std::vector<std::set<std::string>> open;  // the names of each object that is not closed
+  std::string twice;
+  const auto look = [&](int, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && twice.empty() &&
+        !open.back().insert(parsed.get_ref<const std::string&>()).second)
+      twice = parsed.get_ref<const std::string&>();
+    return true;
+  };
+  Json json = Json::parse(text, look, false);
+  if (json.is_discarded()) return wrong("the text", "is no JSON");
+  if (!twice.empty()) return wrong(twice, "is there twice in one object");
+  return json;
+}
+
+Result<void> check_names(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : object.items()) {
+    if (std::ranges::find(known, name) == known.end())
+      return wrong(where.empty() ? name : where + "." + name, "is no field of it");
+  }
+  return {};
 }
 
 // A member of an object; the field's whole name is for messages.
@@ -60,13 +88,17 @@ Result<TunedPart> part_of(const Json& json, const std::string& where) {
       return wrong(where + ".switches", "must be names");
     part.switches.push_back(one.get<std::string>());
   }
+  SK_TRY(check_names(json, where, {"graph", "switches", "choices"}));
   SK_TRY_ASSIGN(const Json* const choices, list_of(json, where, "choices"));
+  std::set<std::pair<ir::OpId, std::string>> decided;
   for (size_t i = 0; i < choices->size(); ++i) {
     const std::string at = fmt::format("{}.choices[{}]", where, i);
     driver::Choice& one = part.choices.emplace_back();
     SK_TRY_ASSIGN(one.op, number_of((*choices)[i], at, "op"));
     SK_TRY_ASSIGN(one.name, text_of((*choices)[i], at, "name"));
     SK_TRY_ASSIGN(one.value, number_of((*choices)[i], at, "value"));
+    SK_TRY(check_names((*choices)[i], at, {"op", "name", "value"}));
+    if (!decided.emplace(one.op, one.name).second) return wrong(at, "is there twice: its op and name have a value");
   }
   return part;
 }
@@ -93,8 +125,7 @@ std::string print(const TuningFile& file) {
 
 Result<TuningFile> parse_tuning_file(std::string_view text) {
   if (text.size() > kTextMax) return wrong("the text", "is too long");
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return wrong("the text", "is no JSON");
+  SK_TRY_ASSIGN(const Json json, json_of(text));
   SK_TRY_ASSIGN(const Json* const version, member(json, "", "skillet_tuning"));
   if (!version->is_number_integer() || *version != kVersion)
     return wrong("skillet_tuning", fmt::format("must be {}: the version that this build reads", kVersion));
@@ -105,8 +136,11 @@ Result<TuningFile> parse_tuning_file(std::string_view text) {
     SK_TRY_ASSIGN(*to, text_of(json, "", name));
   }
   SK_TRY_ASSIGN(const Json* const parts, list_of(json, "", "parts"));
+  SK_TRY(check_names(json, "", {"skillet_tuning", "chip", "build", "model", "device", "found", "parts"}));
+  std::set<std::string> graphs;
   for (size_t i = 0; i < parts->size(); ++i) {
     SK_TRY_ASSIGN(TunedPart part, part_of((*parts)[i], fmt::format("parts[{}]", i)));
+    if (!graphs.insert(part.graph).second) return wrong(fmt::format("parts[{}].graph", i), "is there twice");
     file.parts.push_back(std::move(part));
   }
   return file;

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
-#include "base/int_math.h"
+#include "driver/testing/smallest_plan.h"
 
 namespace skillet::driver {
 namespace {
@@ -50,46 +49,14 @@ TEST(MemoryPlan, OfTheTable) {
   }
 }
 
-// Some order of placing each into the lowest gap makes the smallest plan there is: all orders are tried.
-uint64_t smallest(std::span<const Lifetime> lifetimes) {
-  std::vector<size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  uint64_t best = UINT64_MAX;
-  do {
-    std::vector<uint64_t> offsets(lifetimes.size());
-    uint64_t end = 0;
-    for (size_t n = 0; n < order.size(); ++n) {
-      const Lifetime& one = lifetimes[order[n]];
-      uint64_t at = 0;
-      for (bool moved = true; moved;) {
-        moved = false;
-        for (size_t m = 0; m < n; ++m) {
-          const Lifetime& other = lifetimes[order[m]];
-          const uint64_t from = offsets[order[m]], to = from + other.size_bytes;
-          if (one.first > other.last || other.first > one.last || at + one.size_bytes <= from || at >= to) continue;
-          at = to, moved = true;
-        }
-      }
-      offsets[order[n]] = at;
-      end = std::max(end, at + one.size_bytes);
-    }
-    best = std::min(best, end);
-  } while (std::ranges::next_permutation(order).found);
-  return best;
-}
-
 TEST(MemoryPlan, OfSmallCasesIsNearTheSmallest) {
   std::mt19937 random(1);
   uint64_t planned = 0, possible = 0;
   for (int i = 0; i < 400; ++i) {
-    std::vector<Lifetime> lifetimes(2 + random() % 5);
-    for (Lifetime& one : lifetimes) {
-      one = {1 + random() % 12, static_cast<uint32_t>(random() % 8), 0};
-      one.last = one.first + static_cast<uint32_t>(random() % 4);
-    }
+    const std::vector<Lifetime> lifetimes = testing::random_lifetimes(random, 2 + random() % 5);
     const MemoryPlan plan = plan_memory(lifetimes, 1);
     expect_valid(lifetimes, 1, plan);
-    const uint64_t oracle = smallest(lifetimes), least = least_memory(lifetimes, 1);
+    const uint64_t oracle = testing::smallest_memory(lifetimes), least = least_memory(lifetimes, 1);
     EXPECT_LE(least, oracle);
     EXPECT_LE(oracle, plan.size_bytes);
     planned += plan.size_bytes, possible += oracle;

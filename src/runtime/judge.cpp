@@ -36,7 +36,9 @@ class Image {
   Result<void> fill(const driver::Buffer& buffer, size_t index) {
     views_[index] = buffer.contents;
     if (!buffer.relocations.empty() || buffer.contents.size() != buffer.size_bytes) {
-      Bytes& bytes = changed_.emplace_back(buffer.contents.begin(), buffer.contents.end());
+      Bytes& bytes = changed_.emplace_back();
+      bytes.reserve(buffer.size_bytes);
+      bytes.assign(buffer.contents.begin(), buffer.contents.end());
       bytes.resize(buffer.size_bytes);
       for (const driver::Relocation& one : buffer.relocations)
         SK_TRY(relocate(bytes, one, addresses_[one.target]).with_context(buffer.name));

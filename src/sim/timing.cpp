@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/vendors.h"
@@ -39,6 +40,19 @@ bool times(std::span<const TimingParameter> rows, std::string_view chip, Jobs jo
       rows, [&](const TimingParameter& row) { return row.name == "error_percent" && is_for(row, chip, jobs); });
 }
 
+constexpr double kValueLeast = 1e-6, kValueMost = 1e6;
+
+// Why a number cannot stand in a row: counts are whole, what is divided by is not 0. Empty: it can.
+std::string_view why_not(const TimingParameter& row, double value) {
+  constexpr std::array kCounts = {"channels", "kernels", "cycles", "taps", "products", "B", "32 KiB"};
+  constexpr std::array kFromZero = {"us", "0 to 1", "0 or 1", "cycles/cycle", "B/B", "%"};
+  const auto is_one_of = [&](const auto& units) { return std::ranges::find(units, row.unit) != units.end(); };
+  if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 on, 1000000 at most";
+  if (is_one_of(kCounts) && (value < 1 || value != std::floor(value))) return "must be a whole number from 1 on";
+  if (!is_one_of(kFromZero) && value < kValueLeast) return "must be more than 0";
+  return "";
+}
+
 }  // namespace
 
 Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
@@ -48,13 +62,13 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
     if (is_for(row, chip, jobs)) out.values_.push_back({std::string(row.name), row.value});
   }
   for (const ParameterValue& one : overrides) {
-    const auto at = std::ranges::find(out.values_, one.name, &ParameterValue::name);
-    if (at == out.values_.end())
+    const auto row = std::ranges::find_if(
+        rows, [&](const TimingParameter& r) { return is_for(r, chip, jobs) && r.name == one.name; });
+    if (row == rows.end())
       return skillet::error(ErrorCode::invalid_argument, "chip {} has no timing parameter '{}'", chip, one.name);
-    if (!std::isfinite(one.value) || one.value < 0)
-      return skillet::error(ErrorCode::invalid_argument, "timing parameter {} = {}: must be a number from 0 on",
-                            one.name, one.value);
-    at->value = one.value;
+    if (const std::string_view problem = why_not(*row, one.value); !problem.empty())
+      return skillet::error(ErrorCode::invalid_argument, "timing parameter {} = {}: {}", one.name, one.value, problem);
+    std::ranges::find(out.values_, one.name, &ParameterValue::name)->value = one.value;
   }
   return out;
 }
@@ -62,6 +76,12 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
 double TimingParameters::get(std::string_view name) const {
   const auto at = std::ranges::find(values_, name, &ParameterValue::name);
   return at == values_.end() ? 0 : at->value;
+}
+
+void TimingParameters::limit(std::string_view name, double most) {
+  for (ParameterValue& one : values_) {
+    if (one.name == name) one.value = std::min(one.value, most);
+  }
 }
 
 void Cost::set(std::span<const UnitTime> busy, double overlap, double least_us) {

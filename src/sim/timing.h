@@ -40,6 +40,7 @@ class TimingParameters {
   static Result<TimingParameters> find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
                                        std::span<const ParameterValue> overrides);
   double get(std::string_view name) const;  // 0 where there is no row
+  void limit(std::string_view name, double most);
 
  private:
   std::vector<ParameterValue> values_;
@@ -75,6 +76,7 @@ struct Layer {
   std::vector<int> inputs;  // ids of the layers that make them
   int64_t in_h = 0, in_w = 0, in_c = 0, out_h = 0, out_w = 0, out_c = 0;
   int64_t kh = 0, kw = 0, stride = 1, dilation = 1, weights = 0;
+  int64_t memory_cycles = 0;  // that a table's own estimator gives to its bytes; 0: not told
   bool fused_add = false, fp16 = false;
 
   int64_t in_elements() const { return in_h * in_w * in_c; }

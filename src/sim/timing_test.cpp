@@ -32,7 +32,35 @@ TEST(Timing, OverridesAreChecked) {
   EXPECT_EQ(with("dram_gbps", 5)->get("dram_gbps"), 5);
   for (const double bad : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()})
     EXPECT_FALSE(with("dram_gbps", bad).ok()) << bad;
+  EXPECT_EQ(with("dram_gbps", 0).error().message, "timing parameter dram_gbps = 0: must be more than 0");
   EXPECT_NE(with("dram", 1).error().message.find("no timing parameter 'dram'"), std::string::npos);
+}
+
+// Whatever is set, times are finite: no parameter of any chip may be what it is divided by, and 0.
+TEST(Timing, NoParameterMakesTimesEndless) {
+  const Layer layer{.id = 1,
+                    .op = "conv",
+                    .act = "swish",
+                    .in_h = 8,
+                    .in_w = 8,
+                    .in_c = 3,
+                    .out_h = 8,
+                    .out_w = 8,
+                    .out_c = 32,
+                    .kh = 3,
+                    .kw = 3,
+                    .weights = 864};
+  for (const TimingParameter& row : timing_parameters()) {
+    if (row.jobs == "open") continue;
+    for (const double value : {0.0, 1e-9, 0.5, 1.0, 1e6}) {
+      const ParameterValue one{std::string(row.name), value};
+      const auto timer = create_timer(row.chip, Jobs::vendor, {&one, 1});
+      if (!timer.ok()) continue;
+      const auto costs = (*timer)->time_layers({&layer, 1}, Fusion::alone);
+      ASSERT_TRUE(costs.ok());
+      EXPECT_TRUE(std::isfinite(total(*costs).us)) << row.chip << " " << row.name << " = " << value;
+    }
+  }
 }
 
 // A chip that was never measured is not timed, and the error says so.

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 #include "tools/agreement.h"
 #include "tools/delegate_host.h"
 #include "tools/model.h"
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, device = "auto", data, labels, tuning = "proven", against = "cpu";
+  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu";
   DelegateHostOptions host;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false;
@@ -281,11 +282,14 @@ Result<void> eval(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const auto truth, truth_of(options, pictures));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
-  session_options.keep_intermediates = options.layers || options.bisect;
-  auto created = runtime::Session::create(graph, target, session_options);
+  runtime::SessionOptions device_options = session_options;  // a tuning file is of one chip
+  device_options.tuning_file = options.tuning_file;
+  device_options.keep_intermediates = options.layers || options.bisect;
+  auto created = runtime::Session::create(graph, target, device_options);
   if (!created.ok()) outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   Report report{.device = target.name};
@@ -340,6 +344,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
       .shows_default()
       .check(one_of({"proven", "tuned"}));
+  add_tuning_file(verb, options->tuning_file);
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(eval(*options, outcome)); });

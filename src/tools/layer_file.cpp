@@ -1,6 +1,7 @@
 #include "tools/layer_file.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kSizeMax = 65536;                 // of one dimension
 constexpr int64_t kElementsMax = int64_t{1} << 32;  // of a tensor or all weights of a layer
+constexpr double kProductsMax = 1e16;               // of a layer; cycles are counted in 64 bits
 constexpr size_t kFileMax = size_t{16} << 20, kIdMax = 1'000'000;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -128,6 +130,7 @@ class Parser {
     if (dtype != "i8" && dtype != "u8" && dtype != "fp16")
       return wrong("column dtype: '{}' is not i8, u8 or fp16", dtype);
     layer.fp16 = dtype == "fp16";
+    if (has("ddr_cycles")) SK_TRY(read("ddr_cycles", layer.memory_cycles, kElementsMax));
     layer.weights =
         layer.op == "dwconv" ? layer.kh * layer.kw * layer.out_c : layer.kh * layer.kw * layer.in_c * layer.out_c;
     return {};
@@ -136,9 +139,14 @@ class Parser {
   Result<void> check(const sim::Layer& layer) const {
     if (layer.in_elements() > kElementsMax || layer.out_elements() > kElementsMax || layer.weights > kElementsMax)
       return wrong("layer {} has more than {} elements or weights", layer.id, kElementsMax);
+    const double products = static_cast<double>(layer.out_h * layer.out_w) * static_cast<double>(layer.kh * layer.kw) *
+                            static_cast<double>(layer.in_c) * static_cast<double>(layer.out_c);
+    if (products > kProductsMax) return wrong("layer {} has more than {:g} products", layer.id, kProductsMax);
     const bool convolves =
         layer.op == "conv" || layer.op == "dwconv" || layer.op == "convtranspose" || layer.op == "fc";
     const bool empty = layer.in_elements() == 0 || layer.out_elements() == 0;
+    if (convolves && (layer.stride == 0 || layer.dilation == 0))
+      return wrong("layer {} ({}) has a stride or dilation of 0", layer.id, layer.op);
     if (convolves && (empty || (layer.op != "fc" && layer.kh * layer.kw == 0)))
       return wrong("layer {} ({}) has a size of 0", layer.id, layer.op);
     return {};
@@ -150,11 +158,57 @@ class Parser {
   std::set<int> ids_;
 };
 
+// Those of the networks and tables that the model was fitted to; of most of them the bytes alone count.
+constexpr std::array kKinds = {"input",
+                               "output",
+                               "conv",
+                               "dwconv",
+                               "convtranspose",
+                               "fc",
+                               "maxpool",
+                               "avgpool",
+                               "add",
+                               "sub",
+                               "mul",
+                               "div",
+                               "floor_div",
+                               "sqrt",
+                               "scale",
+                               "concat",
+                               "split",
+                               "slice",
+                               "pad",
+                               "pack",
+                               "unpack",
+                               "reshape",
+                               "transpose",
+                               "resize_nearest",
+                               "resize_bilinear",
+                               "resize_cpu",
+                               "softmax",
+                               "sigmoid",
+                               "quantize",
+                               "dequantize",
+                               "cast",
+                               "argmax",
+                               "gather_nd",
+                               "instancenorm",
+                               "space_to_depth"};
+
+std::vector<std::string> unknown_kinds(std::span<const sim::Layer> layers) {
+  std::set<std::string> names;
+  for (const sim::Layer& layer : layers) {
+    if (std::ranges::find(kKinds, layer.op) == kKinds.end()) names.insert(layer.op);
+  }
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 Result<LayerFile> parse_layers(std::string_view text, std::string name) {
   LayerFile file{.name = std::move(name)};
   SK_TRY_ASSIGN(file.layers, Parser().parse(text, file.fusion));
+  file.unknown = unknown_kinds(file.layers);
   return file;
 }
 

@@ -29,12 +29,31 @@ TEST(LayerFile, Networks) {
   EXPECT_EQ(file->layers[1].weights, 432);
 }
 
+TEST(LayerFile, UnknownKindsAreTold) {
+  const auto unknown = [](std::string_view op) {
+    return parse_layers(fmt::format("{}1,c,{},,8,8,3,4,4,16,3,3,2,2,1,1,relu6,432\n", kNetwork, op), "x")->unknown;
+  };
+  EXPECT_EQ(unknown("con"), std::vector<std::string>{"con"});
+  EXPECT_TRUE(unknown("conv").empty());
+}
+
 TEST(LayerFile, Tables) {
   const auto file = parse_layers(std::string(kTable) + "7,conv,16,8,8,32,8,8,3,3,1,1,swish,1,fp16\n", "table");
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file->fusion, sim::Fusion::alone);
   EXPECT_TRUE(file->layers[0].fused_add && file->layers[0].fp16);
   EXPECT_EQ(file->layers[0].weights, 9 * 16 * 32);
+}
+
+TEST(LayerFile, TablesMayTellOfTheirMemory) {
+  std::string text(kTable);
+  text.insert(text.size() - 1, ",ddr_cycles");
+  const auto with = [&](std::string_view cycles) {
+    return parse_layers(fmt::format("{}7,conv,16,8,8,32,8,8,3,3,1,1,none,0,i8,{}\n", text, cycles), "table");
+  };
+  EXPECT_EQ(with("851599")->layers[0].memory_cycles, 851599);
+  EXPECT_EQ(with("")->layers[0].memory_cycles, 0);
+  EXPECT_EQ(with("-1").error().message, "line 2: column ddr_cycles: '-1' is no whole number from 0 to 4294967296");
 }
 
 // Errors name line and column.
@@ -55,7 +74,10 @@ TEST(LayerFile, BadFiles) {
         Case{"8,8,3", "8,1e9,3", "column in_w: '1e9'"}, Case{"8,8,3", "8,8,-3", "column in_c: '-3'"},
         Case{"8,8,3", "8,8,3.5", "column in_c: '3.5'"}, Case{"8,8,3", "99999999999999999999,8,3", "column in_h"},
         Case{"8,8,3", "65536,65536,65536", "elements or weights"}, Case{"8,8,3", "0,8,3", "a size of 0"},
-        Case{"3,3,2", "0,3,2", "a size of 0"}, Case{",432", ",99999999999", "column weight_elems"},
+        Case{"3,3,2", "0,3,2", "a size of 0"}, Case{"3,3,2", "3,3,0", "a stride or dilation of 0"},
+        Case{"2,2,1,1,relu6", "2,2,0,1,relu6", "a stride or dilation of 0"},
+        Case{",432", ",99999999999", "column weight_elems"},
+        Case{"8,8,3,4,4,16,3,3", "8,8,4096,256,256,4096,650,650", "more than 1e+16 products"},
         Case{"conv,,", "conv,5,", "column inputs: no layer before this one has id 5"},
         Case{"conv,,", "conv,x,", "column inputs: 'x'"}, Case{"conv,,", ",,", "column op is empty"},
         Case{"1,c", ",c", "column id is empty"}}) {

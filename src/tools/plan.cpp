@@ -1,4 +1,6 @@
 // `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -19,7 +21,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, program = "open", tuning = "proven";
+  std::string model, program = "open", tuning;
   std::vector<std::string> layers, chips, sets;
   bool json = false, only_proven = false;
 };
@@ -55,6 +57,12 @@ struct ChipPlan {
   size_t npu_ops = 0, cpu_ops = 0;
   double cpu_us = 0;
 };
+
+Result<driver::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
+  const auto tuning = driver::tuning_from_name(options.tuning.empty() ? otherwise : options.tuning);
+  if (tuning) return *tuning;
+  return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
+}
 
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning,
                                       bool allow_unproven = true) {
@@ -196,9 +204,10 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
     out.us = sim::total(out.costs).us;
     return out;
   }
+  SK_TRY_ASSIGN(const driver::Tuning tuning, tuning_of(options, "recorded"));
   SK_TRY_ASSIGN(const driver::Chip found, driver::find_chip(chip));
   SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, driver::Tuning::recorded));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, tuning));
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
   for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
   out.left_out += made.left_out;
@@ -261,6 +270,9 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
   std::vector<LayerFile> files;
   for (const std::string& path : options.layers) {
     SK_TRY_ASSIGN(LayerFile file, read_layers(path));
+    if (!file.unknown.empty())
+      complain(fmt::format("{}: of '{}' nothing is known but bytes: taken as copies", file.name,
+                           fmt::join(file.unknown, "', '")));
     files.push_back(std::move(file));
   }
   std::vector<LayersTime> times;
@@ -309,10 +321,8 @@ Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
-  const auto tuning = driver::tuning_from_name(options.tuning);
-  if (!tuning)
-    return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
-  return options.model.ends_with(".tflite") ? plan_model(options, *tuning, outcome) : plan_capture(options, outcome);
+  SK_TRY_ASSIGN(const driver::Tuning tuning, tuning_of(options, "proven"));
+  return options.model.ends_with(".tflite") ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
 }
 
 }  // namespace
@@ -326,7 +336,8 @@ void add_plan(CommandLine& app, Outcome& outcome) {
                              "Example: skillet plan models/digits.tflite");
   verb.option("MODEL", options->model, "a .tflite file, or a capture");
   verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
-  verb.option("--tuning", options->tuning, "recorded, proven or tuned").shows_default();
+  verb.option("--tuning", options->tuning,
+              "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   verb.flag("--only-proven", options->only_proven,
             "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");

@@ -24,6 +24,7 @@ Result<void> RecordedMemory::add(const capture::Submission& submission) {
     Contents& kept = contents_[buffer.address] = {buffer.bytes, {}};
     std::span<const uint8_t> bytes = kept.given;
     if (bytes.size() < buffer.size_bytes) {
+      kept.longer.reserve(buffer.size_bytes);
       kept.longer.assign(bytes.begin(), bytes.end());
       kept.longer.resize(buffer.size_bytes);
       bytes = kept.longer;

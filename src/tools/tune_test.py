@@ -13,6 +13,7 @@ from pathlib import Path
 
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
+VERBS = [["run", MODEL], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "1"], ["compile", MODEL]]
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
 
@@ -80,9 +81,27 @@ class TuneTest(unittest.TestCase):
             done = skillet("run", MODEL, "--device", "sim:a311d", "--tuning-file", self.file)
             self.assertEqual(done.returncode, code, f"{words}: {done.stderr}")
             self.assertIn(words, done.stderr)
-        done = skillet("run", MODEL, "--device", "sim:a311d", "--tuning-file", "no_such_file")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no_such_file", done.stderr)
+        for verb in VERBS:
+            done = skillet(*verb, "--device", "sim:a311d", "--tuning-file", "no_such_file")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("no_such_file", done.stderr)
+
+    def test_each_verb_takes_it(self):
+        file = self.tuned("a311d")
+        file["parts"][0]["choices"] = [{"op": 0, "name": "fry", "value": 1}]
+        for verb in VERBS:
+            self.tuned("a311d")
+            done = skillet(*verb, "--device", "sim:a311d", "--tuning-file", self.file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            Path(self.file).write_text(json.dumps(file), encoding="utf-8")
+            done = skillet(*verb, "--device", "sim:a311d", "--tuning-file", self.file)
+            self.assertEqual(done.returncode, 1, f"{verb}: {done.stdout}")
+            self.assertIn("op 0 has no choice 'fry'", done.stderr)
+
+    def test_of_one_chip_only(self):
+        self.tuned("a311d")
+        done = skillet(*VERBS[1], "--device", "sim:a311d", "--against", "sim:imx8mp", "--tuning-file", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_part_that_the_file_does_not_have(self):
         good = self.tuned("a311d")

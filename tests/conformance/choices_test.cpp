@@ -61,6 +61,11 @@ class NetworkMaker : RandomOps {
       const char from = last++;
       ops.push_back(fmt::format("{}=conv({}) c={} k=1", last, from, any_of(kChannels)));
     }
+    if (chance(3)) {
+      const char from = last++, other = last++;
+      ops.push_back(fmt::format("{}=depthwise({}) k=3", other, from));
+      ops.push_back(fmt::format("{}=add({},{})", last, from, other));
+    }
     passes::Layers layers(image, ops, std::string_view(&last, 1), seed_);
     if (!layers.problem.empty()) return NetworkMaker(next()).make();  // a window larger than its image
     if (is_small || chance(3)) average(layers.graph);

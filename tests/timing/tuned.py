@@ -57,6 +57,16 @@ def bound_ms(layers, peak, clock_ghz, gbps):
     return us / 1e3
 
 
+def inputs_and_weights(layers):
+    """Bytes of 8-bit tensors that layers read, each once, and of raw weights."""
+    inputs = weights = 0
+    for layer in layers:
+        if layer["op"] in ("conv", "dwconv", "fc", "avgpool", "add"):
+            inputs += int(layer["in_h"]) * int(layer["in_w"]) * int(layer["in_c"]) * (2 if layer["op"] == "add" else 1)
+        weights += int(layer["weight_elems"] or 0)
+    return inputs, weights
+
+
 def parameters(skillet):
     found = {}
     for row in plan(skillet, "--parameters"):
@@ -116,6 +126,25 @@ class Report:
                     rows += self.rows(chip, path, network, title)
         head = ["chip", "network", "program", "device ms", "mainline wall ms", "DRAM MB", "device memory MB", "tasks", "ops on the CPU"]
         return table(head, rows)
+
+    def gaps(self):
+        """What the tuned programs of VeriSilicon's chips take beyond the bound, by what it is spent on."""
+        rows = []
+        for chip in ("a311d", "imx8mp"):
+            for model, network, title in NETWORKS:
+                path, layers = self.models / f"{model}.tflite", self.data / "networks" / f"{network}.csv"
+                if not path.is_file() or not layers.is_file():
+                    continue
+                got = price(self.skillet, path, chip, "tuned", False)
+                ms = 1 / (self.values[chip, "dram_gbps"] * 1e6)
+                sizes, weights = inputs_and_weights(read_csv(layers))
+                written, once = got["dram_written_bytes"] * ms, sizes * ms
+                again = got["dram_read_bytes"] * ms - once - weights * ms
+                cycles = got["device_ms"] - (got["dram_read_bytes"] + got["dram_written_bytes"]) * ms
+                rows.append([chip, title, *(f"{x:.2f}" for x in (got["device_ms"], self.bounds[chip, title], weights * ms, written,
+                                                                 once, again, cycles))])
+        return table(["chip", "network", "device ms", "bound", "weights, 8 bits each", "outputs to DRAM", "inputs from DRAM, once",
+                      "read beyond that", "jobs that wait for cycles"], rows)
 
     def throughput(self):
         """Of as many sessions as there are cores, each with its share of the memory's bandwidth."""
@@ -177,6 +206,7 @@ def main():
     report = Report(options.skillet, options.models, options.data)
     tables = {"times": report.times(), "throughput": report.throughput()}
     tables["aims"] = report.aims()
+    tables["gaps"] = report.gaps()
     if options.update:
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
     else:

@@ -347,6 +347,8 @@ class Lowerer {
     SK_TRY_ASSIGN(const SlotId from_b, in_layout(b, layout));
     place(placeable(from_b, shape, zero_point(b)), both, tensor_bytes(a));
     NnOperation nn = addition_job(chip_, shape, addition_weights(chip_, graph_, op, signed_bytes()));
+    if (tuning_.addition_tiles && hw::generation_of(chip_).chunked_additions)
+      nn.tile_basis_width = nn.tile_basis_height = 0;
     nn.input = both;
     nn.input_zero_point = zero_point(a);
     nn.output_zero_point = zero_point(output);

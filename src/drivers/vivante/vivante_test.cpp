@@ -13,6 +13,7 @@
 #include "drivers/vivante/tp.h"
 #include "drivers/vivante/tuning.h"
 #include "drivers/vivante/vivante_driver.h"
+#include "ir/graph.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -222,6 +223,28 @@ TEST(VivanteTuning, SwitchesAreKnownByName) {
   const auto unknown = tuning_of({.switches = {"faster"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;
+}
+
+// V8 cuts operands into chunks of one row: tiles a pixel wide, as recorded, or as wide as may be.
+TEST(VivanteTuning, TilesOfAdditionsAreWideWhereTuned) {
+  const auto graph = ir::parse(
+      "graph \"g\"\ntensor 0 \"a\" uint8 1x16x16x24 scale=0.5 zero=3\ntensor 1 \"b\" uint8 1x16x16x24 scale=0.5 "
+      "zero=5\n"
+      "tensor 2 \"c\" uint8 1x16x16x24 scale=1 zero=4\ninputs 0 1\noutputs 2\nop 0 ADD in=[0 1] out=[2]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto width = [&](const char* chip, driver::Tuning tuning) {
+    const hw::ChipRow& row = *hw::find_chip(chip);
+    const auto lowered = lower(row, *graph, *tuning_of({.tuning = tuning}));
+    int32_t found = 0;
+    for (const Operation& op : lowered->operations) {
+      if (const auto* nn = std::get_if<NnOperation>(&op.job)) found = tile(row, *nn).tile_x;
+    }
+    return found;
+  };
+  EXPECT_EQ(width("imx8mp", driver::Tuning::recorded), 1);
+  EXPECT_EQ(width("imx8mp", driver::Tuning::proven), 1);
+  EXPECT_EQ(width("imx8mp", driver::Tuning::tuned), 64);
+  EXPECT_EQ(width("a311d", driver::Tuning::tuned), width("a311d", driver::Tuning::proven));
 }
 
 // Each tuning has the switches of the ones before it and its own; none has those that are not known to work.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "drivers/rockchip/hw/rockchip.h"
 #include "sim/rockchip/fault.h"
@@ -36,15 +37,47 @@ constexpr std::array kLimits = {
 #undef ONLY
 };
 
-Result<void> check_field(const bits::Descriptor& descriptor, const bits::Row& row, uint32_t word) {
-  const FieldKey key{descriptor.address, row.member_offset};
+// What there is to check of a register: fields with a limit, or whose values have names; the bits that no field claims.
+struct FieldToCheck {
+  const bits::Row* row;
+  const Limit* limit;  // null: none
+};
+struct RegisterToCheck {
+  std::vector<FieldToCheck> fields;
+  uint32_t unclaimed = 0;
+};
+
+RegisterToCheck to_check(const bits::Descriptor& descriptor) {
+  RegisterToCheck out{.unclaimed = bits::unclaimed_bits(descriptor, 0, UINT32_MAX)};
+  for (const bits::Row& row : descriptor.rows) {
+    if (is_ignored(descriptor, row)) continue;
+    const FieldKey key{descriptor.address, row.member_offset};
+    const auto* const limit = std::find_if(kLimits.data(), kLimits.data() + kLimits.size(),
+                                           [&](const Limit& entry) { return entry.field == key; });
+    const bool has_limit = limit != kLimits.data() + kLimits.size();
+    if (has_limit || row.kind == bits::ValueKind::enumeration)
+      out.fields.push_back({&row, has_limit ? limit : nullptr});
+  }
+  return out;
+}
+
+// By index in the register set.
+const std::vector<RegisterToCheck>& all_to_check() {
+  static const std::vector<RegisterToCheck> kAll = [] {
+    std::vector<RegisterToCheck> all;
+    for (const bits::Descriptor& descriptor : hw::registers().registers) all.push_back(to_check(descriptor));
+    return all;
+  }();
+  return kAll;
+}
+
+Result<void> check_field(const bits::Descriptor& descriptor, const FieldToCheck& field, uint32_t word) {
+  const bits::Row& row = *field.row;
   const bits::Value value = bits::read_field(row, {&word, 1});
-  const auto limit =
-      std::find_if(kLimits.begin(), kLimits.end(), [&](const Limit& entry) { return entry.field == key; });
   const auto refuse = [&](const char* reason) {
     return not_modelled("{}.{} = {}: {}", descriptor.name, row.name, bits::print_value(row, value), reason);
   };
-  if (limit != kLimits.end() && limit->value != value.integer) return refuse(limit->reason);
+  if (field.limit != nullptr && field.limit->value != value.integer) return refuse(field.limit->reason);
   const bool named = row.kind != bits::ValueKind::enumeration || row.names.find(value.integer) != nullptr;
   if (!named && value.integer != 0) return refuse("a value without a meaning");
   return {};
@@ -58,10 +91,9 @@ bool is_ignored(const bits::Descriptor& descriptor, const bits::Row& row) {
 }
 
 Result<void> check_fields(const bits::Descriptor& descriptor, uint32_t value) {
-  for (const bits::Row& row : descriptor.rows) {
-    if (!is_ignored(descriptor, row)) SK_TRY(check_field(descriptor, row, value));
-  }
-  if (const uint32_t unknown = bits::unclaimed_bits(descriptor, 0, value); unknown != 0)
+  const RegisterToCheck& all = all_to_check()[hw::registers().index(descriptor)];
+  for (const FieldToCheck& field : all.fields) SK_TRY(check_field(descriptor, field, value));
+  if (const uint32_t unknown = value & all.unclaimed; unknown != 0)
     return not_modelled("{}: no field claims the bits 0x{:08x}", descriptor.name, unknown);
   return {};
 }

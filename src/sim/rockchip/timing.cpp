@@ -41,7 +41,8 @@ Work work_of(const ConvJob& conv, const DpuJob& dpu, const Lanes& lanes) {
   return {.conv_cycles = static_cast<double>(conv_cycles(lanes, window)),
           .read_bytes = feature_bytes(conv) + operand_bytes(dpu) +
                         (conv.weight_reuse ? 0 : static_cast<double>(conv.weight_bytes)),
-          .written_bytes = static_cast<double>(dpu.pixels() * dpu.true_lanes)};
+          .written_bytes = static_cast<double>(dpu.pixels() * dpu.true_lanes),
+          .loaded_bytes = feature_bytes(conv)};
 }
 
 Work work_of(const PoolJob& pool) {
@@ -115,9 +116,11 @@ Lanes lanes_of(const TimingParameters& parameters) {
 Cost price(const TimingParameters& p, const Work& work, std::string what) {
   Cost cost{.what = std::move(what), .read_bytes = work.read_bytes, .written_bytes = work.written_bytes};
   cost.cycles = work.conv_cycles * p.get("mac_stretch");
-  const double cycles_per_us = p.get("clock_ghz") * 1e3;
-  const UnitTime busy[] = {{"MAC", cost.cycles / cycles_per_us},
-                           {"DRAM", (work.read_bytes + work.written_bytes) / (p.get("dram_gbps") * 1e3)},
+  const double cycles_per_us = p.get("clock_ghz") * 1e3, bytes_per_us = p.get("dram_gbps") * 1e3;
+  // The CBUF holds the features of one slice: the next one's are fetched when the MACs are done with it.
+  const double load_us = p.get("load_share") * work.loaded_bytes / bytes_per_us;
+  const UnitTime busy[] = {{"MAC", cost.cycles / cycles_per_us + load_us},
+                           {"DRAM", (work.read_bytes + work.written_bytes) / bytes_per_us},
                            {"table", work.table_elements / p.get("table_rate") / cycles_per_us},
                            {"pool", work.pooled_bytes / p.get("pool_rate") / cycles_per_us},
                            {"transpose", work.transposed_bytes / (p.get("transpose_gbps") * 1e3)}};

@@ -14,6 +14,7 @@ struct Work {
   double table_elements = 0;  // through the look-up table
   double pooled_bytes = 0, transposed_bytes = 0;
   double read_bytes = 0, written_bytes = 0;
+  double loaded_bytes = 0;  // of what is read, features of convolutions, which wait for room in the CBUF
 };
 
 Lanes lanes_of(const TimingParameters& parameters);

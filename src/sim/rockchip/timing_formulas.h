@@ -35,4 +35,25 @@ constexpr int64_t conv_cycles(const Lanes& lanes, const Window& w) {
   return pixels * ceil_div(w.kernels, lanes.kernels) * std::max(each, lanes.output_cycles);
 }
 
+// How a convolution's features go through the CBUF, in slices of rows.
+struct Slices {
+  int64_t rows = 0;          // of all slices, those that two of them read twice
+  int64_t weight_reads = 1;  // of all weights
+};
+constexpr int64_t kBankBytes = 32 << 10, kUnitsOfBank = 512, kUnitBytes = 64;
+
+// Weights stay where they leave room (and a bank more than they fill); else they are streamed through five banks of
+// twelve, for each slice anew.
+constexpr Slices slices_of(int64_t banks, int64_t row_bytes, int64_t weight_bytes, int64_t in_rows, int64_t out_rows,
+                           int64_t window_rows, int64_t stride) {
+  const int64_t weights = ceil_div(weight_bytes, kBankBytes) + 1;
+  const bool stay = weights + 1 < banks;
+  const int64_t features = stay ? banks - weights : banks * 7 / 12;
+  const int64_t fit = features * kUnitsOfBank / std::max<int64_t>(ceil_div(row_bytes, kUnitBytes), 1);
+  if (fit >= in_rows) return {in_rows, 1};
+  const int64_t each = std::max<int64_t>((fit - window_rows) / stride + 1, 1);
+  const int64_t count = ceil_div(out_rows, each);
+  return {in_rows + (count - 1) * std::max<int64_t>(window_rows - stride, 0), stay ? 1 : count};
+}
+
 }  // namespace skillet::sim::rockchip

@@ -1,5 +1,6 @@
 // Layers without weights, as the vendor's compiler maps them: an addition goes into the convolution before it, a
-// concatenation into its producers, which write in place.
+// concatenation into its producers, which write in place; features go through the CBUF in slices of rows.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -25,6 +26,7 @@ class Mapping {
       for (const int id : layer.inputs) ++uses_[id];
     }
     if (fusion == Fusion::network) fuse_additions();
+    limit_memory();
   }
 
   std::vector<Cost> price_all() const {
@@ -52,6 +54,21 @@ class Mapping {
       if (into == nullptr || !reads_second_.insert(into->id).second) continue;
       vanished_.insert(layer.id);
     }
+  }
+
+  // Boards differ in memory, and in its clock. A table that has the estimator's cycles tells what its board gives at
+  // most.
+  void limit_memory() {
+    std::vector<double> rates;
+    for (const Layer& layer : layers_) {
+      if (layer.op != "conv" || layer.memory_cycles == 0) continue;
+      const Work once = work(layer);
+      rates.push_back((once.read_bytes + once.written_bytes) / static_cast<double>(layer.memory_cycles));
+    }
+    if (rates.empty()) return;
+    const auto middle = rates.begin() + static_cast<ptrdiff_t>(rates.size() / 2);
+    std::nth_element(rates.begin(), middle, rates.end());
+    parameters_.limit("dram_gbps", *middle * parameters_.get("clock_ghz"));
   }
 
   int64_t bytes(const Layer& layer, int64_t pixels, int64_t channels) const {
@@ -94,18 +111,23 @@ class Mapping {
     if (window.depthwise && layer.dilation > 1 && parameters_.get("depthwise_spans_dilation") > 0)
       window.rows = (layer.kh - 1) * layer.dilation + 1;
     work.conv_cycles = static_cast<double>(conv_cycles(lanes, window));
-    const int64_t kernels = window.depthwise ? align_up(layer.out_c, lanes.depthwise)
-                                             : align_up(layer.out_c, lanes.kernels) *
-                                                   (packed ? layer.in_c : align_up(window.channels, kPixelsAtOnce));
-    work.read_bytes += static_cast<double>(kernels * layer.kh * layer.kw * element_bytes(layer) /
-                                           (connected ? std::max<int64_t>(layer.kh * layer.kw, 1) : 1));
-    if (packed) {
-      work.read_bytes -= static_cast<double>(bytes(layer, layer.in_h * layer.in_w, layer.in_c));
-      work.read_bytes += static_cast<double>(layer.in_elements());
-    }
+    const int64_t taps = connected ? 1 : layer.kh * layer.kw;
+    const int64_t weights = element_bytes(layer) * taps *
+                            (window.depthwise ? align_up(layer.out_c, lanes.depthwise)
+                                              : align_up(layer.out_c, lanes.kernels) *
+                                                    (packed ? layer.in_c : align_up(window.channels, kPixelsAtOnce)));
+    const int64_t row = packed ? layer.in_w * layer.in_c : bytes(layer, layer.in_w, layer.in_c);
+    // Channels of depthwise filters are sliced, where anything is: nothing is read twice.
+    const Slices slices = connected || window.depthwise
+                              ? Slices{layer.in_h, 1}
+                              : slices_of(static_cast<int64_t>(parameters_.get("cbuf_banks")), row, weights, layer.in_h,
+                                          layer.out_h, window.rows, std::max<int64_t>(layer.stride, 1));
+    work.loaded_bytes = static_cast<double>(row) * static_cast<double>(slices.rows);
+    work.read_bytes += work.loaded_bytes + static_cast<double>(weights) * static_cast<double>(slices.weight_reads) -
+                       static_cast<double>(bytes(layer, layer.in_h * layer.in_w, layer.in_c));
   }
 
-  const TimingParameters& parameters_;
+  TimingParameters parameters_;
   std::span<const Layer> layers_;
   Fusion fusion_;
   std::map<int, const Layer*> by_id_;

@@ -87,6 +87,60 @@ TEST(RockchipTiming, ReadsTheRegistersOfATask) {
   EXPECT_GT(found[0].us, 0);
 }
 
+// Rows of features that fit the banks which weights leave; of 12 banks with 512 units of 64 bytes each.
+TEST(RockchipTiming, FeaturesGoThroughTheCbufInSlices) {
+  struct Case {
+    const char* what;
+    int64_t row_bytes, weight_bytes, in_rows, out_rows, window, stride, rows, weight_reads;
+  };
+  for (const Case& c :
+       {Case{"all fit", 32 * 128, 73728, 34, 32, 3, 1, 34, 1},
+        // 8 banks, 7 rows of 516 units: 5 rows of output, 52 slices, each but the first 2 rows again
+        Case{"128 KiB of weights stay", 258 * 128, 73728, 258, 256, 3, 1, 258 + 51 * 2, 1},
+        Case{"a row at a time", 258 * 256, 147456, 258, 256, 3, 1, 258 + 255 * 2, 1},
+        Case{"1x1: no row twice", 160 * 64, 2048, 160, 160, 1, 1, 160, 1},
+        Case{"stride 2: one row twice", 160 * 64, 73728, 160, 80, 3, 2, 160 + 6, 1},
+        Case{"streamed weights are read for each slice", 40 * 256, 1179648, 40, 20, 3, 2, 41, 2},
+        Case{"streamed once", 20 * 256, 589824, 20, 20, 3, 1, 20, 1},
+        Case{"less than a row fits", 1 << 22, 64, 8, 8, 1, 1, 8, 1}, Case{"no bytes", 0, 0, 1, 1, 1, 1, 1, 1}}) {
+    const Slices found = slices_of(12, c.row_bytes, c.weight_bytes, c.in_rows, c.out_rows, c.window, c.stride);
+    EXPECT_EQ(found.rows, c.rows) << c.what;
+    EXPECT_EQ(found.weight_reads, c.weight_reads) << c.what;
+  }
+}
+
+TEST(RockchipTiming, MacsWaitForFeatures) {
+  const auto us = [](double share) {
+    return total(costs({plain(kConv)}, {{"load_share", share}, {"dram_gbps", 8}, {"mac_stretch", 1}})).us;
+  };
+  EXPECT_NEAR(us(0), 2.304, 1e-9);
+  EXPECT_NEAR(us(0.5), 2.304 + 256 * 16 / 16e3, 1e-9);
+  EXPECT_NEAR(us(1), 2.304 + 256 * 16 / 8e3, 1e-9);
+}
+
+// A table whose estimator tells of slow memory is not priced as if the board had fast memory.
+TEST(RockchipTiming, MemoryIsNoFasterThanATableSays) {
+  Layer layer{.id = 1,
+              .op = "conv",
+              .in_h = 80,
+              .in_w = 80,
+              .in_c = 256,
+              .out_h = 80,
+              .out_w = 80,
+              .out_c = 64,
+              .kh = 1,
+              .kw = 1,
+              .weights = 16384};
+  const double bytes = 80 * 80 * (256 + 64) + 256 * 64;
+  const auto us = [&](int64_t cycles) {
+    layer.memory_cycles = cycles;
+    const auto made = create_timer("rk3588", Jobs::vendor);
+    return total(*(*made)->time_layers({&layer, 1}, Fusion::alone)).us;
+  };
+  EXPECT_NEAR(us(1'000'000), bytes / (bytes / 1e6) / 1e3, 1e-6);
+  EXPECT_EQ(us(1'000), us(0));  // faster than what one core draws
+}
+
 TEST(RockchipTiming, MoreWorkTakesLonger) {
   const double base = total(costs({plain(kConv)})).us;
   Conv change = kConv;
