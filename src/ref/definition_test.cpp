@@ -1,44 +1,11 @@
 // Kernels against results that are written out: small cases of each definition where bugs hide. Ties, negative numbers
 // and axes, batches, rows that are repeated, limits. Inputs and outputs have their values in the text.
-#include <gtest/gtest.h>
+#include "ref/testing/definition.h"
 
-#include "ref/ref.h"
+#include <gtest/gtest.h>
 
 namespace skillet::ref {
 namespace {
-
-Bytes take_value(ir::Tensor& tensor) {
-  const Bytes out(tensor.data.begin(), tensor.data.end());
-  ir::Tensor empty{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .quant = tensor.quant};
-  tensor = std::move(empty);
-  return out;
-}
-
-void expect_values(const char* text) {
-  SCOPED_TRACE(text);
-  auto graph = ir::parse(text);
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  std::vector<Bytes> inputs, outputs;
-  for (const ir::TensorId id : graph->inputs) inputs.push_back(take_value(graph->tensor(id)));
-  for (const ir::TensorId id : graph->outputs) outputs.push_back(take_value(graph->tensor(id)));
-  auto cpu = Interpreter::create(*graph);
-  ASSERT_TRUE(cpu.ok()) << cpu.error().message;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::span<uint8_t> to = cpu->tensor(graph->inputs[i]);
-    ASSERT_EQ(to.size(), inputs[i].size());
-    std::copy(inputs[i].begin(), inputs[i].end(), to.begin());
-  }
-  ASSERT_TRUE(cpu->run().ok());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    ir::Tensor got = graph->tensor(graph->outputs[i]);
-    const std::span<const uint8_t> bytes = cpu->tensor(graph->outputs[i]);
-    const bool same = std::equal(bytes.begin(), bytes.end(), outputs[i].begin(), outputs[i].end());
-    set_constant(got, Bytes(bytes.begin(), bytes.end()));
-    ir::Graph shown;
-    shown.add_tensor(std::move(got));
-    EXPECT_TRUE(same) << "output " << i << " is " << ir::print(shown);
-  }
-}
 
 TEST(Definition, OfPicking) {
   for (const char* text : {
@@ -327,25 +294,6 @@ op 0 PRELU in=[0 1] out=[2])",
     expect_values(text);
 }
 
-// Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
-// much, as the cells keep what they had.
-TEST(Definition, OfRecurrence) {
-  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
-tensor 1 "i" float32 1x1 const=[0]
-tensor 2 "f" float32 1x1 const=[0]
-tensor 3 "c" float32 1x1 const=[1]
-tensor 4 "o" float32 1x1 const=[0]
-tensor 5 "r" float32 1x1 const=[0]
-tensor 6 "open" float32 1 const=[100]
-tensor 7 "none" float32 1 const=[0]
-tensor 8 "state" float32 2x1 variable
-tensor 9 "cells" float32 2x1 variable
-tensor 10 "out" float32 2x2x1 const=[0.76159418 0.76159418 -0.76159418 -0.96402758]
-inputs 0
-outputs 10
-op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 2 3 4 5 5 5 5 - - - 6 6 7 6 - - 8 9] out=[10] activation=tanh)");
-}
-
 TEST(Definition, WhatHasNoneIsRefused) {
   struct Row {
     const char *text, *find, *refused, *reason;  // taken as it is
@@ -375,13 +323,22 @@ tensor 3 "out" uint8 1x1x1x2 scale=0.25 const=[12 24]
 inputs 0
 outputs 3
 op 0 CONV_2D in=[0 1 2] out=[3])";
+  const char* const kRealDense = R"(tensor 0 "in" float32 1x1x1x1 const=[4]
+tensor 1 "w" float32 2x1x1x1 const=[2 4]
+tensor 2 "b" float32 2 const=[0.5 1]
+tensor 3 "out" float32 1x1x1x2 const=[8.5 17]
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3])";
   const Row rows[] = {{kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
                       {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
                       {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
                       {kDifference, "\"b\" int8 1 scale=0.5", "\"b\" int8 1", "quantiz"},
                       {kEqual, "scale=0.25", "scale=1", "scale 1"},
                       {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
-                      {kDense, "inputs 0", "inputs 0 2", "bias"}};
+                      {kDense, "inputs 0", "inputs 0 2", "bias"},
+                      {kRealDense, "inputs 0", "inputs 0 1", "filter is not constant"},
+                      {kRealDense, "inputs 0", "inputs 0 2", "bias is not constant"}};
   for (const Row& row : rows) {
     expect_values(row.text);
     std::string text = row.text;
