@@ -381,7 +381,7 @@ op 0 EXP in=[0] out=[1])";
                       {kTiles, "inputs 0", "inputs 0 1", "constant"},
                       {kShares, "int8 1x2 scale=1", "int8 1x2", "quantiz"},
                       {kPowers, "float32 2 const=[0 0]\ntensor 1 \"out\" float32",
-                       "int32 2 const=[0 0]\ntensor 1 \"out\" int32", "type int32"}};
+                       "int32 2 const=[0 0]\ntensor 1 \"out\" int32", "int32 without quantization"}};
   for (const Row& row : rows) {
     expect_values(row.text);
     std::string text = row.text;
