@@ -154,19 +154,33 @@ const Row kRows[] = {
      "op 1 CONV_2D in=[2 3] out=[4] padding=valid stride_h=2 stride_w=2\n",
      "op 0 CONV_2D in=[0 3] out=[4] stride_h=2 stride_w=2 source=1\n", "CONV_2D pads its input itself"},
     {"fold_space_to_batch",
-     "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-     "tensor 1 \"s\" int32 2 const=[2 2]\n"
-     "tensor 2 \"p\" int32 2x2 const=[2 2 2 2]\n"
-     "tensor 3 \"b\" uint8 4x4x4x1 scale=0.5 zero=3\n"
-     "tensor 4 \"w\" uint8 1x3x3x1 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8 9]\n"
-     "tensor 5 \"c\" uint8 4x2x2x1 scale=0.5 zero=3\n"
-     "tensor 6 \"d\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-     "tensor 7 \"n\" int32 2x2 const=[0 0 0 0]\n"
+     "tensor 0 \"a\" uint8 1x4x6x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[2 3]\n"
+     "tensor 2 \"p\" int32 2x2 const=[4 2 1 2]\n"
+     "tensor 3 \"b\" uint8 6x5x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"w\" uint8 1x3x2x1 scale=0.5 zero=3 const=[1 2 3 4 5 6]\n"
+     "tensor 5 \"c\" uint8 6x3x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"d\" uint8 1x4x6x1 scale=0.5 zero=3\n"
+     "tensor 7 \"n\" int32 2x2 const=[2 0 0 0]\n"
      "inputs 0\noutputs 6\n"
      "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
      "op 1 CONV_2D in=[3 4] out=[5] padding=valid\n"
      "op 2 BATCH_TO_SPACE_ND in=[5 1 7] out=[6]\n",
-     "op 0 CONV_2D in=[0 4] out=[6] dilation_h=2 dilation_w=2 source=1\n", "CONV_2D of batches becomes dilation 2x2"},
+     "op 0 CONV_2D in=[0 4] out=[6] dilation_h=2 dilation_w=3 source=1\n", "CONV_2D of batches becomes dilation 2x3"},
+    {"fold_space_to_batch",
+     "tensor 0 \"a\" uint8 1x6x9x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[2 3]\n"
+     "tensor 2 \"p\" int32 2x2 const=[0 0 0 0]\n"
+     "tensor 3 \"b\" uint8 6x3x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"w\" uint8 1x3x2x1 scale=0.5 zero=3 const=[1 2 3 4 5 6]\n"
+     "tensor 5 \"c\" uint8 6x1x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"d\" uint8 1x2x6x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 6\n"
+     "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+     "op 1 CONV_2D in=[3 4] out=[5] padding=valid\n"
+     "op 2 BATCH_TO_SPACE_ND in=[5 1 2] out=[6]\n",
+     "op 0 CONV_2D in=[0 4] out=[6] padding=valid dilation_h=2 dilation_w=3 source=1\n",
+     "CONV_2D of batches becomes dilation 2x3"},
     {"expand_dilation",
      "tensor 0 \"a\" int8 1x4x4x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" int8 1x2x2x1 scale=0.5 zero=7 const=[1 2 3 4]\n"
@@ -354,12 +368,20 @@ const Guard kGuards[] = {
     {"fold_pads", "b\" uint8 1x5x5x1 scale=0.5 zero=3", "b\" uint8 1x5x5x1 scale=0.5 zero=4",
      "b\" uint8 1x5x5x1 scale=0.5 zero=3"},
     {"fold_pads", "inputs 0", "inputs 0 1", nullptr},
-    {"fold_space_to_batch", "2x2 const=[2 2 2 2]", "2x2 const=[3 1 2 2]", "2x2 const=[2 2 2 2]"},
-    {"fold_space_to_batch", "2x2 const=[2 2 2 2]", "2x2 const=[2 2 1 3]", "2x2 const=[2 2 2 2]"},
+    {"fold_space_to_batch", "const=[4 2 1 2]", "const=[3 3 1 2]", "const=[4 2 1 2]"},
+    {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 2 1]", "const=[4 2 1 2]"},
+    {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 0 0]",
+     "const=[4 2 1 2]"},  // columns are valid, rows are not
+    {"fold_space_to_batch", "1x4x6x1 scale=0.5 zero=3\ntensor 1", "1x4x6x1 scale=0.5 zero=3 variable\ntensor 1",
+     nullptr},
+    {"fold_space_to_batch", "padding=valid", "padding=valid stride_h=2", nullptr},
+    {"fold_space_to_batch", "padding=valid", "padding=valid dilation_w=2", nullptr},
+    {"fold_space_to_batch", "padding=valid", "", nullptr},
     {"fold_space_to_batch", "outputs 6", "outputs 6 5", "outputs 6"},
     {"fold_space_to_batch", "outputs 6", "outputs 6 3", "outputs 6"},
-    {"fold_space_to_batch", "d\" uint8 1x4x4x1 scale=0.5", "d\" uint8 1x4x4x1 scale=0.25",
-     "d\" uint8 1x4x4x1 scale=0.5"},
+    {"fold_space_to_batch", "d\" uint8 1x4x6x1 scale=0.5", "d\" uint8 1x4x6x1 scale=0.25",
+     "d\" uint8 1x4x6x1 scale=0.5"},
+    {"fold_space_to_batch", "b\" uint8 6x5x3x1 scale=0.5", "b\" uint8 6x5x3x1 scale=0.25", nullptr},
     {"expand_dilation", "dilation_h=2", "dilation_h=64", "dilation_h=63"},
     {"expand_dilation", "dilation_w=2", "dilation_w=64", "dilation_w=63"},
     {"expand_dilation", "dilation_h=2 dilation_w=2", "dilation_h=1 dilation_w=1", "dilation_h=1 dilation_w=2"},

@@ -1,47 +1,31 @@
 // Kernels against results that are written out: small cases of each definition where bugs hide. Ties, negative numbers
 // and axes, batches, rows that are repeated, limits. Inputs and outputs have their values in the text.
-#include <gtest/gtest.h>
+#include "ref/testing/definition.h"
 
-#include "ref/ref.h"
+#include <gtest/gtest.h>
 
 namespace skillet::ref {
 namespace {
 
-Bytes take_value(ir::Tensor& tensor) {
-  const Bytes out(tensor.data.begin(), tensor.data.end());
-  ir::Tensor empty{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .quant = tensor.quant};
-  tensor = std::move(empty);
-  return out;
-}
-
-void expect_values(const char* text) {
-  SCOPED_TRACE(text);
-  auto graph = ir::parse(text);
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  std::vector<Bytes> inputs, outputs;
-  for (const ir::TensorId id : graph->inputs) inputs.push_back(take_value(graph->tensor(id)));
-  for (const ir::TensorId id : graph->outputs) outputs.push_back(take_value(graph->tensor(id)));
-  auto cpu = Interpreter::create(*graph);
-  ASSERT_TRUE(cpu.ok()) << cpu.error().message;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::span<uint8_t> to = cpu->tensor(graph->inputs[i]);
-    ASSERT_EQ(to.size(), inputs[i].size());
-    std::copy(inputs[i].begin(), inputs[i].end(), to.begin());
-  }
-  ASSERT_TRUE(cpu->run().ok());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    ir::Tensor got = graph->tensor(graph->outputs[i]);
-    const std::span<const uint8_t> bytes = cpu->tensor(graph->outputs[i]);
-    const bool same = std::equal(bytes.begin(), bytes.end(), outputs[i].begin(), outputs[i].end());
-    set_constant(got, Bytes(bytes.begin(), bytes.end()));
-    ir::Graph shown;
-    shown.add_tensor(std::move(got));
-    EXPECT_TRUE(same) << "output " << i << " is " << ir::print(shown);
-  }
-}
-
 TEST(Definition, OfPicking) {
   for (const char* text : {
+           R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
+tensor 1 "at" int32 3 const=[1 0 1]
+tensor 2 "out" int32 3x3 const=[4 5 6 1 2 3 4 5 6]
+inputs 0
+outputs 2
+op 0 GATHER in=[0 1] out=[2] axis=0)",
+           R"(tensor 0 "in" boolean 3 const=[0 1 0]
+tensor 1 "out" boolean 3 const=[1 0 1]
+inputs 0
+outputs 1
+op 0 LOGICAL_NOT in=[0] out=[1])",
+           R"(tensor 0 "a" int32 6 const=[7 -7 7 -7 6 9]
+tensor 1 "b" int32 6 const=[2 2 -2 -2 -3 1]
+tensor 2 "out" int32 6 const=[3 -4 -4 3 -2 9]
+inputs 0 1
+outputs 2
+op 0 FLOOR_DIV in=[0 1] out=[2])",
            R"(tensor 0 "in" int32 2x3 const=[1 5 5 7 7 2]
 tensor 1 "axis" int32 scalar const=[1]
 tensor 2 "out" int64 2 const=[1 0]
@@ -282,6 +266,12 @@ tensor 2 "out" float32 1x1x2x1 const=[1 9]
 inputs 0
 outputs 2
 op 0 RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true)",
+          R"(tensor 0 "in" int8 1x1x2x1 scale=1 const=[0 127]
+tensor 1 "size" int32 2 const=[1 7]
+tensor 2 "out" int8 1x1x7x1 scale=1 const=[0 36 73 109 127 127 127]
+inputs 0
+outputs 2
+op 0 RESIZE_BILINEAR in=[0 1] out=[2])",
           R"(tensor 0 "in" float32 2x2 const=[5 5 1000 0]
 tensor 1 "out" float32 2x2 const=[-0.69314718 -0.69314718 0 -1000]
 inputs 0
@@ -317,6 +307,12 @@ tensor 2 "out" float32 3x1 const=[41 52 63]
 inputs 0 1
 outputs 2
 op 0 BATCH_MATMUL in=[0 1] out=[2] transpose_a=true transpose_b=true)",
+          R"(tensor 0 "a" float32 5 const=[1.25 -1.25 0.75 -0.75 2]
+tensor 1 "b" float32 5 const=[0.5 0.5 2 -2 0.5]
+tensor 2 "out" float32 5 const=[0.25 0.25 0.75 -0.75 0]
+inputs 0 1
+outputs 2
+op 0 FLOOR_MOD in=[0 1] out=[2])",
           R"(tensor 0 "in" float32 4 const=[-2 -0.5 0 3]
 tensor 1 "alpha" float32 1 const=[0.25]
 tensor 2 "out" float32 4 const=[-0.5 -0.125 0 3]
@@ -325,25 +321,6 @@ outputs 2
 op 0 PRELU in=[0 1] out=[2])",
       })
     expect_values(text);
-}
-
-// Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
-// much, as the cells keep what they had.
-TEST(Definition, OfRecurrence) {
-  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
-tensor 1 "i" float32 1x1 const=[0]
-tensor 2 "f" float32 1x1 const=[0]
-tensor 3 "c" float32 1x1 const=[1]
-tensor 4 "o" float32 1x1 const=[0]
-tensor 5 "r" float32 1x1 const=[0]
-tensor 6 "open" float32 1 const=[100]
-tensor 7 "none" float32 1 const=[0]
-tensor 8 "state" float32 2x1 variable
-tensor 9 "cells" float32 2x1 variable
-tensor 10 "out" float32 2x2x1 const=[0.76159418 0.76159418 -0.76159418 -0.96402758]
-inputs 0
-outputs 10
-op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 2 3 4 5 5 5 5 - - - 6 6 7 6 - - 8 9] out=[10] activation=tanh)");
 }
 
 TEST(Definition, WhatHasNoneIsRefused) {
@@ -375,13 +352,42 @@ tensor 3 "out" uint8 1x1x1x2 scale=0.25 const=[12 24]
 inputs 0
 outputs 3
 op 0 CONV_2D in=[0 1 2] out=[3])";
+  const char* const kRealDense = R"(tensor 0 "in" float32 1x1x1x1 const=[4]
+tensor 1 "w" float32 2x1x1x1 const=[2 4]
+tensor 2 "b" float32 2 const=[0.5 1]
+tensor 3 "out" float32 1x1x1x2 const=[8.5 17]
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3])";
+  const char* const kTiles = R"(tensor 0 "in" int32 2 const=[4 5]
+tensor 1 "times" int32 1 const=[2]
+tensor 2 "out" int32 4 const=[4 5 4 5]
+inputs 0
+outputs 2
+op 0 TILE in=[0 1] out=[2])";
+  const char* const kShares = R"(tensor 0 "in" int8 1x2 scale=1 const=[5 5]
+tensor 1 "out" int8 1x2 scale=0.00390625 zero=-128 const=[0 0]
+inputs 0
+outputs 1
+op 0 SOFTMAX in=[0] out=[1] beta=1)";
+  const char* const kPowers = R"(tensor 0 "in" float32 2 const=[0 0]
+tensor 1 "out" float32 2 const=[1 1]
+inputs 0
+outputs 1
+op 0 EXP in=[0] out=[1])";
   const Row rows[] = {{kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
                       {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
                       {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
                       {kDifference, "\"b\" int8 1 scale=0.5", "\"b\" int8 1", "quantiz"},
                       {kEqual, "scale=0.25", "scale=1", "scale 1"},
                       {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
-                      {kDense, "inputs 0", "inputs 0 2", "bias"}};
+                      {kDense, "inputs 0", "inputs 0 2", "bias"},
+                      {kRealDense, "inputs 0", "inputs 0 1", "filter is not constant"},
+                      {kRealDense, "inputs 0", "inputs 0 2", "bias is not constant"},
+                      {kTiles, "inputs 0", "inputs 0 1", "constant"},
+                      {kShares, "int8 1x2 scale=1", "int8 1x2", "quantiz"},
+                      {kPowers, "float32 2 const=[0 0]\ntensor 1 \"out\" float32",
+                       "int32 2 const=[0 0]\ntensor 1 \"out\" int32", "int32 without quantization"}};
   for (const Row& row : rows) {
     expect_values(row.text);
     std::string text = row.text;

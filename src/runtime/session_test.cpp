@@ -18,6 +18,19 @@ TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
   EXPECT_TRUE(session->programs(1).empty());
 }
 
+// What the chip has been told once need not be told again; what another program tells it must be.
+TEST_F(ToySession, EachInitialisationRunsOnce) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const auto& [argument, init_runs] : {std::pair{0U, 1}, {3U, 2}, {3U, 2}, {0U, 2}, {4U, 3}}) {
+    driver_.init_argument = argument;
+    sessions.push_back(open());
+    EXPECT_EQ(state_.init_runs, init_runs) << argument;
+    EXPECT_EQ(run(*sessions.back(), Inputs(5)), Inputs(5).expected());
+  }
+  for (const auto& session : sessions) EXPECT_EQ(run(*session, Inputs(6)), Inputs(6).expected());
+  EXPECT_EQ(state_.init_runs, 3);
+}
+
 TEST_F(ToySession, ExplainsItself) {
   const std::string text = explain(*open());
   EXPECT_TRUE(text.starts_with("3 of 4 ops on the NPU, 3 parts\n")) << text;

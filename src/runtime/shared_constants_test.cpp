@@ -1,7 +1,9 @@
-// Sessions with the same constants share them on the device, and each computes what it computes alone.
+// Sessions with the same constants share them on the device, and each computes what it computes alone; what a session
+// has made on the device, buffers and prepared jobs, goes with it.
 #include "runtime/shared_constants.h"
 
 #include <map>
+#include <set>
 
 #include "runtime/toy_session.h"
 #include "uapi/testing/forwarding_device.h"
@@ -9,7 +11,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Knows which buffers there are; one call in `calls_to_failure` from now on fails.
+// Knows which buffers and prepared jobs there are; one call in `calls_to_failure` from now on fails.
 class CountingDevice : public uapi::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -36,8 +38,19 @@ class CountingDevice : public uapi::ForwardingDevice {
     if (calls_to_failure-- == 0) return error(ErrorCode::io, "no mapping");
     return ForwardingDevice::map(handle);
   }
+  Result<uapi::JobId> prepare(const uapi::Job& job) override {
+    if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
+    SK_TRY_ASSIGN(const uapi::JobId id, ForwardingDevice::prepare(job));
+    jobs.insert(id);
+    return id;
+  }
+  void release(uapi::JobId id) override {
+    EXPECT_EQ(jobs.erase(id), 1U) << "released twice, or never prepared";
+    ForwardingDevice::release(id);
+  }
 
   std::map<uapi::Handle, uint64_t> sizes, commands;
+  std::set<uapi::JobId> jobs;
   int calls_to_failure = -1;
 };
 
@@ -79,8 +92,31 @@ TEST_F(SharedConstantsOfSessions, AreOneBufferThatGoesWithTheLastSession) {
   auto third = open();
   EXPECT_EQ(buffers(), 2 * alone);
   EXPECT_EQ(run(*third, Inputs(4)), Inputs(4).expected());
+  EXPECT_EQ(device().jobs.size(), 10U) << "of each session three jobs, and the initialisation of two programs";
   third.reset(), other.reset();
   EXPECT_EQ(buffers(), 0U);
+  EXPECT_TRUE(device().jobs.empty());
+}
+
+// A place in memory of the caller's makes a job anew; the one before it is let go of.
+TEST_F(SharedConstantsOfSessions, JobsThatMoveReplaceEachOther) {
+  device();
+  auto session = open(chain_of_one(), target());
+  const size_t prepared = device().jobs.size();
+  const auto shared = target().context->shared.alloc(device(), 256).value();
+  Bytes own(kElems);
+  for (const uint64_t at : {uint64_t{0}, uint64_t{64}, uint64_t{128}, uint64_t{0}}) {
+    const Inputs inputs(static_cast<uint8_t>(at + 1));
+    const std::span<const uint8_t> in[] = {inputs.x};
+    for (const std::span<uint8_t> out : {shared.bytes.subspan(at, kElems), std::span<uint8_t>(own)}) {
+      const std::span<uint8_t> outs[] = {out};
+      ASSERT_TRUE(session->run_on(in, outs).ok());
+      for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], std::max<uint8_t>(inputs.x[i], 100));
+      EXPECT_LE(device().jobs.size(), prepared);
+    }
+  }
+  session.reset();
+  EXPECT_TRUE(device().jobs.empty());
 }
 
 // A session that falls back to the CPU lets go of what it shares.
@@ -96,6 +132,7 @@ TEST_F(SharedConstantsOfSessions, StayWhenAnotherSessionFails) {
   }
   first.reset(), second.reset();
   EXPECT_EQ(buffers(), 0U);
+  EXPECT_TRUE(device().jobs.empty());
 }
 
 // Whatever call fails while the first or the second one loads.
@@ -119,6 +156,7 @@ TEST_F(SharedConstantsOfSessions, SurviveAFailureAtAnyCall) {
       EXPECT_EQ(run(*after, Inputs(6)), Inputs(6).expected()) << calls;
       good.reset(), after.reset();
       EXPECT_EQ(buffers(), 0U) << calls;
+      EXPECT_TRUE(device().jobs.empty()) << calls;
     }
   }
   EXPECT_GT(failures, 10);

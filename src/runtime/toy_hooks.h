@@ -57,6 +57,7 @@ class ToyDriver : public driver::Driver {
   bool unproven = false;  // MAXIMUM was never seen on silicon
   mutable int compiled = 0;
   bool wrong_binding = false;
+  uint32_t init_argument = 0;  // the chip is set up with another one
 
   std::string_view name() const override { return toy_.name(); }
   std::span<const driver::Chip> chips() const override { return toy_.chips(); }
@@ -74,6 +75,17 @@ class ToyDriver : public driver::Driver {
     without_switches.switches.clear();
     auto program = toy_.compile(chip, graph, without_switches);
     if (program.ok() && wrong_binding) program->outputs[0].layout.size_bytes -= 1;
+    if (program.ok() && init_argument != 0) {
+      toy::hw::Command command{.opcode = toy::hw::Opcode::init};
+      command.job_address.offset = uint64_t{init_argument} << 6;
+      const auto words = bits::pack(command);
+      if (!words.ok()) return words.error();
+      const driver::ByteRange range = program->init_jobs[0].commands[0];
+      auto& contents = program->buffers[range.buffer].contents;
+      Bytes bytes(contents.begin(), contents.end());
+      std::memcpy(bytes.data() + range.offset_bytes, words->data(), sizeof *words);
+      contents = std::move(bytes);
+    }
     return program;
   }
   Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,

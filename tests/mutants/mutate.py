@@ -107,8 +107,8 @@ def stages(path, tests, noticed_before):
 BEFORE = "not tried on this tree; before: "
 
 
-def page(mutants, outcomes, known=None):
-    """docs/mutants.md; `known` as known_noticers() has it of the page that stood there."""
+def page(mutants, outcomes, known=None, drawn=""):
+    """docs/mutants.md; `known` as known_noticers() has it of the page that stood there; `drawn`: the text of drawn.md."""
     tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
     by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
     noticed = sum(by_test.values())
@@ -119,7 +119,8 @@ def page(mutants, outcomes, known=None):
              f"{len(tried) - noticed - explained} left.", "",
              "| test | notices first |", "| --- | --- |",
              *(f"| `{test}` | {count} |" for test, count in sorted(by_test.items(), key=lambda item: (-item[1], item[0]))),
-             "", "| file | bug | noticed by |", "| --- | --- | --- |"]
+             "", *([drawn.rstrip(), ""] if drawn else []),
+             "## Those of the table", "", "| file | bug | noticed by |", "| --- | --- | --- |"]
     for m in sorted(mutants, key=lambda m: m.path):
         outcome, before = outcomes.get(m.key()), (known or {}).get((m.path, m.title))
         said = f"{BEFORE}`{before}`" if outcome is None and before else verdict(m, outcome)
@@ -298,7 +299,7 @@ def main():
     if args.page:
         written = root / "docs/mutants.md"
         known = known_noticers(written.read_text()) if written.exists() else {}
-        written.write_text(page(every, outcomes, known))
+        written.write_text(page(every, outcomes, known, (root / "tests/mutants/drawn.md").read_text()))
     return 1 if left else 0
 
 

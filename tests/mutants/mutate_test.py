@@ -64,6 +64,10 @@ class MutateTest(unittest.TestCase):
         self.assertIn("| `src/b/two.cpp` | another | not tried on this tree; before: `near` |", later)
         self.assertEqual(mutate.known_noticers(later), mutate.known_noticers(text))
         self.assertIn("1 left", mutate.page([two], {two.key(): {"test": "", "compiles": True}}))
+        self.assertNotIn("## Drawn", text)
+        self.assertEqual(mutate.known_noticers(mutate.page([one, two, three], outcomes, {}, "## Drawn\n\ntext\n")),
+                         mutate.known_noticers(text))
+        self.assertIn("\n\n## Drawn\n\ntext\n\n##", mutate.page([two], {}, {}, "## Drawn\n\ntext\n"))
 
     def test_the_table_of_the_project(self):
         root = pathlib.Path(__file__).resolve().parents[2]

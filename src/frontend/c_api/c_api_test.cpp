@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -54,6 +55,36 @@ TEST(CApi, RunsAModelFromItsFile) {
   EXPECT_EQ(skillet_get_output(model, 1, output.data(), output.size()), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_get_output(model, 0, output.data(), 5), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_output_info(model, 9, &info), SKILLET_INVALID_ARGUMENT);
+  skillet_close_model(model);
+}
+
+// Just beyond what there is, and nothing at all.
+TEST(CApi, EdgesAreErrorsWithTheirReason) {
+  const Device cpu("cpu");
+  skillet_model* model = nullptr;
+  ASSERT_EQ(skillet_load_file(cpu.device, kModel.c_str(), nullptr, &model), SKILLET_OK) << skillet_last_error();
+  ASSERT_EQ(skillet_run(model), SKILLET_OK);
+  skillet_tensor_info info;
+  char byte = 0;
+  const struct {
+    std::function<skillet_status()> call;
+    const char* said;
+  } rows[] = {
+      {[&] { return skillet_input_info(model, 1, &info); }, "no tensor 1; there are 1"},
+      {[&] { return skillet_output_info(model, 1, &info); }, "no tensor 1; there are 1"},
+      {[&] { return skillet_input_info(nullptr, 0, &info); }, "model is null"},
+      {[&] { return skillet_output_info(model, 0, nullptr); }, "out is null"},
+      {[&] { return skillet_get_output(model, 0, nullptr, 0); }, "output 0 has "},
+      {[&] { return skillet_get_output(model, 0, nullptr, 1); }, "data is null"},
+      {[&] { return skillet_get_output(nullptr, 0, &byte, 1); }, "model is null"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.call(), SKILLET_INVALID_ARGUMENT) << row.said;
+    EXPECT_TRUE(std::string(skillet_last_error()).starts_with(row.said)) << skillet_last_error();
+  }
+  EXPECT_EQ(skillet_input_count(nullptr), 0U);
+  EXPECT_EQ(skillet_output_count(nullptr), 0U);
+  skillet_close_model(nullptr);
   skillet_close_model(model);
 }
 

@@ -154,7 +154,20 @@ TEST(RockchipNpu, FaultsNameTheField) {
   foreign.before_start.push_back(testing::command_word(hw::Target::cna, 0, 0x4010));
   Program read_only = conv_program({}), after = conv_program({});
   read_only.registers[hw::CnaSStatus::kAddress] = 0;
+  const Program add = conv_program({.add = true});
+  Program function = conv_program({});
+  function.registers[hw::DpuBsCfg::kAddress] ^= 2U << 16 ^ 3U << 16;
   const Bad cases[] = {
+      {"ALU", function, "dpu.bs_cfg.bs_alu_algo = 3: a value without"},
+      {"clamp", with<hw::DpuBsCfg>([](auto& f) { f.bs_relu_bypass = f.bs_relux_en = true; }),
+       "dpu.bs_cfg: an upper clamp without ReLU"},
+      {"operand's clamp", with<hw::DpuEwCfg>([](auto& f) { f.ew_relu_bypass = f.ew_relux_en = true; }, add),
+       "dpu.ew_cfg: an upper clamp without ReLU"},
+      {"shared operand", with<hw::DpuRdmaFeatureModeCfg>([](auto& f) { f.comb_use = 1; }, add), "comb_use = 1 with a"},
+      {"reader of the operand", with<hw::DpuRdmaFeatureModeCfg>([](auto& f) { f.mrdma_disable = true; }, add),
+       "comb_use = 5 with a convolution"},
+      {"no kernels", with<hw::CnaWeightSize2>([](auto& f) { f.weight_kernels = 0; }), "0 kernels of"},
+      {"no taps", with<hw::CnaWeightSize2>([](auto& f) { f.weight_width = 0; }), "kernels of 3x0"},
       {"unknown register", unknown, "register 0x1018: there is none"},
       {"target and address", foreign, "dpu.data_format: not a register of the command's target"},
       {"read only", read_only, "cna.s_status: read only"},

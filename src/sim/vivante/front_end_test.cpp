@@ -81,6 +81,7 @@ TEST(FrontEnd, FaultsNameStateAndValue) {
            BadStream{{0x08040E4F, 0, 0}, "the stream ends after 2"},
            BadStream{{0x08020E53, 0}, "2 values, but the stream ends after 1"},
            BadStream{{0x08010E53}, "1 values, but the stream ends after 0"},
+           BadStream{{0x08010E4F, 0, 0x08020E53, 0}, "2 values, but the stream ends after 1"},
            BadStream{{0x08000E4F, 0}, "count 0"},
            BadStream{{0x0C010E4F, 0}, "fixed-point"},
            BadStream{{0x40000000, 0x1000}, "opcode 8"},

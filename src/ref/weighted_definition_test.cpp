@@ -1,0 +1,114 @@
+// What has weights, recurrences and convolutions, against results that are written out.
+#include <fmt/format.h>
+
+#include "ref/testing/definition.h"
+
+namespace skillet::ref {
+namespace {
+
+// Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
+// much, as the cells keep what they had.
+TEST(Definition, OfRecurrence) {
+  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
+tensor 1 "i" float32 1x1 const=[0]
+tensor 2 "f" float32 1x1 const=[0]
+tensor 3 "c" float32 1x1 const=[1]
+tensor 4 "o" float32 1x1 const=[0]
+tensor 5 "r" float32 1x1 const=[0]
+tensor 6 "open" float32 1 const=[100]
+tensor 7 "none" float32 1 const=[0]
+tensor 8 "state" float32 2x1 variable
+tensor 9 "cells" float32 2x1 variable
+tensor 10 "out" float32 2x2x1 const=[0.76159418 0.76159418 -0.76159418 -0.96402758]
+inputs 0
+outputs 10
+op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 2 3 4 5 5 5 5 - - - 6 6 7 6 - - 8 9] out=[10] activation=tanh)");
+}
+
+// Cells that are clipped, also below 1.
+TEST(Definition, OfClippedRecurrence) {
+  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
+tensor 1 "none" float32 1x1 const=[0]
+tensor 2 "c" float32 1x1 const=[1]
+tensor 3 "open" float32 1 const=[100]
+tensor 4 "zero" float32 1 const=[0]
+tensor 5 "state" float32 2x1 variable
+tensor 6 "cells" float32 2x1 variable
+tensor 7 "out" float32 2x2x1 const=[0.46211717 0.46211717 -0.46211717 -0.46211717]
+inputs 0
+outputs 7
+op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 - - 5 6] out=[7] activation=tanh cell_clip=0.5)");
+}
+
+// The same in integers, where cells are in units of 2^-11 and gates of 2^-12: of x and -x, two steps. tanh(0.5) is
+// 59/128, tanh(1) 97/128, tanh(2) 123/128; a projection leaves nearly all of it, in units of 2^-6.
+TEST(Definition, OfRecurrenceInIntegers) {
+  const struct Row {
+    const char *projection, *scale, *attrs, *out;
+  } rows[] = {
+      {"-", "0.0078125", "", "[97 -97 123 -123]"},
+      {"-", "0.0078125", "cell_clip=0.5", "[59 -59 59 -59]"},
+      {"-", "0.0078125", "cell_clip=100", "[97 -97 123 -123]"},
+      {"8", "0.015625", "", "[48 -48 61 -61]"},
+      {"8", "0.015625", "projection_clip=0.5", "[32 -32 32 -32]"},
+      {"8", "0.015625", "projection_clip=100", "[48 -48 61 -61]"},
+      {"8", "0.015625", "projection_clip=0.875 cell_clip=1.5", "[48 -48 56 -56]"},
+  };
+  for (const Row& row : rows)
+    expect_values(fmt::format(R"(tensor 0 "in" int8 2x2x1 scale=0.015625 const=[127 -127 127 -127]
+tensor 1 "none" int8 1x1 scale=0.015625 const=[0]
+tensor 2 "c" int8 1x1 scale=0.015625 const=[127]
+tensor 3 "open" int32 1 const=[100000]
+tensor 4 "zero" int32 1 const=[0]
+tensor 5 "state" int8 2x1 scale={1} variable
+tensor 6 "cells" int16 2x1 scale=0.00048828125 variable
+tensor 7 "out" int8 2x2x1 scale={1} const={3}
+tensor 8 "most" int8 1x1 scale=0.0078125 const=[127]
+inputs 0
+outputs 7
+op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 {0} - 5 6] out=[7] activation=tanh time_major=true hidden_scale=0.0078125 {2})",
+                              row.projection, row.scale, row.attrs, row.out)
+                      .c_str());
+}
+
+// Each image of a batch, padding, a bias or none, a range; two input channels seen by all filters, or each by its own.
+TEST(Definition, OfRealSums) {
+  for (const char* text : {
+           R"(tensor 0 "in" float32 2x1x3x2 const=[1 2 3 4 5 6 -1 -2 -3 -4 -5 -6]
+tensor 1 "w" float32 2x1x2x2 const=[1 0 0 1 0 1 1 0]
+tensor 2 "b" float32 2 const=[0.5 10]
+tensor 3 "out" float32 2x1x3x2 const=[5.5 15 9.5 19 5.5 16 -4.5 5 -8.5 1 -4.5 4]
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3])",
+           R"(tensor 0 "in" float32 2x1x3x2 const=[1 2 3 4 5 6 -1 -2 -3 -4 -5 -6]
+tensor 1 "w" float32 1x1x2x4 const=[1 0 0 1 0 1 1 0]
+tensor 2 "out" float32 2x1x2x4 const=[1 3 4 2 3 5 6 4 0 0 0 0 0 0 0 0]
+inputs 0
+outputs 2
+op 0 DEPTHWISE_CONV_2D in=[0 1] out=[2] padding=valid depth_multiplier=2 activation=relu)",
+           R"(tensor 0 "in" float32 1x3x1x1 const=[1 2 3]
+tensor 1 "w" float32 1x2x1x1 const=[1 10]
+tensor 2 "out" float32 1x1x1x1 const=[6]
+inputs 0
+outputs 2
+op 0 CONV_2D in=[0 1] out=[2] padding=valid dilation_h=2 activation=relu6)",
+           R"(tensor 0 "in" float32 2x2 const=[1 2 -1 0]
+tensor 1 "w" float32 2x2 const=[1 2 3 4]
+tensor 2 "b" float32 2 const=[0.5 -20]
+tensor 3 "out" float32 2x2 const=[5.5 -9 -0.5 -23]
+inputs 0
+outputs 3
+op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
+           R"(tensor 0 "in" float32 2x2 const=[1 2 -1 0]
+tensor 1 "w" float32 2x2 const=[1 2 3 4]
+tensor 2 "out" float32 2x2 const=[5 11 0 0]
+inputs 0
+outputs 2
+op 0 FULLY_CONNECTED in=[0 1] out=[2] activation=relu)",
+       })
+    expect_values(text);
+}
+
+}  // namespace
+}  // namespace skillet::ref
