@@ -23,6 +23,11 @@ constexpr Pass kExact[] = {
     {"average_to_pointwise", average_to_pointwise},
     {"moves_to_convolution", moves_to_convolution},
     {"joins_to_channels", joins_to_channels},
+    {"pads_to_steps", pads_to_steps},
+    {"transposed_to_convolution", transposed_to_convolution},
+    {"slopes_to_sum", slopes_to_sum},
+    {"differences_to_sums", differences_to_sums},
+    {"rescale_joins", rescale_joins},
     {"rescale_to_depthwise", rescale_to_depthwise},
     {"rows_to_pixels", rows_to_pixels},
 };
