@@ -8,27 +8,6 @@
 namespace skillet::passes {
 namespace {
 
-// -x has the zero point at as many steps from the other end.
-ir::Tensor negated(const ir::Tensor& one) {
-  ir::Tensor out = one;
-  out.name += "/negated";
-  out.quant.zero_points[0] = (one.dtype == ir::DType::int8 ? -1 : 255) - one.quant.zero_point();
-  return out;
-}
-
-ir::Op sum_of(ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to) {
-  return {.kind = kind, .attrs = ir::ActivationAttrs{}, .inputs = {a, b}, .outputs = {to}};
-}
-
-// a - b in `to`; by ADD: of the negated.
-std::vector<ir::Op> difference(Rewriter& rewriter, bool by_add, ir::TensorId a, ir::TensorId b, ir::TensorId to) {
-  if (!by_add) return {sum_of(ir::OpKind::sub, a, b, to)};
-  const ir::TensorId minus = rewriter.add(negated(rewriter.tensor(b)));
-  auto negation = pointwise(rewriter, b, minus, ones(rewriter.tensor(b).shape.back(0), -1));
-  if (!negation) return {};
-  return {std::move(*negation), sum_of(ir::OpKind::add, a, minus, to)};
-}
-
 std::vector<ir::Op> as_sums(Rewriter& rewriter, const ir::Op& old, bool by_add) {
   const ir::TensorId a = old.inputs[0], b = old.inputs[1], to = old.outputs[0];
   if (old.kind == ir::OpKind::sub) {
@@ -37,11 +16,7 @@ std::vector<ir::Op> as_sums(Rewriter& rewriter, const ir::Op& old, bool by_add) 
     if (!ops.empty()) ops.back().attrs = old.attrs;
     return ops;
   }
-  const ir::TensorId more =
-      rewriter.add(ending_at_zero(rewriter.tensor(to), "/difference", old.kind == ir::OpKind::minimum));
-  std::vector<ir::Op> ops = difference(rewriter, by_add, a, b, more);
-  if (!ops.empty()) ops.push_back(sum_of(ir::OpKind::add, b, more, to));
-  return ops;
+  return larger(rewriter, by_add, a, b, to, old.kind == ir::OpKind::minimum);
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {

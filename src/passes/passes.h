@@ -66,6 +66,7 @@ Result<void> moves_to_convolution(ir::Graph& graph,
 Result<void> joins_to_channels(ir::Graph& graph, const Target& target);  // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> pads_to_steps(ir::Graph& graph, const Target& target);      // PAD by more than the chip does
 Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);      // LEAKY_RELU, PRELU
+Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);  // MAX_POOL_2D of small windows
 Result<void> differences_to_sums(ir::Graph& graph, const Target& target);        // SUB, MAXIMUM, MINIMUM
 Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
 Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales

@@ -26,6 +26,7 @@ constexpr Pass kExact[] = {
     {"pads_to_steps", pads_to_steps},
     {"transposed_to_convolution", transposed_to_convolution},
     {"slopes_to_sum", slopes_to_sum},
+    {"max_pools_to_sums", max_pools_to_sums},
     {"differences_to_sums", differences_to_sums},
     {"rescale_joins", rescale_joins},
     {"rescale_to_depthwise", rescale_to_depthwise},

@@ -6,9 +6,17 @@
 namespace skillet::passes {
 namespace {
 
-int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
+// -x has the zero point at as many steps from the other end.
+ir::Tensor negated(const ir::Tensor& one) {
+  ir::Tensor out = one;
+  out.name += "/negated";
+  out.quant.zero_points[0] = 2 * lowest_of(one.dtype) + 255 - one.quant.zero_point();
+  return out;
+}
 
 }  // namespace
+
+int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
 
 Factors ones(int32_t channels, int32_t sign) {
   return {.weights = std::vector<int32_t>(static_cast<size_t>(channels), sign * kFine),
@@ -67,6 +75,30 @@ ir::Tensor ending_at_zero(const ir::Tensor& one, std::string_view name, bool abo
   out.name += name;
   out.quant.zero_points[0] = lowest_of(one.dtype) + (above ? 255 : 0);
   return out;
+}
+
+ir::Op sum_of(ir::TensorId a, ir::TensorId b, ir::TensorId to) {
+  return {.kind = ir::OpKind::add, .attrs = ir::ActivationAttrs{}, .inputs = {a, b}, .outputs = {to}};
+}
+
+std::vector<ir::Op> difference(Rewriter& rewriter, bool by_add, ir::TensorId a, ir::TensorId b, ir::TensorId to) {
+  if (!by_add) {
+    ir::Op op = sum_of(a, b, to);
+    op.kind = ir::OpKind::sub;
+    return {std::move(op)};
+  }
+  const ir::TensorId minus = rewriter.add(negated(rewriter.tensor(b)));
+  auto negation = pointwise(rewriter, b, minus, ones(rewriter.tensor(b).shape.back(0), -1));
+  if (!negation) return {};
+  return {std::move(*negation), sum_of(a, minus, to)};
+}
+
+std::vector<ir::Op> larger(Rewriter& rewriter, bool by_add, ir::TensorId a, ir::TensorId b, ir::TensorId to,
+                           bool smaller) {
+  const ir::TensorId more = rewriter.add(ending_at_zero(rewriter.tensor(to), "/difference", smaller));
+  std::vector<ir::Op> ops = difference(rewriter, by_add, a, b, more);
+  if (!ops.empty()) ops.push_back(sum_of(b, more, to));
+  return ops;
 }
 
 }  // namespace skillet::passes

@@ -32,7 +32,16 @@ bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to, int32_t channels
 // Nothing: a weight fits no byte. `weight_zero` moves where the weights need it.
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);
 
+int32_t lowest_of(ir::DType dtype);  // byte
+
 // A tensor like `one` whose bytes end at zero: nothing below it, or nothing above it.
 ir::Tensor ending_at_zero(const ir::Tensor& one, std::string_view name, bool above);
+
+// a - b in `to`, by SUB or (by_add) as the sum with the negated; empty: there is no way.
+std::vector<ir::Op> difference(Rewriter& rewriter, bool by_add, ir::TensorId a, ir::TensorId b, ir::TensorId to);
+// The larger of a and b (smaller: the smaller), which mean the same as `to`: b + max(a - b, 0).
+std::vector<ir::Op> larger(Rewriter& rewriter, bool by_add, ir::TensorId a, ir::TensorId b, ir::TensorId to,
+                           bool smaller = false);
+ir::Op sum_of(ir::TensorId a, ir::TensorId b, ir::TensorId to);
 
 }  // namespace skillet::passes

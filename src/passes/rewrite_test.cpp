@@ -72,7 +72,8 @@ const NarrowDriver kNarrow;
 const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "pads_to_steps" || pass.name == "transposed_to_convolution" || pass.name == "rescale_joins")
     return kNarrow;
-  if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums") return kAdding;
+  if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
+    return kAdding;
   return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
 }
 

@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 18)) {
+    switch (range(0, 19)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -100,6 +100,7 @@ class Patterns : RandomOps {
       case 15: return transposed_conv();
       case 16: return wide_pad();
       case 17: return mixed_join();
+      case 18: return max_pool();
       default: return activation();
     }
   }
@@ -367,6 +368,14 @@ class Patterns : RandomOps {
     ir::Op op{.kind = OpKind::transpose_conv, .attrs = attrs, .inputs = {dims, weights, at_}};
     if (chance(2)) op.inputs.push_back(ints(std::vector<int32_t>(static_cast<size_t>(outputs), range(-500, 500))));
     emit(std::move(op), image({1}));
+  }
+
+  void max_pool() {
+    ir::PoolAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
+    attrs.filter_h = range(1, 3), attrs.filter_w = range(1, 3);
+    attrs.stride_h = attrs.stride_w = range(1, 2);
+    if (chance(4)) attrs.activation = ir::Activation::relu;
+    emit({.kind = OpKind::max_pool_2d, .attrs = attrs, .inputs = {at_}}, like(at_));
   }
 
   void wide_pad() {
