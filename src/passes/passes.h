@@ -64,6 +64,7 @@ Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // t
 Result<void> moves_to_convolution(ir::Graph& graph,
                                   const Target& target);                 // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER
 Result<void> joins_to_channels(ir::Graph& graph, const Target& target);  // CONCATENATION, PACK, SPLIT, UNPACK of rows
+Result<void> split_batches(ir::Graph& graph, const Target& target);      // ops of several images
 Result<void> pads_to_steps(ir::Graph& graph, const Target& target);      // PAD by more than the chip does
 Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);      // LEAKY_RELU, PRELU
 Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);  // MAX_POOL_2D of small windows

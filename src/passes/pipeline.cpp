@@ -16,6 +16,7 @@ constexpr Pass kExact[] = {
     {"fold_space_to_batch", fold_space_to_batch},
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},
+    {"split_batches", split_batches},
     {"unstride", unstride},
     {"expand_dilation", expand_dilation},
     {"depthwise_to_dense", depthwise_to_dense},

@@ -69,7 +69,21 @@ class NarrowDriver : public PlainDriver {
 };
 const NarrowDriver kNarrow;
 
+// One image at a time.
+class SingleDriver : public PlainDriver {
+ public:
+  SingleDriver() : PlainDriver({OpKind::add}) {}
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Shape& shape = graph.tensor(graph.op(id).outputs[0]).shape;
+    if (shape.rank() == 4 && shape[0] != 1)
+      return driver::Support::no(driver::Remedy::one_image, "a batch of {}", shape[0]);
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+const SingleDriver kSingle;
+
 const PlainDriver& driver_for(const Pass& pass) {
+  if (pass.name == "split_batches") return kSingle;
   if (pass.name == "pads_to_steps" || pass.name == "transposed_to_convolution" || pass.name == "rescale_joins")
     return kNarrow;
   if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
@@ -219,6 +233,7 @@ const Guard kGuards[] = {
     {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x2x5x1", nullptr},
     {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=3 stride_w=1"},
     {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=1 stride_w=3"},
+    {"split_batches", "2x1x1x2", "9x1x1x2", "8x1x1x2"},
     {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 2 0 0 2 0 0]", "[0 0 0 1 3 0 0 0]"},
     {"pads_to_steps", "b\" uint8 1x5x3x1 scale=0.5", "b\" uint8 1x5x3x1 scale=0.25", "b\" uint8 1x5x3x1 scale=0.5"},
     {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 17 0 0 1 0 0]", "[0 0 16 0 0 1 0 0]"},
@@ -228,6 +243,8 @@ const Guard kGuards[] = {
     {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
     {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},
+    {"max_pools_to_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
+    {"max_pools_to_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25", "b\" int8 1x1x1x1 scale=0.5"},
     {"differences_to_sums", "c\" int8 1x2x1x1 scale=0.5 zero=3", "c\" int8 1x2x1x1 scale=0.5 zero=4",
      "c\" int8 1x2x1x1 scale=0.5 zero=3"},
     {"differences_to_sums", "in=[0 1]", "in=[0 0]", "in=[1 0]"},

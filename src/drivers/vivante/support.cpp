@@ -404,11 +404,24 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
   return Support::yes();
 }
 
+std::string why_none(const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::mul:
+      return "no unit of the chip multiplies two tensors; one number, or one for each channel, is a filter";
+    case OpKind::softmax:
+    case OpKind::arg_max:
+    case OpKind::arg_min: return "no unit of the chip divides or compares channels";
+    case OpKind::resize_bilinear: return "pixels between others have weights that depend on where they are";
+    case OpKind::max_pool_2d: return "the chip's pooling was never recorded, and as sums this window is too large";
+    default: return fmt::format("the chip's driver has no {}", op_name(op));
+  }
+}
+
 Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (byte_input(graph, op) >= 0) return check_byte_function(graph, id);
   const SupportRow* row = row_of(op);
-  if (row == nullptr) return Support::no(Remedy::none, "the chip's driver has no {}", op_name(op));
+  if (row == nullptr) return Support::no(Remedy::none, "{}", why_none(op));
   RETURN_IF_NO(check_operands(*row, graph, op));
   return row->check(chip, graph, id);
 }

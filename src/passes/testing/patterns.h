@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 19)) {
+    switch (range(0, 20)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -101,6 +101,7 @@ class Patterns : RandomOps {
       case 16: return wide_pad();
       case 17: return mixed_join();
       case 18: return max_pool();
+      case 19: return images();
       default: return activation();
     }
   }
@@ -368,6 +369,29 @@ class Patterns : RandomOps {
     ir::Op op{.kind = OpKind::transpose_conv, .attrs = attrs, .inputs = {dims, weights, at_}};
     if (chance(2)) op.inputs.push_back(ints(std::vector<int32_t>(static_cast<size_t>(outputs), range(-500, 500))));
     emit(std::move(op), image({1}));
+  }
+
+  // Rows of one image as those of several, with ops over these.
+  void images() {
+    const ir::Shape whole = shape();
+    const int count = any_of(std::array{2, 3, 4});
+    if (whole[1] % count != 0) return conv(false);
+    const auto to = [&](std::vector<int32_t> dims) {
+      const TensorId next_one = like(at_), operand = ints(dims);
+      emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
+    };
+    to({count, whole[1] / count, whole[2], whole[3]});
+    for (int i = range(1, 3); i > 0; --i) {
+      if (chance(2)) {
+        conv_of(chance(2), {.kernel = range(1, 3)});
+      } else {
+        const TensorId before = at_, other = like(before), sum = result();
+        emit({.kind = OpKind::relu6, .inputs = {before}}, other);
+        emit({.kind = OpKind::add, .attrs = ir::ActivationAttrs{}, .inputs = {other, before}}, sum);
+      }
+      if (chance(4)) graph_.outputs.push_back(at_);
+    }
+    to({1, shape()[0] * shape()[1], shape()[2], shape()[3]});
   }
 
   void max_pool() {

@@ -185,6 +185,28 @@ inline const Row kRows[] = {
      "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
      "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
      "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
+    {"split_batches",
+     "tensor 0 \"a\" uint8 2x1x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 2x1x1x1 scale=0.5 zero=3\n"
+     "tensor 3 \"c\" uint8 2x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n"
+     "op 1 ADD in=[2 2] out=[3]\n",
+     "tensor 4 \"a/axis\" int32 scalar const=[0]\n"
+     "tensor 5 \"a/image0\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 6 \"a/image1\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 7 \"b/image0\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 8 \"b/image1\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 9 \"c/image0\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 10 \"c/image1\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "op 0 SPLIT in=[4 0] out=[5 6] count=2\n"
+     "op 1 CONV_2D in=[5 1] out=[7] source=0\n"
+     "op 2 CONV_2D in=[6 1] out=[8] source=0\n"
+     "op 3 ADD in=[7 7] out=[9] source=1\n"
+     "op 4 ADD in=[8 8] out=[10] source=1\n"
+     "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
+     "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
     {"pads_to_steps",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"p\" int32 4x2 const=[0 0 3 0 0 1 0 0]\n"
@@ -210,6 +232,19 @@ inline const Row kRows[] = {
      "op 0 CONV_2D in=[2 4 -] out=[5]\n"
      "op 1 DEPTH_TO_SPACE in=[5] out=[3] block_size=2 source=0\n",
      "TRANSPOSE_CONV 3x1 becomes CONV_2D 3x1 and DEPTH_TO_SPACE"},
+    {"max_pools_to_sums",
+     "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=2\n",
+     "tensor 2 \"b/pixel\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 3 \"b/pixel/picks\" int8 1x2x1x1 scale=0.015625 zero=0 const=[64 0]\n"
+     "tensor 4 \"b/more\" int8 1x1x1x1 scale=0.5 zero=-128\n"
+     "tensor 5 \"b/more/picks\" int8 1x2x1x1 scale=0.015625 zero=0 const=[-64 64]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 3 -] out=[2] padding=valid\n"
+     "op 1 DEPTHWISE_CONV_2D in=[0 5 -] out=[4] padding=valid source=0\n"
+     "op 2 ADD in=[2 4] out=[1] source=0\n",
+     "MAX_POOL_2D 2x1 becomes 3 convolutions and sums"},
     {"slopes_to_sum",
      "tensor 0 \"a\" uint8 1x2x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=9\n"
