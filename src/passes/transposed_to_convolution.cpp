@@ -95,6 +95,26 @@ bool is_plain(const ir::Tensor& in, const ir::Tensor& filter, const ir::Tensor& 
          std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
 }
 
+// One for each phase. Zeros where there is none: the published kernel of CONV_2D wants it with scales per channel.
+ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
+  const ir::Tensor in = rewriter.tensor(old.inputs[2]), filter = rewriter.tensor(old.inputs[1]);
+  ir::Tensor bias{.name = filter.name + "/bias", .quant = filter.quant, .owner = {}};
+  Bytes zeros(static_cast<size_t>(filter.shape[0]) * 4, 0);
+  bias.data = zeros;
+  if (old.input(3) != ir::kNoTensor) {
+    bias = rewriter.tensor(old.inputs[3]);
+  } else {
+    for (float& scale : bias.quant.scales) scale *= in.quant.scale();
+    std::ranges::fill(bias.quant.zero_points, 0);
+  }
+  Bytes bytes;
+  for (int32_t i = 0; i < block; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
+  bias.quant.scales = repeated(bias.quant.scales, block);
+  bias.quant.zero_points = repeated(bias.quant.zero_points, block);
+  return rewriter.add_constant(bias.name + "/phases", ir::DType::int32, {filter.shape[0] * block}, std::move(bytes),
+                               std::move(bias.quant));
+}
+
 // The convolution of all phases, whose image ends where that of `out` does.
 ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, const Axis& rows, const Axis& columns) {
   const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
@@ -110,15 +130,7 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, co
                rewriter.add_constant(filter.name + "/phases", filter.dtype, shape, phases(filter, rows, columns),
                                      std::move(quant)),
                ir::kNoTensor};
-  if (old.input(3) == ir::kNoTensor) return op;
-  const ir::Tensor bias = rewriter.tensor(old.inputs[3]);
-  Bytes bytes;
-  for (int32_t i = 0; i < block; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
-  ir::Quant bias_quant = bias.quant;
-  bias_quant.scales = repeated(bias_quant.scales, block);
-  bias_quant.zero_points = repeated(bias_quant.zero_points, block);
-  op.inputs[2] =
-      rewriter.add_constant(bias.name + "/phases", bias.dtype, {shape[0]}, std::move(bytes), std::move(bias_quant));
+  op.inputs[2] = bias_of(rewriter, old, block);
   return op;
 }
 
