@@ -64,8 +64,15 @@ Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // t
 Result<void> moves_to_convolution(ir::Graph& graph,
                                   const Target& target);                 // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER
 Result<void> joins_to_channels(ir::Graph& graph, const Target& target);  // CONCATENATION, PACK, SPLIT, UNPACK of rows
-Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
-Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);        // FULLY_CONNECTED of several rows
+Result<void> split_batches(ir::Graph& graph, const Target& target);      // ops of several images
+Result<void> pads_to_steps(ir::Graph& graph, const Target& target);      // PAD by more than the chip does
+Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);      // LEAKY_RELU, PRELU
+Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);  // MAX_POOL_2D of small windows
+Result<void> differences_to_sums(ir::Graph& graph, const Target& target);        // SUB, MAXIMUM, MINIMUM
+Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
+Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
+Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
+Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows
 
 // Weights that have more scales than the chip takes get fewer; last, since it names ops by their places.
 Result<void> share_weight_scales(ir::Graph& graph, const Target& target);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/int_math.h"
+#include "ref/all_bytes.h"
 
 namespace skillet::passes {
 namespace {
@@ -88,6 +89,20 @@ ir::Op Rewriter::reshape(ir::TensorId from, ir::TensorId to) {
   op.inputs = {from, shape};
   op.outputs = {to};
   return op;
+}
+
+bool Rewriter::same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,
+                          ir::TensorId to) const {
+  const auto wanted = ref::of_all_bytes(graph_, one, from, to);
+  const auto got = wanted.ok() ? ref::of_all_bytes(graph_, other, from, to) : wanted;
+  return got.ok() && *wanted == *got;
+}
+
+bool Rewriter::same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId a,
+                          ir::TensorId b, ir::TensorId to) const {
+  const auto wanted = ref::of_all_pairs(graph_, one, a, b, to);
+  const auto got = wanted.ok() ? ref::of_all_pairs(graph_, other, a, b, to) : wanted;
+  return got.ok() && *wanted == *got;
 }
 
 void Rewriter::drop() { graph_.tensors.resize(tensors_); }

@@ -51,6 +51,12 @@ class Rewriter {
   ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values);
   ir::Op reshape(ir::TensorId from, ir::TensorId to);
 
+  // The CPU kernels make the same of every byte (of every pair of bytes) of `from` by both, which end in `to`.
+  bool same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,
+                  ir::TensorId to) const;
+  bool same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId a, ir::TensorId b,
+                  ir::TensorId to) const;
+
   void drop();  // what was added since the last replacement
 
   // False: the chip takes them no better, and the graph is as it was.

@@ -1,5 +1,7 @@
 // RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR. int8 interpolates in integers with 10 fractional bits, uint8 and float32
 // in float: TFLite's reference kernels do so too.
+#include "ref/resize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -102,6 +104,8 @@ KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vecto
   });
 }
 
+}  // namespace
+
 std::vector<size_t> nearest_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
   const float scale = attrs.align_corners && output > 1 ? static_cast<float>(input - 1) / static_cast<float>(output - 1)
                                                         : static_cast<float>(input) / static_cast<float>(output);
@@ -114,8 +118,6 @@ std::vector<size_t> nearest_taps(int32_t input, int32_t output, const ir::Resize
   }
   return taps;
 }
-
-}  // namespace
 
 Result<KernelPtr> prepare_resize_bilinear(const Context& c) {
   const auto& attrs = c.attrs<ir::ResizeAttrs>();

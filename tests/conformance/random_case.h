@@ -25,13 +25,24 @@ inline constexpr std::array kKinds = {ir::OpKind::conv_2d,
                                       ir::OpKind::transpose,
                                       ir::OpKind::relu,
                                       ir::OpKind::abs,
-                                      ir::OpKind::logistic};
+                                      ir::OpKind::logistic,
+                                      ir::OpKind::leaky_relu,
+                                      ir::OpKind::tanh,
+                                      ir::OpKind::hard_swish,
+                                      ir::OpKind::elu,
+                                      ir::OpKind::exp,
+                                      ir::OpKind::relu6,
+                                      ir::OpKind::relu_n1_to_1,
+                                      ir::OpKind::quantize,
+                                      ir::OpKind::resize_nearest_neighbor};
 // Those that chips with one compute unit for all layers take too.
-inline constexpr std::array kMoreKinds = {ir::OpKind::max_pool_2d, ir::OpKind::average_pool_2d,
-                                          ir::OpKind::resize_nearest_neighbor, ir::OpKind::mul, ir::OpKind::leaky_relu};
+inline constexpr std::array kMoreKinds = {ir::OpKind::max_pool_2d, ir::OpKind::average_pool_2d, ir::OpKind::mul};
+// Those that chips with a unit that moves bytes anywhere take too.
+inline constexpr std::array kMovingKinds = {ir::OpKind::depth_to_space};
 inline std::vector<ir::OpKind> kinds_of(const driver::Chip& chip) {
   std::vector<ir::OpKind> kinds(kKinds.begin(), kKinds.end());
   if (chip.family == "rockchip") kinds.insert(kinds.end(), kMoreKinds.begin(), kMoreKinds.end());
+  if (chip.family == "vivante") kinds.insert(kinds.end(), kMovingKinds.begin(), kMovingKinds.end());
   return kinds;
 }
 
@@ -70,6 +81,7 @@ class CaseMaker : RandomOps {
       case OpKind::resize_nearest_neighbor: enlarge(); break;
       case OpKind::mul: mul(); break;
       case OpKind::leaky_relu: leaky(); break;
+      case OpKind::depth_to_space: from_depth(); break;
       default: table(kind); break;
     }
     return {std::move(graph_), op_};
@@ -379,6 +391,19 @@ class CaseMaker : RandomOps {
           .outputs = {add_activation(to, s, chance(12) ? 255 - zp : zp)}});
   }
 
+  void from_depth() {
+    ir::Shape in = image();
+    const int block = range(1, 4), depth = std::max(in[3] / (block * block), 1);
+    in.dims[3] = depth * block * block;
+    const float s = scale();
+    const int32_t zp = zero_point();
+    const TensorId x = input(in, s, zp);
+    emit({.kind = OpKind::depth_to_space,
+          .attrs = ir::BlockAttrs{block},
+          .inputs = {x},
+          .outputs = {add_activation({1, in[1] * block, in[2] * block, depth}, s, chance(12) ? 255 - zp : zp)}});
+  }
+
   // Of two tensors of a shape, or one and one pixel of it, which may be constant.
   void mul() {
     const ir::Shape shape = image();
@@ -414,15 +439,19 @@ class CaseMaker : RandomOps {
 
   void table(OpKind kind) {
     const ir::Shape shape = any_shape();
-    const float s = scale();
+    const bool bends = kind == OpKind::tanh || kind == OpKind::elu || kind == OpKind::exp || kind == OpKind::hard_swish;
+    const float s = bends && !chance(4) ? power(-9, -2) : scale();
     float out = s;
-    if (kind == OpKind::logistic) {
+    if (kind == OpKind::tanh) {
+      out = 1.0F / 128;
+    } else if (kind == OpKind::logistic) {
       out = chance(2) ? 1.0F / 256 : power(-16, chance(4) ? 70 : 1);
     } else if (!chance(3)) {
       out = s / (chance(3) ? power(-66, -60) : chance(2) ? power(20, 26) : power(-10, 10));
     }
     const TensorId x = input(shape, s, zero_point());
-    emit({.kind = kind, .inputs = {x}, .outputs = {add_activation(shape, std::isnormal(out) ? out : s, zero_point())}});
+    const int32_t zp = kind == OpKind::tanh && !chance(8) ? 128 : zero_point();
+    emit({.kind = kind, .inputs = {x}, .outputs = {add_activation(shape, std::isnormal(out) ? out : s, zp)}});
   }
 
   int surroundings_;  // bit 0: planar input; bit 1: NHWC output

@@ -86,7 +86,7 @@ class GraphMaker : RandomOps {
   // ---- ops ----
 
   void add_op() {
-    switch (range(0, 13)) {
+    switch (range(0, 15)) {
       case 0:
       case 1:
       case 2:
@@ -100,6 +100,8 @@ class GraphMaker : RandomOps {
       case 10: return split();
       case 11: return transpose();
       case 12: return reshape();
+      case 13: return enlarge();
+      case 14: return from_depth();
       default: return fully_connected();
     }
   }
@@ -240,8 +242,8 @@ class GraphMaker : RandomOps {
   void transpose() {
     const TensorId input = any_image();
     const ir::Shape s = shape(input);
-    const bool to_planar = chance(2);
-    const std::vector<int32_t> order = to_planar ? std::vector<int32_t>{0, 3, 1, 2} : std::vector<int32_t>{0, 2, 3, 1};
+    std::vector<int32_t> order = chance(2) ? std::vector<int32_t>{0, 3, 1, 2} : std::vector<int32_t>{0, 2, 3, 1};
+    if (chance(3)) std::swap(order[1], order[2]);
     const TensorId output = same_quant({1, s[order[1]], s[order[2]], s[order[3]]}, input);
     graph_.add_op({.kind = OpKind::transpose, .inputs = {input, ints(order)}, .outputs = {output}});
   }
@@ -257,15 +259,42 @@ class GraphMaker : RandomOps {
   }
   void unary() {
     const TensorId input = any_image();
-    const OpKind kind = any_of(std::array{OpKind::relu, OpKind::abs, OpKind::logistic});
+    const OpKind kind = any_of(std::array{OpKind::relu, OpKind::abs, OpKind::logistic, OpKind::leaky_relu, OpKind::tanh,
+                                          OpKind::hard_swish, OpKind::relu6, OpKind::quantize});
     TensorId output = ir::kNoTensor;
-    if (kind == OpKind::logistic) {
+    if (kind == OpKind::tanh) {
+      output = activation(shape(input), 1.0F / 128);
+      graph_.tensor(output).quant.zero_points = {dtype_ == DType::int8 ? 0 : 128};
+    } else if (kind == OpKind::logistic) {
       output = activation(shape(input), 1.0F / 256);
       graph_.tensor(output).quant.zero_points = {dtype_ == DType::int8 ? -128 : 0};
     } else {
       output = chance(2) ? same_quant(shape(input), input) : activation(shape(input), scale_of(input) * power(-2, 2));
     }
-    graph_.add_op({.kind = kind, .inputs = {input}, .outputs = {output}});
+    const ir::Attrs attrs = kind == OpKind::leaky_relu
+                                ? ir::Attrs(ir::LeakyReluAttrs{0.05F * static_cast<float>(range(0, 20))})
+                                : ir::default_attrs(kind);
+    graph_.add_op({.kind = kind, .attrs = attrs, .inputs = {input}, .outputs = {output}});
+  }
+  void enlarge() {
+    const TensorId input = any_image();
+    ir::Shape s = shape(input);
+    if (s.elems() > 20'000) return unary();
+    s.dims[1] *= range(1, 3), s.dims[2] *= range(1, 3);
+    graph_.add_op({.kind = OpKind::resize_nearest_neighbor,
+                   .attrs = ir::ResizeAttrs{.half_pixel_centers = chance(2)},
+                   .inputs = {input, ints({s[1], s[2]})},
+                   .outputs = {same_quant(s, input)}});
+  }
+  void from_depth() {
+    const TensorId input = any_image();
+    const ir::Shape s = shape(input);
+    const int block = s[3] % 9 == 0 ? 3 : 2;
+    if (s[3] % (block * block) != 0) return enlarge();
+    graph_.add_op({.kind = OpKind::depth_to_space,
+                   .attrs = ir::BlockAttrs{block},
+                   .inputs = {input},
+                   .outputs = {same_quant({1, s[1] * block, s[2] * block, s[3] / block / block}, input)}});
   }
   // More commands than one submission takes.
   void long_chain() {

@@ -109,7 +109,7 @@ TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
     std::printf("%-18s %5d taken %5d refused\n", std::string(ir::op_kind_name(kind)).c_str(), counts[kind].taken,
                 counts[kind].refused);
     // Else the test looks at one side of the limits only.
-    if (failures == 0 && count >= 1500) {
+    if (failures == 0 && count >= 4000) {
       EXPECT_EQ(counts[kind].taken > least_taken(GetParam(), kind), is_known(GetParam(), kind))
           << ir::op_kind_name(kind);
       EXPECT_GT(counts[kind].refused, 2) << ir::op_kind_name(kind);

@@ -26,6 +26,7 @@ inline bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
                                  OpKind::slice,
                                  OpKind::strided_slice,
                                  OpKind::resize_nearest_neighbor,
+                                 OpKind::depth_to_space,
                                  OpKind::max_pool_2d};
   const ir::Tensor& first = graph.tensor(op.outputs[0]);
   const auto is_alike = [&](ir::TensorId id) {

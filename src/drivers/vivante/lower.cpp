@@ -5,9 +5,11 @@
 
 #include "base/int_math.h"
 #include "drivers/vivante/addition.h"
+#include "drivers/vivante/byte_table.h"
 #include "drivers/vivante/choices.h"
 #include "drivers/vivante/filters.h"
 #include "drivers/vivante/groups.h"
+#include "drivers/vivante/moves.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tp.h"
 #include "drivers/vivante/weights.h"
@@ -149,6 +151,8 @@ class Lowerer {
   }
 
   Result<void> lower_op(const ir::Op& op) {
+    if (is_sign_change(graph_, op)) return lower_sign_change(op);
+    if (byte_input(graph_, op) >= 0) return lower_byte_function(op);
     switch (op.kind) {
       case OpKind::conv_2d:
       case OpKind::depthwise_conv_2d:
@@ -160,7 +164,8 @@ class Lowerer {
       case OpKind::pad: return lower_pad(op);
       case OpKind::reshape: return lower_reshape(op);
       case OpKind::transpose: return lower_transpose(op);
-      case OpKind::quantize: return lower_sign_change(op);
+      case OpKind::depth_to_space:
+      case OpKind::resize_nearest_neighbor: return lower_moves(op);
       case OpKind::relu: return lower_table(op, TableFunction::relu);
       case OpKind::abs: return lower_table(op, TableFunction::abs);
       case OpKind::logistic: return lower_table(op, TableFunction::logistic);
@@ -383,16 +388,10 @@ class Lowerer {
   Result<void> lower_pad(const ir::Op& op) {
     const TensorId input = op.input(0), output = op.outputs[0];
     const Layout layout = any_layout(input);
-    const Image i = image(input);
-    const PadAmounts p = pad_amounts(graph_, op_);
-    const PadShape planar{i.width,    i.height,  i.channels, p.before_w, p.after_w,
-                          p.before_h, p.after_h, p.before_c, p.after_c};
-    const PadShape nhwc{i.channels, i.width,   i.height,   p.before_c, p.after_c,
-                        p.before_w, p.after_w, p.before_h, p.after_h};
     SK_TRY_ASSIGN(const SlotId from, any_slot(input));
     const SlotId to = define_new(output, layout);
-    emit("TP pad",
-         pad(layout == Layout::nhwc ? nhwc : planar, from, to, zero_point(output), i.height == 1 ? 1 : tp_cores()));
+    const int cores = image(input).height == 1 ? 1 : tp_cores();
+    emit("TP pad", pad(pad_shape(graph_, op_, layout), from, to, zero_point(output), cores));
     return {};
   }
 
@@ -404,7 +403,9 @@ class Lowerer {
 
   // (0, 3, 1, 2): the output's linear order is the input's planar one. (0, 2, 3, 1): the other way round.
   Result<void> lower_transpose(const ir::Op& op) {
-    const bool to_planar = graph_.tensor(op.input(1)).values<int32_t>()[1] == 3;
+    const std::vector<int32_t> order = graph_.tensor(op.input(1)).values<int32_t>();
+    const bool to_planar = order == std::vector<int32_t>{0, 3, 1, 2};
+    if (!to_planar && order != std::vector<int32_t>{0, 2, 3, 1}) return lower_moves(op);
     SK_TRY_ASSIGN(const SlotId slot, in_layout(op.input(0), to_planar ? Layout::nchw_planar : Layout::nhwc));
     define(op.outputs[0], to_planar ? Layout::nhwc : Layout::nchw_planar, slot);
     return {};
@@ -421,23 +422,40 @@ class Lowerer {
     return {};
   }
 
-  Result<void> lower_table(const ir::Op& op, TableFunction function) {
-    const TensorId input = op.input(0), output = op.outputs[0];
-    const Layout layout = any_layout(input);
+  TableShape table_shape(TensorId input, TensorId output) const {
     const Image i = image(input);
-    const TableShape shape{i.channels,
-                           i.width,
-                           i.height,
-                           zero_point(input),
-                           zero_point(output),
-                           graph_.tensor(input).quant.scale(),
-                           graph_.tensor(output).quant.scale(),
-                           tuning_.carry_in_tables};
-    const bool single = function != TableFunction::abs && i.height < 6;
+    const ir::Quant &from = graph_.tensor(input).quant, &to = graph_.tensor(output).quant;
+    return {i.channels,         i.width,      i.height,   zero_point(input),
+            zero_point(output), from.scale(), to.scale(), tuning_.carry_in_tables};
+  }
+
+  // make(shape, from, to, cores): the jobs.
+  template <typename Make>
+  Result<void> lower_by_table(const ir::Op& op, TensorId input, int cores, Make make) {
+    const Layout layout = any_layout(input);
     SK_TRY_ASSIGN(const SlotId from, any_slot(input));
-    const SlotId to = define_new(output, layout);
-    emit_all(fmt::format("TP {}", op_kind_name(op.kind)),
-             table_function(function, shape, from, to, single ? 1 : tp_cores()));
+    const SlotId to = define_new(op.outputs[0], layout);
+    emit_all(fmt::format("TP {}", op_kind_name(op.kind)), make(table_shape(input, op.outputs[0]), from, to, cores));
+    return {};
+  }
+  Result<void> lower_table(const ir::Op& op, TableFunction function) {
+    const bool single = function != TableFunction::abs && image(op.input(0)).height < 6;
+    return lower_by_table(op, op.input(0), single ? 1 : tp_cores(),
+                          [&](auto... job) { return table_function(function, job...); });
+  }
+  Result<void> lower_byte_function(const ir::Op& op) {
+    const auto table = byte_table(graph_, op);
+    if (!table) return error(ErrorCode::internal, "supports() takes what has no table");
+    return lower_by_table(op, op.inputs[static_cast<size_t>(byte_input(graph_, op))], tp_cores(),
+                          [&](auto... job) { return byte_function(table->entries, job...); });
+  }
+
+  Result<void> lower_moves(const ir::Op& op) {
+    SK_TRY_ASSIGN(const Moves moves, moves_of(graph_, op));
+    SK_TRY_ASSIGN(const SlotId from, in_layout(op.input(0), moves.layout));
+    const SlotId to = define_new(op.outputs[0], moves.layout);
+    for (const Scatter& job : moves.jobs)
+      emit(fmt::format("TP {}", op_kind_name(op.kind)), scatter(job, from, to, zero_point(op.input(0))));
     return {};
   }
 

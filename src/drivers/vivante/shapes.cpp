@@ -8,6 +8,12 @@ namespace skillet::drivers::vivante {
 
 using ir::OpKind;
 
+bool is_sign_change(const ir::Graph& graph, const ir::Op& op) {
+  if (op.kind != OpKind::quantize) return false;
+  const ir::Tensor &in = graph.tensor(op.inputs[0]), &out = graph.tensor(op.outputs[0]);
+  return in.quant.scale() == out.quant.scale() && unsigned_zero_point(in) == unsigned_zero_point(out);
+}
+
 Image image_of(const ir::Shape& shape) {
   // A batch other than 1 shows as bytes() != elems().
   return {shape.back(1), shape.back(2), shape.back(0)};

@@ -1,13 +1,13 @@
 #include "drivers/vivante/support.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/int_math.h"
 #include "drivers/vivante/addition.h"
+#include "drivers/vivante/byte_table.h"
 #include "drivers/vivante/groups.h"
+#include "drivers/vivante/moves.h"
 #include "drivers/vivante/tp.h"
 
 namespace skillet::drivers::vivante {
@@ -29,6 +29,7 @@ constexpr float kMinLogisticScale = 0x1p-11F;
 // quarters, the 15-bit multiplier next to nothing; the rest is what the weights of an addition may be off.
 constexpr double kAdditionErrorMax = 3 - 0.5 - 0.75 - 0.05;
 constexpr float kAdditionScaleEnd = 0x1p108F;
+constexpr double kTableOffMax = 1;  // steps
 
 #define RETURN_IF_NO(expression) \
   if (auto support = (expression); !support.ok) return support
@@ -293,12 +294,18 @@ Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id
   return Support::yes();
 }
 
-// Bytes lie unsigned in the chip's memory, whichever sign a tensor has: int8 and uint8 that mean the same are the same.
-Support check_quantize(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
-  const ir::Tensor &in = graph.tensor(graph.op(id).input(0)), &out = graph.tensor(graph.op(id).outputs[0]);
-  if (in.quant.scale() == out.quant.scale() && unsigned_zero_point(in) == unsigned_zero_point(out))
-    return Support::yes();
-  return Support::no(Remedy::same_scale, "the chip's driver has no QUANTIZE to another scale");
+Support check_byte_function(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  RETURN_IF_NO(check_activation_tensor(graph.tensor(op.inputs[static_cast<size_t>(byte_input(graph, op))])));
+  RETURN_IF_NO(check_activation_tensor(graph.tensor(op.outputs[0])));
+  if (is_sign_change(graph, op)) return Support::yes();
+  const auto table = byte_table(graph, op);
+  if (!table) return Support::no(Remedy::reconvert, "the CPU has no kernel for {} of these types", op_name(op));
+  if (table->off > kTableOffMax)
+    return Support::no(Remedy::range,
+                       "the chip's table of {}, straight lines between its entries, would be {} steps off", op_name(op),
+                       table->off);
+  return Support::yes_unproven("a table of this function was never recorded");
 }
 
 Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -313,13 +320,24 @@ Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   return Support::yes();
 }
 
+// By TP jobs of our own.
+Support check_moves(const ir::Graph& graph, ir::OpId id) {
+  const auto moves = moves_of(graph, graph.op(id));
+  if (!moves.ok()) return Support::no(Remedy::form, "{}", moves.error().message);
+  return Support::yes_unproven("TP jobs with these steps were never recorded");
+}
+
 Support check_transpose(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   RETURN_IF_NO(check_same_bytes(chip, graph, id));
   const std::vector<int32_t> permutation = graph.tensor(graph.op(id).input(1)).values<int32_t>();
   if (permutation == std::vector<int32_t>{0, 3, 1, 2} || permutation == std::vector<int32_t>{0, 2, 3, 1})
     return Support::yes();
-  return Support::no(Remedy::form, "permutation [{}]; the chip does [0, 3, 1, 2] and [0, 2, 3, 1]",
-                     fmt::join(permutation, ", "));
+  return check_moves(graph, id);
+}
+
+Support check_blocks(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  RETURN_IF_NO(check_same_bytes(chip, graph, id));
+  return check_moves(graph, id);
 }
 
 Support check_table(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
@@ -354,7 +372,8 @@ constexpr SupportRow kRows[] = {
     {OpKind::pad, Activations::first, 2, check_pad},
     {OpKind::reshape, Activations::first, 1, check_same_bytes},
     {OpKind::transpose, Activations::first, 2, check_transpose},
-    {OpKind::quantize, Activations::first, 1, check_quantize},
+    {OpKind::depth_to_space, Activations::first, 1, check_blocks},
+    {OpKind::resize_nearest_neighbor, Activations::first, 2, check_blocks},
     {OpKind::relu, Activations::first, 1, check_table},
     {OpKind::abs, Activations::first, 1, check_table},
     {OpKind::logistic, Activations::first, 1, check_table},
@@ -385,10 +404,24 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
   return Support::yes();
 }
 
+std::string why_none(const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::mul:
+      return "no unit of the chip multiplies two tensors; one number, or one for each channel, is a filter";
+    case OpKind::softmax:
+    case OpKind::arg_max:
+    case OpKind::arg_min: return "no unit of the chip divides or compares channels";
+    case OpKind::resize_bilinear: return "pixels between others have weights that depend on where they are";
+    case OpKind::max_pool_2d: return "the chip's pooling was never recorded, and as sums this window is too large";
+    default: return fmt::format("the chip's driver has no {}", op_name(op));
+  }
+}
+
 Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
+  if (byte_input(graph, op) >= 0) return check_byte_function(graph, id);
   const SupportRow* row = row_of(op);
-  if (row == nullptr) return Support::no(Remedy::none, "the chip's driver has no {}", op_name(op));
+  if (row == nullptr) return Support::no(Remedy::none, "{}", why_none(op));
   RETURN_IF_NO(check_operands(*row, graph, op));
   return row->check(chip, graph, id);
 }
@@ -409,9 +442,10 @@ bool may_leave_planar(const hw::ChipRow& chip, const ir::Graph& graph, ir::Tenso
 
 bool needs_unrecorded_layout(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto image = [&](ir::TensorId id) { return image_of(graph.tensor(id).shape); };
-  const SupportRow& row = *row_of(op);
+  const int by_table = byte_input(graph, op);
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (is_activation(row, i) && !has_recorded_transpose(image(op.inputs[i]))) return true;
+    const bool activation = by_table >= 0 ? static_cast<int>(i) == by_table : is_activation(*row_of(op), i);
+    if (activation && !has_recorded_transpose(image(op.inputs[i]))) return true;
   }
   return std::any_of(op.outputs.begin(), op.outputs.end(), [&](ir::TensorId id) {
     return !has_recorded_detranspose(image(id)) && may_leave_planar(chip, graph, id);

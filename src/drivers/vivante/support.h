@@ -19,6 +19,9 @@ driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::Op
 // its operands have 8-bit weights; scales for which that is not enough are refused.
 int tolerance(ir::OpKind kind);
 
+// QUANTIZE to a type of the other sign that means the same: the same bytes in the chip's memory.
+bool is_sign_change(const ir::Graph& graph, const ir::Op& op);
+
 // Innermost three dimensions as an image; a shape of lower rank has 1 for the outer ones.
 Image image_of(const ir::Shape& shape);
 

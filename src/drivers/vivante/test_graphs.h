@@ -159,4 +159,23 @@ inline std::optional<ir::Graph> graph_of(const Row& row, const char* replacement
   return std::nullopt;
 }
 
+// Functions by table: what is refused, its neighbour, and the reason.
+inline constexpr Row kTableRows[] = {
+    {kRelu, "scale=1 zero=128;scale=1 zero=0", "scale=bits:1fffffff zero=128;scale=1 zero=0",
+     "scale=bits:20000000 zero=128;scale=1 zero=0", "requantization scale"},
+    // 2^-63 is 1.0842022e-19; upwards 255 << 23 is the last that the CPU's 32 bits hold.
+    {kRelu, "scale=1 zero=128", "scale=1.0842e-19 zero=128", "scale=1.08421e-19 zero=128", "requantization scale"},
+    {kRelu, "scale=1 zero=128", "scale=8388608 zero=128", "scale=8388607 zero=128", "requantization scale"},
+    {kRelu, "scale=1 zero=128;RELU", "scale=1.0842e-19 zero=128;ABS", "scale=1.08421e-19 zero=128;ABS",
+     "requantization scale"},
+    {kRelu, "scale=1 zero=128;RELU", "scale=8388608 zero=128;ABS", "scale=8388607 zero=128;ABS",
+     "requantization scale"},
+    {kRelu, "scale=1 zero=128;scale=1 zero=0", "scale=1e+20 zero=128;scale=1e-20 zero=0",
+     "scale=1e+20 zero=128;scale=1e+20 zero=0", "requantization scale"},
+    {kLogistic, "scale=0.00390625", "scale=0.000488", "scale=0.00048828125", "finer than the chip's table"},
+    {kRelu, "scale=1 zero=128;scale=1 zero=0;RELU", "scale=0.04 zero=0;scale=11.7 zero=0;EXP",
+     "scale=0.004 zero=0;scale=0.0117 zero=0;EXP", "straight lines between its entries"},
+    {kLogistic, "scale=0.00390625", "scale=9.3e+18", "scale=9.2e+18", "requantization scale"},
+};
+
 }  // namespace skillet::drivers::vivante

@@ -6,64 +6,10 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "drivers/vivante/tp_parts.h"
 
 namespace skillet::drivers::vivante {
 namespace {
-
-// What every TP job has in common (section 5.1, column "def").
-hw::TpInstruction base_instruction(SlotId input, SlotId output, uint8_t in_zero_point, uint8_t out_zero_point) {
-  return hw::TpInstruction{
-      .in_image_global_mem = true,
-      .i2f_enable = true,
-      .f2i_enable = true,
-      .in_tile_x_size = 1,
-      .in_tile_x_inc = 1,
-      .in_base_address = {input, 0},
-      .pwl_lut_address = {bits::Address::kAbsolute, 0},
-      .out_image_global_mem = true,
-      .last = true,
-      .out_base_address = {output, 0},
-      .out_loop_0_inc = 1,
-      .out_loop_3_count = 1,
-      .out_loop_4_count = 1,
-      .out_loop_5_count = 1,
-      .flat_rounding_mode = 1,
-      .integer_rounding_mode = 1,
-      .in_circular_buf_end = hw::kCircularBufferOff,
-      .out_circular_buf_end = hw::kCircularBufferOff,
-      .in_zp = in_zero_point,
-      .out_zp = out_zero_point,
-  };
-}
-
-void set_window(hw::TpInstruction& tp, int x_start, int x_end, int y_start, int y_end) {
-  tp.in_window_x_start = x_start;
-  tp.in_window_x_end = x_end;
-  tp.in_window_y_start = y_start;
-  tp.in_window_y_end = y_end;
-}
-
-void set_tile(hw::TpInstruction& tp, uint32_t x, uint32_t y) {
-  tp.in_tile_x_size = tp.in_tile_x_inc = x;
-  tp.in_tile_y_size = tp.in_tile_y_inc = y;
-}
-
-void set_image(hw::TpInstruction& tp, uint32_t x, uint32_t y, uint32_t z, uint32_t stride, uint32_t slice) {
-  tp.in_x_size = x;
-  tp.in_y_size = y;
-  tp.in_z_size = z;
-  tp.in_stride = stride;
-  tp.in_slice = slice;
-}
-
-TpOperation one_core(SlotId input, SlotId output, const hw::TpInstruction& tp) {
-  return TpOperation{.input = input, .output = output, .instructions = {tp}};
-}
-
-// Windows end at a signed 16-bit number; sizes, strides and loop counts have 16 bits without sign.
-constexpr int64_t kMaxWindow = 32768, kMaxField = 65535;
-
-uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
 
 // A block of an image seen as [pixels][channels] or [channels][pixels]: `rows` rows of `row_px` pixels each.
 struct Block {
@@ -422,19 +368,21 @@ hw::TpInstruction table_part(const TableShape& s, int32_t planes, const TpScale&
   return tp;
 }
 
-TpOperation table_job(TableFunction function, const TableShape& s, SlotId input, SlotId output, int cores) {
+// A table, what its results are multiplied by, and whether its jobs set the state of jobs that do not flush.
+struct ScaledTable {
+  std::vector<uint32_t> entries;
+  TpScale scale;
+  bool no_flush_state = false;
+};
+
+TpOperation table_job(const ScaledTable& table, const TableShape& s, SlotId input, SlotId output, int cores) {
   cores = std::min(cores, s.z);
-  const bool logistic = function == TableFunction::logistic;
-  const TpScale scale = tp_scale(logistic ? 1.0F / s.out_scale : s.in_scale / s.out_scale);
-  TpOperation op{.input = input,
-                 .output = output,
-                 .table = function_table(function, s.in_scale, s.carry),
-                 .tp_no_flush_state = !logistic};
+  TpOperation op{.input = input, .output = output, .table = table.entries, .tp_no_flush_state = table.no_flush_state};
   const hw::TpInstruction base = base_instruction(input, output, s.in_zero_point, s.out_zero_point);
   int32_t done = 0;
   for (int i = 0; i < cores; ++i) {
     const int32_t planes = ceil_div(s.z - done, cores - i);
-    hw::TpInstruction tp = table_part(s, planes, scale, base);
+    hw::TpInstruction tp = table_part(s, planes, table.scale, base);
     tp.in_base_address.offset = tp.out_base_address.offset =
         uint64_t{tp.in_x_size} * tp.in_y_size * static_cast<uint32_t>(done);
     op.instructions.push_back(tp);
@@ -444,19 +392,35 @@ TpOperation table_job(TableFunction function, const TableShape& s, SlotId input,
   return op;
 }
 
-}  // namespace
-
-std::vector<TpOperation> table_function(TableFunction function, const TableShape& s, SlotId input, SlotId output,
-                                        int cores) {
-  if (s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField) return {table_job(function, s, input, output, cores)};
+std::vector<TpOperation> table_jobs(const ScaledTable& table, const TableShape& s, SlotId input, SlotId output,
+                                    int cores) {
+  if (s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField) return {table_job(table, s, input, output, cores)};
   std::vector<TpOperation> jobs;
   for (const Piece& piece : cut(int64_t{s.x} * s.y * s.z)) {
     TableShape part = s;
     part.x = piece.x, part.y = piece.y, part.z = piece.z;
-    jobs.push_back(table_job(function, part, input, output, cores));
+    jobs.push_back(table_job(table, part, input, output, cores));
     move_by(jobs.back(), piece.offset);
   }
   return jobs;
 }
+
+}  // namespace
+
+std::vector<TpOperation> table_function(TableFunction function, const TableShape& s, SlotId input, SlotId output,
+                                        int cores) {
+  const bool logistic = function == TableFunction::logistic;
+  const TpScale scale = tp_scale(logistic ? 1.0F / s.out_scale : s.in_scale / s.out_scale);
+  return table_jobs({function_table(function, s.in_scale, s.carry), scale, !logistic}, s, input, output, cores);
+}
+
+std::vector<TpOperation> byte_function(const std::vector<uint32_t>& table, const TableShape& s, SlotId input,
+                                       SlotId output, int cores) {
+  return table_jobs({table, tp_scale(1), false}, s, input, output, cores);
+}
+
+uint32_t table_entry(float value) { return fp21(std::abs(value)) | (value < 0 ? kFp21MinusZero : 0); }
+
+float entry_value(uint32_t entry) { return fp21_value(entry); }
 
 }  // namespace skillet::drivers::vivante

@@ -36,6 +36,20 @@ TpOperation pad(const PadShape& shape, SlotId input, SlotId output, uint8_t zero
 // The same bytes in another place.
 std::vector<TpOperation> copy(const Image& image, SlotId input, SlotId output, uint8_t zero_point, int cores);
 
+// Where each element of an image [z][y][x] goes: steps of the output for one of the input, by loop; x is its own.
+struct Scatter {
+  int32_t x = 1, y = 1, z = 1;
+  struct Loop {
+    int64_t step = 0;
+    int32_t count = 1;
+  };
+  Loop along_x, along_y;
+  std::vector<Loop> along_z;  // at most 4, the fastest first; their counts multiply to z
+  int64_t first = 0;          // where the first one goes
+};
+bool fits(const Scatter& shape);
+TpOperation scatter(const Scatter& shape, SlotId input, SlotId output, uint8_t zero_point);
+
 // Element-wise function by table over [z][y][x] bytes.
 enum class TableFunction : uint8_t { relu, abs, logistic };
 struct TableShape {
@@ -46,6 +60,11 @@ struct TableShape {
 };
 std::vector<TpOperation> table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output,
                                         int cores);
+// By a table whose entries are steps of the output beside its zero point.
+std::vector<TpOperation> byte_function(const std::vector<uint32_t>& table, const TableShape& shape, SlotId input,
+                                       SlotId output, int cores);
+uint32_t table_entry(float value);
+float entry_value(uint32_t entry);
 // The 1024 entries (FP21: sign, 5 exponent bits, 15 mantissa bits) of section 5.8.
 std::vector<uint32_t> function_table(TableFunction function, float in_scale, bool carry = true);
 

@@ -219,7 +219,11 @@ class Writer {
       case ir::OpKind::split:
         return NewOptions{schema::BuiltinOptions::SplitOptions,
                           schema::CreateSplitOptions(out_, op.as<ir::SplitAttrs>().count).Union()};
-      case ir::OpKind::transpose: return NewOptions{};  // has none
+      case ir::OpKind::pad:
+      case ir::OpKind::transpose: return NewOptions{};  // have none
+      case ir::OpKind::depth_to_space:
+        return NewOptions{schema::BuiltinOptions::DepthToSpaceOptions,
+                          schema::CreateDepthToSpaceOptions(out_, op.as<ir::BlockAttrs>().block_size).Union()};
       case ir::OpKind::add:
         return NewOptions{schema::BuiltinOptions::AddOptions, schema::CreateAddOptions(out_, fused(op)).Union()};
       case ir::OpKind::sub:

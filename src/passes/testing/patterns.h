@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 13)) {
+    switch (range(0, 20)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -95,6 +95,13 @@ class Patterns : RandomOps {
       case 10: return dilated();
       case 11: return slices();
       case 12: return joins();
+      case 13: return slopes();
+      case 14: return pairs();
+      case 15: return transposed_conv();
+      case 16: return wide_pad();
+      case 17: return mixed_join();
+      case 18: return max_pool();
+      case 19: return images();
       default: return activation();
     }
   }
@@ -315,6 +322,103 @@ class Patterns : RandomOps {
     }
     emit(std::move(join), like(whole));
     if (chance(2)) conv(false);
+  }
+
+  void slopes() {
+    const int32_t count = chance(2) ? 1 : shape()[3];
+    if (chance(2)) {
+      const TensorId to = result();
+      emit({.kind = OpKind::leaky_relu,
+            .attrs = ir::LeakyReluAttrs{chance(5)   ? 0
+                                        : chance(5) ? -power(-8, 1)
+                                                    : power(-8, 1)},
+            .inputs = {at_}},
+           to);
+      return;
+    }
+    const int32_t zero = chance(2) ? lowest() : lowest() + range(0, 255);
+    const TensorId alpha = constant(dtype_, {1, 1, count}, bytes(count), {{power(-9, -5)}, {zero}, 0}), to = result();
+    emit({.kind = OpKind::prelu, .inputs = {at_, alpha}}, to);
+  }
+
+  // Of what is made of one tensor in two ways.
+  void pairs() {
+    const TensorId first = at_, second = chance(2) ? like(first) : image({1});
+    emit({.kind = OpKind::abs, .inputs = {first}}, second);
+    const OpKind kind = any_of(std::array{OpKind::sub, OpKind::maximum, OpKind::minimum});
+    const TensorId to = kind == OpKind::sub ? result() : like(first);
+    ir::Op op{.kind = kind, .attrs = ir::default_attrs(kind), .inputs = {first, second}};
+    if (chance(3)) std::swap(op.inputs[0], op.inputs[1]);
+    if (kind == OpKind::sub && chance(3)) op.attrs = ir::ActivationAttrs{ir::Activation::relu};
+    emit(std::move(op), to);
+  }
+
+  void transposed_conv() {
+    const int stride = range(1, 3), outputs = range(1, 4);
+    const std::array kernel = {range(1, 5), range(1, 5)};
+    ir::ConvAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
+    attrs.stride_h = attrs.stride_w = stride;
+    if (chance(3)) attrs.activation = ir::Activation::relu;
+    std::vector<int32_t> size = {1, 0, 0, outputs};
+    for (size_t axis = 1; axis < 3; ++axis) {
+      const int32_t inputs = shape()[static_cast<int32_t>(axis)];
+      size[axis] = attrs.padding == ir::Padding::same ? inputs * stride - range(0, stride - 1)
+                                                      : (inputs - 1) * stride + kernel[axis - 1] + range(0, stride - 1);
+    }
+    const TensorId dims = ints(size), weights = filter({outputs, kernel[0], kernel[1], shape()[3]}, 0);
+    ir::Op op{.kind = OpKind::transpose_conv, .attrs = attrs, .inputs = {dims, weights, at_}};
+    if (chance(2)) op.inputs.push_back(ints(std::vector<int32_t>(static_cast<size_t>(outputs), range(-500, 500))));
+    emit(std::move(op), image({1}));
+  }
+
+  // Rows of one image as those of several, with ops over these.
+  void images() {
+    const ir::Shape whole = shape();
+    const int count = any_of(std::array{2, 3, 4});
+    if (whole[1] % count != 0) return conv(false);
+    const auto to = [&](std::vector<int32_t> dims) {
+      const TensorId next_one = like(at_), operand = ints(dims);
+      emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
+    };
+    to({count, whole[1] / count, whole[2], whole[3]});
+    for (int i = range(1, 3); i > 0; --i) {
+      if (chance(2)) {
+        conv_of(chance(2), {.kernel = range(1, 3)});
+      } else {
+        const TensorId before = at_, other = like(before), sum = result();
+        emit({.kind = OpKind::relu6, .inputs = {before}}, other);
+        emit({.kind = OpKind::add, .attrs = ir::ActivationAttrs{}, .inputs = {other, before}}, sum);
+      }
+      if (chance(4)) graph_.outputs.push_back(at_);
+    }
+    to({1, shape()[0] * shape()[1], shape()[2], shape()[3]});
+  }
+
+  void max_pool() {
+    ir::PoolAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
+    attrs.filter_h = range(1, 3), attrs.filter_w = range(1, 3);
+    attrs.stride_h = attrs.stride_w = range(1, 2);
+    if (chance(4)) attrs.activation = ir::Activation::relu;
+    emit({.kind = OpKind::max_pool_2d, .attrs = attrs, .inputs = {at_}}, like(at_));
+  }
+
+  void wide_pad() {
+    std::vector<int32_t> margins(8, 0);
+    for (size_t i = 2; i < 8; ++i) margins[i] = range(0, i < 6 ? 6 : 2);
+    const TensorId amounts = ints(margins, {4, 2});
+    emit({.kind = OpKind::pad, .inputs = {at_, amounts}}, like(at_));
+    if (chance(2)) conv(false);
+  }
+
+  // Types may differ of uint8 only.
+  void mixed_join() {
+    std::vector<TensorId> pieces = {at_};
+    for (int i = range(1, 2); i > 0; --i) {
+      pieces.push_back(dtype_ == DType::uint8 && !chance(4) ? image({1}) : like(at_));
+      emit({.kind = OpKind::abs, .inputs = {pieces[0]}}, pieces.back());
+    }
+    const TensorId to = dtype_ == DType::uint8 && chance(2) ? image({1}) : like(pieces[0]);
+    emit({.kind = OpKind::concatenation, .attrs = ir::ConcatAttrs{.axis = 3}, .inputs = pieces}, to);
   }
 
   void of_constants() {

@@ -1,0 +1,302 @@
+// Graphs as text before each pass and after it.
+// Called by rewrite_test.cpp.
+// Must not know: how they are compared.
+#pragma once
+
+namespace skillet::passes {
+
+struct Row {
+  const char *pass, *before, *after, *said;  // tensors and ops; ops and what is added
+};
+inline const Row kRows[] = {
+    {"fuse_activations",
+     "tensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 3 \"c\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n"
+     "op 1 RELU6 in=[2] out=[3]\n",
+     "op 0 CONV_2D in=[0 1] out=[3] activation=relu6\n", "CONV_2D takes RELU6 in"},
+    {"fold_pads",
+     "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4x2 const=[0 0 0 1 0 1 0 0]\n"
+     "tensor 2 \"b\" uint8 1x5x5x1 scale=0.5 zero=3\n"
+     "tensor 3 \"w\" uint8 1x3x3x1 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8 9]\n"
+     "tensor 4 \"c\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 4\n"
+     "op 0 PAD in=[0 1] out=[2]\n"
+     "op 1 CONV_2D in=[2 3] out=[4] padding=valid stride_h=2 stride_w=2\n",
+     "op 0 CONV_2D in=[0 3] out=[4] stride_h=2 stride_w=2 source=1\n", "CONV_2D pads its input itself"},
+    {"fold_space_to_batch",
+     "tensor 0 \"a\" uint8 1x4x6x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[2 3]\n"
+     "tensor 2 \"p\" int32 2x2 const=[4 2 1 2]\n"
+     "tensor 3 \"b\" uint8 6x5x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"w\" uint8 1x3x2x1 scale=0.5 zero=3 const=[1 2 3 4 5 6]\n"
+     "tensor 5 \"c\" uint8 6x3x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"d\" uint8 1x4x6x1 scale=0.5 zero=3\n"
+     "tensor 7 \"n\" int32 2x2 const=[2 0 0 0]\n"
+     "inputs 0\noutputs 6\n"
+     "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+     "op 1 CONV_2D in=[3 4] out=[5] padding=valid\n"
+     "op 2 BATCH_TO_SPACE_ND in=[5 1 7] out=[6]\n",
+     "op 0 CONV_2D in=[0 4] out=[6] dilation_h=2 dilation_w=3 source=1\n", "CONV_2D of batches becomes dilation 2x3"},
+    {"fold_space_to_batch",
+     "tensor 0 \"a\" uint8 1x6x9x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[2 3]\n"
+     "tensor 2 \"p\" int32 2x2 const=[0 0 0 0]\n"
+     "tensor 3 \"b\" uint8 6x3x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"w\" uint8 1x3x2x1 scale=0.5 zero=3 const=[1 2 3 4 5 6]\n"
+     "tensor 5 \"c\" uint8 6x1x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"d\" uint8 1x2x6x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 6\n"
+     "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+     "op 1 CONV_2D in=[3 4] out=[5] padding=valid\n"
+     "op 2 BATCH_TO_SPACE_ND in=[5 1 2] out=[6]\n",
+     "op 0 CONV_2D in=[0 4] out=[6] padding=valid dilation_h=2 dilation_w=3 source=1\n",
+     "CONV_2D of batches becomes dilation 2x3"},
+    {"expand_dilation",
+     "tensor 0 \"a\" int8 1x4x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 1x2x2x1 scale=0.5 zero=7 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" int8 1x4x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] dilation_h=2 dilation_w=2\n",
+     "tensor 3 \"w/dilated\" int8 1x3x3x1 scale=0.5 zero=7 const=[1 7 2 7 7 7 3 7 4]\n"
+     "op 0 CONV_2D in=[0 3] out=[2]\n",
+     "CONV_2D with dilation 2x2 becomes one of 3x3"},
+    {"depthwise_to_dense",
+     "tensor 0 \"a\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x4 scale=0.5 zero=9 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 1] out=[2] depth_multiplier=2\n",
+     "tensor 3 \"w/dense\" uint8 4x1x1x2 scale=0.5 zero=9 const=[1 9 2 9 9 3 9 4]\n"
+     "op 0 CONV_2D in=[0 3] out=[2]\n",
+     "DEPTHWISE_CONV_2D with 2 filters a channel becomes CONV_2D"},
+    {"average_to_depthwise",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=2 filter_w=2\n",
+     "tensor 2 \"b/ones\" uint8 1x2x2x1 scale=0.00390625 zero=0 const=[64 64 64 64]\n"
+     "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
+     "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 2x2"},
+    {"average_to_pointwise",
+     "tensor 0 \"a\" uint8 1x1x3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=1 filter_w=3\n",
+     "tensor 2 \"a/planes\" uint8 1x4x1x3 scale=0.5 zero=3\n"
+     "tensor 3 \"a/pixels\" uint8 1x2x2x3 scale=0.5 zero=3\n"
+     "tensor 4 \"b/pixels\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 5 \"b/order\" int32 4 const=[0 3 1 2]\n"
+     "tensor 6 \"b/ones\" uint8 1x1x1x3 scale=0.0052083335 zero=0 const=[64 64 64]\n"
+     "tensor 7 \"b/half\" int32 1 scale=0.0026041667 zero=0 const=[0]\n"
+     "tensor 8 \"a/pixels/shape\" int32 4 const=[1 2 2 3]\n"
+     "tensor 9 \"b/shape\" int32 4 const=[1 1 1 4]\n"
+     "op 0 TRANSPOSE in=[0 5] out=[2]\n"
+     "op 1 RESHAPE in=[2 8] out=[3] shape=[1 2 2 3] source=0\n"
+     "op 2 CONV_2D in=[3 6 7] out=[4] padding=valid source=0\n"
+     "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
+     "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
+    {"moves_to_convolution",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 SPACE_TO_DEPTH in=[0] out=[1] block_size=2\n",
+     "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
+     "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
+    {"joins_to_channels",
+     "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" uint8 1x3x1x2 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 CONCATENATION in=[0 1] out=[2] axis=1\n",
+     "tensor 3 \"c/flat\" uint8 1x1x1x6 scale=0.5 zero=3\n"
+     "tensor 4 \"a/flat\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 5 \"b/flat\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 6 \"a/flat/shape\" int32 4 const=[1 1 1 4]\n"
+     "tensor 7 \"b/flat/shape\" int32 4 const=[1 1 1 2]\n"
+     "tensor 8 \"c/shape\" int32 4 const=[1 3 1 2]\n"
+     "op 0 RESHAPE in=[0 6] out=[4] shape=[1 1 1 4]\n"
+     "op 1 RESHAPE in=[1 7] out=[5] shape=[1 1 1 2] source=0\n"
+     "op 2 CONCATENATION in=[4 5] out=[3] axis=3 source=0\n"
+     "op 3 RESHAPE in=[3 8] out=[2] shape=[1 3 1 2] source=0\n",
+     "CONCATENATION along axis 1 becomes CONCATENATION of channels"},
+    {"rescale_to_depthwise",
+     "tensor 0 \"a\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 1x1x1x1 scale=0.25 zero=-4\n"
+     "tensor 2 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[2]\n"
+     "tensor 3 \"c\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 QUANTIZE in=[0] out=[1]\n"
+     "op 1 CONV_2D in=[1 2] out=[3]\n",
+     "tensor 4 \"b/factors\" int8 1x1x1x1 scale=1 zero=0 const=[1]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 4 -] out=[1] padding=valid\n"
+     "op 1 CONV_2D in=[1 2] out=[3]\n",
+     "QUANTIZE becomes DEPTHWISE_CONV_2D 1x1"},
+    {"merge_transposes",
+     "tensor 0 \"a\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4 const=[0 3 1 2]\n"
+     "tensor 2 \"b\" uint8 1x4x2x3 scale=0.5 zero=3\n"
+     "tensor 3 \"q\" int32 4 const=[0 2 3 1]\n"
+     "tensor 4 \"c\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 5 \"d\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 5\n"
+     "op 0 TRANSPOSE in=[0 1] out=[2]\n"
+     "op 1 TRANSPOSE in=[2 3] out=[4]\n"
+     "op 2 RELU in=[4] out=[5]\n",
+     "op 0 RELU in=[0] out=[5] source=2\n", "two TRANSPOSE cancel out"},
+    {"merge_reshapes",
+     "tensor 0 \"a\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 SQUEEZE in=[0] out=[1] axes=[1 2]\n",
+     "tensor 2 \"b/shape\" int32 2 const=[1 4]\n"
+     "op 0 RESHAPE in=[0 2] out=[1] shape=[1 4]\n",
+     "SQUEEZE becomes RESHAPE"},
+    {"merge_quantizes",
+     "tensor 0 \"a\" uint8 1x4 scale=0.5 zero=131\n"
+     "tensor 1 \"b\" int8 1x4 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" int8 1x4 scale=0.25 zero=7\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 QUANTIZE in=[0] out=[1]\n"
+     "op 1 QUANTIZE in=[1] out=[2]\n",
+     "op 0 QUANTIZE in=[0] out=[2] source=1\n", "two QUANTIZE become one"},
+    {"unstride",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid stride_h=3 stride_w=3\n",
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid\n", "CONV_2D of one window needs no stride"},
+    {"fold_constants",
+     "tensor 0 \"a\" uint8 1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"k\" uint8 1x4 scale=0.5 zero=3 const=[1 2 3 4]\n"
+     "tensor 2 \"r\" uint8 1x4 scale=0.5 zero=3\n"
+     "tensor 3 \"b\" uint8 1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 RELU in=[1] out=[2]\n"
+     "op 1 MAXIMUM in=[0 2] out=[3]\n",
+     "tensor 4 \"r/constant\" uint8 1x4 scale=0.5 zero=3 const=[3 3 3 4]\n"
+     "op 0 MAXIMUM in=[0 4] out=[3] source=1\n",
+     "RELU of constants"},
+    {"rows_to_pixels",
+     "tensor 0 \"a\" uint8 2x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 FULLY_CONNECTED in=[0 1] out=[2]\n",
+     "tensor 3 \"a/pixels\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 4 \"w/1x1\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 5 \"b/pixels\" uint8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/pixels/shape\" int32 4 const=[1 2 1 2]\n"
+     "tensor 7 \"b/shape\" int32 2 const=[2 1]\n"
+     "op 0 RESHAPE in=[0 6] out=[3] shape=[1 2 1 2]\n"
+     "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
+     "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
+     "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
+    {"split_batches",
+     "tensor 0 \"a\" uint8 2x1x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 2x1x1x1 scale=0.5 zero=3\n"
+     "tensor 3 \"c\" uint8 2x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n"
+     "op 1 ADD in=[2 2] out=[3]\n",
+     "tensor 4 \"a/axis\" int32 scalar const=[0]\n"
+     "tensor 5 \"a/image0\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 6 \"a/image1\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 7 \"b/image0\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 8 \"b/image1\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 9 \"c/image0\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 10 \"c/image1\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "op 0 SPLIT in=[4 0] out=[5 6] count=2\n"
+     "op 1 CONV_2D in=[5 1] out=[7] source=0\n"
+     "op 2 CONV_2D in=[6 1] out=[8] source=0\n"
+     "op 3 ADD in=[7 7] out=[9] source=1\n"
+     "op 4 ADD in=[8 8] out=[10] source=1\n"
+     "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
+     "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
+    {"pads_to_steps",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4x2 const=[0 0 3 0 0 1 0 0]\n"
+     "tensor 2 \"b\" uint8 1x5x3x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 PAD in=[0 1] out=[2]\n",
+     "tensor 3 \"a/margins\" int32 4x2 const=[0 0 2 0 0 1 0 0]\n"
+     "tensor 4 \"a/padded\" uint8 1x4x3x1 scale=0.5 zero=3\n"
+     "tensor 5 \"a/padded/margins\" int32 4x2 const=[0 0 1 0 0 0 0 0]\n"
+     "op 0 PAD in=[0 3] out=[4]\n"
+     "op 1 PAD in=[4 5] out=[2] source=0\n",
+     "PAD by 3 becomes 2 of at most 2"},
+    // 3x3 of stride 2, padding `same`: rows of phase 0 see the pixel before theirs by filter row 2.
+    {"transposed_to_convolution",
+     "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
+     "tensor 1 \"w\" int8 1x3x1x1 scale=0.5 zero=7 const=[1 2 3]\n"
+     "tensor 2 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 3 \"b\" int8 1x4x2x1 scale=0.5 zero=3\n"
+     "inputs 2\noutputs 3\n"
+     "op 0 TRANSPOSE_CONV in=[0 1 2] out=[3] stride_h=2 stride_w=2\n",
+     "tensor 4 \"w/phases\" int8 4x3x1x1 scale=0.5 zero=7 const=[3 1 7 7 7 7 7 2 7 7 7 7]\n"
+     "tensor 5 \"w/bias/phases\" int32 4 scale=0.25 zero=0 const=[0 0 0 0]\n"
+     "tensor 6 \"b/phases\" int8 1x2x1x4 scale=0.5 zero=3\n"
+     "op 0 CONV_2D in=[2 4 5] out=[6]\n"
+     "op 1 DEPTH_TO_SPACE in=[6] out=[3] block_size=2 source=0\n",
+     "TRANSPOSE_CONV 3x1 becomes CONV_2D 3x1 and DEPTH_TO_SPACE"},
+    {"max_pools_to_sums",
+     "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=2\n",
+     "tensor 2 \"b/pixel\" int8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 3 \"b/pixel/picks\" int8 1x2x1x1 scale=0.015625 zero=0 const=[64 0]\n"
+     "tensor 4 \"b/more\" int8 1x1x1x1 scale=0.5 zero=-128\n"
+     "tensor 5 \"b/more/picks\" int8 1x2x1x1 scale=0.015625 zero=0 const=[-64 64]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 3 -] out=[2] padding=valid\n"
+     "op 1 DEPTHWISE_CONV_2D in=[0 5 -] out=[4] padding=valid source=0\n"
+     "op 2 ADD in=[2 4] out=[1] source=0\n",
+     "MAX_POOL_2D 2x1 becomes 3 convolutions and sums"},
+    {"slopes_to_sum",
+     "tensor 0 \"a\" uint8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=9\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 LEAKY_RELU in=[0] out=[1] alpha=0.5\n",
+     "tensor 2 \"b/above\" uint8 1x2x1x1 scale=0.25 zero=0\n"
+     "tensor 3 \"b/above/factors\" uint8 1x1x1x1 scale=0.015625 zero=0 const=[64]\n"
+     "tensor 4 \"b/below\" uint8 1x2x1x1 scale=0.25 zero=255\n"
+     "tensor 5 \"b/below/factors\" uint8 1x1x1x1 scale=0.0078125 zero=0 const=[64]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 3 -] out=[2] padding=valid\n"
+     "op 1 DEPTHWISE_CONV_2D in=[0 5 -] out=[4] padding=valid source=0\n"
+     "op 2 ADD in=[2 4] out=[1] source=0\n",
+     "LEAKY_RELU becomes the ADD of two DEPTHWISE_CONV_2D 1x1"},
+    {"differences_to_sums",
+     "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" int8 1x2x1x1 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 MAXIMUM in=[0 1] out=[2]\n",
+     "tensor 3 \"c/difference\" int8 1x2x1x1 scale=0.5 zero=-128\n"
+     "tensor 4 \"b/negated\" int8 1x2x1x1 scale=0.5 zero=-4\n"
+     "tensor 5 \"b/negated/factors\" int8 1x1x1x1 scale=0.015625 zero=0 const=[-64]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[1 5 -] out=[4] padding=valid\n"
+     "op 1 ADD in=[0 4] out=[3] source=0\n"
+     "op 2 ADD in=[1 3] out=[2] source=0\n",
+     "MAXIMUM becomes two ADD and the DEPTHWISE_CONV_2D that negates"},
+    {"rescale_joins",
+     "tensor 0 \"a\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=4\n"
+     "tensor 2 \"c\" uint8 1x1x1x3 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 CONCATENATION in=[0 1] out=[2] axis=3\n",
+     "tensor 3 \"b/rescaled\" uint8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 4 \"b/rescaled/factors\" uint8 1x1x1x2 scale=0.015625 zero=0 const=[64 64]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[1 4 -] out=[3] padding=valid\n"
+     "op 1 CONCATENATION in=[0 3] out=[2] axis=3 source=0\n",
+     "CONCATENATION of other scales becomes one of 1 DEPTHWISE_CONV_2D 1x1"},
+};
+
+}  // namespace skillet::passes
