@@ -9,6 +9,23 @@ namespace {
 
 TEST(Definition, OfPicking) {
   for (const char* text : {
+           R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
+tensor 1 "at" int32 3 const=[1 0 1]
+tensor 2 "out" int32 3x3 const=[4 5 6 1 2 3 4 5 6]
+inputs 0
+outputs 2
+op 0 GATHER in=[0 1] out=[2] axis=0)",
+           R"(tensor 0 "in" boolean 3 const=[0 1 0]
+tensor 1 "out" boolean 3 const=[1 0 1]
+inputs 0
+outputs 1
+op 0 LOGICAL_NOT in=[0] out=[1])",
+           R"(tensor 0 "a" int32 6 const=[7 -7 7 -7 6 9]
+tensor 1 "b" int32 6 const=[2 2 -2 -2 -3 1]
+tensor 2 "out" int32 6 const=[3 -4 -4 3 -2 9]
+inputs 0 1
+outputs 2
+op 0 FLOOR_DIV in=[0 1] out=[2])",
            R"(tensor 0 "in" int32 2x3 const=[1 5 5 7 7 2]
 tensor 1 "axis" int32 scalar const=[1]
 tensor 2 "out" int64 2 const=[1 0]
@@ -249,6 +266,12 @@ tensor 2 "out" float32 1x1x2x1 const=[1 9]
 inputs 0
 outputs 2
 op 0 RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true)",
+          R"(tensor 0 "in" int8 1x1x2x1 scale=1 const=[0 127]
+tensor 1 "size" int32 2 const=[1 7]
+tensor 2 "out" int8 1x1x7x1 scale=1 const=[0 36 73 109 127 127 127]
+inputs 0
+outputs 2
+op 0 RESIZE_BILINEAR in=[0 1] out=[2])",
           R"(tensor 0 "in" float32 2x2 const=[5 5 1000 0]
 tensor 1 "out" float32 2x2 const=[-0.69314718 -0.69314718 0 -1000]
 inputs 0
@@ -330,6 +353,22 @@ tensor 3 "out" float32 1x1x1x2 const=[8.5 17]
 inputs 0
 outputs 3
 op 0 CONV_2D in=[0 1 2] out=[3])";
+  const char* const kTiles = R"(tensor 0 "in" int32 2 const=[4 5]
+tensor 1 "times" int32 1 const=[2]
+tensor 2 "out" int32 4 const=[4 5 4 5]
+inputs 0
+outputs 2
+op 0 TILE in=[0 1] out=[2])";
+  const char* const kShares = R"(tensor 0 "in" int8 1x2 scale=1 const=[5 5]
+tensor 1 "out" int8 1x2 scale=0.00390625 zero=-128 const=[0 0]
+inputs 0
+outputs 1
+op 0 SOFTMAX in=[0] out=[1] beta=1)";
+  const char* const kPowers = R"(tensor 0 "in" float32 2 const=[0 0]
+tensor 1 "out" float32 2 const=[1 1]
+inputs 0
+outputs 1
+op 0 EXP in=[0] out=[1])";
   const Row rows[] = {{kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
                       {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
                       {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
@@ -338,7 +377,11 @@ op 0 CONV_2D in=[0 1 2] out=[3])";
                       {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
                       {kDense, "inputs 0", "inputs 0 2", "bias"},
                       {kRealDense, "inputs 0", "inputs 0 1", "filter is not constant"},
-                      {kRealDense, "inputs 0", "inputs 0 2", "bias is not constant"}};
+                      {kRealDense, "inputs 0", "inputs 0 2", "bias is not constant"},
+                      {kTiles, "inputs 0", "inputs 0 1", "constant"},
+                      {kShares, "int8 1x2 scale=1", "int8 1x2", "quantiz"},
+                      {kPowers, "float32 2 const=[0 0]\ntensor 1 \"out\" float32",
+                       "int32 2 const=[0 0]\ntensor 1 \"out\" int32", "int32 without quantization"}};
   for (const Row& row : rows) {
     expect_values(row.text);
     std::string text = row.text;

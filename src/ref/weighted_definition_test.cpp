@@ -25,6 +25,21 @@ outputs 10
 op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 2 3 4 5 5 5 5 - - - 6 6 7 6 - - 8 9] out=[10] activation=tanh)");
 }
 
+// Cells that are clipped, also below 1.
+TEST(Definition, OfClippedRecurrence) {
+  expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
+tensor 1 "none" float32 1x1 const=[0]
+tensor 2 "c" float32 1x1 const=[1]
+tensor 3 "open" float32 1 const=[100]
+tensor 4 "zero" float32 1 const=[0]
+tensor 5 "state" float32 2x1 variable
+tensor 6 "cells" float32 2x1 variable
+tensor 7 "out" float32 2x2x1 const=[0.46211717 0.46211717 -0.46211717 -0.46211717]
+inputs 0
+outputs 7
+op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 - - 5 6] out=[7] activation=tanh cell_clip=0.5)");
+}
+
 // The same in integers, where cells are in units of 2^-11 and gates of 2^-12: of x and -x, two steps. tanh(0.5) is
 // 59/128, tanh(1) 97/128, tanh(2) 123/128; a projection leaves nearly all of it, in units of 2^-6.
 TEST(Definition, OfRecurrenceInIntegers) {
@@ -56,8 +71,8 @@ op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 {0} - 5 6]
                       .c_str());
 }
 
-// Each image of a batch, padding, a bias, a range; two input channels seen by all filters, or each by its own.
-TEST(Definition, OfRealConvolutions) {
+// Each image of a batch, padding, a bias or none, a range; two input channels seen by all filters, or each by its own.
+TEST(Definition, OfRealSums) {
   for (const char* text : {
            R"(tensor 0 "in" float32 2x1x3x2 const=[1 2 3 4 5 6 -1 -2 -3 -4 -5 -6]
 tensor 1 "w" float32 2x1x2x2 const=[1 0 0 1 0 1 1 0]
@@ -78,6 +93,19 @@ tensor 2 "out" float32 1x1x1x1 const=[6]
 inputs 0
 outputs 2
 op 0 CONV_2D in=[0 1] out=[2] padding=valid dilation_h=2 activation=relu6)",
+           R"(tensor 0 "in" float32 2x2 const=[1 2 -1 0]
+tensor 1 "w" float32 2x2 const=[1 2 3 4]
+tensor 2 "b" float32 2 const=[0.5 -20]
+tensor 3 "out" float32 2x2 const=[5.5 -9 -0.5 -23]
+inputs 0
+outputs 3
+op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
+           R"(tensor 0 "in" float32 2x2 const=[1 2 -1 0]
+tensor 1 "w" float32 2x2 const=[1 2 3 4]
+tensor 2 "out" float32 2x2 const=[5 11 0 0]
+inputs 0
+outputs 2
+op 0 FULLY_CONNECTED in=[0 1] out=[2] activation=relu)",
        })
     expect_values(text);
 }
