@@ -99,6 +99,12 @@ TEST(Found, BoxesOfSsd) {
   };
   const Case kCases[] = {
       {"all, one upside down", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {3}, "person (0.90), car (0.50)"},
+      {"low, right, without width",
+       {0.5F, 0, 0.9F, 0.2F, 0, 0.5F, 0.2F, 0.9F, 0.1F, 0.3F, 0.5F, 0.3F},
+       {1, 0, 2},
+       {0.5F, 0.9F, 0.8F},
+       {3},
+       "person (0.90), car (0.50)"},
       {"only as many as are counted", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {1}, "car (0.50)"},
       {"below the threshold", boxes, {1, 0, 2}, {0.39F, 0.3F, 0}, {3}, "nothing"},
       {"none", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {0}, "nothing"},

@@ -85,10 +85,12 @@ TEST(Picture, ReadsBmpAndNamesAFileThatIsNone) {
   const auto picture = load_picture(path, 3);
   ASSERT_TRUE(picture.ok()) << picture.error().message;
   EXPECT_EQ(picture->pixels, (Bytes{3, 2, 1, 6, 5, 4}));
-  ASSERT_TRUE(write_file(path, std::span(bmp).first(20)).ok());
-  const auto broken = load_picture(path, 3);
-  ASSERT_FALSE(broken.ok());
-  EXPECT_NE(broken.error().message.find(path), std::string::npos);
+  for (const size_t bytes : {size_t{20}, size_t{53}, size_t{54}, size_t{55}, bmp.size() - 1}) {
+    ASSERT_TRUE(write_file(path, std::span(bmp).first(bytes)).ok());
+    const auto broken = load_picture(path, 3);
+    ASSERT_FALSE(broken.ok()) << bytes;
+    EXPECT_NE(broken.error().message.find(path), std::string::npos);
+  }
 }
 
 // A JPEG file up to its Exif segment, with one entry: the orientation.
