@@ -307,6 +307,12 @@ tensor 2 "out" float32 3x1 const=[41 52 63]
 inputs 0 1
 outputs 2
 op 0 BATCH_MATMUL in=[0 1] out=[2] transpose_a=true transpose_b=true)",
+          R"(tensor 0 "a" float32 5 const=[1.25 -1.25 0.75 -0.75 2]
+tensor 1 "b" float32 5 const=[0.5 0.5 2 -2 0.5]
+tensor 2 "out" float32 5 const=[0.25 0.25 0.75 -0.75 0]
+inputs 0 1
+outputs 2
+op 0 FLOOR_MOD in=[0 1] out=[2])",
           R"(tensor 0 "in" float32 4 const=[-2 -0.5 0 3]
 tensor 1 "alpha" float32 1 const=[0.25]
 tensor 2 "out" float32 4 const=[-0.5 -0.125 0 3]
