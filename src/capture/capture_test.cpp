@@ -206,6 +206,21 @@ TEST(CaptureFile, OlderVersionsAreRefusedWithASentence) {
   EXPECT_EQ(parse({}).error().message, "is empty");
 }
 
+// Eight bytes of magic, four of the version, four of zero.
+TEST(CaptureFile, TheStartSaysWhatIsWrongWithIt) {
+  Bytes file = serialise(sample()).value();
+  for (size_t size = 1; size < 16; ++size)
+    EXPECT_EQ(parse(std::span(file).first(size)).error().message,
+              size < 8 ? "not a skillet capture file" : "truncated capture file")
+        << size;
+  EXPECT_EQ(parse(std::span(file).first(16)).error().message, "truncated: it ends before the device is described");
+  for (size_t at = 12; at < 16; ++at) {
+    Bytes damaged = file;
+    damaged[at] = 1;
+    EXPECT_EQ(parse(damaged).error().message, "damaged start of a capture file") << at;
+  }
+}
+
 TEST(Reader, GivesTheLastOnesAndStartsAgain) {
   Capture capture = sample();
   for (uint32_t i = 2; i < 5; ++i) {
