@@ -7,7 +7,7 @@
 namespace skillet::ref {
 namespace {
 
-TEST(Definition, OfPicking) {
+TEST(Definition, OfRowsTruthAndFloors) {
   for (const char* text : {
            R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
 tensor 1 "at" int32 3 const=[1 0 1]
@@ -26,6 +26,12 @@ tensor 2 "out" int32 6 const=[3 -4 -4 3 -2 9]
 inputs 0 1
 outputs 2
 op 0 FLOOR_DIV in=[0 1] out=[2])",
+       })
+    expect_values(text);
+}
+
+TEST(Definition, OfPicking) {
+  for (const char* text : {
            R"(tensor 0 "in" int32 2x3 const=[1 5 5 7 7 2]
 tensor 1 "axis" int32 scalar const=[1]
 tensor 2 "out" int64 2 const=[1 0]
