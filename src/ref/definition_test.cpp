@@ -7,6 +7,29 @@
 namespace skillet::ref {
 namespace {
 
+TEST(Definition, OfRowsTruthAndFloors) {
+  for (const char* text : {
+           R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
+tensor 1 "at" int32 3 const=[1 0 1]
+tensor 2 "out" int32 3x3 const=[4 5 6 1 2 3 4 5 6]
+inputs 0
+outputs 2
+op 0 GATHER in=[0 1] out=[2] axis=0)",
+           R"(tensor 0 "in" boolean 3 const=[0 1 0]
+tensor 1 "out" boolean 3 const=[1 0 1]
+inputs 0
+outputs 1
+op 0 LOGICAL_NOT in=[0] out=[1])",
+           R"(tensor 0 "a" int32 6 const=[7 -7 7 -7 6 9]
+tensor 1 "b" int32 6 const=[2 2 -2 -2 -3 1]
+tensor 2 "out" int32 6 const=[3 -4 -4 3 -2 9]
+inputs 0 1
+outputs 2
+op 0 FLOOR_DIV in=[0 1] out=[2])",
+       })
+    expect_values(text);
+}
+
 TEST(Definition, OfPicking) {
   for (const char* text : {
            R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
