@@ -8,7 +8,8 @@
 
 namespace skillet::sim::rockchip {
 
-// Error naming the first field of the register (one of hw::registers()) whose value is not modelled, or the bits that no field claims.
+// Error naming the first field of the register (one of hw::registers()) whose value is not modelled, or the bits that
+// no field claims.
 Result<void> check_fields(const bits::Descriptor& descriptor, uint32_t value);
 
 // Whether ignored.def lists the field: it has no effect on results.

@@ -137,5 +137,21 @@ TEST(RockchipFields, EachHasAConsequenceOrIsListed) {
   EXPECT_GT(seen.size(), 250U);
 }
 
+TEST(Fields, ValuesWithoutAMeaningAreRefused) {
+  int tried = 0;
+  for (const bits::Descriptor& d : hw::registers().registers) {
+    for (const bits::Row& row : d.rows) {
+      if (row.kind != bits::ValueKind::enumeration || is_ignored(d, row) || row.where.count != 1) continue;
+      const bits::Piece piece = row.where.pieces[0];
+      uint32_t value = (1U << piece.width) - 1;
+      while (value > 0 && row.names.find(value) != nullptr) --value;
+      if (value == 0) continue;  // each has a name
+      ++tried;
+      EXPECT_FALSE(check_fields(d, value << piece.lsb).ok()) << d.name << "." << row.name << " = " << value;
+    }
+  }
+  EXPECT_GT(tried, 0);
+}
+
 }  // namespace
 }  // namespace skillet::sim::rockchip
