@@ -101,7 +101,7 @@ TEST(Delegate, ChoosesPartitionsByOptions) {
 
 // One op on a tensor of 4 x 4 x 8.
 ir::Graph one_op(ir::OpKind kind, ir::Attrs attrs, ir::Shape out) {
-  ir::Graph graph{.name = "one"};
+  ir::Graph graph("one");
   ir::Tensor tensor{.name = "in", .dtype = ir::DType::uint8, .shape = {1, 4, 4, 8}};
   tensor.quant = {.scales = {1.0F}, .zero_points = {0}};
   graph.inputs = {graph.add_tensor(tensor)};
