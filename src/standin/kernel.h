@@ -31,7 +31,8 @@ struct Options {
   OnFault on_fault = OnFault::reset;
   bool traces = false;  // a line for each call
   // The kernel serves nobody but the process that it lives in: pointers are trusted, buffers are memory of the process
-  // until they are shared, and a job that leaves the bytes asked for is a fault, though hardware maps whole pages.
+  // until they are shared. Faults, though not of hardware: a job that leaves the bytes asked for, where hardware maps
+  // whole pages, and one that writes what it does not list as written, where with rocket only nobody waits for it.
   bool is_own_process = false;
 };
 

@@ -46,6 +46,7 @@ class Adder : public sim::Device {
         if (from == 0 && to == 0) return error(ErrorCode::timeout, "the chip waits");
         SK_TRY_ASSIGN(const auto source, memory.at(from, 1, "source"));
         SK_TRY_ASSIGN(const auto target, memory.at(to, 1, "target"));
+        SK_TRY(memory.check_written(to, "target"));
         target[0] = static_cast<uint8_t>(source[0] + 1);
         std::this_thread::sleep_for(milliseconds(2));
       }
