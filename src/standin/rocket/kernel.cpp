@@ -139,7 +139,7 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
     const std::span<uint8_t> bytes = one.buffer->bytes().first(size);
     // The kernel takes such a job, and no fence tells when what it does not list is there.
     const bool is_written =
-        !options().is_own_process || std::ranges::find(job.written, one.buffer.get()) != job.written.end();
+        !options().checks_lists || std::ranges::find(job.written, one.buffer.get()) != job.written.end();
     if (is_written) {
       SK_TRY(memory.map(one.address, bytes, fmt::format("buffer at {:#x}", one.address)));
     } else {
