@@ -69,9 +69,14 @@ function(skillet_library_headers name)
     <set> <span> <string> <vector> <fmt/format.h> ${PROJECT_SOURCE_DIR}/src/base/result.h)
 endfunction()
 
-# skillet_library(NAME [PLAIN] SOURCES... LIBS...): static library skillet_NAME; PLAIN: which does without fmt
+# Several sources of a library or a test are compiled as one where the preset asks for it (CMAKE_UNITY_BUILD: most of the
+# time goes into headers). APART: sources that are not, as they name something as others of the same target do. The build
+# with clang compiles each by itself, so that each includes what it uses.
+
+# skillet_library(NAME [PLAIN] SOURCES... LIBS... [APART...]): static library skillet_NAME; PLAIN: which does without fmt
 function(skillet_library name)
-  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LIBS;APART" ${ARGN})
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(skillet_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(skillet_${name} PUBLIC skillet_flags ${ARG_LIBS})
   if(NOT ARG_PLAIN)
@@ -85,13 +90,14 @@ function(skillet_test_headers name)
   target_link_libraries(${name} PRIVATE skillet_quick)
 endfunction()
 
-# skillet_test(NAME SOURCES... LIBS... [LABEL fast|long] [VENDORS...]): GoogleTest program NAME_test; `long` ones run in
+# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [VENDORS...]): GoogleTest program NAME_test; `long` ones run in
 # CI only; there is none when one of VENDORS is not built
 function(skillet_test name)
   if(NOT SKILLET_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS;VENDORS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS;APART;VENDORS" ${ARGN})
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   skillet_has_vendors(has_vendors ${ARG_VENDORS})
   if(NOT has_vendors)
     return()

@@ -80,7 +80,10 @@ struct Cut {
 
 // What predictions look at, cheap to copy: constants are borrowed.
 ir::Graph skeleton_of(const ir::Graph& graph) {
-  ir::Graph out{.name = {}, .tensors = {}, .ops = graph.ops, .inputs = graph.inputs, .outputs = graph.outputs};
+  ir::Graph out;
+  out.ops = graph.ops;
+  out.inputs = graph.inputs;
+  out.outputs = graph.outputs;
   out.tensors.reserve(graph.tensors.size());
   for (const ir::Tensor& tensor : graph.tensors)
     out.tensors.push_back({.name = {}, .dtype = tensor.dtype, .shape = tensor.shape, .quant = {}, .data = tensor.data});

@@ -7,6 +7,14 @@ bool in_range(const Graph& graph, TensorId id) { return id >= 0 && static_cast<s
 
 }  // namespace
 
+Graph::Graph() = default;
+Graph::Graph(std::string graph_name) : name(std::move(graph_name)) {}
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 int64_t Tensor::bytes() const {
   // Two int4 values share a byte, the last byte may be half used.
   if (dtype == DType::int4) return (shape.elems() + 1) / 2;

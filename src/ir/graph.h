@@ -41,6 +41,15 @@ struct Tensor {
 };
 
 struct Graph {
+  // In graph.cpp, as nearly every file sees a graph.
+  Graph();
+  explicit Graph(std::string graph_name);
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;  // topological order

@@ -1,6 +1,7 @@
 #include "ir/op.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace skillet::ir {
 namespace {
@@ -27,6 +28,41 @@ constexpr std::array<std::string_view, 6> kActivationNames = {"none",  "relu", "
                                                               "relu6", "tanh", "sign_bit"};
 
 }  // namespace
+
+Attrs::Attrs() = default;
+template <AttrsOfOneKind T>
+Attrs::Attrs(T attrs) : AttrsOfAnyKind(std::move(attrs)) {}
+Attrs::Attrs(const Attrs&) = default;
+Attrs::Attrs(Attrs&&) noexcept = default;
+Attrs& Attrs::operator=(const Attrs&) = default;
+Attrs& Attrs::operator=(Attrs&&) noexcept = default;
+Attrs::~Attrs() = default;
+
+template Attrs::Attrs(NoAttrs);
+template Attrs::Attrs(OpaqueAttrs);
+template Attrs::Attrs(ConvAttrs);
+template Attrs::Attrs(PoolAttrs);
+template Attrs::Attrs(FullyConnectedAttrs);
+template Attrs::Attrs(ActivationAttrs);
+template Attrs::Attrs(ConcatAttrs);
+template Attrs::Attrs(SplitAttrs);
+template Attrs::Attrs(ReshapeAttrs);
+template Attrs::Attrs(SqueezeAttrs);
+template Attrs::Attrs(StridedSliceAttrs);
+template Attrs::Attrs(PackAttrs);
+template Attrs::Attrs(LeakyReluAttrs);
+template Attrs::Attrs(SoftmaxAttrs);
+template Attrs::Attrs(ReduceAttrs);
+template Attrs::Attrs(ResizeAttrs);
+template Attrs::Attrs(BlockAttrs);
+template Attrs::Attrs(MirrorPadAttrs);
+template Attrs::Attrs(GatherAttrs);
+template Attrs::Attrs(GeluAttrs);
+template Attrs::Attrs(OneHotAttrs);
+template Attrs::Attrs(CumsumAttrs);
+template Attrs::Attrs(BatchMatmulAttrs);
+template Attrs::Attrs(LstmAttrs);
+template Attrs::Attrs(DetectionAttrs);
 
 std::string_view op_kind_name(OpKind kind) {
   return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -154,11 +155,31 @@ struct BlockAttrs {
   bool operator==(const BlockAttrs&) const = default;
 };
 
-using Attrs =
+using AttrsOfAnyKind =
     std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs, ConcatAttrs,
                  SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs, LeakyReluAttrs, SoftmaxAttrs,
                  ReduceAttrs, ResizeAttrs, BlockAttrs, MirrorPadAttrs, GatherAttrs, GeluAttrs, OneHotAttrs, CumsumAttrs,
                  BatchMatmulAttrs, LstmAttrs, DetectionAttrs>;
+
+template <typename T, typename... Kinds>
+constexpr bool is_one_of(const std::variant<Kinds...>*) {
+  return (std::is_same_v<T, Kinds> || ...);
+}
+template <typename T>
+concept AttrsOfOneKind = is_one_of<T>(static_cast<const AttrsOfAnyKind*>(nullptr));
+
+// The variant, made, copied and destroyed in op.cpp: nearly every file sees an Op, and none shall compile that again.
+class Attrs : public AttrsOfAnyKind {
+ public:
+  Attrs();
+  template <AttrsOfOneKind T>
+  Attrs(T attrs);  // NOLINT: implicit, as a variant's
+  Attrs(const Attrs&);
+  Attrs(Attrs&&) noexcept;
+  Attrs& operator=(const Attrs&);
+  Attrs& operator=(Attrs&&) noexcept;
+  ~Attrs();
+};
 
 struct Op {
   OpKind kind = OpKind::opaque;

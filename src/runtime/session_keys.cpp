@@ -11,15 +11,6 @@
 namespace skillet::runtime {
 namespace {
 
-// True when `text` is right; it is then in the options.
-using Parse = bool (*)(std::string_view text, SessionOptions& options);
-
-struct Row {
-  std::string_view key;
-  Parse parse;
-  std::string_view help;
-};
-
 bool parse_number(std::string_view text, uint64_t minimum, uint64_t& value) {
   uint64_t parsed = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
@@ -78,46 +69,52 @@ bool timeout(std::string_view text, SessionOptions& options) {
 }
 
 constexpr std::array kRows = {
-    Row{"tuning", tuning,
-        "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
-    Row{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
-    Row{"allow_unproven", allow_unproven,
-        "1: a real NPU also takes operations that no known driver ever ran on silicon (0)"},
-    Row{"per_channel", per_channel,
+    SessionKey{"tuning", tuning,
+               "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
+    SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
+    SessionKey{"allow_unproven", allow_unproven,
+               "1: a real NPU also takes operations that no known driver ever ran on silicon (0)"},
+    SessionKey{
+        "per_channel", per_channel,
         "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
         "approximate: channels share scales (exact)"},
-    Row{"tuning_file", tuning_file,
-        "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)"},
-    Row{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
-    Row{"cores", cores,
+    SessionKey{"tuning_file", tuning_file,
+               "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)"},
+    SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
+    SessionKey{
+        "cores", cores,
         "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)"},
-    Row{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
-    Row{"min_macs_per_byte", min_macs,
-        "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
-    Row{"partition", partition,
+    SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
+    SessionKey{"min_macs_per_byte", min_macs,
+               "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
+    SessionKey{
+        "partition", partition,
         "work: min_macs_per_byte says which parts go to the NPU; predicted: those that are predicted to be faster "
         "there "
         "(work)"},
-    Row{"timeout_ms", timeout, "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
+    SessionKey{"timeout_ms", timeout,
+               "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
 };
 
 }  // namespace
 
+std::span<const SessionKey> session_keys() { return kRows; }
+
 Result<void> set_option(SessionOptions& options, std::string_view key, std::string_view value) {
-  const auto row = std::ranges::find(kRows, key, &Row::key);
+  const auto row = std::ranges::find(kRows, key, &SessionKey::key);
   if (row == kRows.end()) {
     std::array<std::string_view, kRows.size()> keys;
-    std::ranges::transform(kRows, keys.begin(), &Row::key);
+    std::ranges::transform(kRows, keys.begin(), &SessionKey::key);
     return error(ErrorCode::invalid_argument, "there is no option '{}'{}", printable(key), did_you_mean(key, keys));
   }
-  if (row->parse(value, options)) return {};
+  if (row->set(value, options)) return {};
   return error(ErrorCode::invalid_argument, "option {}: '{}' is not a value for it; {}", key, printable(value),
                row->help);
 }
 
 std::string session_keys_help() {
   std::string text;
-  for (const Row& row : kRows) text += fmt::format("{:<20}{}\n", row.key, row.help);
+  for (const SessionKey& row : kRows) text += fmt::format("{:<20}{}\n", row.key, row.help);
   return text;
 }
 

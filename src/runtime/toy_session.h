@@ -16,7 +16,7 @@ constexpr int64_t kElems = kHeight * kWidth * kChannels;
 
 // x, y -> m = max(x, y) -> r = relu(m) -> a = all of r, a SLICE (CPU) -> z = max(a, K). Returns r and z.
 inline ir::Graph chain() {
-  ir::Graph graph{.name = "chain"};
+  ir::Graph graph("chain");
   const auto tensor = [&](const char* name) {
     ir::Tensor t{.name = name, .dtype = ir::DType::uint8, .shape = {1, kHeight, kWidth, kChannels}};
     t.quant = {.scales = {0.5F}, .zero_points = {100}};

@@ -43,7 +43,9 @@ Result<void> Memory::map(uint64_t address, std::span<uint8_t> bytes, std::string
 }
 
 Result<void> Memory::map_to_read(uint64_t address, std::span<const uint8_t> bytes, std::string name) {
-  return map(address, {const_cast<uint8_t*>(bytes.data()), bytes.size()}, std::move(name));
+  SK_TRY(map(address, {const_cast<uint8_t*>(bytes.data()), bytes.size()}, std::move(name)));
+  ranges_.at(address).is_read_only = true;
+  return {};
 }
 
 void Memory::unmap(uint64_t address) { ranges_.erase(address); }
@@ -68,6 +70,14 @@ Result<std::span<uint8_t>> Memory::from(uint64_t address, std::string_view what)
   SK_TRY(at(address, 1, what));
   const auto& [start, range] = *std::prev(ranges_.upper_bound(address));
   return range.bytes.subspan(address - start);
+}
+
+Result<void> Memory::check_written(uint64_t address, std::string_view what) const {
+  SK_TRY(at(address, 1, what));
+  const Range& range = std::prev(ranges_.upper_bound(address))->second;
+  if (!range.is_read_only) return {};
+  return error(ErrorCode::device, "{}: {:#x} is written; it lies in what may be read only: {}", what, address,
+               range.name);
 }
 
 }  // namespace skillet::sim

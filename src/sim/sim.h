@@ -20,18 +20,21 @@ class Memory {
  public:
   // Error when the range overlaps another one, or leaves the address space.
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
-  // For what reads jobs and runs none, such as a Timer: at() gives these bytes too, and nobody may write them.
+  // For what nobody may write: at() gives these bytes too, check_written() refuses them.
   Result<void> map_to_read(uint64_t address, std::span<const uint8_t> bytes, std::string name);
   void unmap(uint64_t address);
   // The bytes of [address, address + size); a fault naming `what` and the nearest buffers otherwise.
   Result<std::span<uint8_t>> at(uint64_t address, uint64_t size, std::string_view what) const;
   // All the mapped bytes from `address` to the end of its buffer; a fault when nothing is mapped there.
   Result<std::span<uint8_t>> from(uint64_t address, std::string_view what) const;
+  // Error when the bytes at `address` are mapped to be read only.
+  Result<void> check_written(uint64_t address, std::string_view what) const;
 
  private:
   struct Range {
     std::span<uint8_t> bytes;
     std::string name;
+    bool is_read_only = false;
   };
   std::map<uint64_t, Range> ranges_;
 };

@@ -33,6 +33,9 @@ struct Options {
   // The kernel serves nobody but the process that it lives in: pointers are trusted, buffers are memory of the process
   // until they are shared, and a job that leaves the bytes asked for is a fault, though hardware maps whole pages.
   bool is_own_process = false;
+  // A job that writes what it does not list as written is a fault, though rocket's only has nobody who waits for it.
+  // Not for recorded jobs: some write on into the next buffer.
+  bool checks_lists = false;
 };
 
 // How a device shows in /dev and /sys.

@@ -14,7 +14,7 @@ constexpr int32_t kSize = 8;
 constexpr int kAllowedDifference = 1;
 
 ir::Graph convolution() {
-  ir::Graph graph{.name = "convolution"};
+  ir::Graph graph("convolution");
   const auto add = [&](const char* name, ir::DType type, ir::Shape shape, float scale, int32_t zero_point) {
     ir::Tensor tensor{.name = name, .dtype = type, .shape = std::move(shape)};
     tensor.quant = {.scales = {scale}, .zero_points = {zero_point}};
@@ -38,7 +38,7 @@ ir::Graph convolution() {
 }
 
 ir::Graph relu() {
-  ir::Graph graph{.name = "RELU"};
+  ir::Graph graph("RELU");
   for (const char* name : {"in", "out"}) {
     ir::Tensor tensor{.name = name, .dtype = ir::DType::uint8, .shape = {1, kSize, kSize, 1}};
     tensor.quant = {.scales = {0.5F}, .zero_points = {120}};

@@ -268,6 +268,26 @@ TEST_P(LostJobs, LostAgainIsAnErrorAndNothingIsRead) {
   }
 }
 
+// What a submission does not list is not mapped: the program is refused, or its jobs fail.
+TEST_P(LostJobs, EachBufferOfAJobMustBeListed) {
+  if (is_shared()) return;
+  int run = 0;
+  for (size_t i = 0; i < program_.jobs.size(); ++i) {
+    for (size_t lost = 0; lost < program_.jobs[i].uses.size(); ++lost) {
+      driver::Program program = program_;
+      auto& uses = program.jobs[i].uses;
+      SCOPED_TRACE(fmt::format("job {} without buffer '{}'", i, program.buffers[uses[lost].buffer].name));
+      uses.erase(uses.begin() + static_cast<ptrdiff_t>(lost));
+      if (!driver::verify(program).ok()) continue;
+      ++run;
+      const auto got = Runner(runtime::open_target("sim:a311d").value(), graph_, program, false).infer(0);
+      ASSERT_FALSE(got.ok());
+      EXPECT_NE(got.error().message.find("are not mapped"), std::string::npos) << got.error().message;
+    }
+  }
+  EXPECT_GT(run, 0);
+}
+
 TEST_P(LostJobs, WitnessesHoldSixteenBytesOrAllThatIsWritten) {
   ASSERT_TRUE(driver::verify(program_).ok());
   for (const driver::Job& job : program_.jobs) {

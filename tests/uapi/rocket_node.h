@@ -46,6 +46,7 @@ class Adder : public sim::Device {
         if (from == 0 && to == 0) return error(ErrorCode::timeout, "the chip waits");
         SK_TRY_ASSIGN(const auto source, memory.at(from, 1, "source"));
         SK_TRY_ASSIGN(const auto target, memory.at(to, 1, "target"));
+        SK_TRY(memory.check_written(to, "target"));
         target[0] = static_cast<uint8_t>(source[0] + 1);
         std::this_thread::sleep_for(milliseconds(2));
       }
@@ -64,8 +65,10 @@ class Rocket : public ::testing::Test {
  protected:
   std::unique_ptr<Adder> adder(uint32_t cores = 3) { return std::make_unique<Adder>(most_, resets_, cores); }
   void start(const std::string& faults = "", standin::OnFault on_fault = standin::OnFault::reset, uint32_t cores = 3) {
-    standin::Options options{
-        .faults = standin::FaultPlan::parse(faults).value(), .on_fault = on_fault, .is_own_process = true};
+    standin::Options options{.faults = standin::FaultPlan::parse(faults).value(),
+                             .on_fault = on_fault,
+                             .is_own_process = true,
+                             .checks_lists = true};
     auto kernel = standin::rocket::create("adder", adder(cores), std::move(options));
     calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
   }

@@ -316,6 +316,39 @@ TEST_F(Rocket, InThisProcessAFaultIsAnErrorWithItsReason) {
   EXPECT_EQ(byte(*device, fine, 1), 1);
 }
 
+// The kernel takes a job whose lists have lost a buffer: nobody would wait for what is written there. In this process
+// that is a fault; on what is only read nothing depends but the order of jobs.
+TEST_F(Rocket, InThisProcessAJobWritesOnlyWhatItLists) {
+  enum class Listed : uint8_t { no, read, write };
+  start("", standin::OnFault::error);
+  const auto device = open();
+  const auto message_of = [&](Listed source, Listed second_target) {
+    const uapi::Handle from = device->alloc(64).value(), first = device->alloc(64).value(),
+                       second = device->alloc(64).value(), commands = device->alloc_commands(16).value();
+    const auto bytes = device->map(commands).value();
+    size_t at = 0;
+    for (const uapi::Handle to : {first, second}) {
+      store_le(bytes.data() + at, static_cast<uint32_t>(device->address(from).value()));
+      store_le(bytes.data() + at + 4, static_cast<uint32_t>(device->address(to).value()));
+      at += 8;
+    }
+    EXPECT_TRUE(device->end_cpu(commands).ok());
+    uapi::Job job{.name = "copy", .commands = {{commands, 0, 16}}, .buffers = {{first, false, true}}};
+    if (source != Listed::no) job.buffers.push_back({from, true, source == Listed::write});
+    if (second_target != Listed::no) job.buffers.push_back({second, true, second_target == Listed::write});
+    const uapi::JobId id = device->prepare(job).value();
+    const auto waited = device->wait(device->submit({&id, 1}).value(), milliseconds(5000));
+    EXPECT_EQ(device->map(second).value()[0], waited.ok() ? 1 : 0);
+    return waited.ok() ? std::string() : waited.error().message;
+  };
+  for (const Listed source : {Listed::no, Listed::read, Listed::write})
+    EXPECT_EQ(message_of(source, Listed::write), "");
+  for (const Listed target : {Listed::no, Listed::read}) {
+    const std::string message = message_of(Listed::read, target);
+    EXPECT_NE(message.find("which the job does not list as written"), std::string::npos) << message;
+  }
+}
+
 TEST_F(Rocket, FilesUseCoresAtTheSameTime) {
   start();
   std::vector<std::unique_ptr<uapi::Device>> files;

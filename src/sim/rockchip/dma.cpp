@@ -6,13 +6,14 @@
 
 namespace skillet::sim::rockchip {
 
-template <typename Copy>
-Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what, std::string_view direction,
-                           Copy copy) const {
+template <bool kWrites, typename Copy>
+Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what, Copy copy) const {
   for (size_t done = 0; done < size;) {
     const auto range = memory_.from(address + done, what);
     if (!range.ok())
-      return stall("IOMMU fault, {} of {} bytes at {:#x}: {}", direction, size, address, range.error().message);
+      return stall("IOMMU fault, {} of {} bytes at {:#x}: {}", kWrites ? "write" : "read", size, address,
+                   range.error().message);
+    if constexpr (kWrites) SK_TRY(memory_.check_written(address + done, what));
     const size_t count = std::min(size - done, range->size());
     copy(range->data(), done, count);
     done += count;
@@ -21,13 +22,13 @@ Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what,
 }
 
 Result<void> Dma::read(uint64_t address, std::span<uint8_t> to, std::string_view what) const {
-  return transfer(address, to.size(), what, "read", [to](const uint8_t* memory, size_t done, size_t count) {
+  return transfer<false>(address, to.size(), what, [to](const uint8_t* memory, size_t done, size_t count) {
     std::memcpy(to.data() + done, memory, count);
   });
 }
 
 Result<void> Dma::write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const {
-  return transfer(address, from.size(), what, "write", [from](uint8_t* memory, size_t done, size_t count) {
+  return transfer<true>(address, from.size(), what, [from](uint8_t* memory, size_t done, size_t count) {
     std::memcpy(memory, from.data() + done, count);
   });
 }

@@ -22,9 +22,8 @@ class Dma {
   Result<void> write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const;
 
  private:
-  template <typename Copy>
-  Result<void> transfer(uint64_t address, size_t size, std::string_view what, std::string_view direction,
-                        Copy copy) const;
+  template <bool kWrites, typename Copy>
+  Result<void> transfer(uint64_t address, size_t size, std::string_view what, Copy copy) const;
   const Memory& memory_;  // borrowed
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/rockchip/arithmetic.h"
+#include "sim/rockchip/dma.h"
 #include "sim/rockchip/test_support.h"
 
 namespace skillet::sim::rockchip {
@@ -15,6 +16,24 @@ void run(Scene& scene, const testing::Program& program, const Options& options =
   const auto result = (*npu)->run_task(0, scene.load(program.stream()), scene.memory);
   ASSERT_TRUE(result.ok()) << result.error().message;
   ASSERT_EQ(result->stall, "");
+}
+
+// An access may cross from one buffer into the next, which may be there to be read only.
+TEST(RockchipDma, WritesWhereItMay) {
+  Bytes result(16), constants(16, 7);
+  Memory memory;
+  ASSERT_TRUE(memory.map(0x1000, result, "result").ok());
+  ASSERT_TRUE(memory.map_to_read(0x1010, constants, "constants").ok());
+  const Dma dma(memory);
+  Bytes both(32);
+  ASSERT_TRUE(dma.read(0x1000, both, "reader").ok());
+  EXPECT_EQ(both[16], 7);
+  const Bytes row(12, 5);
+  EXPECT_TRUE(dma.write(0x1004, row, "writer").ok());
+  const auto refused = dma.write(0x1008, row, "writer");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("writer: 0x1010 is written"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(constants, Bytes(16, 7));
 }
 
 // The last value of one is the first of the other.

@@ -136,7 +136,16 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   sim::Memory memory;
   for (const Mapping& one : mappings) {
     const uint64_t size = options().is_own_process ? one.buffer->asked_bytes() : one.buffer->size_bytes();
-    SK_TRY(memory.map(one.address, one.buffer->bytes().first(size), fmt::format("buffer at {:#x}", one.address)));
+    const std::span<uint8_t> bytes = one.buffer->bytes().first(size);
+    // The kernel takes such a job, and no fence tells when what it does not list is there.
+    const bool is_written =
+        !options().checks_lists || std::ranges::find(job.written, one.buffer.get()) != job.written.end();
+    if (is_written) {
+      SK_TRY(memory.map(one.address, bytes, fmt::format("buffer at {:#x}", one.address)));
+    } else {
+      SK_TRY(memory.map_to_read(one.address, bytes,
+                                fmt::format("buffer at {:#x}, which the job does not list as written", one.address)));
+    }
   }
   return simulator_->run({.commands = job.tasks, .core = core}, memory);
 }

@@ -29,6 +29,7 @@ struct QueuedJob {
   std::vector<sim::Commands> tasks;
   std::vector<JobId> after;                      // those whose buffers it shares
   std::vector<std::shared_ptr<Buffer>> buffers;  // kept until it ends
+  std::vector<const Buffer*> written;            // of them: nobody waits for what it writes elsewhere
   FaultKind fault = FaultKind::none;
 };
 

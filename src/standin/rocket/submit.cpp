@@ -51,7 +51,7 @@ int RocketFile::read_tasks(Request& request) {
 std::optional<std::string> RocketFile::queue(const Request& request, FaultKind fault) {
   if (fault == FaultKind::drop) return "injected fault";
   if (!request.is_sound) return "its arguments are bad";
-  QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .fault = fault};
+  QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .written = {}, .fault = fault};
   for (const auto* handles : {&request.in, &request.out}) {
     for (const uint32_t handle : *handles) {
       const Entry* const entry = find(handle);
@@ -59,6 +59,7 @@ std::optional<std::string> RocketFile::queue(const Request& request, FaultKind f
       if (std::ranges::find(job.buffers, entry->buffer) != job.buffers.end())
         return fmt::format("handle {} is listed twice", handle);
       job.buffers.push_back(entry->buffer);
+      if (handles == &request.out) job.written.push_back(entry->buffer.get());
       if (const auto writer = entry->buffer->last_writer(kernel_.jobs())) job.after.push_back(*writer);
     }
   }

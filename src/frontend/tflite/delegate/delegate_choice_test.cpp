@@ -47,17 +47,17 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
   const ir::Graph graph = digits();
   const struct {
     PartitionBy partition;
-    int min_macs_per_byte;
+    uint64_t min_macs_per_byte;
     bool claims;
-  } kRows[] = {{Options().partition, Options().min_macs_per_byte, true},
+  } kRows[] = {{Options().session.partition, Options().session.min_macs_per_byte, true},
                {PartitionBy::work, 1'000'000, false},
                {PartitionBy::predicted, 4, false},
                {PartitionBy::predicted, 0, false}};
   for (const auto& row : kRows) {
     for (const bool simulated : {false, true}) {
       Wrapped wrapped;
-      wrapped.state->options.partition = row.partition;
-      wrapped.state->options.min_macs_per_byte = row.min_macs_per_byte;
+      wrapped.state->options.session.partition = row.partition;
+      wrapped.state->options.session.min_macs_per_byte = row.min_macs_per_byte;
       wrapped.state->target.simulated = simulated;
       FakeHost host(graph);
       EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
@@ -67,8 +67,8 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
     }
   }
   const auto none = [](const char*) -> const char* { return nullptr; };
-  EXPECT_EQ(parse_options({{"partition", "predicted"}}, none).partition, PartitionBy::predicted);
-  EXPECT_EQ(parse_options({}, none).partition, PartitionBy::work);
+  EXPECT_EQ(parse_options({{"partition", "predicted"}}, none).session.partition, PartitionBy::predicted);
+  EXPECT_EQ(parse_options({}, none).session.partition, PartitionBy::work);
   EXPECT_EQ(parse_options({{"partition", "auto"}}, none).problems.size(), 1U);
 }
 
@@ -76,7 +76,7 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
   const ir::Graph graph = digits();
   const auto claimed_by = [&](const driver::Driver* driver) {
     Wrapped wrapped;
-    wrapped.state->options.min_macs_per_byte = 0;
+    wrapped.state->options.session.min_macs_per_byte = 0;
     if (driver != nullptr) wrapped.state->target.driver = driver;
     FakeHost host(graph);
     EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
@@ -101,8 +101,8 @@ TEST(Delegate, RealDevicesTakeUnprovenOpsWhenTold) {
   for (const ir::TensorId id : {graph.inputs[0], graph.outputs[0]}) graph.tensor(id).shape = {1, 6, 5, 8};
   const auto partitions = [&](bool simulated, bool allow) {
     Wrapped wrapped;
-    wrapped.state->options.min_macs_per_byte = 0;
-    wrapped.state->options.compile.allow_unproven = allow;
+    wrapped.state->options.session.min_macs_per_byte = 0;
+    wrapped.state->options.session.compile.allow_unproven = allow;
     wrapped.state->target.simulated = simulated;
     FakeHost host(graph);
     EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);

@@ -11,27 +11,20 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "compile/prices.h"
-#include "driver/driver.h"
+#include "runtime/session.h"
 
 namespace skillet::delegate {
 
 struct Options {
   std::string device = "auto";
-  driver::CompileOptions compile;
-  std::string cache_dir;          // empty: no cache on disk
-  std::string tuning_file;        // empty: none
+  // By runtime/session_keys.h. Work that is worth the way to the NPU and back, where times are not predicted, is
+  // guessed: a CPU with SIMD does some multiply-accumulates in the time it takes to copy a byte out and another one in.
+  runtime::SessionOptions session{.min_macs_per_byte = 4};
   std::optional<log::Level> log;  // none: that of the process
   bool strict = false;
   bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit
   int min_nodes_per_partition = 1;
-  compile::PartitionBy partition = compile::PartitionBy::work;
-  // Work that is worth the way to the NPU and back, where times are not predicted. Guessed: a CPU with SIMD does some
-  // multiply-accumulates in the time it takes to copy a byte out and another one in.
-  int min_macs_per_byte = 4;
-  int cores = 0;  // 0: as many as are predicted to pay
-  int timeout_ms = 10'000;
   bool profile = false;
   bool help = false;
   std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults

@@ -101,7 +101,7 @@ TEST(Delegate, ChoosesPartitionsByOptions) {
 
 // One op on a tensor of 4 x 4 x 8.
 ir::Graph one_op(ir::OpKind kind, ir::Attrs attrs, ir::Shape out) {
-  ir::Graph graph{.name = "one"};
+  ir::Graph graph("one");
   ir::Tensor tensor{.name = "in", .dtype = ir::DType::uint8, .shape = {1, 4, 4, 8}};
   tensor.quant = {.scales = {1.0F}, .zero_points = {0}};
   graph.inputs = {graph.add_tensor(tensor)};
@@ -444,48 +444,6 @@ TEST(Delegate, EachHasItsOwnLog) {
     EXPECT_EQ(said(plain.delegate).find("partition of"), std::string::npos);
     EXPECT_NE(said(loud.delegate).find("partition of"), std::string::npos);
   }
-}
-
-TEST(Options, ParseAsHostsWriteThem) {
-  const auto none = [](const char*) -> const char* { return nullptr; };
-  Options options = parse_options({{"device", "sim-a311d"},
-                                   {"tuning", "tuned"},
-                                   {"strict", "True"},
-                                   {"switches", "a+b"},
-                                   {"allow_unproven", "yes"},
-                                   {"per_channel", "approximate"},
-                                   {"delegate_serialize_dir", "/x"},
-                                   {"tuning_file", "/y.json"},
-                                   {"log", "info"},
-                                   {"cores", "2"},
-                                   {"max_delegated_partitions", "3"}},
-                                  none);
-  EXPECT_TRUE(options.problems.empty());
-  EXPECT_EQ(options.device, "sim:a311d");
-  EXPECT_EQ(options.compile.tuning, driver::Tuning::tuned);
-  EXPECT_EQ(options.compile.switches, (std::vector<std::string>{"a", "b"}));
-  EXPECT_TRUE(options.strict);
-  EXPECT_TRUE(options.compile.allow_unproven);
-  EXPECT_EQ(options.compile.per_channel, driver::PerChannel::approximate);
-  EXPECT_EQ(options.cache_dir, "/x");
-  EXPECT_EQ(options.tuning_file, "/y.json");
-  EXPECT_EQ(options.log, log::Level::info);
-  EXPECT_EQ(options.max_delegated_partitions, 3);
-  EXPECT_EQ(options.cores, 2);
-
-  const auto environment = [](const char* name) -> const char* {
-    if (std::string_view(name) == "SKILLET_DEVICE") return "cpu";
-    return std::string_view(name) == "SKILLET_STRICT" ? "yes" : nullptr;
-  };
-  options = parse_options({{"device", "auto"}}, environment);
-  EXPECT_EQ(options.device, "auto") << "the host's list wins";
-  EXPECT_TRUE(options.strict);
-  for (const char* bad : {"-1", "1x", "", "99999999999"})
-    EXPECT_EQ(parse_options({{"max_delegated_partitions", bad}}, none).problems.size(), 1U) << bad;
-  EXPECT_EQ(parse_options({{"cores", "auto"}}, none).cores, 0);
-  for (const char* bad : {"0", "-1", "all", "", "3x", "99999999999"})
-    EXPECT_EQ(parse_options({{"cores", bad}}, none).problems.size(), 1U) << bad;
-  EXPECT_NE(options_help().find("SKILLET_CACHE_DIR"), std::string::npos);
 }
 
 }  // namespace

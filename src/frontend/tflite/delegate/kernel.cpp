@@ -38,11 +38,11 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
 }  // namespace
 
 runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out{.compile = options.compile, .allow_fallback = !options.strict};
-  out.timeout = std::chrono::milliseconds(options.timeout_ms);
-  out.cache_dir = options.cache_dir;
-  out.tuning_file = options.tuning_file;
-  out.cores = options.cores;
+  runtime::SessionOptions out = options.session;
+  out.allow_fallback = !options.strict;
+  // What goes to the NPU is chosen when partitions are proposed; one that the host has handed over goes there.
+  out.min_macs_per_byte = 0;
+  out.partition = compile::PartitionBy::work;
   return out;
 }
 
@@ -79,8 +79,8 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
   output_bytes_.resize(outputs_.size());
   runtime::SessionOptions options = session_options(state_->options);
   if (only_on_npu) {
-    options.min_macs_per_byte = static_cast<uint64_t>(state_->options.min_macs_per_byte);
-    options.partition = state_->options.partition;
+    options.min_macs_per_byte = state_->options.session.min_macs_per_byte;
+    options.partition = state_->options.session.partition;
   }
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first

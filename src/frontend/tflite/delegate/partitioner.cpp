@@ -90,7 +90,7 @@ Result<void> Partitioner::ask_driver() {
   SK_TRY_ASSIGN(HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
   reason_ = std::move(host.refusal);
   advice = compile::quantization_advice(
-      host.graph, {state_->target.driver, state_->target.chip, state_->options.compile.per_channel});
+      host.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel});
   const runtime::SessionOptions options = session_options(state_->options);
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(host.graph), options));
   std::set<int> left;  // by the passes

@@ -30,18 +30,18 @@ const char* environment(const char* name) { return std::getenv(name); }
 
 // Nothing that the user gave may be found wrong only when a graph comes.
 void check_switches(const runtime::Target& target, Options& options) {
-  if (target.driver == nullptr || options.compile.switches.empty()) return;
-  const auto tried = runtime::check_options(target, options.compile);
+  if (target.driver == nullptr || options.session.compile.switches.empty()) return;
+  const auto tried = runtime::check_options(target, options.session.compile);
   if (tried.ok()) return;
   options.problems.push_back("option switches: " + tried.error().message);
-  options.compile.switches.clear();
+  options.session.compile.switches.clear();
 }
 
 void check_tuning_file(const runtime::Target& target, Options& options) {
-  const auto tried = runtime::check_tuning_file(target, options.tuning_file);
+  const auto tried = runtime::check_tuning_file(target, options.session.tuning_file);
   if (tried.ok()) return;
   options.problems.push_back("option tuning_file: " + tried.error().message);
-  options.tuning_file.clear();
+  options.session.tuning_file.clear();
 }
 
 // "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
@@ -50,7 +50,7 @@ Result<runtime::Target> open(const Options& options, std::string& why_none) {
   auto target = runtime::open_target(any ? "npu" : options.device);
   if (target.ok() && target->driver == nullptr && options.require_npu)
     return error(ErrorCode::invalid_argument, "require_npu=1, but device={}", options.device);
-  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.compile.allow_unproven));
+  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.allow_unproven));
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
     return target;

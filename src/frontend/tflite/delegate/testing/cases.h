@@ -54,7 +54,7 @@ inline std::vector<Bytes> expected(const ir::Graph& graph, uint8_t seed) {
 
 // One 1x1 convolution of 8 to 8 channels on uint8.
 inline ir::Graph convolution() {
-  ir::Graph graph{.name = "conv"};
+  ir::Graph graph("conv");
   const auto add = [&](const char* name, ir::DType dtype, ir::Shape shape, float scale, int32_t zero_point) {
     ir::Tensor tensor{.name = name, .dtype = dtype, .shape = std::move(shape)};
     tensor.quant = {.scales = {scale}, .zero_points = {zero_point}};
