@@ -83,12 +83,13 @@ std::optional<standin::NodePlace> OpenFiles::place() {
 }
 
 int OpenFiles::open(unsigned minor, int flags) {
+  std::shared_ptr<standin::File> file;
+  Files closed;
   const std::lock_guard lock(mutex_);
   standin::Kernel* const device = kernel();
   if (device == nullptr) return -ENODEV;
-  std::shared_ptr<standin::File> file;
   if (const int failure = device->open(minor, file); failure != 0) return failure;
-  drop_closed();
+  closed = take_closed();
   const int fd = ::memfd_create("skillet-virtual-node", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
   const std::optional<Identity> identity = identify(fd);
@@ -116,17 +117,24 @@ std::optional<unsigned> OpenFiles::minor_of(dev_t device, ino_t inode) {
   return found->second->minor();
 }
 
-// Forgets the files that no descriptor of the process refers to any more.
-void OpenFiles::drop_closed() {
-  if (files_.empty() || owner_ != ::getpid()) return;
+// The files that no descriptor of the process refers to any more. They wait for their jobs when they end, and a job may
+// call hooks: not under our lock.
+OpenFiles::Files OpenFiles::take_closed() {
+  Files closed;
+  if (files_.empty() || owner_ != ::getpid()) return closed;
   DIR* const folder = libc::opendir("/proc/self/fd");
-  if (folder == nullptr) return;
+  if (folder == nullptr) return closed;
   std::set<Identity> alive;
   while (const dirent* const entry = libc::readdir(folder)) {
     if (const auto identity = identify(std::atoi(entry->d_name))) alive.insert(*identity);
   }
   ::closedir(folder);
-  std::erase_if(files_, [&](const auto& file) { return !alive.contains(file.first); });
+  for (auto file = files_.begin(); file != files_.end();) {
+    const auto next = std::next(file);
+    if (!alive.contains(file->first)) closed.insert(files_.extract(file));
+    file = next;
+  }
+  return closed;
 }
 
 // A child after fork(), or vfork() with its parent's memory, must not touch the parent's files.
@@ -135,8 +143,9 @@ int OpenFiles::close(int fd) {
   const int result = libc::close(fd);
   const int number = errno;
   if (identity) {
+    Files closed;
     const std::lock_guard lock(mutex_);
-    if (files_.contains(*identity)) drop_closed();
+    if (files_.contains(*identity)) closed = take_closed();
   }
   errno = number;
   return result;

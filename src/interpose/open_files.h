@@ -40,14 +40,15 @@ class OpenFiles {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identify(int fd);
+  using Files = std::map<Identity, std::shared_ptr<standin::File>>;
   standin::Kernel* kernel();
-  void drop_closed();
+  Files take_closed();
 
   static inline constinit std::atomic<bool> any_{false};
   std::mutex mutex_;
   std::unique_ptr<standin::Kernel> kernel_;
   bool kernel_failed_ = false;
-  std::map<Identity, std::shared_ptr<standin::File>> files_;
+  Files files_;
   pid_t owner_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "runtime/bug_report.h"
@@ -218,7 +219,7 @@ Result<void> Session::run_part(size_t index) {
   if (part.broken) return *part.broken;
   if (part.on_device()) {
     const uint64_t copied_before = part.copied_bytes();
-    auto ran = run_npu(part);
+    auto ran = caught([&] { return run_npu(part); });  // the CPU may do with less memory
     report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }

@@ -5,12 +5,23 @@
 
 #include <cstdio>
 
+#include "base/caught.h"
 #include "base/text.h"
 
 namespace skillet::tools {
 
 Progress::Progress(std::string what) : what_(printable(what)) {
-  if (isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
+  if (!isatty(STDERR_FILENO)) return;
+  // Without a thread, or memory for the text, nothing is shown.
+  static_cast<void>(caught([this]() -> Result<void> {
+    thread_ = std::thread([this] {
+      static_cast<void>(caught([this]() -> Result<void> {
+        show();
+        return {};
+      }));
+    });
+    return {};
+  }));
 }
 
 Progress::~Progress() {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <future>
+#include <system_error>
 
+#include "base/caught.h"
 #include "frontend/c_api/internal.h"
 #include "frontend/tflite/import.h"
 
@@ -164,15 +166,16 @@ Result<CallersMemory> callers_memory(const skillet_model* model, const void* con
 
 // `body` on a thread of its own; what it would throw is an error.
 template <typename Body>
-void start(skillet_model& model, Body body) {
+Result<void> start(skillet_model& model, Body body) {
   model.started_by = ::getpid();
-  model.started = std::async(std::launch::async, [body = std::move(body)]() -> Result<void> {
-    try {
-      return body();
-    } catch (const std::exception& e) {
-      return skillet::error(ErrorCode::internal, "{}", e.what());
-    }
-  });
+  try {
+    model.started =
+        std::async(std::launch::async, [body = std::move(body)]() -> Result<void> { return skillet::caught(body); });
+  } catch (const std::system_error& failure) {
+    model.used.clear();
+    return skillet::error(ErrorCode::io, "the thread of the run cannot be started: {}", failure.what());
+  }
+  return {};
 }
 
 }  // namespace
@@ -240,8 +243,7 @@ skillet_status skillet_start(skillet_model* model) {
   return guard([&]() -> Result<void> {
     SK_TRY(check_model(model));
     model->rows.clear();
-    start(*model, [session = model->session.get()] { return session->run(); });
-    return {};
+    return start(*model, [session = model->session.get()] { return session->run(); });
   });
 }
 
@@ -274,10 +276,9 @@ skillet_status skillet_start_on(skillet_model* model, const void* const* inputs,
     model->rows.clear();
     model->used.clear();  // a run that could not start has left some
     memory.hold(model->used);
-    start(*model, [session = model->session.get(), own = std::move(memory)] {
+    return start(*model, [session = model->session.get(), own = std::move(memory)] {
       return session->run_on(own.inputs, own.outputs);
     });
-    return {};
   });
 }
 

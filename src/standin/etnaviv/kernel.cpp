@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "base/caught.h"
 #include "standin/etnaviv/file.h"
 
 namespace skillet::standin::etnaviv {
@@ -33,21 +34,24 @@ int Kernel::run(const Request& request, FaultKind fault) {
   if (core.simulator == nullptr) return 0;
   if (is_lost || fault == FaultKind::reset_before) core.simulator->reset(0);
   if (is_lost) return 0;
-  sim::Memory memory;
-  Result<void> done;
-  for (size_t i = 0; i < request.uses.size() && done.ok(); ++i) {
-    const Request::Use& use = request.uses[i];
-    const uint64_t size = options().is_own_process ? use.buffer->asked_bytes() : use.buffer->size_bytes();
-    done =
-        memory.map(use.address, use.buffer->bytes().first(size), fmt::format("buffer {}", request.buffers[i].handle));
-  }
-  if (done.ok()) done = core.simulator->execute(request.stream, memory);
+  const Result<void> done = caught([&] { return simulate(core, request); });
   if (done.ok()) return 0;
   core.simulator->reset(0);
   const bool is_error = options().on_fault == OnFault::error;
   if (!is_error || !options().is_own_process)
     log::warning("virtual {}: recover hung GPU: {}", core.chip, done.error().message);
   return is_error ? refuse(EIO, "{}", done.error().message) : 0;
+}
+
+Result<void> Kernel::simulate(const Core& core, const Request& request) const {
+  sim::Memory memory;
+  for (size_t i = 0; i < request.uses.size(); ++i) {
+    const Request::Use& use = request.uses[i];
+    const uint64_t size = options().is_own_process ? use.buffer->asked_bytes() : use.buffer->size_bytes();
+    SK_TRY(
+        memory.map(use.address, use.buffer->bytes().first(size), fmt::format("buffer {}", request.buffers[i].handle)));
+  }
+  return core.simulator->execute(request.stream, memory);
 }
 
 std::unique_ptr<standin::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator,

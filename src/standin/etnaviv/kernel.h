@@ -49,6 +49,8 @@ class Kernel : public standin::Kernel {
   std::shared_ptr<File> make_file(unsigned minor) override;
 
  private:
+  Result<void> simulate(const Core& core, const Request& request) const;
+
   std::vector<Core> cores_;
   Request request_;
 };

@@ -142,10 +142,18 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
   lock.unlock();
   int failure = 0;
   if (!hangs) {
-    failure = kernel_.run(request, fault.kind);
-    lock.lock();
-    kernel_.jobs().finish(job);
-    lock.unlock();
+    const auto finish = [&] {
+      lock.lock();
+      kernel_.jobs().finish(job);
+      lock.unlock();
+    };
+    try {
+      failure = kernel_.run(request, fault.kind);
+    } catch (...) {  // no memory to tell what went wrong
+      finish();
+      throw;
+    }
+    finish();
     if (gives_fence) signal_sync_file(fence_fd);
   }
   args.fence = job;

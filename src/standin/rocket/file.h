@@ -38,6 +38,7 @@ class RocketFile : public GemFile {
   int read_tasks(Request& request);
   void trace(const Request& request);
   std::optional<std::string> queue(const Request& request, FaultKind fault);
+  void enqueue(const Request& request, QueuedJob&& job);
   int give_fault(std::string_view call);
 
   Kernel& kernel_;

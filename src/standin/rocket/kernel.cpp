@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/caught.h"
 #include "base/stopwatch.h"
 #include "standin/rocket/file.h"
 #include "standin/rocket/identity.h"
@@ -48,14 +49,33 @@ void Kernel::queue(Entity& entity, QueuedJob job) {
     }
   }
   entity.jobs.push_back(std::move(job));
-  if (workers_ == nullptr) start_workers();
   workers_->changed.notify_all();
 }
 
-void Kernel::start_workers() {
+// A thread for each core, or none. EAGAIN would have clients try for ever.
+int Kernel::start_workers(std::unique_lock<std::mutex>& lock) {
+  if (workers_ != nullptr) return 0;
   workers_ = std::make_unique<Workers>();
-  for (uint32_t core = 0; core < cores_; ++core)
-    workers_->threads.emplace_back([this, core, &workers = *workers_] { work(core, workers); });
+  const Result<void> started = caught([&]() -> Result<void> {
+    workers_->threads.reserve(cores_);
+    for (uint32_t core = 0; core < cores_; ++core)
+      workers_->threads.emplace_back([this, core, &workers = *workers_] { work(core, workers); });
+    return {};
+  });
+  if (started.ok()) return 0;
+  const size_t count = workers_->threads.size();
+  stop_workers(lock);
+  return refuse(ENOMEM, "submit: the thread of core {} of {} cannot be started: {}", count, cores_,
+                started.error().message);
+}
+
+void Kernel::stop_workers(std::unique_lock<std::mutex>& lock) {
+  const std::unique_ptr<Workers> last = std::move(workers_);
+  last->stops = true;
+  last->changed.notify_all();
+  lock.unlock();
+  for (std::thread& thread : last->threads) thread.join();
+  lock.lock();
 }
 
 void Kernel::adopt_process() {
@@ -75,13 +95,7 @@ void Kernel::remove(Entity& entity, std::unique_lock<std::mutex>& lock) {
   entity.jobs.clear();
   if (workers_ != nullptr) workers_->changed.wait(lock, [&] { return !entity.is_running; });
   std::erase(entities_, &entity);
-  if (!entities_.empty() || workers_ == nullptr) return;
-  const std::unique_ptr<Workers> last = std::move(workers_);
-  last->stops = true;
-  last->changed.notify_all();
-  lock.unlock();
-  for (std::thread& thread : last->threads) thread.join();
-  lock.lock();
+  if (entities_.empty() && workers_ != nullptr) stop_workers(lock);
 }
 
 void Kernel::work(uint32_t core, Workers& workers) {
@@ -110,23 +124,46 @@ Entity* Kernel::next(uint32_t core) {
 }
 
 void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock) {
-  const QueuedJob job = std::move(entity.jobs.front());
+  QueuedJob job = std::move(entity.jobs.front());
   entity.jobs.pop_front();
   entity.is_running = true;
-  const std::vector<Mapping> mappings = entity.file.mappings();
-  lock.unlock();
-  const Stopwatch clock;
-  const Result<void> done = simulate(core, job, mappings);
-  trace("job {} on core {}: {:.3f} ms", job.id, core, clock.ms());
-  lock.lock();
+  Result<void> done = simulate(core, entity, job, lock);
   // What waits for ever ends by the kernel's timeout.
   const bool stalls = job.fault == FaultKind::hang || (!done.ok() && done.error().code == ErrorCode::timeout);
   if (stalls) {
     jobs().stall(job.id);
     workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });
   }
-  end(core, entity, job, done);
+  end(core, entity, job, std::move(done));
   workers.changed.notify_all();
+  // The last reference to a buffer calls close(), which may be a hook with a lock of its own.
+  lock.unlock();
+  job = {};
+  lock.lock();
+}
+
+// Lets go of `lock` meanwhile. What it throws is the job's fault.
+Result<void> Kernel::simulate(uint32_t core, const Entity& entity, const QueuedJob& job,
+                              std::unique_lock<std::mutex>& lock) {
+  Result<void> done;
+  {
+    std::vector<Mapping> mappings;
+    done = caught([&]() -> Result<void> {
+      mappings = entity.file.mappings();
+      return {};
+    });
+    lock.unlock();
+    if (done.ok()) {
+      done = caught([&] {
+        const Stopwatch clock;
+        Result<void> ran = simulate(core, job, mappings);
+        trace("job {} on core {}: {:.3f} ms", job.id, core, clock.ms());
+        return ran;
+      });
+    }
+  }
+  lock.lock();
+  return done;
 }
 
 Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings) {
@@ -150,17 +187,17 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   return simulator_->run({.commands = job.tasks, .core = core}, memory);
 }
 
-// A job that was reset signals like one that is done.
-void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, const Result<void>& done) {
-  if (!done.ok()) {
-    if (simulator_ != nullptr) simulator_->reset(core);
-    if (options().on_fault == OnFault::error) {
-      entity.fault = done.error().message;
-    } else {
+// A job that was reset signals like one that is done. Nothing that fails here keeps it from ending.
+void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, Result<void> done) {
+  const bool is_error = !done.ok() && options().on_fault == OnFault::error;
+  static_cast<void>(caught([&]() -> Result<void> {
+    if (!done.ok() && simulator_ != nullptr) simulator_->reset(core);
+    if (!done.ok() && !is_error)
       log::warning("virtual {}: core {}: NPU job timed out: {}", chip_, core, done.error().message);
-    }
-  }
-  trace("job {} ends on core {}", job.id, core);
+    trace("job {} ends on core {}", job.id, core);
+    return {};
+  }));
+  if (is_error) entity.fault = std::move(done).error().message;
   jobs().finish(job.id);
   entity.is_running = false;
 }

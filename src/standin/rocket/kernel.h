@@ -56,8 +56,10 @@ class Kernel : public standin::Kernel {
   ~Kernel() override;
   NodePlace place() const override;
 
-  // With state() held, all four.
+  // With state() held, all five.
   void add(Entity& entity);
+  // Before the first job of a submission. A negative errno: none can be queued.
+  int start_workers(std::unique_lock<std::mutex>& lock);
   void queue(Entity& entity, QueuedJob job);
   // After fork() there are no threads, and what ran in the parent will not end here.
   void adopt_process();
@@ -74,12 +76,13 @@ class Kernel : public standin::Kernel {
     bool stops = false;
   };
 
-  void start_workers();
+  void stop_workers(std::unique_lock<std::mutex>& lock);
   void work(uint32_t core, Workers& workers);
   Entity* next(uint32_t core);
   void run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock);
+  Result<void> simulate(uint32_t core, const Entity& entity, const QueuedJob& job, std::unique_lock<std::mutex>& lock);
   Result<void> simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings);
-  void end(uint32_t core, Entity& entity, const QueuedJob& job, const Result<void>& done);
+  void end(uint32_t core, Entity& entity, const QueuedJob& job, Result<void> done);
 
   std::string chip_;
   std::unique_ptr<sim::Device> simulator_;  // null: jobs do nothing

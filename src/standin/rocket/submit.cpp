@@ -66,12 +66,21 @@ std::optional<std::string> RocketFile::queue(const Request& request, FaultKind f
   for (const abi::Task& task : request.tasks)
     job.tasks.push_back({.bytes = {}, .address = task.regcmd, .size_bytes = task.regcmd_count * abi::kCommandBytes});
   job.id = kernel_.jobs().begin();
+  try {
+    enqueue(request, std::move(job));
+  } catch (...) {  // nobody would ever run it
+    kernel_.jobs().finish(job.id);
+    throw;
+  }
+  return std::nullopt;
+}
+
+void RocketFile::enqueue(const Request& request, QueuedJob&& job) {
   for (size_t i = 0; i < job.buffers.size(); ++i)
     job.buffers[i]->add_job(kernel_.jobs(), job.id, i >= request.in.size());
   kernel_.trace("submit: job {}: {} tasks", job.id, job.tasks.size());
   if (kernel_.options().traces) trace(request);
   kernel_.queue(entity_, std::move(job));
-  return std::nullopt;
 }
 
 void RocketFile::trace(const Request& request) {
@@ -88,9 +97,10 @@ void RocketFile::trace(const Request& request) {
 int RocketFile::submit(abi::Submit& args, const Fault& fault) {
   std::vector<Request> requests;
   if (const int failure = read_jobs(args, requests); failure != 0) return failure;
-  const Lock lock(kernel_.state());
+  Lock lock(kernel_.state());
   kernel_.adopt_process();
   if (const int failure = give_fault("submit"); failure != 0) return failure;
+  if (const int failure = kernel_.start_workers(lock); failure != 0) return failure;
   reclaim();
   FaultKind next = fault.kind;
   for (const Request& request : requests) {

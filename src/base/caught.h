@@ -1,0 +1,31 @@
+// caught(): what a body throws, as an error: for threads of ours, above which nobody could catch it.
+// Called by whoever starts threads, or must tidy up before an exception goes on.
+// Must not know: what the body does.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "base/result.h"
+
+namespace skillet {
+
+// Without memory the text is short enough to need none.
+inline Error out_of_memory() noexcept { return Error{ErrorCode::io, "out of memory"}; }
+
+template <typename Body>
+Result<void> caught(Body&& body) noexcept {
+  try {
+    try {
+      return body();
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    } catch (const std::exception& thrown) {
+      return Error{ErrorCode::internal, thrown.what()};
+    }
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+}  // namespace skillet
