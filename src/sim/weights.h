@@ -24,6 +24,10 @@ struct Weights {
   // Of each kernel: what is added to its sum of pixel * (weight - zero point), the pixels as they lie in memory.
   std::vector<int32_t> biases;
   std::string problem;  // why they cannot be read; then there is nothing else
+  // How they lie in memory: a word for names of files. Where the job allows several ways: the one of recorded jobs, and
+  // the same bytes read in the others. Empty: there is one way.
+  std::string order;
+  std::vector<Weights> others;
 };
 
 // By unit of work that the job starts, in order: the same as driver::Annotated::operations; none for those that have no

@@ -13,6 +13,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/clocks.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/progress.h"
 #include "tools/statistics.h"
 #include "tools/tensor_file.h"
@@ -23,7 +24,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto";
+  std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto", per_channel = "exact";
   int runs = 50, warm_up = 5;
   bool json = false, csv = false, without_cpu = false, allow_unproven = false;
 };
@@ -42,6 +43,7 @@ struct Report {
   bool simulated = false;
   double prepare_ms = 0;
   Statistics device_ms, cpu_ms;
+  NpuUse use;
   std::vector<PartTimes> parts;
   std::vector<int> part_of;  // by operation of the model; -1: none, it was folded into others
   std::vector<OpTimes> ops;  // on the CPU kernels; empty: --without-cpu
@@ -130,7 +132,8 @@ const std::vector<std::string> kColumns = {"where",  "runs",   "min ms", "mean m
                                            "p90 ms", "p99 ms", "max ms", "per second"};
 
 std::vector<std::vector<std::string>> statistic_rows(const Report& report) {
-  std::vector<std::vector<std::string>> out = {row_of(report.device, report.device_ms)};
+  const std::string whose = report.device + (report.use.fallback_ops > 0 ? ", failed: the CPU" : "");
+  std::vector<std::vector<std::string>> out = {row_of(whose, report.device_ms)};
   if (!report.ops.empty()) out.push_back(row_of("cpu kernels", report.cpu_ms));
   return out;
 }
@@ -196,6 +199,9 @@ void print_json(const Options& options, const Report& report) {
                         {"simulated", report.simulated},
                         {"warm_up", options.warm_up},
                         {"prepare_ms", report.prepare_ms},
+                        {"npu_ops", report.use.npu_ops},
+                        {"cpu_ops", report.use.cpu_ops},
+                        {"fallback_ops", report.use.fallback_ops},
                         {"times", json_of(report.device_ms)},
                         {"parts", parts},
                         {"ops", ops},
@@ -205,7 +211,8 @@ void print_json(const Options& options, const Report& report) {
   out_json(all);
 }
 
-Result<void> bench(const Options& options, Outcome& outcome) {
+Result<void> bench(Options& options, Outcome& outcome) {
+  options.device = device_meant(options.device);
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   Result<void> has_inputs;
   const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
@@ -220,6 +227,7 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.tuning_file = options.tuning_file;
   session_options.compile.allow_unproven = options.allow_unproven;
+  session_options.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, session_options.cores);
   const Stopwatch prepare_clock;
   auto created = runtime::Session::create(graph, target, session_options);
@@ -227,6 +235,7 @@ Result<void> bench(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   report.prepare_ms = prepare_clock.ms();
   SK_TRY(time_device(*session, inputs, options, report));
+  report.use = npu_use(*session);
   report.clocks = read_clocks();  // while it is still warm
   if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
   report.peak_kib = peak_kib();
@@ -236,7 +245,7 @@ Result<void> bench(const Options& options, Outcome& outcome) {
     print_csv(report);
   else
     print_text(options, report);
-  return {};
+  return check_npu_use(options.device, report.use);
 }
 
 }  // namespace
@@ -255,6 +264,10 @@ void add_bench(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of({"proven", "tuned"}));
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
   add_tuning_file(verb, options->tuning_file);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");

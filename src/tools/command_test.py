@@ -149,7 +149,7 @@ class Command(unittest.TestCase):
             done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
                                    "--device", "npu"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, "SKILLET_BUG_DIR": folder})
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.returncode, 1, done.stderr)
             (path,) = Path(folder).iterdir()
             self.assertIn(f"a report of it is in {path}", done.stderr)
             with tarfile.open(path) as archive:
@@ -163,9 +163,39 @@ class Command(unittest.TestCase):
                 done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
                                        "--device", "npu"], capture_output=True, text=True, timeout=60,
                                       env={**os.environ, "SKILLET_BUG_DIR": f"{folder}/{name}"})
-                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertEqual("SKILLET_BUG_DIR: " in done.stderr, not is_made, done.stderr)
             self.assertEqual([path.name for path in Path(folder).iterdir()], ["new"])
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_an_npu_that_fails_is_not_what_was_asked_for(self):
+        verbs = (["run", MODEL, "--random", "1"], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "2"])
+        rows = [("submit:2-*:EIO", "npu", {}, 1), ("submit:2-*:EIO", "/dev/dri/renderD128", {}, 1), ("submit:2-*:EIO", "auto", {}, 0),
+                ("submit:2-*:EIO", "auto", {"SKILLET_REQUIRE_NPU": "1"}, 1), (None, "auto", {"SKILLET_REQUIRE_NPU": "1"}, 0),
+                (None, "npu", {}, 0)]
+        for verb in verbs:
+            for fail, device, variables, code in rows:
+                with self.subTest(verb=verb[0], fail=fail, device=device, variables=variables):
+                    faults = ["--fail", fail] if fail else []
+                    done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", *faults, "--", SKILLET, *verb, "--device", device,
+                                           "--json"], capture_output=True, text=True, timeout=120, env={**os.environ, **variables})
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    told = json.loads(done.stdout)  # the results are there all the same
+                    self.assertEqual((told["fallback_ops"] > 0, told["npu_ops"] > 0), (fail is not None, fail is None))
+                    self.assertEqual("were computed by the CPU after a failure" in done.stderr, code == 1)
+        for verb in verbs:
+            done = subprocess.run([SKILLET, *verb], capture_output=True, text=True, timeout=120,
+                                  env={**os.environ, "SKILLET_REQUIRE_NPU": "1"})
+            self.assertEqual(done.returncode, 2, "no NPU is here")
+            self.assertIn("no NPU here", done.stderr)
+
+    def test_what_runs_or_compiles_reads_the_word_on_scales(self):
+        for verb in (["run", MODEL], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL], ["check", MODEL],
+                     ["compile", MODEL]):
+            done = subprocess.run([SKILLET, *verb, "--device", "sim:a311d"], capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--per-channel: odd not in", done.stderr)
 
     def test_what_the_environment_says_wrongly_is_said(self):
         rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),
@@ -204,7 +234,7 @@ class Command(unittest.TestCase):
             with self.subTest(command=command, device=device):
                 done = subprocess.run([*command, MODEL, "--device", device, "--json"], capture_output=True, text=True,
                                       timeout=120)
-                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.returncode, 1 if device == "npu" else 0, done.stderr)
                 ops = json.loads(done.stdout)["ops"]
                 self.assertEqual({op["where"] for op in ops}, {"cpu"})
                 self.assertEqual([op for op in ops if not op["reason"]], [])

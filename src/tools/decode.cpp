@@ -93,8 +93,8 @@ std::string print(const Options& options, const Decoded& decoded) {
 // One submission after the other.
 class Decoding {
  public:
-  Decoding(const Options& options, const driver::Chip& chip, const driver::Driver& driver, Outcome& outcome)
-      : options_(options), chip_(chip), driver_(driver), outcome_(outcome) {}
+  Decoding(const Options& options, const driver::Chip& chip, const driver::Driver& driver)
+      : options_(options), chip_(chip), driver_(driver) {}
 
   // What needs the chip but no submission.
   Result<void> prepare() {
@@ -121,9 +121,10 @@ class Decoding {
     }
     if (json) json->finish();
     if (ops_ && ops_->found() == 0)
-      return error(ErrorCode::invalid_argument, "no job looks like one of {}",
-                   options_.model.empty() ? options_.path : options_.model);
-    return {};
+      log::warning("no job looks like one of {}", options_.model.empty() ? options_.path : options_.model);
+    if (unreadable_ == 0) return {};
+    return error(ErrorCode::device, "weights that cannot be read: {}{}", first_unreadable_,
+                 unreadable_ == 1 ? "" : fmt::format("; and {} more", unreadable_ - 1));
   }
 
  private:
@@ -146,16 +147,20 @@ class Decoding {
     if (options_.weights.empty()) return {};
     SK_TRY_ASSIGN(const std::string lines, write_weights(options_.weights, index, decoded.weights));
     if (!json) out("{}", lines);
-    for (const auto& w : decoded.weights)
-      if (w && !w->problem.empty()) outcome_.exit_code = kFailed;
+    for (size_t i = 0; i < decoded.weights.size(); ++i) {
+      const auto& w = decoded.weights[i];
+      if (!w || w->problem.empty()) continue;
+      if (unreadable_++ == 0) first_unreadable_ = fmt::format("submission {}, job {}: {}", index, i, w->problem);
+    }
     return {};
   }
 
   const Options& options_;
   const driver::Chip& chip_;
   const driver::Driver& driver_;
-  Outcome& outcome_;
   std::optional<ModelOps> ops_;
+  size_t unreadable_ = 0;
+  std::string first_unreadable_;
   RecordedMemory memory_;
 };
 
@@ -163,7 +168,7 @@ Result<void> decode(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_reader(options));
   SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  Decoding decoding(options, chip, *driver, outcome);
+  Decoding decoding(options, chip, *driver);
   SK_TRY(decoding.prepare());
   outcome.begin();
   SK_TRY(decoding.run(reader).with_context(options.path));

@@ -24,6 +24,16 @@ std::string shape_text(const sim::Weights& w) {
   return fmt::format("{}x{}x{}x{}{}", w.kernels, w.planes, w.height, w.width, w.depthwise ? " depthwise" : "");
 }
 
+// One file of weights and one of biases.
+Result<void> write_reading(const std::string& folder, const std::string& stem, const std::string& order,
+                           const sim::Weights& w) {
+  const auto size = [](int64_t number) { return static_cast<int32_t>(number); };
+  SK_TRY(write_array(fmt::format("{}/{}_weights{}.npy", folder, stem, order), ir::DType::uint8,
+                     {size(w.kernels), size(w.planes), size(w.height), size(w.width)}, w.bytes));
+  return write_array(fmt::format("{}/{}_biases{}.npy", folder, stem, order), ir::DType::int32, {size(w.kernels)},
+                     as_bytes(std::span(reinterpret_cast<const uint32_t*>(w.biases.data()), w.biases.size())));
+}
+
 }  // namespace
 
 Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
@@ -41,31 +51,41 @@ Result<std::string> write_weights(const std::string& folder, size_t index, const
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
-  TextTable table({"job", "weights", "zero point", "file"});
+  TextTable table({"job", "weights", "zero point", "order", "file"});
+  bool is_told = true;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!weights[i]) continue;
     const sim::Weights& w = *weights[i];
     const std::string stem = fmt::format("submission{}_job{}", index, i);
     if (!w.problem.empty()) {
-      table.add({fmt::format("{}", i), "cannot be read: " + w.problem, "", ""});
+      table.add({fmt::format("{}", i), "cannot be read: " + w.problem, "", "", ""});
       continue;
     }
-    const auto size = [](int64_t number) { return static_cast<int32_t>(number); };
-    SK_TRY(write_array(fmt::format("{}/{}_weights.npy", folder, stem), ir::DType::uint8,
-                       {size(w.kernels), size(w.planes), size(w.height), size(w.width)}, w.bytes));
-    SK_TRY(write_array(fmt::format("{}/{}_biases.npy", folder, stem), ir::DType::int32, {size(w.kernels)},
-                       as_bytes(std::span(reinterpret_cast<const uint32_t*>(w.biases.data()), w.biases.size()))));
-    table.add({fmt::format("{}", i), shape_text(w), fmt::format("{}", w.zero_point), stem + "_weights.npy"});
+    SK_TRY(write_reading(folder, stem, "", w));
+    table.add({fmt::format("{}", i), shape_text(w), fmt::format("{}", w.zero_point), w.order, stem + "_weights.npy"});
+    for (const sim::Weights& other : w.others) {
+      is_told = false;
+      SK_TRY(write_reading(folder, stem, "_" + other.order, other));
+      table.add({"", "or", "", other.order, fmt::format("{}_weights_{}.npy", stem, other.order)});
+    }
   }
-  return table.empty() ? "" : table.print();
+  if (table.empty()) return std::string();
+  return table.print() +
+         (is_told ? ""
+                  : "  or: these jobs do not tell the order of their weights; the first is that of recorded jobs\n");
 }
 
 nlohmann::json weights_json(const SubmissionWeights& weights, size_t job) {
   if (job >= weights.size() || !weights[job]) return nullptr;
   const sim::Weights& w = *weights[job];
   if (!w.problem.empty()) return {{"problem", w.problem}};
-  return {
-      {"shape", {w.kernels, w.planes, w.height, w.width}}, {"depthwise", w.depthwise}, {"zero_point", w.zero_point}};
+  nlohmann::json others = nlohmann::json::array();
+  for (const sim::Weights& other : w.others) others.push_back(other.order);
+  return {{"shape", {w.kernels, w.planes, w.height, w.width}},
+          {"depthwise", w.depthwise},
+          {"zero_point", w.zero_point},
+          {"order", w.order},
+          {"other_orders", others}};
 }
 
 }  // namespace skillet::tools

@@ -20,7 +20,8 @@ using SubmissionWeights = std::vector<std::optional<sim::Weights>>;
 Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
                                      const RecordedMemory& memory);
 
-// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each.
+// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each. Where a job does not tell the order of its
+// weights, the other readings too: ..._weights_ORDER.npy.
 Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights);
 nlohmann::json weights_json(const SubmissionWeights& weights, size_t job);
 

@@ -15,6 +15,7 @@
 #include "tools/agreement.h"
 #include "tools/delegate_host.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/progress.h"
 #include "tools/run_inputs.h"
 #include "tools/scores.h"
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu";
+  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu", per_channel = "exact";
   DelegateHostOptions host;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false;
@@ -42,6 +43,7 @@ struct Layer {
 };
 struct Report {
   std::string device, against;
+  NpuUse use;
   size_t pictures = 0, with_truth = 0, same_class = 0;
   Hits device_hits, other_hits;
   double equal = 0, cosine = 0;  // sums
@@ -90,7 +92,10 @@ void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_
 }
 
 // What a device is compared with: the outputs of one inference, in the order of the graph.
-using Reference = std::function<Result<std::vector<Bytes>>(const InputSet&)>;
+struct Reference {
+  std::function<Result<std::vector<Bytes>>(const InputSet&)> outputs;
+  std::shared_ptr<runtime::Session> session = nullptr;  // of another device
+};
 
 Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet& set) {
   SK_TRY(session.set_input(0, set.tensors[0]));
@@ -106,7 +111,7 @@ Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet&
 Result<Reference> cpu_kernels(const ir::Graph& graph) {
   SK_TRY_ASSIGN(ref::Interpreter made, ref::Interpreter::create(graph));
   auto kernels = std::make_shared<ref::Interpreter>(std::move(made));
-  return Reference([&graph, kernels](const InputSet& set) -> Result<std::vector<Bytes>> {
+  return Reference{[&graph, kernels](const InputSet& set) -> Result<std::vector<Bytes>> {
     std::ranges::copy(set.tensors[0], kernels->tensor(graph.inputs[0]).begin());
     SK_TRY(kernels->run());
     std::vector<Bytes> out;
@@ -115,7 +120,7 @@ Result<Reference> cpu_kernels(const ir::Graph& graph) {
       out.emplace_back(bytes.begin(), bytes.end());
     }
     return out;
-  });
+  }};
 }
 
 bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
@@ -133,12 +138,12 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
     host.library = options.against;
     SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, graph));
     name = other->name();
-    return Reference([other](const InputSet& set) { return other->run(set.tensors); });
+    return Reference{[other](const InputSet& set) { return other->run(set.tensors); }};
   }
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.against));
   SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(graph, target, session_options));
   name = target.name;
-  return Reference([session](const InputSet& set) { return outputs_of(*session, set); });
+  return Reference{[session](const InputSet& set) { return outputs_of(*session, set); }, session};
 }
 
 class Evaluation {
@@ -152,7 +157,7 @@ class Evaluation {
     SK_TRY_ASSIGN(InputSource source, InputSource::create(input, session_.graph()));
     SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
     SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
-    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_(*set));
+    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_.outputs(*set));
     note(path, agreement_of(session_.graph(), got, wanted));
     if (truth) {
       const ir::Tensor& first = session_.graph().tensor(session_.graph().outputs[0]);
@@ -199,7 +204,8 @@ std::string percent(double part, size_t all) {
 }
 
 void print_text(const Options& options, const Report& report, const ir::Graph& graph) {
-  out("{} on {}: {} pictures\n\n", printable(options.model), report.device, report.pictures);
+  out("{} on {}: {} pictures; {} operations on the NPU, {} on the CPU\n\n", printable(options.model), report.device,
+      report.pictures, report.use.npu_ops, report.use.cpu_ops);
   if (report.with_truth > 0) {
     TextTable table({"", "top 1", "top 5"});
     table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
@@ -235,6 +241,9 @@ void print_json(const Options& options, const Report& report) {
   nlohmann::json all = {{"model", options.model},
                         {"device", report.device},
                         {"against", report.against},
+                        {"npu_ops", report.use.npu_ops},
+                        {"cpu_ops", report.use.cpu_ops},
+                        {"fallback_ops", report.use.fallback_ops},
                         {"pictures", report.pictures},
                         {"same_class", report.same_class},
                         {"equal", mean(report.equal)},
@@ -272,7 +281,8 @@ Rule key_and_value() {
           }};
 }
 
-Result<void> eval(const Options& options, Outcome& outcome) {
+Result<void> eval(Options& options, Outcome& outcome) {
+  options.device = device_meant(options.device);
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   if (graph.inputs.size() != 1 || graph.outputs.empty())
     return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
@@ -286,6 +296,7 @@ Result<void> eval(const Options& options, Outcome& outcome) {
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
+  session_options.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   runtime::SessionOptions device_options = session_options;  // a tuning file is of one chip
   device_options.tuning_file = options.tuning_file;
   device_options.keep_intermediates = options.layers || options.bisect;
@@ -304,10 +315,13 @@ Result<void> eval(const Options& options, Outcome& outcome) {
                  .with_context(path));
     }
   }
+  report.use = npu_use(*session);
   if (options.json)
     print_json(options, report);
   else
     print_text(options, report, session->graph());
+  SK_TRY(check_npu_use(options.device, report.use));
+  if (reference.session) SK_TRY(check_npu_use(options.against, npu_use(*reference.session)));
   return options.bisect ? first_beyond(options, report, session->graph()) : Result<void>();
 }
 
@@ -346,6 +360,10 @@ void add_eval(CommandLine& app, Outcome& outcome) {
       .check(one_of({"proven", "tuned"}));
   add_tuning_file(verb, options->tuning_file);
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(eval(*options, outcome)); });
 }

@@ -17,10 +17,12 @@ struct ExitCodes {
 
 inline constexpr std::string_view kUnreadable = "wrong use; a file, device or place to write that cannot be used";
 inline constexpr std::array kExitCodes = {
-    ExitCodes{"run", "it ran", "the run failed, or its outputs are not what --compare, --expect or --task allow",
+    ExitCodes{"run", "it ran",
+              "the run or the NPU asked for failed, or outputs are not what --compare, --expect or --task allow",
               kUnreadable},
-    ExitCodes{"bench", "it ran", "a run failed", kUnreadable},
-    ExitCodes{"eval", "every picture ran", "a run failed, or --bisect found an operation beyond --bound", kUnreadable},
+    ExitCodes{"bench", "it ran", "a run or the NPU asked for failed", kUnreadable},
+    ExitCodes{"eval", "every picture ran",
+              "a run or the NPU asked for failed, or --bisect found an operation beyond --bound", kUnreadable},
     ExitCodes{"check", "every operation can run",
               "an operation can run nowhere, less than --require is on the NPU, or writing the page fails",
               kUnreadable},

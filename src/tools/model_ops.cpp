@@ -72,8 +72,6 @@ Result<ModelOps> ModelOps::load(const std::string& path, const driver::Chip& chi
     }
   }
   if (out.sequences_.empty() && problem) return std::move(*problem);
-  if (out.sequences_.empty())
-    return error(ErrorCode::invalid_argument, "{}: the NPU of {} takes nothing of it", path, chip.name);
   return out;
 }
 

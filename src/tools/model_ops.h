@@ -18,6 +18,7 @@ std::vector<ir::OpId> executed_ops(const driver::Program& program, const driver:
 
 class ModelOps {
  public:
+  // A model of which the NPU takes nothing has no such job.
   static Result<ModelOps> load(const std::string& path, const driver::Chip& chip);
 
   // "3 CONV_2D" for each operation of the submission; empty: the compiler's own, or not recognised. Submissions come in

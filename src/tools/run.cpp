@@ -13,6 +13,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/found.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/old_capture.h"
 #include "tools/progress.h"
 #include "tools/results.h"
@@ -300,7 +301,8 @@ Result<std::optional<ProgramTiming>> simulated_time(const Options& options, cons
   return time_if_known(target.chip.name, compiled.parts);
 }
 
-Result<void> run(const Options& options, Outcome& outcome) {
+Result<void> run(Options& options, Outcome& outcome) {
+  options.device = device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
@@ -324,6 +326,7 @@ Result<void> run(const Options& options, Outcome& outcome) {
   }
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
+  SK_TRY(check_npu_use(options.device, npu_use(*session)));
   return runner.judgement();
 }
 

@@ -7,6 +7,7 @@
 #include "compile/advice.h"
 #include "tools/found_print.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
 #include "tools/run_result.h"
@@ -19,7 +20,8 @@ using runtime::PartReport;
 using runtime::Session;
 
 struct Where {
-  size_t npu_ops = 0, cpu_ops = 0, npu_parts = 0, jobs = 0;
+  NpuUse ops;
+  size_t npu_parts = 0, jobs = 0;
 };
 
 bool runs_on_npu(const PartReport& part) { return part.on_npu && part.fallback.empty(); }
@@ -31,10 +33,9 @@ size_t jobs_of(const Session& session, size_t part) {
 }
 
 Where count(const Session& session) {
-  Where out;
+  Where out{.ops = npu_use(session)};
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    (runs_on_npu(part) ? out.npu_ops : out.cpu_ops) += part.ops.size();
     out.npu_parts += runs_on_npu(part) ? 1 : 0;
     out.jobs += jobs_of(session, i);
   }
@@ -258,7 +259,7 @@ std::string print_text(const RunResult& result, const Session& session) {
   std::string out = fmt::format("model   {}\n", printable(result.model));
   out += fmt::format("input   {}\n", printable(result.input_note));
   out += fmt::format("device  {}: {} operations on the NPU ({} part(s), {} jobs), {} on the CPU\n\n", result.device,
-                     where.npu_ops, where.npu_parts, where.jobs, where.cpu_ops);
+                     where.ops.npu_ops, where.npu_parts, where.jobs, where.ops.cpu_ops);
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
     if (!inference.layers.empty()) out += print_layers(session, inference.layers);
@@ -274,12 +275,19 @@ std::string print_json(const RunResult& result, const Session& session) {
     simulated = {{"device_ms", result.simulated->device_us / 1000},
                  {"wall_ms", result.simulated->wall_us / 1000},
                  {"error", result.simulated->error}};
-  const nlohmann::json out = {{"model", result.model},          {"device", result.device},
-                              {"simulated", simulated},         {"npu_ops", where.npu_ops},
-                              {"cpu_ops", where.cpu_ops},       {"jobs", where.jobs},
-                              {"import_ms", result.import_ms},  {"passes_ms", session.report().passes_ms},
-                              {"create_ms", result.create_ms},  {"reference_ms", result.reference_ms},
-                              {"parts", parts_json(session)},   {"ops", ops_json(session)},
+  const nlohmann::json out = {{"model", result.model},
+                              {"device", result.device},
+                              {"simulated", simulated},
+                              {"npu_ops", where.ops.npu_ops},
+                              {"fallback_ops", where.ops.fallback_ops},
+                              {"cpu_ops", where.ops.cpu_ops},
+                              {"jobs", where.jobs},
+                              {"import_ms", result.import_ms},
+                              {"passes_ms", session.report().passes_ms},
+                              {"create_ms", result.create_ms},
+                              {"reference_ms", result.reference_ms},
+                              {"parts", parts_json(session)},
+                              {"ops", ops_json(session)},
                               {"runs", inferences_json(result)}};
   return json_text(out);
 }

@@ -45,9 +45,11 @@ def virtual(*command, fail=None):
 def run_model(fail, device="npu"):
     """What came of a run: ("npu" | "cpu" | "error", text), or ("wrong", why)."""
     code, out, err = virtual("run", MODEL, "--device", device, "--compare", "--json", fail=fail)
-    if code != 0:
+    if code not in (0, 1) or not out:
         return ("error" if code in (1, 2) else "wrong"), err.strip()
     report = json.loads(out)
+    if (code == 1) != (device != "auto" and report["fallback_ops"] > 0):
+        return "wrong", f"exit code {code}, {report['fallback_ops']} operations fell back: {err.strip()}"
     where, difference = report["parts"][0]["where"], report["runs"][0]["outputs"][0]["max_difference"]
     if difference > (1 if where == "npu" else 0):
         return "wrong", f"{difference} away from the CPU's result, on the {where}"

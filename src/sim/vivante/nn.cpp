@@ -1,6 +1,8 @@
 #include "sim/vivante/nn.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #define XXH_INLINE_ALL
@@ -17,6 +19,7 @@ namespace {
 namespace hw = ::skillet::vivante::hw;
 
 constexpr uint64_t kCacheLimitBytes = uint64_t{256} << 20;
+constexpr uint32_t kTwoPatches = 6;        // columns; the recorded driver makes two patches of wider filters too
 constexpr uint32_t kRowWiseWidthMax = 64;  // the recorded driver's limit of its 5x5 row-wise order
 
 bool covers_image(const hw::NnInstruction& d) {
@@ -76,10 +79,39 @@ Result<Coefficients> decode_by_any(const CoefficientFormat& format, std::span<co
   return format.decode(buffer, chip, shape);
 }
 
+// The rule by which the recorded driver makes a window of the inputs of a fully connected layer.
+bool is_connected_window(const hw::NnInstruction& d) {
+  const auto widest_divisor = [](int64_t number) {
+    int64_t divisor = std::min<int64_t>(number, 15);
+    while (divisor > 1 && number % divisor != 0) --divisor;
+    return divisor;
+  };
+  const int64_t inputs = int64_t{d.kernel_x_size} * d.kernel_y_size * d.kernel_z_size;
+  const int64_t width = widest_divisor(inputs);
+  return covers_image(d) && d.kernel_x_size == width && d.kernel_y_size == widest_divisor(inputs / width);
+}
+
+// The orders of V7 jobs that were recorded and of those that are right, likeliest first. No field tells which one it
+// is.
+std::vector<StreamOrder> seen_orders(const hw::NnInstruction& d) {
+  std::vector<StreamOrder> orders;
+  if (is_connected_window(d)) orders.push_back(StreamOrder::kernel_major);
+  const bool is_five = d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1;
+  if (is_five && d.in_x_size <= kRowWiseWidthMax) orders.push_back(StreamOrder::dense_rows);
+  if (d.kernel_x_size > kTwoPatches) orders.push_back(StreamOrder::dense_wide);
+  if (d.kernel_x_size == 1 && d.kernel_y_size == 1)
+    std::ranges::copy(pointwise_orders(d.relu, PointwiseOrder::well_formed), std::back_inserter(orders));
+  else
+    orders.push_back(StreamOrder::dense);
+  if (covers_image(d) && !is_connected_window(d)) orders.push_back(StreamOrder::kernel_major);
+  return orders;
+}
+
 std::string_view order_name(StreamOrder order) {
   switch (order) {
     case StreamOrder::dense: return "dense";
     case StreamOrder::dense_rows: return "row after row";
+    case StreamOrder::dense_wide: return "dense, wide patches";
     case StreamOrder::six_planes: return "six channels";
     case StreamOrder::kernel_major: return "kernel after kernel";
   }
@@ -163,16 +195,48 @@ std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const Coeff
   return orders;
 }
 
-Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
+Result<NnUnit::Stored> NnUnit::stored(const Instruction& d, const Memory& memory) const {
   const char* const what = "nn_instruction.kernel_address";
-  CoefficientShape shape = coefficient_shape(d);
-  shape.raw_weights = chip_.generation < kCoefficientFormatV8.generation &&
-                      options_.enhanced_coefficients == CoefficientAssumption::v8_raw;
-  const std::vector<StreamOrder> orders = stream_orders(d, shape);
+  Stored out{.shape = coefficient_shape(d), .bytes = {}};
+  out.shape.raw_weights = chip_.generation < kCoefficientFormatV8.generation &&
+                          options_.enhanced_coefficients == CoefficientAssumption::v8_raw;
   const auto header_size = static_cast<uint64_t>(format_.header_bytes(chip_));
   SK_TRY_ASSIGN(const std::span<uint8_t> header, memory.at(d.kernel_address.offset, header_size, what));
-  SK_TRY_ASSIGN(const int64_t size, format_.buffer_bytes(header, chip_, shape));
-  SK_TRY_ASSIGN(const std::span<uint8_t> buffer, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
+  SK_TRY_ASSIGN(const int64_t size, format_.buffer_bytes(header, chip_, out.shape));
+  SK_TRY_ASSIGN(out.bytes, memory.at(d.kernel_address.offset, static_cast<uint64_t>(size), what));
+  return out;
+}
+
+Result<std::vector<Coefficients>> NnUnit::readings(const Instruction& d, const Memory& memory) const {
+  SK_TRY_ASSIGN(const Stored from, stored(d, memory));
+  std::vector<Coefficients> out;
+  if (&format_ != &kCoefficientFormatV7) {
+    SK_TRY_ASSIGN(Coefficients only, format_.decode(from.bytes, chip_, from.shape));
+    out.push_back(std::move(only));
+    return out;
+  }
+  std::optional<Error> problem;
+  for (const StreamOrder order : seen_orders(d)) {
+    CoefficientShape shape = from.shape;
+    shape.order = order;
+    auto one = format_.decode(from.bytes, chip_, shape);
+    if (!one.ok()) {
+      if (!problem) problem = one.error();
+    } else if (has_a_kernel_per_plane(*one, shape.plane_bytes) &&
+               std::ranges::none_of(out, [&](const Coefficients& other) { return other.kernels == one->kernels; })) {
+      out.push_back(std::move(one).value());
+    }
+  }
+  if (!out.empty()) return out;
+  if (problem) return *problem;
+  return error(ErrorCode::device, "in no order of the weights does each output plane have one kernel");
+}
+
+Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
+  SK_TRY_ASSIGN(const Stored from, stored(d, memory));
+  const CoefficientShape& shape = from.shape;
+  const std::span<const uint8_t> buffer = from.bytes;
+  const std::vector<StreamOrder> orders = stream_orders(d, shape);
   const int64_t shape_words[] = {shape.kernel_width,        shape.kernel_height,       shape.planes,
                                  shape.kernels_per_core,    int64_t{shape.zero_point}, static_cast<int64_t>(orders[0]),
                                  int64_t{shape.depthwise},  shape.output_planes,       shape.plane_bytes,

@@ -33,8 +33,16 @@ class NnUnit {
     PackedKernels packed;
   };
   Result<std::shared_ptr<Known>> coefficients(const Instruction& d, const Memory& memory);
+  // Its kernels in every order that the buffer and the instruction allow, those of recorded jobs included; likeliest
+  // first, none twice. Error: none is well-formed.
+  Result<std::vector<Coefficients>> readings(const Instruction& d, const Memory& memory) const;
 
  private:
+  struct Stored {
+    CoefficientShape shape;
+    std::span<const uint8_t> bytes;
+  };
+  Result<Stored> stored(const Instruction& d, const Memory& memory) const;
   std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;

@@ -16,6 +16,7 @@ namespace skillet::sim::vivante {
 enum class StreamOrder : uint8_t {
   dense,        // superblock, plane, kernel, 3x2 patch
   dense_rows,   // the same without the column split of patches: superblock, plane, kernel, row, column
+  dense_wide,   // dense, but all columns from the fourth on are one patch
   six_planes,   // 1x1 filters: superblock, group of six planes, kernel, plane
   kernel_major  // superblock, kernel, plane, row, column
 };
@@ -45,6 +46,7 @@ struct Kernel {
   std::vector<uint32_t> planes;  // input planes with a weight other than the zero point, ascending
   std::vector<int16_t> weights;  // weight - zero point of those planes: [plane][row][column]
   int64_t magnitude = 0;         // sum of |weight - zero point|
+  bool operator==(const Kernel&) const = default;
 
   // Adds the weights of one plane, unless all of them are 0.
   void add_plane(int64_t plane, std::span<const int16_t> plane_weights);

@@ -17,22 +17,26 @@ constexpr int64_t kPlanesPerGroup = 6;            // of the six_planes order
 
 // Positions [row * width + column] of one plane in the order in which the stream has them.
 std::vector<int> tap_order(const CoefficientShape& shape) {
-  const bool patches = shape.order == StreamOrder::dense;
-  const int patch_width = patches ? kPatchWidth : shape.kernel_width;
+  const bool wide = shape.order == StreamOrder::dense_wide;
+  const bool patches = shape.order == StreamOrder::dense || wide;
   const int patch_height = patches ? kPatchHeight : 1;
   std::vector<int> order;
-  for (int row0 = 0; row0 < shape.kernel_height; row0 += patch_height)
-    for (int column0 = 0; column0 < shape.kernel_width; column0 += patch_width)
+  for (int row0 = 0; row0 < shape.kernel_height; row0 += patch_height) {
+    for (int column0 = 0, end = 0; column0 < shape.kernel_width; column0 = end) {
+      const bool is_whole = !patches || (wide && column0 > 0);
+      end = is_whole ? shape.kernel_width : std::min(column0 + kPatchWidth, shape.kernel_width);
       for (int row = row0; row < std::min(row0 + patch_height, shape.kernel_height); ++row)
-        for (int column = column0; column < std::min(column0 + patch_width, shape.kernel_width); ++column)
-          order.push_back(row * shape.kernel_width + column);
+        for (int column = column0; column < end; ++column) order.push_back(row * shape.kernel_width + column);
+    }
+  }
   return order;
 }
 
 int64_t planes_per_group(const CoefficientShape& shape) {
   switch (shape.order) {
     case StreamOrder::dense:
-    case StreamOrder::dense_rows: return 1;
+    case StreamOrder::dense_rows:
+    case StreamOrder::dense_wide: return 1;
     case StreamOrder::six_planes: return kPlanesPerGroup;
     case StreamOrder::kernel_major: return shape.planes;
   }

@@ -12,6 +12,17 @@ namespace hw = ::skillet::vivante::hw;
 
 constexpr int64_t kMostWeights = int64_t{1} << 28;
 
+std::string_view order_word(StreamOrder order) {
+  switch (order) {
+    case StreamOrder::dense: return "patches";
+    case StreamOrder::dense_rows: return "rows";
+    case StreamOrder::dense_wide: return "wide_patches";
+    case StreamOrder::six_planes: return "six_channels";
+    case StreamOrder::kernel_major: return "kernels";
+  }
+  return "";
+}
+
 // Kernels that only fill up the cores write no plane of the output.
 Result<Weights> spread(const hw::NnInstruction& d, const NnJob& job, const Coefficients& coefficients) {
   const auto taps = static_cast<size_t>(job.taps());
@@ -43,8 +54,16 @@ Result<Weights> spread(const hw::NnInstruction& d, const NnJob& job, const Coeff
 Result<Weights> read_nn(NnUnit& unit, const hw::ChipRow& chip, uint64_t address, const Memory& memory) {
   SK_TRY_ASSIGN(const hw::NnInstruction d, unit.instruction(address, memory));
   SK_TRY(check_geometry(d, chip));
-  SK_TRY_ASSIGN(const auto coefficients, unit.coefficients(d, memory));
-  return spread(d, make_job(d, chip, TieRule::half_up), coefficients->decoded);
+  SK_TRY_ASSIGN(const std::vector<Coefficients> readings, unit.readings(d, memory));
+  const NnJob job = make_job(d, chip, TieRule::half_up);
+  SK_TRY_ASSIGN(Weights first, spread(d, job, readings[0]));
+  if (readings.size() > 1) first.order = order_word(readings[0].order);
+  for (const Coefficients& reading : std::span(readings).subspan(1)) {
+    SK_TRY_ASSIGN(Weights other, spread(d, job, reading));
+    other.order = order_word(reading.order);
+    first.others.push_back(std::move(other));
+  }
+  return first;
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// Whether an NPU that was asked for did its work: an operation that was planned for it and that the CPU computed after
+// a failure is not what was asked for. Called by `skillet run`, `eval` and `bench`. Must not know: how a part fails.
+#pragma once
+
+#include <string>
+
+#include "runtime/session.h"
+
+namespace skillet::tools {
+
+struct NpuUse {
+  size_t npu_ops = 0, cpu_ops = 0;
+  size_t fallback_ops = 0;  // of cpu_ops: planned for the NPU
+  std::string why;          // the first failure; empty: none
+};
+NpuUse npu_use(const runtime::Session& session);
+
+// --device as it is meant: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU.
+std::string device_meant(const std::string& device);
+// Error: `device` names an NPU, and the CPU did some of its work.
+Result<void> check_npu_use(const std::string& device, const NpuUse& use);
+
+}  // namespace skillet::tools
