@@ -23,11 +23,11 @@ constexpr uint32_t kHalf = hw::kPwlEntries / 2;  // entries of numbers that are 
 constexpr uint32_t kExponentBias = 15, kMantissaEntries = 16;
 
 // Where a number of steps that is not negative lies: between an entry and the next, so many `width`ths behind it.
-struct Place {
+struct Between {
   uint32_t entry = 0;
   int32_t first = 0, width = 1;  // steps of the entry, and to the next
 };
-Place place_of(int32_t steps) {
+Between between(int32_t steps) {
   if (steps == 0) return {};
   const int exponent = std::bit_width(static_cast<uint32_t>(steps)) - 1;
   const int32_t width = std::max(1 << exponent >> 4, 1), first = steps / width * width;
@@ -44,9 +44,9 @@ class Side {
     value_.assign(kHalf, wanted_[0]);
     known_.assign(kHalf, false);
     for (int32_t n = 0; n < count(); ++n) {
-      const Place place = place_of(n);
-      set(place.entry, n == place.first ? wanted_[static_cast<size_t>(n)] : value_[place.entry]);
-      if (n != place.first) extend(place);
+      const Between at = between(n);
+      set(at.entry, n == at.first ? wanted_[static_cast<size_t>(n)] : value_[at.entry]);
+      if (n != at.first) extend(at);
     }
     if (off() > 1) improve();
     fill();
@@ -66,18 +66,18 @@ class Side {
     known_[entry] = true;
   }
   // The next entry lies beyond the last byte: on the line to that.
-  void extend(const Place& place) {
+  void extend(const Between& at) {
     const int32_t last = count() - 1;
-    if (place.first + place.width <= last) return;
-    const double here = value_[place.entry];
-    set(place.entry + 1, here + (wanted_[static_cast<size_t>(last)] - here) * place.width / (last - place.first));
+    if (at.first + at.width <= last) return;
+    const double here = value_[at.entry];
+    set(at.entry + 1, here + (wanted_[static_cast<size_t>(last)] - here) * at.width / (last - at.first));
   }
 
   double at(int32_t n) const {
-    const Place place = place_of(n);
-    const double here = entry_value(entry(place.entry));
-    if (n == place.first) return here;
-    return here + (entry_value(entry(place.entry + 1)) - here) * (n - place.first) / place.width;
+    const Between at = between(n);
+    const double here = entry_value(entry(at.entry));
+    if (n == at.first) return here;
+    return here + (entry_value(entry(at.entry + 1)) - here) * (n - at.first) / at.width;
   }
   // Which way the chip rounds a half is not known.
   double off_at(int32_t n) const {
@@ -92,25 +92,25 @@ class Side {
     constexpr int kRounds = 2, kReach = 32;
     for (int round = 0; round < kRounds; ++round) {
       for (int32_t n = 32; n < count() + 8; ++n) {
-        const Place place = place_of(n);
-        if (place.first == n && known_[place.entry]) improve_entry(place, kReach);
+        const Between at = between(n);
+        if (at.first == n && known_[at.entry]) improve_entry(at, kReach);
       }
     }
   }
-  void improve_entry(const Place& place, int reach) {
-    const double before = value_[place.entry];
-    double best = before, least = off_around(place);
+  void improve_entry(const Between& at, int reach) {
+    const double before = value_[at.entry];
+    double best = before, least = off_around(at);
     for (int i = -reach; i <= reach && least > 0.5; ++i) {
-      value_[place.entry] = before + i / 4.0;
-      const double off = off_around(place);
-      if (off < least) best = value_[place.entry], least = off;
+      value_[at.entry] = before + i / 4.0;
+      const double off = off_around(at);
+      if (off < least) best = value_[at.entry], least = off;
     }
-    value_[place.entry] = best;
+    value_[at.entry] = best;
   }
   // The worst byte, and then how far all of them are.
-  double off_around(const Place& place) const {
+  double off_around(const Between& at) const {
     double worst = 0, sum = 0;
-    for (int32_t n = place.first - place.width; n < std::min(place.first + place.width, count()); ++n) {
+    for (int32_t n = at.first - at.width; n < std::min(at.first + at.width, count()); ++n) {
       const double off = off_at(n);
       worst = std::max(worst, off);
       sum += off;
