@@ -99,7 +99,7 @@ Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_
   SK_TRY(check_own(status, path, limit_bytes));
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return std::optional(SharedBytes());
-  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd.get(), 0);
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapped == MAP_FAILED) return failure(path);
   const std::shared_ptr<const void> owner(mapped, [size](void* at) { ::munmap(at, size); });
   return std::optional(SharedBytes(owner, {static_cast<const uint8_t*>(mapped), size}));

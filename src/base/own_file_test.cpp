@@ -1,6 +1,7 @@
 #include "base/own_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -48,6 +49,18 @@ class OwnFile : public ::testing::Test {
 };
 
 const Bytes kOld(3000, 1), kNew(100'000, 2);
+
+// A file that has grown costs nothing until somebody reads it.
+TEST_F(OwnFile, IsNotReadWhenItIsMapped) {
+  constexpr size_t kPages = 256, kPageBytes = 4096;
+  ASSERT_TRUE(replace_own_file(path_, {Bytes{1, 2}}).ok());
+  fs::resize_file(path_, kPages * kPageBytes);
+  const auto file = map_own_file(path_, kLimit).value();
+  ASSERT_EQ(file->size(), kPages * kPageBytes);
+  std::vector<unsigned char> there(kPages);
+  ASSERT_EQ(::mincore(const_cast<uint8_t*>(file->data()), file->size(), there.data()), 0);
+  EXPECT_EQ(std::ranges::count_if(there, [](unsigned char one) { return (one & 1) != 0; }), 1) << "what was written";
+}
 
 TEST_F(OwnFile, KeepsPartsInOrder) {
   EXPECT_FALSE(map_own_file(path_, kLimit).value().has_value());

@@ -21,6 +21,8 @@ constexpr Case kCases[] = {
     {"a311d", "captures/models/chain_residual_add_i8.tflite"},
     {"imx8mp", "captures/models/chain_conv_dw_pw_i8.tflite"},
     {"imx8mp", "captures/models/chain_residual_add_i8.tflite"},
+    {"rk3588", "captures/models/chain_conv_dw_pw_i8.tflite"},
+    {"rk3588", "captures/models/chain_residual_add_i8.tflite"},
 };
 
 struct Compiled {
@@ -92,6 +94,32 @@ TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
     }
     EXPECT_GT(tampered, 6) << c.chip;
   }
+}
+
+// A register that a task does not write holds what was written before: by whom, the program cannot know.
+TEST(AddressCheck, RefusesAddressesThatAreNotWritten) {
+  constexpr Case kRegisters = {"rk3588", "captures/models/chain_residual_add_i8.tflite"};
+  constexpr uint64_t kCommandBytes = 8;
+  const Compiled compiled = compile_case(kRegisters, driver::Tuning::proven);
+  int tried = 0, refused = 0;
+  for (const driver::Program& program : compiled.programs) {
+    for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+      for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+        driver::Program bad = program;
+        driver::Buffer& buffer = bad.buffers[id];
+        Bytes bytes(buffer.contents.begin(), buffer.contents.end());
+        const auto command = static_cast<ptrdiff_t>(buffer.relocations[i].at_byte / kCommandBytes * kCommandBytes);
+        std::fill_n(bytes.begin() + command, kCommandBytes, uint8_t{0});  // a filler
+        buffer.contents = std::move(bytes);
+        buffer.relocations.erase(buffer.relocations.begin() + static_cast<ptrdiff_t>(i));
+        const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
+        refused += text.empty() ? 0 : 1;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 6);
+  EXPECT_EQ(refused, tried) << "but the address of a next task, which is started by the kernel";
 }
 
 // A relocation that is right but for its target: beyond what the operation may touch, or of another job.

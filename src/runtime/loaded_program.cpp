@@ -7,6 +7,47 @@
 #include "runtime/cpu_access.h"
 
 namespace skillet::runtime {
+namespace {
+
+// The tensors of the graph, as the program binds them.
+Result<void> check_bindings(const driver::Program& program, const ir::Graph& graph) {
+  for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
+    for (const driver::TensorBinding& one : *list) {
+      if (static_cast<size_t>(one.tensor) >= graph.tensors.size())
+        return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", one.tensor,
+                     graph.tensors.size());
+      const driver::ImageShape& s = one.shape;
+      if (s != driver::image_shape(graph.tensor(one.tensor)))
+        return error(ErrorCode::malformed, "program binds {} as {}x{}x{}x{}, {} bytes each",
+                     ir::describe_tensor(graph, one.tensor), s.images, s.height, s.width, s.channels, s.elem_bytes);
+    }
+  }
+  const auto same = [&](const std::vector<driver::TensorBinding>& list,
+                        const std::vector<ir::TensorId>& wanted) -> Result<void> {
+    for (const driver::TensorBinding& one : list) {
+      if (std::ranges::find(wanted, one.tensor) == wanted.end())
+        return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
+                     ir::describe_tensor(graph, one.tensor));
+    }
+    for (const ir::TensorId id : wanted) {
+      if (std::ranges::find(list, id, &driver::TensorBinding::tensor) == list.end())
+        return error(ErrorCode::malformed, "program does not bind {}", ir::describe_tensor(graph, id));
+    }
+    return {};
+  };
+  SK_TRY(same(program.inputs, graph.inputs));
+  return same(program.outputs, graph.outputs);
+}
+
+}  // namespace
+
+Result<void> check_program(const driver::Program& program, std::string_view chip, const ir::Graph& graph) {
+  SK_TRY(driver::verify(program));
+  if (program.chip != chip)
+    return error(ErrorCode::invalid_argument, "the program is for chip '{}', the device has '{}'", program.chip, chip);
+  return check_bindings(program, graph);
+}
+
 Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address) {
   const uint64_t target = address + relocation.target_offset_bytes;
   const uint64_t value = target >> relocation.shift;
@@ -27,14 +68,10 @@ Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& reloca
 Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<DeviceContext> context,
                                                            driver::Program program, const ir::Graph& graph,
                                                            std::chrono::nanoseconds timeout) {
-  SK_TRY(driver::verify(program));
-  if (program.chip != context->chip)
-    return error(ErrorCode::invalid_argument, "the program is for chip '{}', the device has '{}'", program.chip,
-                 context->chip);
+  SK_TRY(check_program(program, context->chip, graph));
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
   const driver::Program& own = loaded->program_;
   const std::lock_guard lock(loaded->context_->mutex);
-  SK_TRY(loaded->check_bindings(graph));
   loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
   for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
@@ -61,35 +98,6 @@ LoadedProgram::~LoadedProgram() {
       log::warning("freeing a buffer: {}", freed.error().message);
   }
   constants_.reset();  // while the device is ours
-}
-
-// The tensors of the graph, as the program binds them.
-Result<void> LoadedProgram::check_bindings(const ir::Graph& graph) const {
-  for (const auto* list : {&program_.inputs, &program_.outputs, &program_.intermediates}) {
-    for (const Binding& one : *list) {
-      if (static_cast<size_t>(one.tensor) >= graph.tensors.size())
-        return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", one.tensor,
-                     graph.tensors.size());
-      const driver::ImageShape& s = one.shape;
-      if (s != driver::image_shape(graph.tensor(one.tensor)))
-        return error(ErrorCode::malformed, "program binds {} as {}x{}x{}x{}, {} bytes each",
-                     ir::describe_tensor(graph, one.tensor), s.images, s.height, s.width, s.channels, s.elem_bytes);
-    }
-  }
-  const auto same = [&](const std::vector<Binding>& list, const std::vector<ir::TensorId>& wanted) -> Result<void> {
-    for (const Binding& one : list) {
-      if (std::ranges::find(wanted, one.tensor) == wanted.end())
-        return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
-                     ir::describe_tensor(graph, one.tensor));
-    }
-    for (const ir::TensorId id : wanted) {
-      if (std::ranges::find(list, id, &Binding::tensor) == list.end())
-        return error(ErrorCode::malformed, "program does not bind {}", ir::describe_tensor(graph, id));
-    }
-    return {};
-  };
-  SK_TRY(same(program_.inputs, graph.inputs));
-  return same(program_.outputs, graph.outputs);
 }
 
 bool LoadedProgram::is_shared(const Place& place) const {

@@ -25,6 +25,9 @@ class CpuAccess;
 // The host's bytes of a tensor of the compiled graph.
 using HostBytes = std::function<std::span<uint8_t>(ir::TensorId)>;
 
+// Whether it is a program for the chip, of this graph: what load() asks of one, wherever it comes from.
+Result<void> check_program(const driver::Program& program, std::string_view chip, const ir::Graph& graph);
+
 class LoadedProgram {
  public:
   // Allocates and fills all buffers and runs the initialisation jobs that the device has not seen.
@@ -82,7 +85,6 @@ class LoadedProgram {
   uapi::Device& device() const { return *context_->device; }
 
   // ---- loading ----
-  Result<void> check_bindings(const ir::Graph& graph) const;
   Result<void> allocate();
   Result<void> place_constants();
   bool is_shared(const Place& place) const;

@@ -10,6 +10,7 @@
 #include "base/own_file.h"
 #include "compile/build_id.h"
 #include "runtime/address_check.h"
+#include "runtime/loaded_program.h"
 
 namespace skillet::runtime {
 namespace {
@@ -125,8 +126,8 @@ std::string graph_key(const ir::Graph& graph) {
   return hash.text();
 }
 
-std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const std::string& path,
-                                                   const std::string& key) const {
+std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const ir::Graph& graph,
+                                                   const std::string& path, const std::string& key) const {
   auto file = map_own_file(path, kLimitBytes);
   if (!file.ok()) {
     log::warning("cache: {}; compiling", file.error().message);
@@ -134,8 +135,11 @@ std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, con
   }
   if (!*file) return std::nullopt;
   auto program = parse(**file, key);
+  // What it is not replaced for here would fail to load each time.
   if (program.ok()) {
-    if (auto checked = check_addresses(inner(), chip, *program); !checked.ok()) program = std::move(checked).error();
+    auto checked = check_program(*program, chip.name, graph);
+    if (checked.ok()) checked = check_addresses(inner(), chip, *program);
+    if (!checked.ok()) program = std::move(checked).error();
   }
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
@@ -146,7 +150,7 @@ Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const i
                                                const driver::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options, extra_);
   const std::string path = fmt::format("{}/{}.skp", folder_, key);
-  if (auto program = load(chip, path, key)) {
+  if (auto program = load(chip, graph, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);
   }

@@ -23,7 +23,8 @@ class CachingDriver : public driver::ForwardingDriver {
                                   const driver::CompileOptions& options) const override;
 
  private:
-  std::optional<driver::Program> load(const driver::Chip& chip, const std::string& path, const std::string& key) const;
+  std::optional<driver::Program> load(const driver::Chip& chip, const ir::Graph& graph, const std::string& path,
+                                      const std::string& key) const;
 
   std::string folder_, extra_;
 };

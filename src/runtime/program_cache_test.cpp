@@ -66,6 +66,39 @@ TEST(ProgramCache, CompilesOnce) {
   EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
 }
 
+// A sound program in a sound file, that would not load: for another chip, or of another graph.
+TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
+  const std::filesystem::path folder = empty_folder();
+  const ir::Graph graph = without_slice();
+  const driver::Chip chip{.name = "toy"};
+  const ToyDriver toy;
+  const CachingDriver caching(toy, folder.string());
+  const driver::Program expected = caching.compile(chip, graph, {}).value();
+  const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
+  const Bytes good = *read_file(path);
+  constexpr size_t kHeadBytes = 64;
+  const std::function<void(driver::Program&)> edits[] = {
+      [](driver::Program& program) { program.chip = "tox"; },
+      [](driver::Program& program) { program.chip.clear(); },
+      [](driver::Program& program) { program.inputs[0].tensor = 256; },
+      [](driver::Program& program) { program.inputs[0].tensor = program.inputs[1].tensor; },
+      [](driver::Program& program) { program.outputs.pop_back(); },
+      [](driver::Program& program) { program.inputs[0].shape.elem_bytes *= 2; },
+  };
+  int compiled = toy.compiled;
+  for (const auto& edit : edits) {
+    driver::Program program = expected;
+    edit(program);
+    Bytes file(good.begin(), good.begin() + kHeadBytes);
+    const Bytes body = driver::serialise(program, false).value();
+    file.insert(file.end(), body.begin(), body.end());
+    ASSERT_TRUE(write_file(path, file).ok());
+    EXPECT_EQ(caching.compile(chip, graph, {}).value(), expected);
+    EXPECT_EQ(toy.compiled, ++compiled) << "not what the file says";
+    EXPECT_EQ(*read_file(path), good) << "and replaced";
+  }
+}
+
 // Where an entry should be, or the folder: each time a program, and in the end one that comes from the file again.
 TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   const std::filesystem::path folder = empty_folder();

@@ -90,7 +90,8 @@ class ToySession : public ::testing::Test {
   }
   const Target& target() {
     if (target_.context == nullptr) {
-      target_ = {.name = "toy", .driver = &driver_, .context = std::make_shared<DeviceContext>()};
+      target_ = {
+          .name = "toy", .chip = {.name = "toy"}, .driver = &driver_, .context = std::make_shared<DeviceContext>()};
       target_.context->chip = "toy";
       const auto toy = standin::core_of(std::make_unique<ToyChip>(state_), "toy", "sim:toy").value();
       target_.context->device = uapi::open_core(toy.core, toy.calls).value();

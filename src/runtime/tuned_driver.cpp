@@ -1,8 +1,8 @@
 #include "runtime/tuned_driver.h"
 
 #include <algorithm>
-#include <fstream>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/build_id.h"
@@ -47,27 +47,19 @@ Result<driver::Program> TunedDriver::compile(const driver::Chip& chip, const ir:
 
 namespace {
 
-constexpr std::streamoff kFileMax = 1 << 24;
+constexpr size_t kFileMax = 1 << 24;
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(ErrorCode::io, "cannot be opened");
-  std::string text;
-  std::vector<char> block(1 << 16);
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
-    text.append(block.data(), static_cast<size_t>(file.gcount()));
-    if (static_cast<std::streamoff>(text.size()) > kFileMax) return error(ErrorCode::malformed, "is too large");
-  }
-  if (file.bad()) return error(ErrorCode::io, "cannot be read");
-  return text;
+  SK_TRY_ASSIGN(const Bytes bytes, read_file_start(path, kFileMax + 1));
+  if (bytes.size() > kFileMax) return error(ErrorCode::malformed, "{}: is too large", path);
+  return std::string(bytes.begin(), bytes.end());
 }
 
 }  // namespace
 
 Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip) {
-  auto text = read_text(path);
-  if (!text.ok()) return std::move(text).error().with_context(path);
-  auto file = compile::parse_tuning_file(*text);
+  SK_TRY_ASSIGN(const std::string text, read_text(path));
+  auto file = compile::parse_tuning_file(text);
   if (!file.ok()) return std::move(file).error().with_context(path);
   if (file->chip != chip.name)
     return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', the device has '{}'", path, file->chip,

@@ -35,6 +35,7 @@ class FaultPlan {
   // "job:5:reset", which takes these and `drop`. An error names the part and what is allowed.
   static Result<FaultPlan> parse(std::string_view text);
 
+  bool empty() const { return rows_.empty(); }
   // Counts one call and tells its fate.
   Fault next(std::string_view call) const;
 

@@ -41,8 +41,8 @@ struct Opened {
   }
 };
 
-Opened open(const std::string& chip, Thrower::Throw first) {
-  Opened out{.simulated = core_of(std::make_unique<Thrower>(first), chip, "sim:" + chip).value(), .device = nullptr};
+Opened open(SimulatedCore simulated) {
+  Opened out{.simulated = std::move(simulated), .device = nullptr};
   out.device = uapi::open_core(out.simulated.core, out.simulated.calls).value();
   const Handle commands = out.device->alloc_commands(4096).value(), output = out.device->alloc(4096).value();
   out.job = out.device
@@ -51,6 +51,10 @@ Opened open(const std::string& chip, Thrower::Throw first) {
                            .buffers = {{.handle = output, .read = false, .write = true}}})
                 .value();
   return out;
+}
+
+Opened open(const std::string& chip, Thrower::Throw first) {
+  return open(core_of(std::make_unique<Thrower>(first), chip, "sim:" + chip).value());
 }
 
 std::string message(const Result<void>& result) { return result.ok() ? "" : result.error().message; }
@@ -85,6 +89,14 @@ TEST(Threads, ThatCannotBeStartedFailTheSubmission) {
     }
     EXPECT_EQ(message(opened.run()), "") << allowed;
   }
+}
+
+// What only writes down jobs starts no thread: prices of a network are known where no thread can be started.
+TEST(Threads, AreNotNeededWhereNothingIsComputed) {
+  if (!skillet::testing::can_refuse_threads()) GTEST_SKIP() << "sanitizers start threads themselves";
+  const Opened opened = open(null_core("rk3588").value());
+  const skillet::testing::RefusedThreads refused(0);
+  EXPECT_EQ(message(opened.run()), "");
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ USES = [
     ("$sk lookup 0x1004 --chip rk3576", CANNOT_BEGIN, "rk3576: no rows describe it: its CNA, CORE and DPU registers are packed otherwise"),
     ("$sk lookup kernel --chip rk3568", CANNOT_BEGIN, "rk3568: no rows describe it"),
     # Places to write that are none.
+    ("$sk run $m --device sim:a311d --tuning-file $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk bug $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk compile $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk check $m --html $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),

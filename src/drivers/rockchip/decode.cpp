@@ -1,6 +1,7 @@
 #include "drivers/rockchip/decode.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "driver/decoded_capture.h"
@@ -24,6 +25,63 @@ struct Registers {
     const uint32_t value = found == values.end() ? 0 : found->second;
     return bits::read<T>({&value, 1});
   }
+};
+
+// Which addresses a task's blocks use, by its registers when they start.
+class Uses {
+ public:
+  static constexpr std::array kAddresses = {
+      hw::CnaFeatureDataAddr::kAddress, hw::CnaDcompAddr0::kAddress,     hw::DpuDstBaseAddr::kAddress,
+      hw::DpuRdmaSrcBaseAddr::kAddress, hw::DpuRdmaBsBaseAddr::kAddress, hw::DpuRdmaBnBaseAddr::kAddress,
+      hw::DpuRdmaEwBaseAddr::kAddress,  hw::PpuDstBaseAddr::kAddress,    hw::PpuRdmaSrcBaseAddr::kAddress};
+
+  explicit Uses(std::span<const bits::Words<hw::Command>> commands) {
+    for (const auto& words : commands) {
+      const auto command = bits::read<hw::Command>(words);
+      if (command.target == hw::Target::enable) {
+        enable_ = bits::read<hw::BlockEnable>({&command.value, 1});
+        return;
+      }
+      if (command.target == hw::Target::none || command.target == hw::Target::barrier) continue;
+      if (std::ranges::find(kKept, command.address) != kKept.end()) kept_.values[command.address] = command.value;
+    }
+  }
+
+  bool writes(uint32_t address) const { return kept_.values.contains(address); }
+  bool uses(uint32_t address) const {
+    const auto main = kept_.get<hw::DpuRdmaFeatureModeCfg>();
+    const auto channel = kept_.get<hw::DpuRdmaBrdmaCfg>();
+    const auto norm = kept_.get<hw::DpuRdmaNrdmaCfg>();
+    switch (address) {
+      case hw::PcBaseAddress::kAddress: return kept_.get<hw::PcRegisterAmounts>().pc_data_amount != 0;
+      case hw::CnaFeatureDataAddr::kAddress: return enable_.cna;
+      case hw::CnaDcompAddr0::kAddress: return enable_.cna && !kept_.get<hw::CnaCbufCon0>().weight_reuse;
+      case hw::DpuDstBaseAddr::kAddress:
+        return enable_.dpu && kept_.get<hw::DpuFeatureModeCfg>().output_mode != hw::OutputMode::ppu;
+      case hw::DpuRdmaSrcBaseAddr::kAddress: return enable_.dpu_rdma && !main.mrdma_disable;
+      case hw::DpuRdmaBsBaseAddr::kAddress:
+        return enable_.dpu_rdma && !channel.brdma_disable && channel.brdma_data_use != 0;
+      case hw::DpuRdmaBnBaseAddr::kAddress: return enable_.dpu_rdma && !norm.nrdma_disable && norm.nrdma_data_use != 0;
+      case hw::DpuRdmaEwBaseAddr::kAddress: return enable_.dpu_rdma && !kept_.get<hw::DpuRdmaErdmaCfg>().erdma_disable;
+      case hw::PpuDstBaseAddr::kAddress: return enable_.ppu;
+      case hw::PpuRdmaSrcBaseAddr::kAddress: return enable_.ppu_rdma;
+      default: return true;
+    }
+  }
+
+ private:
+  static constexpr auto kKept = [] {
+    constexpr std::array kSettings = {hw::PcRegisterAmounts::kAddress,    hw::CnaCbufCon0::kAddress,
+                                      hw::DpuFeatureModeCfg::kAddress,    hw::DpuRdmaBrdmaCfg::kAddress,
+                                      hw::DpuRdmaNrdmaCfg::kAddress,      hw::DpuRdmaErdmaCfg::kAddress,
+                                      hw::DpuRdmaFeatureModeCfg::kAddress};
+    std::array<uint32_t, kAddresses.size() + kSettings.size()> all{};
+    std::ranges::copy(kSettings, std::ranges::copy(kAddresses, all.begin()).out);
+    return all;
+  }();
+
+  Registers kept_;
+  hw::BlockEnable enable_;
 };
 
 class Decoder {
@@ -85,10 +143,12 @@ class Decoder {
     add(
         {}, commands.size(), [] { return "command count"; }, [&] { return fmt::format("{}", commands.size()); });
     registers_ = {};
+    uses_ = Uses(commands);
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
       command(commands[i]);
     }
+    unwritten();
     out_.operations.push_back(fields_.full() ? operation_name() : "");
     out_.shapes.push_back(fields_.full() ? shape() : "");
     return {};
@@ -178,14 +238,25 @@ class Decoder {
         [&] { return fmt::format("0x{:08x}", unknown); });
   }
 
-  // An address of 0 is one that the task does not use: no buffer of ours lies there.
+  // A block that reads an address from before the task reads what is not the task's.
+  void unwritten() {
+    for (const uint32_t address : Uses::kAddresses) {
+      if (!uses_.uses(address) || uses_.writes(address)) continue;
+      const bits::Descriptor& d = *hw::registers().find(address);
+      print("  {} is used, but not written\n", d.name);
+      add(
+          {.kind = FieldKind::memory}, 0, [&] { return std::string(d.name); }, [] { return "not written"; });
+    }
+  }
+
+  // Where a task uses no address it may hold 0: no buffer of ours lies there.
   void address(driver::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
     const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
     facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory
                  : is_next_task                       ? FieldKind::commands
                                                       : FieldKind::constant;
     facts.address = value;
-    facts.unused = value == 0;
+    facts.unused = value == 0 && !uses_.uses(static_cast<uint32_t>(facts.descriptor->address));
     if (facts.kind != FieldKind::commands) return;
     for (const capture::Job& job : submission_.jobs) {
       for (const capture::Commands& list : job.commands) {
@@ -219,6 +290,7 @@ class Decoder {
   driver::Annotated& out_ = fields_.out();
   std::string prefix_;            // of the paths of the task's fields
   Registers registers_;           // of the task
+  Uses uses_{{}};                 // the same
   uint64_t command_address_ = 0;  // of the command that is read
 };
 

@@ -39,6 +39,7 @@ NodePlace Kernel::place() const {
 void Kernel::add(Entity& entity) { entities_.push_back(&entity); }
 
 void Kernel::queue(Entity& entity, QueuedJob job) {
+  if (!needs_workers()) return jobs().finish(job.id);
   if (entity.jobs.empty() && !entity.is_running) {
     const auto load = [&](uint32_t core) {
       return std::ranges::count_if(
@@ -54,7 +55,7 @@ void Kernel::queue(Entity& entity, QueuedJob job) {
 
 // A thread for each core, or none. EAGAIN would have clients try for ever.
 int Kernel::start_workers(std::unique_lock<std::mutex>& lock) {
-  if (workers_ != nullptr) return 0;
+  if (workers_ != nullptr || !needs_workers()) return 0;
   workers_ = std::make_unique<Workers>();
   const Result<void> started = caught([&]() -> Result<void> {
     workers_->threads.reserve(cores_);
@@ -127,7 +128,8 @@ void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lo
   QueuedJob job = std::move(entity.jobs.front());
   entity.jobs.pop_front();
   entity.is_running = true;
-  Result<void> done = simulate(core, entity, job, lock);
+  std::vector<Mapping> mappings;
+  Result<void> done = compute(core, entity, job, mappings, lock);
   // What waits for ever ends by the kernel's timeout.
   const bool stalls = job.fault == FaultKind::hang || (!done.ok() && done.error().code == ErrorCode::timeout);
   if (stalls) {
@@ -138,29 +140,26 @@ void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lo
   workers.changed.notify_all();
   // The last reference to a buffer calls close(), which may be a hook with a lock of its own.
   lock.unlock();
+  mappings.clear();
   job = {};
   lock.lock();
 }
 
 // Lets go of `lock` meanwhile. What it throws is the job's fault.
-Result<void> Kernel::simulate(uint32_t core, const Entity& entity, const QueuedJob& job,
-                              std::unique_lock<std::mutex>& lock) {
-  Result<void> done;
-  {
-    std::vector<Mapping> mappings;
-    done = caught([&]() -> Result<void> {
-      mappings = entity.file.mappings();
-      return {};
+Result<void> Kernel::compute(uint32_t core, const Entity& entity, const QueuedJob& job, std::vector<Mapping>& mappings,
+                             std::unique_lock<std::mutex>& lock) {
+  Result<void> done = caught([&]() -> Result<void> {
+    mappings = entity.file.mappings();
+    return {};
+  });
+  lock.unlock();
+  if (done.ok()) {
+    done = caught([&] {
+      const Stopwatch clock;
+      Result<void> ran = simulate(core, job, mappings);
+      trace("job {} on core {}: {:.3f} ms", job.id, core, clock.ms());
+      return ran;
     });
-    lock.unlock();
-    if (done.ok()) {
-      done = caught([&] {
-        const Stopwatch clock;
-        Result<void> ran = simulate(core, job, mappings);
-        trace("job {} on core {}: {:.3f} ms", job.id, core, clock.ms());
-        return ran;
-      });
-    }
   }
   lock.lock();
   return done;

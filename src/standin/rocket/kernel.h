@@ -76,11 +76,14 @@ class Kernel : public standin::Kernel {
     bool stops = false;
   };
 
+  // Jobs that do nothing have ended when they are queued.
+  bool needs_workers() const { return simulator_ != nullptr || !options().faults.empty(); }
   void stop_workers(std::unique_lock<std::mutex>& lock);
   void work(uint32_t core, Workers& workers);
   Entity* next(uint32_t core);
   void run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock);
-  Result<void> simulate(uint32_t core, const Entity& entity, const QueuedJob& job, std::unique_lock<std::mutex>& lock);
+  Result<void> compute(uint32_t core, const Entity& entity, const QueuedJob& job, std::vector<Mapping>& mappings,
+                       std::unique_lock<std::mutex>& lock);
   Result<void> simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings);
   void end(uint32_t core, Entity& entity, const QueuedJob& job, Result<void> done);
 
