@@ -31,20 +31,28 @@ std::optional<compile::Prices> prices_of(const Target& target) {
   return std::nullopt;
 }
 
+driver::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {
+  driver::CompileOptions out = options.compile;
+  out.keep_intermediates |= options.keep_intermediates;
+  out.allow_unproven |= target.simulated;
+  if (is_tuned) out.tuning = driver::Tuning::tuned;
+  return out;
+}
+
+// What else decides about a program.
+std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
+
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
+  SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   compile::Options out{
-      .driver = options.compile,
+      .driver = driver_options(target, options, file != nullptr),
       .min_macs_per_byte = options.min_macs_per_byte,
       .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
       .runs = runs_of(options),
       .leave_out = options.allow_fallback};
-  out.driver.keep_intermediates |= options.keep_intermediates;
-  out.driver.allow_unproven |= target.simulated;
   if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())
     log::warning("everything runs on the CPU: {}", taken.error().message);
-  SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
-  if (file != nullptr) out.driver.tuning = driver::Tuning::tuned;
   std::optional<TunedDriver> tuned;
   std::optional<CachingDriver> cache;
   std::optional<compile::Prices> prices;
@@ -54,7 +62,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
     auto judge = timing_judge(target.chip);
     out.compiler = &tuned.emplace(*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file.get());
     if (!options.cache_dir.empty())
-      out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), file != nullptr ? print(*file) : "");
+      out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
   }
   return compile(std::move(graph), {target.driver, target.chip}, out);
 }
@@ -63,6 +71,14 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
 
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
   return with(compile::compile, target, std::move(graph), options);
+}
+
+void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options) {
+  if (options.cache_dir.empty() || target.driver == nullptr) return;
+  const auto file = tuning_of(target, options);
+  if (!file.ok()) return;
+  CachingDriver(*target.driver, expand_home(options.cache_dir), cache_extra(file->get()))
+      .forget(target.chip, part, driver_options(target, options, *file != nullptr));
 }
 
 // An empty graph can have no other fault than its options.

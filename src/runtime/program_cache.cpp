@@ -146,10 +146,18 @@ std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, con
   return std::nullopt;
 }
 
+std::string CachingDriver::path_of(const std::string& key) const { return fmt::format("{}/{}.skp", folder_, key); }
+
+void CachingDriver::forget(const driver::Chip& chip, const ir::Graph& graph,
+                           const driver::CompileOptions& options) const {
+  std::error_code ignored;
+  std::filesystem::remove(path_of(cache_key(chip, graph, options, extra_)), ignored);
+}
+
 Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
                                                const driver::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options, extra_);
-  const std::string path = fmt::format("{}/{}.skp", folder_, key);
+  const std::string path = path_of(key);
   if (auto program = load(chip, graph, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);

@@ -21,8 +21,11 @@ class CachingDriver : public driver::ForwardingDriver {
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override;
+  // Removes what is kept of it.
+  void forget(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options) const;
 
  private:
+  std::string path_of(const std::string& key) const;
   std::optional<driver::Program> load(const driver::Chip& chip, const ir::Graph& graph, const std::string& path,
                                       const std::string& key) const;
 

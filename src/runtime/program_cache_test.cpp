@@ -239,5 +239,19 @@ TEST_F(ToySession, KeepsProgramsInAFolder) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
 }
 
+// A program may be sound and fail nevertheless: it is not kept for the next session.
+TEST_F(ToySession, KeepsNoProgramThatFailed) {
+  const std::filesystem::path folder = empty_folder();
+  const auto kept = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  for (const bool with_fallback : {true, false}) {
+    auto session = open({.allow_fallback = with_fallback, .cache_dir = folder.string()});
+    EXPECT_EQ(kept(), 2);
+    state_.jobs_to_fault = 0;
+    ASSERT_TRUE(session->set_input(0, Inputs(3).x).ok() && session->set_input(1, Inputs(3).y).ok());
+    EXPECT_EQ(session->run().ok(), with_fallback);
+    EXPECT_EQ(kept(), 1) << "of the part that failed";
+  }
+}
+
 }  // namespace
 }  // namespace skillet::runtime

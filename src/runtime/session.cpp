@@ -159,6 +159,7 @@ Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
 // The program goes when the CPU can do its work, not before: a part with neither would run without doing anything.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
   Part& part = *parts_[index];
+  forget_cached(target_, part.partition.graph, options_);  // it may be the program: the next session compiles it anew
   const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
   if (!options_.allow_fallback) return Error(cause).with_context(where);
   auto kernels = prepare_cpu(part);

@@ -44,6 +44,8 @@ struct SessionOptions {
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 // The same without programs: what the driver says it takes.
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
+// Removes what the cache has of a part that failed to load or run, which may be its program's fault.
+void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options);
 
 // Error: the target's driver does not take these, whatever the graph.
 Result<void> check_options(const Target& target, const driver::CompileOptions& options);

@@ -42,7 +42,12 @@ bool parse_log(std::string_view value, Options& options) {
   if (level) options.log = level;
   return level.has_value();
 }
-bool parse_require_npu(std::string_view value, Options& options) { return parse_bool(value, options.require_npu); }
+// Who asks for it in words that we do not know does not want the CPU.
+bool parse_require_npu(std::string_view value, Options& options) {
+  if (parse_bool(value, options.require_npu)) return true;
+  options.require_npu = true;
+  return false;
+}
 bool parse_strict(std::string_view value, Options& options) { return parse_bool(value, options.strict); }
 bool parse_max_partitions(std::string_view value, Options& options) {
   return parse_int(value, 0, options.max_delegated_partitions);

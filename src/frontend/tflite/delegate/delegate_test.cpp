@@ -405,6 +405,8 @@ TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
       {{}, true, "", "no operation goes to an NPU"},
       {{{"device", "npu"}}, false, "no NPU here", "error: no NPU here"},
       {{{"require_npu", "1"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "maybe"}}, false, "no NPU here", "error: no NPU here"},
+      {{{"require_npu", "0"}}, true, "", "no operation goes to an NPU"},
       {{{"require_npu", "1"}, {"device", "cpu"}}, false, "require_npu=1, but device=cpu", "require_npu=1"},
       {{{"require_npu", "1"}, {"device", "sim:toaster"}}, false, "no chip 'toaster'", "no chip 'toaster'"},
       {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
