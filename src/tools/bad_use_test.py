@@ -57,6 +57,16 @@ USES = [
     ("$sk run $m --labels $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk run $m --labels no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk run $m --image no_such_file", CANNOT_BEGIN, "no_such_file"),
+    ("$sk run tests/models/no_inputs.tflite > /dev/null", FINE, None),
+    ("$sk run tests/models/no_inputs.tflite --image models/digits/3.png", CANNOT_BEGIN, "--image needs a network with one input"),
+    ("$sk bench tests/models/no_inputs.tflite --runs 1 > /dev/null", FINE, None),
+    ("$sk run $m --image models/digits/3.png --draw $T/z.jpg", CANNOT_BEGIN, "z.jpg: pictures are written as .png, or to a folder"),
+    ("$sk check $m --require 0.9", CANNOT_BEGIN, "0.9 is less than one percent; write 90%"),
+    # What was there stays when the new file does not fit.
+    ("echo old > $T/kept.npy; (trap '' XFSZ; ulimit -f 0; $sk run $m --device cpu --output $T/kept.npy > /dev/null); grep -q old $T/kept.npy", FINE,
+     "kept.npy: File too large"),
+    ("echo old > $T/kept2.npy; ln -s kept2.npy $T/link.npy; $sk run $m --device cpu --output $T/link.npy > /dev/null; test -L $T/link.npy && "
+     "grep -q NUMPY $T/kept2.npy && test -z \"$(ls $T | grep 'npy\\.')\"", FINE, None),
     ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),

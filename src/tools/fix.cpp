@@ -53,7 +53,7 @@ Result<Placed> place(const runtime::Target& target, ir::Graph graph, const Optio
   Placed out{.ops = compiled.ops.size()};
   out.npu_ops = static_cast<size_t>(std::ranges::count(compiled.ops, true, &compile::OpPlace::on_npu));
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
-  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled.parts));
+  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
   return out;
 }
 

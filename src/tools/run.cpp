@@ -40,7 +40,7 @@ struct Options {
 };
 
 OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
-                             const std::vector<std::string>& labels) {
+                             const FindOptions& find, std::optional<Task> task) {
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
                    .is_quantized = !tensor.quant.empty(),
@@ -53,7 +53,10 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
     out.low = std::min(out.low, value);
     out.high = std::max(out.high, value);
   }
-  if (is_scores(tensor)) out.top = best_classes(tensor, bytes, options.top, labels);
+  // Of the other tasks, no output has a score for each class.
+  const bool has_classes = !task || *task == Task::classes;
+  if (has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
+    out.top = best_classes(tensor, bytes, options.top, find.labels);
   return out;
 }
 
@@ -176,9 +179,10 @@ class Runner {
     SK_TRY_ASSIGN(const std::vector<Bytes> outputs, run_session(session_, set, options_.repeat, one.run_ms));
     const ir::Graph& graph = session_.graph();
     for (size_t i = 0; i < outputs.size(); ++i)
-      one.outputs.push_back(describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find.labels));
+      one.outputs.push_back(
+          describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find, plan_.task));
     SK_TRY(find_all(outputs, one));
-    SK_TRY(plan_.drawings.add(count_, set, graph.tensor(graph.inputs[0]), one));
+    SK_TRY(plan_.drawings.add(count_, set, graph, one));
     if (plan_.output) SK_TRY(plan_.output->write(count_, outputs));
     SK_TRY(compare(set, outputs, one));
     report(std::move(one));
@@ -298,7 +302,7 @@ Result<std::optional<ProgramTiming>> simulated_time(const Options& options, cons
   if (!target.simulated) return std::optional<ProgramTiming>();
   SK_TRY_ASSIGN(const compile::Compiled compiled,
                 runtime::compile_for(target, std::move(graph), session_options(options)));
-  return time_if_known(target.chip.name, compiled.parts);
+  return time_if_known(target.chip.name, compiled);
 }
 
 Result<void> run(Options& options, Outcome& outcome) {
