@@ -8,6 +8,7 @@
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/apart.h"
 #include "tools/check_chips.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
@@ -198,6 +199,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
 }
 
 Result<void> check(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--html", options.html}}));
   SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
   if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));

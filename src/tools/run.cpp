@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "base/parse_cores.h"
@@ -11,6 +12,7 @@
 #include "compile/advice.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
+#include "tools/apart.h"
 #include "tools/found.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
@@ -305,7 +307,32 @@ Result<std::optional<ProgramTiming>> simulated_time(const Options& options, cons
   return time_if_known(target.chip.name, compiled);
 }
 
+// Drawings in a folder have the names of their pictures.
+Result<void> check_files(const Options& options) {
+  std::vector<NamedFile> read = {{"MODEL", options.model},
+                                 {"--labels", options.labels},
+                                 {"--expect", options.expect},
+                                 {"--tuning-file", options.tuning_file}};
+  std::vector<NamedFile> written = {
+      {"--output", options.output}, {"--draw", options.draw}, {"--record", options.record}};
+  for (const std::string& path : options.inputs.inputs) read.push_back({"--input", path});
+  for (const std::string& path : options.inputs.images) {
+    read.push_back({"--image", path});
+    if (std::filesystem::is_directory(options.draw))
+      written.push_back(
+          {"--draw", (std::filesystem::path(options.draw) / std::filesystem::path(path).stem()).string() + ".png"});
+  }
+  // Pictures of one name in two folders are told apart by more than their names.
+  std::vector<NamedFile> once;
+  for (NamedFile& one : written) {
+    if (std::ranges::find(once, one.path, &NamedFile::path) == once.end() || one.option != "--draw")
+      once.push_back(std::move(one));
+  }
+  return check_apart(read, once);
+}
+
 Result<void> run(Options& options, Outcome& outcome) {
+  SK_TRY(check_files(options));
   options.device = device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
