@@ -6,6 +6,9 @@
 
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 
 namespace skillet {
 
@@ -95,8 +98,41 @@ Result<Bytes> read_file_start(const std::string& path, size_t size_bytes) {
   return bytes;
 }
 
-// What could not be written whole is removed; never a device such as /dev/null.
+namespace {
+
+// A file beside `target`, in its place once it is whole. Nothing: none can be made there.
+std::optional<Result<void>> replace_file(const std::string& path, const std::string& target, const struct stat& old,
+                                         std::span<const uint8_t> bytes) {
+  std::string beside = target + ".XXXXXX";
+  Descriptor file(::mkostemp(beside.data(), O_CLOEXEC));
+  if (file.get() < 0) return std::nullopt;
+  const bool has_mode = ::fchmod(file.get(), old.st_mode & 07777) == 0;
+  const bool written = has_mode && write_all(file.get(), bytes);
+  int failure = errno;
+  const bool closed = file.close();
+  if (written && !closed) failure = errno;
+  if (written && closed) {
+    if (::rename(beside.c_str(), target.c_str()) == 0) return Result<void>();
+    failure = errno;
+  }
+  ::unlink(beside.c_str());
+  errno = failure;
+  return os_error(path);
+}
+
+}  // namespace
+
+// What could not be written whole is removed, and what was there before stays; never a device such as /dev/null.
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes) {
+  struct stat old {};
+  const bool is_there = ::stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode) && old.st_nlink == 1;
+  if (is_there && ::access(path.c_str(), W_OK) == 0 && old.st_uid == ::geteuid()) {
+    // A link stays one: what it points to is replaced.
+    const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
+    if (target != nullptr) {
+      if (auto done = replace_file(path, target.get(), old, bytes)) return std::move(*done);
+    }
+  }
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error(path);
   struct stat status {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace skillet::compile {
 namespace {
@@ -106,6 +107,20 @@ std::string ReasonGroup::remedy_text() const {
   const std::string ms = fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == driver::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
                                                : fmt::format("; now {} on the CPU (simulated)", ms));
+}
+
+void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
+  std::map<int32_t, bool> is_taken;  // by operation of the model: all that it became
+  for (const OpRow& row : compile::rows(with_unproven)) {
+    const int32_t source = with_unproven.graph.op(row.op).source_index;
+    const auto [at, is_new] = is_taken.try_emplace(source, row.on_npu);
+    if (!is_new) at->second = at->second && row.on_npu;
+  }
+  for (OpRow& row : rows) {
+    const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
+    if (!row.on_npu && row.remedy == driver::Remedy::none && at != is_taken.end() && at->second)
+      row.remedy = driver::Remedy::allow_unproven;
+  }
 }
 
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {

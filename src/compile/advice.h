@@ -31,6 +31,10 @@ struct ReasonGroup {
 // Why ops are not on the NPU, most frequent first.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
+// Ops that stay on the CPU for no remedy, but that passes make into others the NPU takes once allow_unproven is given,
+// as `with_unproven` (the same graph planned with it) has them: that is their remedy. `compiled`: what `rows` are of.
+void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven);
+
 // How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
 // do; empty: nothing to say.
 std::string quantization_advice(const ir::Graph& graph, const passes::Target& target);

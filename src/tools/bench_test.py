@@ -116,6 +116,29 @@ class Check(unittest.TestCase):
         one = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
         self.assertEqual(one["npu_macs"], chips["a311d"]["npu_macs"])
 
+    def test_times_are_of_the_whole_network_everywhere(self):
+        for chip in ("a311d", "imx8mp", "rk3588"):
+            device = ["--device", f"sim:{chip}", "--json"]
+            checked = json.loads(skillet("check", MODEL, *device)[1])["simulated"]
+            ran = json.loads(skillet("run", MODEL, *device)[1])["simulated"]
+            (page,) = [one for one in json.loads(skillet("check", MODEL, "--allow-unproven", "--json")[1])["chips"] if one["chip"] == chip]
+            plan = json.loads(skillet("plan", MODEL, "--chip", chip, "--json")[1])
+            self.assertEqual(checked, ran)
+            self.assertGreater(checked["cpu_ms"], 0)
+            self.assertGreater(checked["wall_ms"], checked["device_ms"] + checked["cpu_ms"])
+            for wall in (page["wall_ms"], plan["chips"][0]["wall_ms"]):
+                self.assertAlmostEqual(wall, checked["wall_ms"], places=6)
+
+    def test_what_only_a_word_keeps_from_the_npu_says_so(self):
+        chips = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--json")[1])["chips"]}
+        taken = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--allow-unproven", "--json")[1])["chips"]}
+        some = 0
+        for name, chip in chips.items():
+            more = any(before == "cpu" and after == "npu" for before, after in zip(chip["where"], taken[name]["where"]))
+            self.assertEqual(any("allow_unproven=1" in one["remedy"] for one in chip["reasons"]), more, name)
+            some += more
+        self.assertGreater(some, 0)
+
     def test_what_is_required(self):
         rows = [([], "100%", FINE), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
                 (["--device", "sim:a311d"], "100.0%", FINE)]

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "driver/driver.h"
 #include "runtime/bug_report.h"
+#include "tools/apart.h"
 #include "tools/diagnose.h"
 #include "tools/model.h"
 #include "tools/verbs.h"
@@ -49,6 +50,7 @@ Result<void> add_compiled(const Options& options, const runtime::Target& target,
 }
 
 Result<void> bug(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(Bytes model, read_file(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));

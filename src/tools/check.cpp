@@ -8,6 +8,7 @@
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/apart.h"
 #include "tools/check_chips.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
@@ -85,7 +86,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
     }
   }
   if (target.driver != nullptr) {
-    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled.parts));
+    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled));
   }
   return report;
 }
@@ -125,8 +126,9 @@ void print_text(const Options& options, const Report& report) {
   if (sum.nowhere) out(", {} nowhere", sum.nowhere);
   out("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
   if (report.simulated)
-    out("NPU: {}; with the mainline kernel {}\n", print_simulated(report.simulated->device_us, report.simulated->error),
-        print_ms(report.simulated->wall_us / 1000));
+    out("NPU: {}; the whole network, with the mainline kernel and {} on the CPU: {}\n",
+        print_simulated(report.simulated->device_us, report.simulated->error),
+        fmt::format("{:.2f} ms", report.simulated->cpu_us / 1000), print_ms(report.simulated->whole_us() / 1000));
   if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
@@ -153,7 +155,8 @@ void print_json(const Options& options, const Report& report) {
                                 {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
   if (report.simulated)
     report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
-                                {"wall_ms", report.simulated->wall_us / 1000},
+                                {"wall_ms", report.simulated->whole_us() / 1000},
+                                {"cpu_ms", report.simulated->cpu_us / 1000},
                                 {"error", report.simulated->error}};
   out_json(report_json);
 }
@@ -166,6 +169,10 @@ Result<std::optional<double>> required_percent(const std::string& text) {
   const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (failure != std::errc() || !(value >= 0 && value <= 100) || (!rest.empty() && rest != "%"))
     return error(ErrorCode::invalid_argument, "--require: must be a percentage such as 90%, not '{}'", text);
+  if (value > 0 && value < 1 && rest.empty())
+    return error(ErrorCode::invalid_argument,
+                 "--require: {} is less than one percent; write {:g}%, or {}% if that is meant", text, 100 * value,
+                 text);
   return std::optional(value);
 }
 
@@ -192,6 +199,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
 }
 
 Result<void> check(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--html", options.html}}));
   SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
   if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));

@@ -58,7 +58,7 @@ std::vector<ir::OpId> device_ops(const driver::HardwareRows& rows, const compile
 
 // By operation of the model; where the device operations are not told one by one, only the whole is known.
 Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compile::Compiled& compiled) {
-  SK_TRY_ASSIGN(const std::optional<ProgramTiming> timing, time_if_known(out.chip.name, compiled.parts));
+  SK_TRY_ASSIGN(const std::optional<ProgramTiming> timing, time_if_known(out.chip.name, compiled));
   if (!timing) return {};
   const auto us_of = [&](ir::OpId op) -> double* {
     const int32_t source = op < 0 ? -1 : compiled.graph.op(op).source_index;
@@ -66,13 +66,12 @@ Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compi
   };
   const std::vector<ir::OpId> ops = device_ops(driver.hardware_rows(out.chip), compiled);
   const bool is_told = ops.size() == timing->costs.size();
-  out.wall_us = timing->wall_us;
+  out.wall_us = timing->whole_us();
   out.time_error = timing->error;
   for (const compile::OpRow& row : out.rows) {
     double* const us = us_of(row.op);
     if (us == nullptr || (row.on_npu && !is_told)) continue;
     *us = row.on_npu ? 0 : row.cpu_us;
-    out.wall_us += *us;
   }
   for (size_t i = 0; is_told && i < ops.size(); ++i) {
     double* const us = us_of(ops[i]);
@@ -109,6 +108,11 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.error.assign(report.ops.size(), "");
   out.us.assign(report.ops.size(), -1);
   add_cpu_times(chip.name, compiled.graph, out.rows);
+  if (!allow_unproven) {
+    options.driver.allow_unproven = true;
+    SK_TRY_ASSIGN(const compile::Compiled with_unproven, compile::plan(graph, target, options));
+    compile::advise_unproven(out.rows, compiled, with_unproven);
+  }
   for (const compile::OpRow& row : out.rows) add_place(out, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
@@ -197,6 +201,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"reasons", reasons},
                      {"error", chip.error},
                      {"simulated_us", us_json(chip)},
+                     {"wall_ms", chip.wall_us < 0 ? nlohmann::json() : nlohmann::json(chip.wall_us / 1000)},
                      {"advice", chip.advice}});
   }
   return json_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});

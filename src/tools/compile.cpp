@@ -11,6 +11,7 @@
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
+#include "tools/apart.h"
 #include "tools/explain_tuning.h"
 #include "tools/model.h"
 #include "tools/progress.h"
@@ -207,6 +208,8 @@ nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
 }
 
 Result<void> compile(const Options& options, Outcome& outcome) {
+  SK_TRY(
+      check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,

@@ -39,7 +39,13 @@ class JsonPrinter {
     out("{}\n{}", is_first_ ? "" : ",", json_text(to_json(decoded)));
     is_first_ = false;
   }
-  void finish() const { out("  ]\n}\n"); }
+  void finish(const std::optional<Error>& failure) const {
+    if (failure) {
+      out("\n  ],\n  \"error\": {}\n}}\n", json_text(nlohmann::json(failure->message)));
+    } else {
+      out("  ]\n}\n");
+    }
+  }
 
  private:
   bool is_first_ = true;
@@ -113,13 +119,9 @@ class Decoding {
       json.emplace(chip_, reader);
     else
       out("{} ({}), {} submissions\n", chip_.name, chip_.title, reader.count());
-    while (true) {
-      SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader.next());
-      if (!one) break;
-      SK_TRY(
-          submission(std::move(*one), reader.index(), json).with_context(fmt::format("submission {}", reader.index())));
-    }
-    if (json) json->finish();
+    const Result<void> all = submissions(reader, json);
+    if (json) json->finish(all.ok() ? std::nullopt : std::optional(all.error()));
+    SK_TRY(Result<void>(all));
     if (ops_ && ops_->found() == 0)
       log::warning("no job looks like one of {}", options_.model.empty() ? options_.path : options_.model);
     if (unreadable_ == 0) return {};
@@ -128,6 +130,15 @@ class Decoding {
   }
 
  private:
+  Result<void> submissions(capture::Reader& reader, std::optional<JsonPrinter>& json) {
+    while (true) {
+      SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader.next());
+      if (!one) return {};
+      SK_TRY(
+          submission(std::move(*one), reader.index(), json).with_context(fmt::format("submission {}", reader.index())));
+    }
+  }
+
   Result<void> submission(capture::Submission one, size_t index, std::optional<JsonPrinter>& json) {
     if (!options_.weights.empty()) SK_TRY(memory_.add(one));
     const bool is_wanted = options_.submission < 0 || static_cast<size_t>(options_.submission) == index;

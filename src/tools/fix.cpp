@@ -11,6 +11,7 @@
 #include "frontend/tflite/rewrite_file.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "tools/apart.h"
 #include "tools/model.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
@@ -53,7 +54,7 @@ Result<Placed> place(const runtime::Target& target, ir::Graph graph, const Optio
   Placed out{.ops = compiled.ops.size()};
   out.npu_ops = static_cast<size_t>(std::ranges::count(compiled.ops, true, &compile::OpPlace::on_npu));
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
-  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled.parts));
+  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
   return out;
 }
 
@@ -180,6 +181,7 @@ void print_json(const Options& options, const Report& report) {
 }
 
 Result<void> fix(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
   SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));

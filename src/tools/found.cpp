@@ -154,10 +154,22 @@ std::optional<Task> task_from_name(std::string_view name) {
 
 double default_threshold(Task task) { return task == Task::pose ? 0.3 : 0.4; }
 
+// Boxes beside other outputs, of which none says which is which.
+static bool has_boxes(const ir::Graph& graph) {
+  return graph.outputs.size() == 4 && std::ranges::any_of(graph.outputs, [&](ir::TensorId id) {
+           const ir::Shape& shape = graph.tensor(id).shape;
+           return shape.rank() == 3 && shape[0] == 1 && shape[2] == 4;
+         });
+}
+
 std::optional<Task> recognise(const ir::Graph& graph) {
   if (ssd_outputs(graph)) return Task::ssd;
-  if (graph.outputs.empty()) return std::nullopt;
+  if (graph.outputs.empty() || has_boxes(graph)) return std::nullopt;
   const ir::Tensor& only = output(graph, 0);
+  // Key points for each cell: another decoding than that of people, and no classes.
+  const int64_t cells = yolo_cells(graph);
+  const bool has_cells = cells > 0 && (only.shape.back(0) == cells || only.shape.back(1) == cells);
+  if (has_cells && (only.shape.back(0) == kPersonNumbers || only.shape.back(1) == kPersonNumbers)) return std::nullopt;
   if (is_scores(only) && has_numbers(only.dtype)) return Task::classes;  // whatever else there is
   if (graph.outputs.size() != 1) return std::nullopt;
   if (is_pose(only)) return Task::pose;

@@ -76,7 +76,7 @@ std::optional<SsdOutputs> made_by_postprocess(const ir::Graph& graph) {
 }
 
 // By shapes: boxes and a count are not to be mistaken. Of the two rows, classes come first where boxes are the first
-// output, and scores where they are not (as models of TensorFlow 2 have them).
+// output, and scores where they are not (as models of TensorFlow 2 have them), unless their values tell otherwise.
 std::optional<SsdOutputs> of_ssd_shapes(const ir::Graph& graph) {
   std::optional<size_t> boxes, count;
   std::vector<size_t> rows;
@@ -91,7 +91,7 @@ std::optional<SsdOutputs> of_ssd_shapes(const ir::Graph& graph) {
   }
   if (!boxes || !count || rows.size() != 2) return std::nullopt;
   const size_t classes = *boxes == 0 ? 0 : 1;
-  return SsdOutputs{*boxes, rows[classes], rows[1 - classes], *count};
+  return SsdOutputs{*boxes, rows[classes], rows[1 - classes], *count, false};
 }
 
 Result<int64_t> count_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t room) {
@@ -100,6 +100,9 @@ Result<int64_t> count_of(const ir::Tensor& tensor, std::span<const uint8_t> byte
     return error(ErrorCode::malformed, "output '{}' counts {} boxes; there is room for {}", tensor.name, value, room);
   return static_cast<int64_t>(value);
 }
+
+// A little above 1 where it was rounded.
+bool is_score(double score) { return score >= 0 && score <= 1.02; }
 
 struct Numbers {
   const YoloOutput& yolo;
@@ -144,9 +147,19 @@ std::optional<SsdOutputs> ssd_outputs(const ir::Graph& graph) {
   return fits && counts ? out : std::nullopt;
 }
 
-Result<std::vector<Detection>> find_ssd(const SsdOutputs& ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
+Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
                                         const FindOptions& options) {
   const auto value = [&](size_t i, int64_t at) { return real_value(output(graph, i), outputs[i], at); };
+  if (!ssd.is_told) {
+    const auto all = [&](size_t i, auto is) {
+      for (int64_t at = 0; at < output(graph, i).shape.elems(); ++at)
+        if (!is(value(i, at))) return false;
+      return true;
+    };
+    const auto is_class = [](double number) { return number >= 0 && number == std::floor(number); };
+    const bool is_swapped = all(ssd.scores, is_class) && !all(ssd.classes, is_class) && all(ssd.classes, is_score);
+    if (is_swapped) std::swap(ssd.scores, ssd.classes);
+  }
   SK_TRY_ASSIGN(const int64_t count,
                 count_of(output(graph, ssd.count), outputs[ssd.count], output(graph, ssd.scores).shape.elems()));
   const double threshold = options.threshold.value_or(default_threshold(Task::ssd));
@@ -155,9 +168,9 @@ Result<std::vector<Detection>> find_ssd(const SsdOutputs& ssd, const ir::Graph& 
     const double score = value(ssd.scores, i), index = value(ssd.classes, i);
     const Box box{value(ssd.boxes, 4 * i + 1), value(ssd.boxes, 4 * i), value(ssd.boxes, 4 * i + 3),
                   value(ssd.boxes, 4 * i + 2)};
-    if (std::isnan(score) || !is_finite(box))
-      return error(ErrorCode::malformed, "output '{}': box {} is no box, or its score no number",
-                   output(graph, ssd.boxes).name, i);
+    if (!is_score(score) || !is_finite(box))
+      return error(ErrorCode::malformed, "output '{}': box {} is no box, or its score {} none of 0 to 1",
+                   output(graph, ssd.boxes).name, i, score);
     if (!(index >= 0 && index <= UINT16_MAX))
       return error(ErrorCode::malformed, "output '{}': box {} has class {}", output(graph, ssd.classes).name, i, index);
     const std::optional<Box> inside = clipped(box);
@@ -167,6 +180,14 @@ Result<std::vector<Detection>> find_ssd(const SsdOutputs& ssd, const ir::Graph& 
   }
   std::ranges::stable_sort(out, [](const Detection& a, const Detection& b) { return a.what.score > b.what.score; });
   return out;
+}
+
+int64_t yolo_cells(const ir::Graph& graph) {
+  if (graph.inputs.size() != 1 || graph.tensor(graph.inputs[0]).shape.rank() != 4) return 0;
+  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  int64_t cells = 0;
+  for (const int64_t stride : {8, 16, 32}) cells += (input[1] / stride) * (input[2] / stride);
+  return cells;
 }
 
 std::optional<YoloOutput> yolo_output(const ir::Graph& graph, Task task, bool any_count) {
@@ -181,11 +202,12 @@ std::optional<YoloOutput> yolo_output(const ir::Graph& graph, Task task, bool an
                  .classes = shape[2],
                  .candidates_last = false,
                  .has_objectness = task == Task::yolov5};
-  out.candidates_last = !out.has_objectness && shape[2] > shape[1];
+  // Which axis has the candidates: the cells of the input tell; else there are more of them than of classes.
+  const int64_t cells = yolo_cells(graph);
+  const bool is_told = (shape[1] == cells) != (shape[2] == cells);
+  out.candidates_last = !out.has_objectness && (is_told ? shape[2] == cells : shape[2] > shape[1]);
   if (out.candidates_last) std::swap(out.candidates, out.classes);
   out.classes -= out.has_objectness ? 5 : 4;
-  int64_t cells = 0;
-  for (const int64_t stride : {8, 16, 32}) cells += (input[1] / stride) * (input[2] / stride);
   const bool fits = any_count || (cells > 0 && out.candidates == cells * (out.has_objectness ? 3 : 1));
   return out.classes > 0 && out.candidates > 0 && fits ? std::optional(out) : std::nullopt;
 }
@@ -204,11 +226,12 @@ Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph
   double largest = 0;  // of what is in pixels, or of what is in parts of the picture
   for (int64_t i = 0; i < yolo.candidates; ++i) {
     TopClass what = best_of(numbers, i);
-    if (what.score < threshold) continue;
+    if (what.score < threshold) continue;  // but not what is no number
     const Candidate one{{numbers.at(i, 0), numbers.at(i, 1), numbers.at(i, 2), numbers.at(i, 3)}, std::move(what)};
     const bool is_box = std::ranges::all_of(one.centre_size, [](double value) { return std::isfinite(value); });
-    if (std::isnan(one.what.score) || !is_box)
-      return error(ErrorCode::malformed, "output '{}': candidate {} is no box, or its score no number", tensor.name, i);
+    if (!is_score(one.what.score) || !is_box)
+      return error(ErrorCode::malformed, "output '{}': candidate {} is no box, or its score {} none of 0 to 1",
+                   tensor.name, i, one.what.score);
     largest = std::max(largest, std::ranges::max(one.centre_size));
     candidates.push_back(one);
   }

@@ -14,12 +14,15 @@ namespace skillet::tools {
 // Places in Graph::outputs.
 struct SsdOutputs {
   size_t boxes = 0, classes = 0, scores = 0, count = 0;
+  bool is_told = true;  // which is which, by an operation; else by their shapes, and their values
 };
 // Nothing where the outputs are not of that form.
 std::optional<SsdOutputs> ssd_outputs(const ir::Graph& graph);
-Result<std::vector<Detection>> find_ssd(const SsdOutputs& ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
+Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
                                         const FindOptions& options);
 
+// Of the three grids that a YOLO network of this input has; 0: it has no picture.
+int64_t yolo_cells(const ir::Graph& graph);
 struct YoloOutput {
   size_t output = 0;  // in Graph::outputs
   int64_t candidates = 0, classes = 0;

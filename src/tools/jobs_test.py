@@ -64,6 +64,20 @@ class Jobs(unittest.TestCase):
         weights = Path(A311D + "/bo_8_0.bin").read_bytes().rstrip(b"\0")
         self.assertEqual((self.path / "submission1_buffer8.bin").read_bytes(), weights)
 
+    def test_a_damaged_capture_is_a_document_all_the_same(self):
+        folder = self.path / "damaged"
+        whole = self.path / "whole"
+        self.fine("run", MODEL, "--device", "sim:a311d", "--record", str(whole))
+        data = whole.read_bytes()
+        failed = 0
+        for at in range(64, len(data), max(1, len(data) // 150)):
+            folder.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1:])
+            code, out, err = skillet("decode", str(folder), "--json")
+            if out:
+                self.assertEqual("error" in json.loads(out), code == FAILED and "cut_off" not in json.loads(out), err)
+                failed += "error" in json.loads(out)
+        self.assertGreater(failed, 0)
+
     def test_decode_tells_the_operation_of_a_model(self):
         out = self.fine("decode", A311D, "--model", A311D + "/model.tflite", "--submission", "1")
         self.assertRegex(out, r"\n  job +op  what .*\n  0 +-  TP .*\n  1 +0 CONV_2D  NN .*\n  2 +-  TP ")

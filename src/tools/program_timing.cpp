@@ -42,11 +42,14 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
   return time_capture(*timer, capture::Reader::of(std::move(done.capture)));
 }
 
-Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const std::vector<compile::Part>& parts) {
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled) {
   if (std::ranges::count(sim::timed_chips(sim::Jobs::open), chip) == 0) return std::optional<ProgramTiming>();
-  for (const compile::Part& part : parts)
+  for (const compile::Part& part : compiled.parts)
     if (!part.bands.empty()) return std::optional<ProgramTiming>();
-  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, parts));
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts));
+  std::vector<compile::OpRow> rows = compile::rows(compiled);
+  add_cpu_times(chip, compiled.graph, rows);
+  for (const compile::OpRow& row : rows) timing.cpu_us += row.on_npu ? 0 : row.cpu_us;
   return std::optional(std::move(timing));
 }
 

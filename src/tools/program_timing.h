@@ -18,6 +18,8 @@ namespace skillet::tools {
 struct ProgramTiming {
   std::vector<sim::Cost> costs;  // of all tasks
   double device_us = 0, wall_us = 0;
+  double cpu_us = 0;  // of the operations that are left to the CPU; by time_if_known() only
+  double whole_us() const { return wall_us + cpu_us; }
   double error = 0;  // share of each of them
   double read_bytes = 0, written_bytes = 0;
   size_t tasks = 0, submissions = 0;
@@ -28,9 +30,9 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides = {});
 
-// The same; nothing where the chip is not timed, or where a part runs on several cores in bands: how they share memory
-// is not modelled.
-Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const std::vector<compile::Part>& parts);
+// The whole network: the same, and the operations that are left to the CPU. Nothing where the chip is not timed, or
+// where a part runs on several cores in bands: how they share memory is not modelled.
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled);
 
 // What the CPU of such a board takes for the operations that are left to it; nothing where the chip is not timed.
 void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows);

@@ -139,6 +139,7 @@ TEST(Results, DeviationsAreCounted) {
   const ir::Tensor real{.name = "r", .dtype = ir::DType::float32, .shape = {3}};
   const ir::Tensor wide{.name = "w", .dtype = ir::DType::int64, .shape = {2}};
   const ir::Tensor half{.name = "h", .dtype = ir::DType::float16, .shape = {1}};
+  const ir::Tensor odd{.name = "o", .dtype = ir::DType::complex64, .shape = {1}};
   struct Case {
     const ir::Tensor* tensor;
     Bytes got, wanted;
@@ -157,7 +158,8 @@ TEST(Results, DeviationsAreCounted) {
       {&wide, bytes_of<int64_t>({INT64_MAX, 7}), bytes_of<int64_t>({INT64_MAX - 1, 7}), 0, 1, 0, 1},
       {&wide, bytes_of<int64_t>({INT64_MAX, 7}), bytes_of<int64_t>({INT64_MIN, 7}), 0, 1, 0, std::ldexp(1.0, 64)},
       {&half, {1, 2}, {1, 2}, 0, 0, 0, 0},
-      {&half, {1, 2}, {1, 3}, 1e9, 1, 0, nan}};
+      {&half, {1, 2}, {1, 3}, 0, 1, 0, std::ldexp(1.0, -16)},
+      {&odd, {1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 9}, 1e9, 1, 0, nan}};
   for (const Case& c : kCases) {
     const Deviation got = deviation(*c.tensor, c.got, c.wanted, c.tolerance);
     EXPECT_EQ(got.differing, c.differing) << c.tensor->name;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "base/parse_cores.h"
@@ -11,6 +12,7 @@
 #include "compile/advice.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
+#include "tools/apart.h"
 #include "tools/found.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
@@ -40,7 +42,7 @@ struct Options {
 };
 
 OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
-                             const std::vector<std::string>& labels) {
+                             const FindOptions& find, std::optional<Task> task) {
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
                    .is_quantized = !tensor.quant.empty(),
@@ -53,7 +55,10 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
     out.low = std::min(out.low, value);
     out.high = std::max(out.high, value);
   }
-  if (is_scores(tensor)) out.top = best_classes(tensor, bytes, options.top, labels);
+  // Of the other tasks, no output has a score for each class.
+  const bool has_classes = !task || *task == Task::classes;
+  if (has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
+    out.top = best_classes(tensor, bytes, options.top, find.labels);
   return out;
 }
 
@@ -176,9 +181,10 @@ class Runner {
     SK_TRY_ASSIGN(const std::vector<Bytes> outputs, run_session(session_, set, options_.repeat, one.run_ms));
     const ir::Graph& graph = session_.graph();
     for (size_t i = 0; i < outputs.size(); ++i)
-      one.outputs.push_back(describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find.labels));
+      one.outputs.push_back(
+          describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find, plan_.task));
     SK_TRY(find_all(outputs, one));
-    SK_TRY(plan_.drawings.add(count_, set, graph.tensor(graph.inputs[0]), one));
+    SK_TRY(plan_.drawings.add(count_, set, graph, one));
     if (plan_.output) SK_TRY(plan_.output->write(count_, outputs));
     SK_TRY(compare(set, outputs, one));
     report(std::move(one));
@@ -298,10 +304,35 @@ Result<std::optional<ProgramTiming>> simulated_time(const Options& options, cons
   if (!target.simulated) return std::optional<ProgramTiming>();
   SK_TRY_ASSIGN(const compile::Compiled compiled,
                 runtime::compile_for(target, std::move(graph), session_options(options)));
-  return time_if_known(target.chip.name, compiled.parts);
+  return time_if_known(target.chip.name, compiled);
+}
+
+// Drawings in a folder have the names of their pictures.
+Result<void> check_files(const Options& options) {
+  std::vector<NamedFile> read = {{"MODEL", options.model},
+                                 {"--labels", options.labels},
+                                 {"--expect", options.expect},
+                                 {"--tuning-file", options.tuning_file}};
+  std::vector<NamedFile> written = {
+      {"--output", options.output}, {"--draw", options.draw}, {"--record", options.record}};
+  for (const std::string& path : options.inputs.inputs) read.push_back({"--input", path});
+  for (const std::string& path : options.inputs.images) {
+    read.push_back({"--image", path});
+    if (std::filesystem::is_directory(options.draw))
+      written.push_back(
+          {"--draw", (std::filesystem::path(options.draw) / std::filesystem::path(path).stem()).string() + ".png"});
+  }
+  // Pictures of one name in two folders are told apart by more than their names.
+  std::vector<NamedFile> once;
+  for (NamedFile& one : written) {
+    if (std::ranges::find(once, one.path, &NamedFile::path) == once.end() || one.option != "--draw")
+      once.push_back(std::move(one));
+  }
+  return check_apart(read, once);
 }
 
 Result<void> run(Options& options, Outcome& outcome) {
+  SK_TRY(check_files(options));
   options.device = device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;

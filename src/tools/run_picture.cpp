@@ -22,6 +22,9 @@ Result<Drawings> Drawings::create(bool show, std::string path, std::optional<dou
   Drawings out;
   if (is_file(path) && names.size() != 1)
     return error(ErrorCode::invalid_argument, "{}: holds one picture; give a folder for several", path);
+  for (const std::string_view other : {".jpg", ".jpeg", ".bmp", ".gif", ".ppm"})
+    if (path.ends_with(other))
+      return error(ErrorCode::invalid_argument, "{}: pictures are written as .png, or to a folder", path);
   if (!path.empty()) SK_TRY(is_file(path) ? check_place(path) : check_folder(path));
   std::vector<std::string> stems;
   for (const std::string& name : names) stems.push_back(std::filesystem::path(name).stem().string());
@@ -70,9 +73,9 @@ Result<void> Drawings::show(const InputSet& inputs, const ir::Tensor& input, Inf
   return {};
 }
 
-Result<void> Drawings::add(size_t index, const InputSet& inputs, const ir::Tensor& input, Inference& inference) const {
-  if (!inputs.is_picture()) return {};
-  if (show_) SK_TRY(show(inputs, input, inference));
+Result<void> Drawings::add(size_t index, const InputSet& inputs, const ir::Graph& graph, Inference& inference) const {
+  if (!inputs.is_picture() || graph.inputs.empty()) return {};
+  if (show_) SK_TRY(show(inputs, graph.tensor(graph.inputs[0]), inference));
   return path_.empty() ? Result<void>() : write(index, inputs, inference);
 }
 

@@ -22,7 +22,7 @@ class Drawings {
   // Whether what the network found is wanted, and not only nice to have.
   bool writes() const { return !path_.empty(); }
   // Writes the file; in colour, shows the picture at once, else `inference` gets rows of characters.
-  Result<void> add(size_t index, const InputSet& inputs, const ir::Tensor& input, Inference& inference) const;
+  Result<void> add(size_t index, const InputSet& inputs, const ir::Graph& graph, Inference& inference) const;
 
  private:
   Result<void> write(size_t index, const InputSet& inputs, const Inference& inference) const;

@@ -16,6 +16,15 @@ double element(std::span<const uint8_t> bytes, int64_t i) {
   return static_cast<double>(load_le<T>(bytes.data() + static_cast<size_t>(i) * sizeof(T)));
 }
 
+// IEEE 754 binary16.
+double half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                      : exponent == 0 ? std::ldexp(fraction, -24)
+                                      : std::ldexp(fraction + 1024, exponent - 25);
+  return bits >> 15 != 0 ? -size : size;
+}
+
 int64_t element_count(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
   const int size = ir::dtype_bytes(tensor.dtype);
   return size == 0 ? 0 : static_cast<int64_t>(bytes.size()) / size;
@@ -66,6 +75,7 @@ double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64
     case ir::DType::uint16: return element<uint16_t>(bytes, i);
     case ir::DType::uint32: return element<uint32_t>(bytes, i);
     case ir::DType::uint64: return element<uint64_t>(bytes, i);
+    case ir::DType::float16: return half(load_le<uint16_t>(bytes.data() + static_cast<size_t>(i) * 2));
     case ir::DType::float32: return element<float>(bytes, i);
     case ir::DType::float64: return element<double>(bytes, i);
     default: return 0;
@@ -73,13 +83,13 @@ double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64
 }
 
 bool has_numbers(ir::DType dtype) {
-  return dtype == ir::DType::boolean || dtype == ir::DType::float32 || dtype == ir::DType::float64 ||
-         (ir::is_integer(dtype) && ir::dtype_bytes(dtype) > 0);
+  return dtype == ir::DType::boolean || dtype == ir::DType::float16 || dtype == ir::DType::float32 ||
+         dtype == ir::DType::float64 || (ir::is_integer(dtype) && ir::dtype_bytes(dtype) > 0);
 }
 
 double real_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
   const double raw = raw_value(tensor, bytes, i);
-  if (tensor.quant.empty() || tensor.quant.per_channel() || tensor.dtype == ir::DType::float32) return raw;
+  if (tensor.quant.empty() || tensor.quant.per_channel() || !ir::is_integer(tensor.dtype)) return raw;
   return tensor.quant.scale() * (raw - tensor.quant.zero_point());
 }
 
@@ -91,6 +101,8 @@ std::string print_raw(const ir::Tensor& tensor, std::span<const uint8_t> bytes, 
 }
 
 std::vector<std::string> parse_labels(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::vector<std::string_view> lines = split_lines(text);
   std::vector<std::string> plain(lines.begin(), lines.end()), indexed;
   for (const std::string_view line : lines) {
@@ -118,7 +130,8 @@ std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8
   const size_t kept = std::min(order.size(), static_cast<size_t>(std::max(count, 0)));
   const auto better = [&](int64_t a, int64_t b) {
     const double value_a = raw_value(tensor, bytes, a), value_b = raw_value(tensor, bytes, b);
-    return value_a != value_b ? value_a > value_b : a < b;
+    if (std::isnan(value_a) != std::isnan(value_b)) return std::isnan(value_b);  // what is no number comes last
+    return value_a > value_b || (!(value_b > value_a) && a < b);
   };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), better);
   order.resize(kept);
@@ -145,7 +158,9 @@ std::string ssd_label(const std::vector<std::string>& labels, size_t index) {
 double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b) {
   double worst = 0;
   for (int64_t i = 0, count = std::min(element_count(tensor, a), element_count(tensor, b)); i < count; ++i) {
-    const double difference = std::abs(raw_value(tensor, a, i) - raw_value(tensor, b, i));
+    const double first = raw_value(tensor, a, i), second = raw_value(tensor, b, i);
+    if (first == second || (std::isnan(first) && std::isnan(second))) continue;  // infinities and no numbers too
+    const double difference = std::abs(first - second);
     worst = std::isnan(difference) ? difference : std::max(worst, difference);
   }
   return worst;

@@ -21,7 +21,7 @@ struct TopClass {
 
 // Whether raw_value() can read elements of this type.
 bool has_numbers(ir::DType dtype);
-// Element `i` as stored (integers) or as it is (float32); 0 for types without numbers.
+// Element `i` as stored (integers) or as it is (float16, float32, float64); 0 for types without numbers.
 double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i);
 // Element `i` as a real number: dequantized where the tensor is quantized.
 double real_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i);

@@ -211,7 +211,8 @@ Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor
 
 Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
   const auto size = static_cast<size_t>(ir::dtype_bytes(tensor.dtype));
-  if (!has_numbers(tensor.dtype) || tensor.dtype == ir::DType::float64)
+  const bool is_other_float = tensor.dtype == ir::DType::float16 || tensor.dtype == ir::DType::float64;
+  if (!has_numbers(tensor.dtype) || is_other_float)
     return error(ErrorCode::unsupported, "input '{}': no random values for type {}", tensor.name,
                  ir::dtype_name(tensor.dtype));
   Bytes out(static_cast<size_t>(tensor.bytes()));

@@ -1,6 +1,8 @@
 // Pictures, labels, scores and input files: table-driven, no files but the ones made here.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tools/exif.h"
 #include "tools/picture.h"
 #include "tools/scores.h"
@@ -151,6 +153,12 @@ TEST(Labels, AcceptsBothForms) {
   EXPECT_EQ(parse_labels("99999999999999999999 x\n"), (Labels{"99999999999999999999 x"}));
 }
 
+TEST(Labels, AByteOrderMarkIsNoLetter) {
+  EXPECT_EQ(parse_labels("\xEF\xBB\xBF"
+                         "0 cat\n1 dog\n"),
+            (std::vector<std::string>{"cat", "dog"}));
+}
+
 TEST(Scores, TopClassesAreOrderedAndDequantized) {
   const ir::Tensor scores = tensor(ir::DType::int8, {1, 4}, 0.5F, -1);
   const Bytes bytes = {0x80, 5, 0xFF, 5};  // -128, 5, -1, 5
@@ -159,6 +167,22 @@ TEST(Scores, TopClassesAreOrderedAndDequantized) {
   EXPECT_EQ(real_value(scores, bytes, 1), 3.0);
   EXPECT_EQ(print_raw(scores, bytes, 0), "-128 of -128..127");
   EXPECT_EQ(print_raw(tensor(ir::DType::uint8, {1, 2}, 1.0F), Bytes{224, 0}, 0), "224/255");
+}
+
+TEST(Scores, HalvesAreNumbersAndWhatIsNoNumberComesLast) {
+  const ir::Tensor halves = tensor(ir::DType::float16, {1, 6});
+  // 1, -2, no number, infinity, the smallest above 0, 65504
+  const Bytes bytes = {0, 0x3C, 0, 0xC0, 1, 0x7E, 0, 0x7C, 1, 0, 0xFF, 0x7B};
+  ASSERT_TRUE(has_numbers(halves.dtype));
+  EXPECT_EQ(raw_value(halves, bytes, 0), 1);
+  EXPECT_EQ(raw_value(halves, bytes, 1), -2);
+  EXPECT_EQ(raw_value(halves, bytes, 4), std::ldexp(1, -24));
+  EXPECT_EQ(raw_value(halves, bytes, 5), 65504);
+  EXPECT_EQ(top_classes(halves, bytes, 6), (std::vector<int64_t>{3, 5, 0, 4, 1, 2}));
+  EXPECT_EQ(max_difference(halves, bytes, bytes), 0);
+  Bytes other = bytes;
+  other[5] = 0;  // a number, where there was none
+  EXPECT_TRUE(std::isnan(max_difference(halves, bytes, other)));
 }
 
 TEST(Scores, OnlyOneVectorIsScores) {

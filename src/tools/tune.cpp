@@ -10,6 +10,7 @@
 #include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
+#include "tools/apart.h"
 #include "tools/clocks.h"
 #include "tools/model.h"
 #include "tools/progress.h"
@@ -184,6 +185,7 @@ Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, cons
 }
 
 Result<void> tune(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)

@@ -14,11 +14,11 @@ namespace skillet::sim::vivante {
 
 // Order in which a V7 stream visits the weights of a kernel and the kernels of a superblock.
 enum class StreamOrder : uint8_t {
-  dense,        // superblock, plane, kernel, 3x2 patch
-  dense_rows,   // the same without the column split of patches: superblock, plane, kernel, row, column
-  dense_wide,   // dense, but all columns from the fourth on are one patch
-  six_planes,   // 1x1 filters: superblock, group of six planes, kernel, plane
-  kernel_major  // superblock, kernel, plane, row, column
+  dense,         // superblock, plane, kernel, 3x2 patch
+  dense_rows,    // the same without the column split of patches: superblock, plane, kernel, row, column
+  six_planes,    // 1x1 filters: superblock, group of six planes, kernel, plane
+  kernel_major,  // superblock, kernel, plane, row, column
+  dense_wide     // dense, but all columns from the fourth on are one patch
 };
 
 // What the descriptor says about the coefficients.
