@@ -172,7 +172,7 @@ class Runner {
   Result<void> judgement() const {
     if (failures_ == 0) return {};
     if (failures_ == 1) return *first_failure_;
-    return error(first_failure_->code, "{} (and {} more inputs)", first_failure_->message, failures_ - 1);
+    return error(first_failure_->code, "{} (and {} more)", first_failure_->message, failures_ - 1);
   }
 
  private:
