@@ -16,7 +16,9 @@ Values values_of(const Recorded& job, const capture::Submission& submission) {
   Values out;
   const auto decoded = job.driver->decode(job.chip, submission);
   if (!decoded.ok()) return out;
-  for (const AnnotatedField& field : decoded->fields) out[field.path] = field.raw;
+  for (const AnnotatedField& field : decoded->fields) {
+    if (field.place) out[field.path] = field.raw;  // not what a unit that is on now has from the task before
+  }
   return out;
 }
 

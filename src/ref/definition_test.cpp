@@ -98,6 +98,12 @@ tensor 2 "out" int32 3x2 const=[4 5 2 3 6 7]
 inputs 0 1
 outputs 2
 op 0 GATHER_ND in=[0 1] out=[2])",
+       })
+    expect_values(text);
+}
+
+TEST(Definition, OfChoosing) {
+  for (const char* text : {
            R"(tensor 0 "at" int32 2x2 const=[0 2 -1 1]
 tensor 1 "depth" int32 scalar const=[3]
 tensor 2 "on" int32 scalar const=[7]

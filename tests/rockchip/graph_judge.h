@@ -80,7 +80,9 @@ inline void judge(const Row& row, int tolerance) {
     ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
     const auto programs = (*session)->programs(0);
     ASSERT_EQ(programs.size(), 1U);
-    if (row.operations != 0) EXPECT_EQ(programs[0]->operations.size(), row.operations);
+    if (row.operations != 0) {
+      EXPECT_EQ(programs[0]->operations.size(), row.operations);
+    }
     outputs[keep] = run(**session, 5);
     const auto layers = (*session)->compare_layers();
     ASSERT_TRUE(!keep || layers.ok());

@@ -386,12 +386,11 @@ class Lowerer {
   }
 
   Result<void> lower_pad(const ir::Op& op) {
-    const TensorId input = op.input(0), output = op.outputs[0];
-    const Layout layout = any_layout(input);
-    SK_TRY_ASSIGN(const SlotId from, any_slot(input));
-    const SlotId to = define_new(output, layout);
-    const int cores = image(input).height == 1 ? 1 : tp_cores();
-    emit("TP pad", pad(pad_shape(graph_, op_, layout), from, to, zero_point(output), cores));
+    const Layout layout = any_layout(op.input(0));
+    const int cores = image(op.input(0)).height == 1 ? 1 : tp_cores();
+    SK_TRY_ASSIGN(const SlotId from, any_slot(op.input(0)));
+    const SlotId to = define_new(op.outputs[0], layout);
+    emit("TP pad", pad(pad_shape(graph_, op_, layout), from, to, zero_point(op.outputs[0]), cores));
     return {};
   }
 
@@ -416,9 +415,8 @@ class Lowerer {
     if (!tuning_.sign_changes)
       return error(ErrorCode::unsupported, "{}: the recorded driver does not take it", describe_op(graph_, op_));
     SK_TRY(any_slot(op.input(0)));
-    for (const Layout layout : {Layout::nhwc, Layout::nchw_planar}) {
+    for (const Layout layout : {Layout::nhwc, Layout::nchw_planar})
       if (has(op.input(0), layout)) slot_of(op.outputs[0], layout) = slot_of(op.input(0), layout);
-    }
     return {};
   }
 
