@@ -32,23 +32,6 @@ op 0 FLOOR_DIV in=[0 1] out=[2])",
 
 TEST(Definition, OfPicking) {
   for (const char* text : {
-           R"(tensor 0 "in" int32 2x3 const=[1 2 3 4 5 6]
-tensor 1 "at" int32 3 const=[1 0 1]
-tensor 2 "out" int32 3x3 const=[4 5 6 1 2 3 4 5 6]
-inputs 0
-outputs 2
-op 0 GATHER in=[0 1] out=[2] axis=0)",
-           R"(tensor 0 "in" boolean 3 const=[0 1 0]
-tensor 1 "out" boolean 3 const=[1 0 1]
-inputs 0
-outputs 1
-op 0 LOGICAL_NOT in=[0] out=[1])",
-           R"(tensor 0 "a" int32 6 const=[7 -7 7 -7 6 9]
-tensor 1 "b" int32 6 const=[2 2 -2 -2 -3 1]
-tensor 2 "out" int32 6 const=[3 -4 -4 3 -2 9]
-inputs 0 1
-outputs 2
-op 0 FLOOR_DIV in=[0 1] out=[2])",
            R"(tensor 0 "in" int32 2x3 const=[1 5 5 7 7 2]
 tensor 1 "axis" int32 scalar const=[1]
 tensor 2 "out" int64 2 const=[1 0]
@@ -98,12 +81,6 @@ tensor 2 "out" int32 3x2 const=[4 5 2 3 6 7]
 inputs 0 1
 outputs 2
 op 0 GATHER_ND in=[0 1] out=[2])",
-       })
-    expect_values(text);
-}
-
-TEST(Definition, OfChoosing) {
-  for (const char* text : {
            R"(tensor 0 "at" int32 2x2 const=[0 2 -1 1]
 tensor 1 "depth" int32 scalar const=[3]
 tensor 2 "on" int32 scalar const=[7]
