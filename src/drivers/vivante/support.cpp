@@ -412,7 +412,8 @@ std::string why_none(const ir::Op& op) {
     case OpKind::arg_max:
     case OpKind::arg_min: return "no unit of the chip divides or compares channels";
     case OpKind::resize_bilinear: return "pixels between others have weights that depend on where they are";
-    case OpKind::max_pool_2d: return "the chip's pooling was never recorded, and as sums this window is too large";
+    case OpKind::max_pool_2d:
+      return "the chip's pooling was never recorded, and sums over this window take longer than the CPU";
     default: return fmt::format("the chip's driver has no {}", op_name(op));
   }
 }
