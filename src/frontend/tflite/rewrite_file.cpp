@@ -151,11 +151,25 @@ class Writer {
     }
     return with_operands(*from, inputs, outputs);
   }
-  // A bias that is left out is no operand: the published kernels of these two count them.
-  static std::vector<ir::TensorId> written_inputs(const ir::Op& op) {
+  // The published kernels of these two count a bias that is left out, and want one where weights are bytes: zeros.
+  std::vector<ir::TensorId> written_inputs(const ir::Op& op) {
     std::vector<ir::TensorId> inputs = op.inputs;
-    const bool counts = op.kind == ir::OpKind::conv_2d || op.kind == ir::OpKind::depthwise_conv_2d;
-    if (counts && inputs.size() == 3 && inputs.back() == ir::kNoTensor) inputs.pop_back();
+    if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || op.input(2) != ir::kNoTensor)
+      return inputs;
+    inputs.resize(2);
+    const ir::Tensor &in = after_.tensor(op.inputs[0]), &filter = after_.tensor(op.inputs[1]);
+    if (!ir::is_8bit(in.dtype) || !ir::is_8bit(filter.dtype)) return inputs;
+    const int32_t channels = after_.tensor(op.outputs[0]).shape.dims.back();
+    ir::Tensor bias{.name = after_.tensor(op.outputs[0]).name + "/zeros", .dtype = ir::DType::int32, .owner = {}};
+    const Bytes zeros(static_cast<size_t>(channels) * sizeof(int32_t), 0);
+    bias.shape = {channels};
+    bias.quant = filter.quant;
+    bias.quant.axis = 0;
+    for (float& scale : bias.quant.scales) scale *= in.quant.scale();
+    std::ranges::fill(bias.quant.zero_points, 0);
+    bias.data = zeros;
+    inputs.push_back(static_cast<ir::TensorId>(tensors_.size()));
+    tensors_.push_back(add_tensor(bias));
     return inputs;
   }
   using Ints = Offset<flatbuffers::Vector<int32_t>>;
