@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 #include "base/text.h"
 
@@ -117,7 +118,9 @@ Option Option::needs(Option other) const { return Option(option_->needs(other.op
 
 template <typename T>
 Option Verb::option(const std::string& names, T& place, const std::string& help) const {
-  return Option(verb_->add_option(names, place, help));
+  const Option out(verb_->add_option(names, place, help));
+  if constexpr (std::is_same_v<T, std::string>) return out.check({"", not_empty().problem});
+  return out;
 }
 template Option Verb::option(const std::string&, std::string&, const std::string&) const;
 template Option Verb::option(const std::string&, int&, const std::string&) const;
