@@ -127,7 +127,7 @@ Result<void> Session::prepare_part(size_t index, compile::Part compiled) {
     report.compile_ms = watch.ms();
     return {};
   }
-  auto loaded = load(part, std::move(compiled));
+  auto loaded = caught([&] { return load(part, std::move(compiled)); });
   report.load_ms = watch.ms();
   return loaded.ok() ? Result<void>() : fall_back(index, loaded.error());
 }
