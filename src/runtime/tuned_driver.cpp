@@ -14,7 +14,8 @@ Result<driver::CompileOptions> TunedDriver::from_file(const driver::Chip& chip, 
                                                       driver::CompileOptions options,
                                                       const compile::TunedPart& part) const {
   options.switches.insert(options.switches.end(), part.switches.begin(), part.switches.end());
-  SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
+  SK_TRY_ASSIGN(const std::vector<driver::Choice> open,
+                inner().choices(chip, graph, options).with_context(file_->path + ": tuning file"));
   for (const driver::Choice& one : part.choices) {
     if (std::ranges::find(open, one) == open.end())
       return error(ErrorCode::invalid_argument, "{}: tuning file: part {}: op {} has no choice '{}' of {}", file_->path,

@@ -155,6 +155,7 @@ USES = [
     ("SKILLET_TUNING_FILE= SKILLET_CORES= SKILLET_ALLOW_UNPROVEN= $sk run $m --device sim:a311d > /dev/null", FINE, None),
     ("SKILLET_ALLOW_UNPROVEN= $sk run $m --device ''", CANNOT_BEGIN, "--device: must not be empty"),
     ("$sk capture -o '' -- true", CANNOT_BEGIN, "--output: must not be empty"),
+    ("SKILLET_ALLOW_UNPROVEN=1 $sk virtual --chip a311d --fail '' -- true", FINE, None),
     ("$sk decode $c --chip ''", CANNOT_BEGIN, "--chip: must not be empty"),
     ("$sk run ''", CANNOT_BEGIN, "MODEL: must not be empty"),
     ("$sk capture -o $T/none -- test -z ''", FAILED, "nothing was recorded"),

@@ -46,6 +46,7 @@ class Option {
   Option hidden() const;
   // The help shows what the value was before.
   Option shows_default() const;
+  Option may_be_empty() const;  // of one text
   Option check(Rule rule) const;
   // Of several values: each has the option's name before it.
   Option one_at_a_time() const;
