@@ -145,14 +145,29 @@ Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes)
   return os_error(path);
 }
 
+namespace {
+
+// What stat() does not find, but stands in the way: neither a file nor a folder can be made there.
+bool is_link_to_nothing(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+Error link_to_nothing(const std::string& path) {
+  return error(ErrorCode::io, "{}: is a link to what is not there", path);
+}
+
+}  // namespace
+
 Result<void> check_place(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: is a folder, not a file", path);
     if (S_ISFIFO(status.st_mode)) return error(ErrorCode::io, "{}: is a pipe, not a file", path);
+    if (S_ISSOCK(status.st_mode)) return error(ErrorCode::io, "{}: is a socket, not a file", path);
     return ::access(path.c_str(), W_OK) == 0 ? Result<void>() : os_error(path);
   }
   if (errno != ENOENT) return os_error(path);
+  if (is_link_to_nothing(path)) return link_to_nothing(path);
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return os_error(path);
   ::close(fd);
@@ -165,6 +180,7 @@ Result<void> check_folder(const std::string& path) {
   std::string there = path;
   while (::stat(there.empty() ? "." : there.c_str(), &status) != 0) {
     if (errno != ENOENT || there.empty()) return os_error(path);
+    if (is_link_to_nothing(there)) return link_to_nothing(there);
     const size_t slash = there.find_last_of('/');
     there = slash == std::string::npos ? "" : slash == 0 && there.size() > 1 ? "/" : there.substr(0, slash);
   }

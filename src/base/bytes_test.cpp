@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +89,28 @@ TEST_F(Files, PlacesAreCheckedBeforeTheWork) {
   EXPECT_TRUE(says(check_folder(path("file")), "Not a directory"));
   EXPECT_TRUE(says(check_folder(path("file/below")), "Not a directory"));
   EXPECT_FALSE(fs::exists(path("to")));
+}
+
+TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
+  fs::create_symlink(path("gone"), path("link"));
+  EXPECT_TRUE(says(check_place(path("link")), "link: is a link to what is not there"));
+  EXPECT_TRUE(says(check_folder(path("link")), "link: is a link to what is not there"));
+  EXPECT_TRUE(says(check_folder(path("link/below")), "link: is a link to what is not there"));
+  EXPECT_FALSE(fs::exists(path("gone")));
+  ASSERT_TRUE(write_file(path("file"), Bytes(1)).ok());
+  fs::create_symlink(path("file"), path("good"));
+  EXPECT_TRUE(check_place(path("good")).ok());
+  fs::create_directory(path("folder"));
+  fs::create_symlink(path("folder"), path("good_folder"));
+  EXPECT_TRUE(check_folder(path("good_folder/new")).ok());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string name = path("socket");
+  ASSERT_LT(name.size(), sizeof address.sun_path);
+  std::ranges::copy(name, address.sun_path);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_TRUE(says(check_place(name), "is a socket, not a file"));
+  ::close(fd);
 }
 
 }  // namespace

@@ -99,11 +99,17 @@ std::vector<Item> items() {
   return out;
 }
 
-bool tell_unknown_flags() {
+bool tell_wrong_flags() {
   std::array<std::string_view, kFlags.size()> names;
   std::ranges::transform(kFlags, names.begin(), &Flag::name);
   for (const Item& item : items()) {
-    if (item.name.empty() || std::ranges::count(names, item.name) != 0) continue;
+    if (item.name.empty()) continue;
+    if (const auto flag = std::ranges::find(kFlags, item.name, &Flag::name); flag != kFlags.end()) {
+      if (!flag->argument.empty() && item.value.value_or("").empty())
+        write(Level::warning,
+              fmt::format("SKILLET_DEBUG: '{0}' does nothing: it must be {0}{1}", flag->name, flag->argument));
+      continue;
+    }
     write(Level::warning, fmt::format("SKILLET_DEBUG: there is no '{}'{} (SKILLET_DEBUG=help lists all)", item.name,
                                       did_you_mean(item.name, names)));
   }
@@ -142,7 +148,7 @@ ScopedLevel::ScopedLevel(std::optional<Level> level) : before_(t_level) {
 ScopedLevel::~ScopedLevel() { t_level = before_; }
 
 bool debug_flag(std::string_view flag) {
-  static const bool kTold = tell_unknown_flags();
+  static const bool kTold = tell_wrong_flags();
   const std::vector<Item> all = items();
   return kTold && std::ranges::find(all, flag, &Item::name) != all.end();
 }

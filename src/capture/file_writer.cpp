@@ -94,14 +94,15 @@ FileWriter::~FileWriter() = default;
 Result<FileWriter> FileWriter::create(const std::string& path, const DeviceInfo& device) {
   auto state = std::make_unique<State>();
   state->path = path;
+  // Before there is a file: what fails here leaves none.
+  SK_TRY_ASSIGN(const Bytes frame, state->frames.device(device, kStartBytes).with_context(path));
+  Bytes start = file_start();
+  start.insert(start.end(), frame.begin(), frame.end());
   state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (state->fd < 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
   // Until it is closed, whoever wants to replace it sees that it is not finished. Where there are no locks it goes on.
   if (::flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return error(ErrorCode::io, "{}: another recording takes its place", path);
-  SK_TRY_ASSIGN(const Bytes frame, state->frames.device(device, kStartBytes).with_context(path));
-  Bytes start = file_start();
-  start.insert(start.end(), frame.begin(), frame.end());
   if (auto written = state->write(start); !written.ok()) {
     ::unlink(path.c_str());
     return std::move(written).error();

@@ -22,6 +22,7 @@ struct TuningFile {
   std::string chip, build;           // for which it was made; choices of another build may mean something else
   std::string model, device, found;  // for people: what was tuned, on what, and how it went
   std::vector<TunedPart> parts;
+  std::string path;  // where it was read, for messages; it is not in the file
 
   const TunedPart* find(std::string_view graph) const;
 };

@@ -148,6 +148,19 @@ bool is_device_name(const std::string& name) {
          name.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
+Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
+  if (name.starts_with(kSimPrefix)) return find_chip(name, kSimPrefix, simulate).with_context(name);
+  if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, standin::null_core).with_context(name);
+  if (name.starts_with("/")) return find_node(name);
+  if (name == "npu" || is_device_name(name)) return find_found(find_npus(), name);
+  if (name == "cpu" || name == "auto")
+    return error(ErrorCode::invalid_argument,
+                 "device '{}' is no NPU: npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP is needed here", name);
+  return error(ErrorCode::invalid_argument,
+               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
+               meant_device(name));
+}
+
 }  // namespace
 
 NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
@@ -175,17 +188,10 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
 
 NpuSearch find_npus(const std::string& root) { return identify(uapi::find_devices(root)); }
 
-Result<NamedCore> find_core(const std::string& name) {
-  if (name.starts_with(kSimPrefix)) return find_chip(name, kSimPrefix, standin::simulated_core).with_context(name);
-  if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, standin::null_core).with_context(name);
-  if (name.starts_with("/")) return find_node(name);
-  if (name == "npu" || is_device_name(name)) return find_found(find_npus(), name);
-  if (name == "cpu" || name == "auto")
-    return error(ErrorCode::invalid_argument,
-                 "device '{}' is no NPU: npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP is needed here", name);
-  return error(ErrorCode::invalid_argument,
-               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
-               meant_device(name));
+Result<NamedCore> find_core(const std::string& name) { return find_core_with(standin::simulated_core, name); }
+
+Result<NamedCore> find_core_for_replay(const std::string& name) {
+  return find_core_with(standin::simulated_core_for_replay, name);
 }
 
 Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {

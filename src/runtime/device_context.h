@@ -76,6 +76,8 @@ struct NamedCore {
   bool simulated = false;
 };
 Result<NamedCore> find_core(const std::string& name);
+// For jobs that a driver recorded: a simulated chip does not ask of them what it asks of ours.
+Result<NamedCore> find_core_for_replay(const std::string& name);
 
 // Why nothing runs on a real NPU of this chip without allow_unproven=1; empty: what is proven does.
 std::string refusal(const driver::Chip& chip);

@@ -127,7 +127,7 @@ Result<void> Session::prepare_part(size_t index, compile::Part compiled) {
     report.compile_ms = watch.ms();
     return {};
   }
-  auto loaded = load(part, std::move(compiled));
+  auto loaded = caught([&] { return load(part, std::move(compiled)); });
   report.load_ms = watch.ms();
   return loaded.ok() ? Result<void>() : fall_back(index, loaded.error());
 }
@@ -139,6 +139,9 @@ Result<void> Session::load(Part& part, compile::Part compiled) {
     SK_TRY_ASSIGN(part.loaded,
                   LoadedProgram::load(target_.context, std::move(*compiled.program), part.partition.graph, timeout));
   } else {
+    for (const compile::Band& band : compiled.bands) {
+      if (!options_.cache_dir.empty()) part.band_graphs.push_back(band.rows.graph);  // constants are shared
+    }
     SK_TRY_ASSIGN(part.bands, BandGroup::load(contexts_, std::move(compiled.bands), timeout));
   }
   return {};
@@ -159,7 +162,9 @@ Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
 // The program goes when the CPU can do its work, not before: a part with neither would run without doing anything.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
   Part& part = *parts_[index];
-  forget_cached(target_, part.partition.graph, options_);  // it may be the program: the next session compiles it anew
+  // It may be the program: the next session compiles it anew.
+  forget_cached(target_, part.partition.graph, options_);
+  for (const ir::Graph& band : part.band_graphs) forget_cached(target_, band, options_);
   const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
   if (!options_.allow_fallback) return Error(cause).with_context(where);
   auto kernels = prepare_cpu(part);

@@ -1,5 +1,6 @@
 // Sessions whose device fails at a job, with and without a CPU that can stand in: each run is right or an error.
 #include "runtime/toy_session.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::runtime {
 namespace {
@@ -99,6 +100,53 @@ TEST_F(ToySession, OnlyRunsThatSucceededHaveResults) {
   state_.jobs_to_fault = 0;
   EXPECT_FALSE(session->run_on(in, out).ok());
   EXPECT_EQ(why_unreadable(*session), "the last run failed");
+}
+
+// A device of which one call finds no memory.
+class FullDevice : public uapi::ForwardingDevice {
+ public:
+  FullDevice(std::unique_ptr<Device> inner, int& calls_before)
+      : ForwardingDevice(std::move(inner)), left_(calls_before) {}
+  Result<uapi::Handle> alloc(uint64_t size_bytes) override { return fill(), ForwardingDevice::alloc(size_bytes); }
+  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+    return fill(), ForwardingDevice::alloc_commands(size_bytes);
+  }
+  Result<std::span<uint8_t>> map(uapi::Handle handle) override { return fill(), ForwardingDevice::map(handle); }
+  Result<uapi::JobId> prepare(const uapi::Job& job) override { return fill(), ForwardingDevice::prepare(job); }
+  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
+    return fill(), ForwardingDevice::submit(jobs);
+  }
+
+ private:
+  void fill() {
+    if (left_-- == 0) throw std::bad_alloc();
+  }
+  int& left_;
+};
+
+// Wherever there is none, while a program is loaded too: the CPU does the work, and the device is fine for the next
+// one.
+TEST_F(ToySession, WithoutMemoryTheCpuStandsIn) {
+  int left = -1;
+  target();
+  target_.context->device = std::make_unique<FullDevice>(std::move(target_.context->device), left);
+  int fell_back = 0;
+  for (int calls = 0;; ++calls) {
+    ASSERT_LT(calls, 1000);
+    left = calls;
+    auto session = open();
+    ASSERT_NE(session, nullptr) << calls;
+    const Inputs inputs(static_cast<uint8_t>(calls));
+    EXPECT_EQ(run(*session, inputs), inputs.expected()) << calls;
+    const bool was_full = left < 0;
+    left = -1;
+    session = open({.allow_fallback = false});
+    ASSERT_NE(session, nullptr) << calls;
+    EXPECT_EQ(run(*session, inputs), inputs.expected()) << calls;
+    if (!was_full) break;
+    ++fell_back;
+  }
+  EXPECT_GT(fell_back, 6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, DeviceFails, ::testing::Bool(),

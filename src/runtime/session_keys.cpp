@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include "base/parse_bool.h"
 #include "base/parse_cores.h"
@@ -26,6 +27,7 @@ bool tuning(std::string_view text, SessionOptions& options) {
   return true;
 }
 bool switches(std::string_view text, SessionOptions& options) {
+  if (text.find_first_not_of('+') == std::string_view::npos && !text.empty()) return false;
   options.compile.switches.clear();
   while (!text.empty()) {
     const size_t end = std::min(text.find('+'), text.size());
@@ -73,17 +75,20 @@ constexpr std::array kRows = {
                "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
     SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
     SessionKey{"allow_unproven", allow_unproven,
-               "1: a real NPU also takes operations that no known driver ever ran on silicon (0)"},
+               "1: a real NPU also takes operations that no known driver ever ran on silicon (0)", "1 or 0"},
     SessionKey{
         "per_channel", per_channel,
         "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
-        "approximate: channels share scales (exact)"},
+        "approximate: channels share scales (exact)",
+        "exact or approximate"},
     SessionKey{"tuning_file", tuning_file,
-               "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)"},
+               "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)",
+               "a file"},
     SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
     SessionKey{
         "cores", cores,
-        "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)"},
+        "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)",
+        "auto or a number of cores"},
     SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
     SessionKey{"min_macs_per_byte", min_macs,
                "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
@@ -110,6 +115,23 @@ Result<void> set_option(SessionOptions& options, std::string_view key, std::stri
   if (row->set(value, options)) return {};
   return error(ErrorCode::invalid_argument, "option {}: '{}' is not a value for it; {}", key, printable(value),
                row->help);
+}
+
+std::string environment_name(std::string_view key) {
+  std::string name = "SKILLET_";
+  for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return name;
+}
+
+Result<void> set_options_of_environment(SessionOptions& options) {
+  for (const SessionKey& row : kRows) {
+    if (row.of_environment.empty()) continue;
+    const std::string name = environment_name(row.key);
+    const char* const value = std::getenv(name.c_str());
+    if (value != nullptr && *value != '\0' && !row.set(value, options))
+      return error(ErrorCode::invalid_argument, "{}={}: must be {}", name, printable(value), row.of_environment);
+  }
+  return {};
 }
 
 std::string session_keys_help() {

@@ -1,6 +1,6 @@
 // Options of a session as keys and values, for callers that have them as text.
 // Called by the C interface and the delegate.
-// Must not know: where the text comes from.
+// Must not know: who gave the keys.
 #pragma once
 
 #include <span>
@@ -15,11 +15,20 @@ struct SessionKey {
   std::string_view key;
   bool (*set)(std::string_view value, SessionOptions& options);  // false: it is no value for this key, nothing changes
   std::string_view help;                                         // with the default in brackets
+  // What its variable of the environment must be, which counts for every session; empty: the variable is the
+  // delegate's alone.
+  std::string_view of_environment;
 };
 std::span<const SessionKey> session_keys();
 
 // Error: there is no such key (the message names the one that may have been meant), or the value is none for it.
 Result<void> set_option(SessionOptions& options, std::string_view key, std::string_view value);
+
+// "SKILLET_CORES" of "cores".
+std::string environment_name(std::string_view key);
+
+// What the environment says for every session. An empty variable, as compose files leave them, is one that is not set.
+Result<void> set_options_of_environment(SessionOptions& options);
 
 // One line a key.
 std::string session_keys_help();

@@ -78,6 +78,8 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
   const std::pair<const char*, const char*> rows[] = {{"tuning", "recorded"},
                                                       {"tuning", ""},
                                                       {"tuning", "Tuned"},
+                                                      {"switches", "+"},
+                                                      {"switches", "++"},
                                                       {"allow_unproven", "2"},
                                                       {"allow_unproven", ""},
                                                       {"per_channel", "both"},
@@ -108,6 +110,36 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
   const auto unknown = set_option(options, "timeot_ms", "1");
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("did you mean 'timeout_ms'"), std::string::npos) << unknown.error().message;
+}
+
+// A row for each key: what the variable is set to, and what that does or what is said.
+TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
+  ASSERT_EQ(::setenv("HOME", "/home/someone", 1), 0);
+  const struct {
+    const char *name, *value, *after, *problem;
+  } rows[] = {{"SKILLET_ALLOW_UNPROVEN", "yes", "allow_unproven=true", ""},
+              {"SKILLET_ALLOW_UNPROVEN", "maybe", "", "SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0"},
+              {"SKILLET_CORES", "2", "cores=2", ""},
+              {"SKILLET_CORES", "2x", "", "SKILLET_CORES=2x: must be auto or a number of cores"},
+              {"SKILLET_PER_CHANNEL", "approximate", "per_channel=1", ""},
+              {"SKILLET_PER_CHANNEL", "both", "", "SKILLET_PER_CHANNEL=both: must be exact or approximate"},
+              {"SKILLET_TUNING_FILE", "~/t", "tuning_file=/home/someone/t ", ""},
+              {"SKILLET_TIMEOUT_MS", "5", "timeout_ms=10000", ""}};  // the delegate's alone
+  for (const auto& row : rows) {
+    SessionOptions options;
+    for (const char* value : {row.value, ""}) {
+      options = {};
+      ASSERT_EQ(::setenv(row.name, value, 1), 0);
+      const auto done = set_options_of_environment(options);
+      ::unsetenv(row.name);
+      const std::string_view problem = *value == '\0' ? "" : row.problem;
+      EXPECT_EQ(done.ok() ? "" : done.error().message, problem) << row.name << "=" << value;
+      if (*value == '\0' || !done.ok())
+        EXPECT_EQ(text_of(options), text_of({})) << row.name << "=" << value;
+      else
+        EXPECT_NE(text_of(options).find(row.after), std::string::npos) << row.name << ": " << text_of(options);
+    }
+  }
 }
 
 }  // namespace

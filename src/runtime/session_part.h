@@ -15,8 +15,9 @@ struct Session::Part {
   passes::Partition partition;
   std::unique_ptr<LoadedProgram> loaded;
   std::unique_ptr<BandGroup> bands;
-  Kernels kernels;              // in op order
-  std::optional<Error> broken;  // the error of every later run
+  std::vector<ir::Graph> band_graphs;  // what its programs were made of, where they are kept in a folder
+  Kernels kernels;                     // in op order
+  std::optional<Error> broken;         // the error of every later run
 
   bool on_device() const { return loaded != nullptr || bands != nullptr; }
   uint64_t copied_bytes() const { return loaded ? loaded->copied_bytes() : bands ? bands->copied_bytes() : 0; }

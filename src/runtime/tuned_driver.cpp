@@ -14,11 +14,12 @@ Result<driver::CompileOptions> TunedDriver::from_file(const driver::Chip& chip, 
                                                       driver::CompileOptions options,
                                                       const compile::TunedPart& part) const {
   options.switches.insert(options.switches.end(), part.switches.begin(), part.switches.end());
-  SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
+  SK_TRY_ASSIGN(const std::vector<driver::Choice> open,
+                inner().choices(chip, graph, options).with_context(file_->path + ": tuning file"));
   for (const driver::Choice& one : part.choices) {
     if (std::ranges::find(open, one) == open.end())
-      return error(ErrorCode::invalid_argument, "tuning file: part {}: op {} has no choice '{}' of {}", part.graph,
-                   one.op, one.name, one.value);
+      return error(ErrorCode::invalid_argument, "{}: tuning file: part {}: op {} has no choice '{}' of {}", file_->path,
+                   part.graph, one.op, one.name, one.value);
   }
   options.choices = part.choices;
   return options;
@@ -61,6 +62,7 @@ Result<compile::TuningFile> load_tuning_file(const std::string& path, const driv
   SK_TRY_ASSIGN(const std::string text, read_text(path));
   auto file = compile::parse_tuning_file(text);
   if (!file.ok()) return std::move(file).error().with_context(path);
+  file->path = path;
   if (file->chip != chip.name)
     return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', the device has '{}'", path, file->chip,
                  chip.name);

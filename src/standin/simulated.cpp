@@ -4,19 +4,31 @@
 #include "standin/kernels.h"
 
 namespace skillet::standin {
+namespace {
 
-Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
-                              const std::string& node) {
-  Options options{.faults = {}, .on_fault = OnFault::error, .is_own_process = true};
+Result<SimulatedCore> core_at(const std::string& node, std::unique_ptr<sim::Device> simulator,
+                              const std::string& chip_name, bool checks_lists) {
+  Options options{.faults = {}, .on_fault = OnFault::error, .is_own_process = true, .checks_lists = checks_lists};
   auto calls = std::make_shared<InProcess>(create_kernel(chip_name, std::move(simulator), std::move(options)), node);
   SK_TRY_ASSIGN(const uapi::NodeReport report, uapi::ask_node(node, calls));
   return SimulatedCore{report.cores.at(0), std::move(calls)};
 }
 
-Result<SimulatedCore> simulated_core(const std::string& chip_name) {
+Result<SimulatedCore> simulate(const std::string& chip_name, bool checks_lists) {
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip_name));
-  return core_of(std::move(simulator), chip_name, "sim:" + chip_name);
+  return core_at("sim:" + chip_name, std::move(simulator), chip_name, checks_lists);
 }
+
+}  // namespace
+
+Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
+                              const std::string& node) {
+  return core_at(node, std::move(simulator), chip_name, false);
+}
+
+Result<SimulatedCore> simulated_core(const std::string& chip_name) { return simulate(chip_name, true); }
+
+Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name) { return simulate(chip_name, false); }
 
 Result<SimulatedCore> null_core(const std::string& chip_name) {
   return core_of(nullptr, chip_name, "null:" + chip_name);

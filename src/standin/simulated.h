@@ -18,9 +18,11 @@ struct SimulatedCore {
 
 // "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason.
 Result<SimulatedCore> simulated_core(const std::string& chip_name);
+// The same for recorded jobs, which may write what they do not list.
+Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name);
 // "null:a311d": takes what is submitted and runs nothing, for timing everything else.
 Result<SimulatedCore> null_core(const std::string& chip_name);
-// A chip of the caller's own, at `node`.
+// A chip of the caller's own, at `node`; lists of jobs are not checked.
 Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
                               const std::string& node);
 

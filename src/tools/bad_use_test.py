@@ -5,6 +5,7 @@ usage: bad_use_test.py SKILLET      run at the top of the source tree
 """
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,16 @@ USES = [
     ("$sk compile $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk check $m --html $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk run $m --device cpu --output /proc/x.npy", CANNOT_BEGIN, "/proc/x.npy"),
+    ("ln -s nothing.npy $T/gone.npy; $sk run $m --device cpu --output $T/gone.npy", CANNOT_BEGIN, "gone.npy: is a link to what is not there"),
+    ("ln -s nothing $T/gone; $sk run $m --device cpu --output $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk run $m --image models/digits/3.png --device cpu --draw $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk run $m --device sim:a311d --cache-dir $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk decode $c --extract $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk decode $c --weights $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk replay $c --device sim:a311d --output $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk compile $m --device sim:a311d -o $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
+    ("$sk compile $m --device sim:a311d -o $T/socket", CANNOT_BEGIN, "socket: is a socket, not a file"),
+    ("$sk bug $m --device sim:a311d -o $T/socket", CANNOT_BEGIN, "socket: is a socket, not a file"),
     # A capture that was cut off, and what it does not have.
     ("$sk replay $T/cut.skcap --device sim:a311d", FAILED, "cut off after submission 1"),
     ("$sk plan $T/cut.skcap", FAILED, "cut off after submission 1"),
@@ -138,6 +149,27 @@ USES = [
     ("$sk run $m --device sim:a311d --record ''", CANNOT_BEGIN, "--record: must not be empty"),
     ("$sk run $m --device sim:a311d --cache-dir ''", CANNOT_BEGIN, "--cache-dir: must not be empty"),
     ("$sk bug $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
+    ("$sk run $m --device sim:a311d --labels ''", CANNOT_BEGIN, "--labels: must not be empty"),
+    ("$sk eval $m --data models/digits --device cpu --labels ''", CANNOT_BEGIN, "--labels: must not be empty"),
+    ("$sk run $m --device sim:a311d --tuning-file ''", CANNOT_BEGIN, "--tuning-file: must not be empty"),
+    ("SKILLET_TUNING_FILE= SKILLET_CORES= SKILLET_ALLOW_UNPROVEN= $sk run $m --device sim:a311d > /dev/null", FINE, None),
+    ("SKILLET_ALLOW_UNPROVEN= $sk run $m --device ''", CANNOT_BEGIN, "--device: must not be empty"),
+    ("$sk capture -o '' -- true", CANNOT_BEGIN, "--output: must not be empty"),
+    ("SKILLET_ALLOW_UNPROVEN=1 $sk virtual --chip a311d --fail '' -- true", FINE, None),
+    ("$sk decode $c --chip ''", CANNOT_BEGIN, "--chip: must not be empty"),
+    ("$sk run ''", CANNOT_BEGIN, "MODEL: must not be empty"),
+    ("$sk capture -o $T/none -- test -z ''", FAILED, "nothing was recorded"),
+    # A tuning file that says what there is not.
+    ("$sk tune $m --device sim:a311d -o $T/tuned.json > /dev/null 2>&1; sed 's/\"name\": \"/&no_/' $T/tuned.json > $T/wrong.json; "
+     "$sk run $m --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
+    ("$sk bench $m --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
+    ("$sk eval $m --data models/digits --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
+    ("$sk compile $m --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
+    ("SKILLET_DEBUG=capture= $sk run $m --device sim:a311d > /dev/null", FINE, "SKILLET_DEBUG: 'capture' does nothing: it must be capture=FILE"),
+    ("SKILLET_DEBUG=capture $sk run $m --device sim:a311d > /dev/null", FINE, "SKILLET_DEBUG: 'capture' does nothing: it must be capture=FILE"),
+    ("SKILLET_REQUIRE_NPU=true $sk run $m", CANNOT_BEGIN, "no NPU here"),
+    ("SKILLET_REQUIRE_NPU= $sk run $m > /dev/null", FINE, None),
+    ("SKILLET_REQUIRE_NPU=0 $sk run $m > /dev/null", FINE, None),
     ("$sk compile $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
     ("ulimit -f 1; $sk compile $c/model.tflite --device sim:a311d -o $T/limited > /dev/null", FAILED, "limited: File too large"),
     # Pictures that are damaged.
@@ -175,6 +207,8 @@ USES = [
 def make_fixtures(folder):
     model = Path("models/digits.tflite").read_bytes()
     os.mkfifo(folder / "fifo")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(folder / "socket"))
     for name in ("sparse", "sparse.npy"):
         with open(folder / name, "wb") as file:
             file.truncate(40 << 30)

@@ -85,7 +85,7 @@ void add_bug(CommandLine& app, Outcome& outcome) {
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write, a tar archive").check(not_empty()).required();
   verb.option("--device", options->device, kDeviceHelp).shows_default();
-  verb.option("--note", options->note, "what went wrong, in your words");
+  verb.option("--note", options->note, "what went wrong, in your words").may_be_empty();
   verb.option("--tuning", options->tuning, "as in run").shows_default().check(one_of(driver::kTuningNames));
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
   verb.option("--per-channel", options->per_channel, kPerChannelHelp)

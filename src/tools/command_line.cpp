@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 #include "base/text.h"
 
 namespace skillet::tools {
 namespace {
+
+constexpr const char* kNotEmpty = "not empty";
 
 Rule rule_of(const CLI::Validator& validator) {
   return {validator.get_description(), [validator](const std::string& value) { return validator(value); }};
@@ -105,6 +108,10 @@ Rule one_of(std::initializer_list<std::string_view> names) { return one_of(std::
 Option Option::required() const { return Option(option_->required()); }
 Option Option::hidden() const { return Option(option_->group("")); }
 Option Option::shows_default() const { return Option(option_->capture_default_str()); }
+Option Option::may_be_empty() const {
+  option_->get_validator(kNotEmpty)->active(false);
+  return *this;
+}
 Option Option::check(Rule rule) const {
   const auto problem = [rule](const std::string& value) { return rule.problem(value); };
   return Option(option_->check(CLI::Validator(problem, rule.type)));
@@ -117,7 +124,9 @@ Option Option::needs(Option other) const { return Option(option_->needs(other.op
 
 template <typename T>
 Option Verb::option(const std::string& names, T& place, const std::string& help) const {
-  return Option(verb_->add_option(names, place, help));
+  CLI::Option* const out = verb_->add_option(names, place, help);
+  if constexpr (std::is_same_v<T, std::string>) out->check(CLI::Validator(not_empty().problem, "", kNotEmpty));
+  return Option(out);
 }
 template Option Verb::option(const std::string&, std::string&, const std::string&) const;
 template Option Verb::option(const std::string&, int&, const std::string&) const;

@@ -31,7 +31,7 @@ Rule whole_number(uint64_t lowest, uint64_t highest);
 // "--tolerance: must be a number of 0 or more, not 'nan'".
 Rule number_of_0_or_more();
 Rule number_between(double lowest, double highest);
-// Of names of files, which an unset variable of a script leaves empty.
+// Of names of files, for the help.
 Rule not_empty();
 Rule existing_file();
 Rule existing_folder();
@@ -46,6 +46,7 @@ class Option {
   Option hidden() const;
   // The help shows what the value was before.
   Option shows_default() const;
+  Option may_be_empty() const;  // of one text
   Option check(Rule rule) const;
   // Of several values: each has the option's name before it.
   Option one_at_a_time() const;
@@ -63,7 +64,8 @@ class Option {
 class Verb {
  public:
   explicit Verb(CLI::App* verb) : verb_(verb) {}
-  // "--name,-n", or "NAME" of an argument. T: see the end of command_line.cpp.
+  // "--name,-n", or "NAME" of an argument. T: see the end of command_line.cpp. A text must not be empty, as an unset
+  // variable of a script leaves it.
   template <typename T>
   Option option(const std::string& names, T& place, const std::string& help) const;
   // "--name"; with a string "--name{VALUE}": what --name alone stands for.

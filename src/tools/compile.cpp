@@ -92,9 +92,10 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
   parse_cores(options.cores, session.cores);
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
-  outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
-  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
+  auto made = runtime::compile_for(target, std::move(graph), session);
+  outcome.begin_with(made);
+  SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.rewrites = std::move(compiled.rewrites);
   if (options.explain_partition) told.partition = compile::print(compiled.graph, compiled.weighings);
   std::vector<Compiled> out;

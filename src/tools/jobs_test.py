@@ -192,6 +192,15 @@ class Jobs(unittest.TestCase):
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
                 self.assertEqual((code, err), (FAILED, ""))  # computes nothing
 
+    def test_recorded_jobs_may_write_what_they_do_not_list(self):
+        """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
+        shutil.copytree(RK3588, self.path / "unlisted")
+        capture = self.path / "unlisted/capture.json"
+        told = capture.read_text()
+        capture.write_text(told.replace('"in_bos":[3],"out_bos":[4]', '"in_bos":[4],"out_bos":[3]'))
+        self.assertNotEqual(capture.read_text(), told)
+        self.fine("replay", str(self.path / "unlisted"), "--device", "sim:rk3588")
+
     def test_a_field_may_be_set(self):
         base = ["replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin", "--json"]
         field = "job 1 nn_instruction.out_zero_point"

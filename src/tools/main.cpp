@@ -61,7 +61,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
 std::optional<std::string> wrong_variable() {
   const char* const said = std::getenv(kAllowUnprovenVariable);
   bool ignored = false;
-  if (said == nullptr || parse_bool(said, ignored)) return std::nullopt;
+  if (said == nullptr || *said == '\0' || parse_bool(said, ignored)) return std::nullopt;
   return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);
 }
 

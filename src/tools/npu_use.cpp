@@ -1,7 +1,9 @@
 #include "tools/npu_use.h"
 
 #include <cstdlib>
-#include <string_view>
+
+#include "base/log.h"
+#include "base/parse_bool.h"
 
 namespace skillet::tools {
 
@@ -18,8 +20,11 @@ NpuUse npu_use(const runtime::Session& session) {
 }
 
 std::string device_meant(const std::string& device) {
-  const char* const required = std::getenv("SKILLET_REQUIRE_NPU");
-  return device == "auto" && required != nullptr && std::string_view(required) == "1" ? "npu" : device;
+  const char* const said = std::getenv("SKILLET_REQUIRE_NPU");
+  if (device != "auto" || said == nullptr || *said == '\0') return device;
+  bool required = true;  // who asks for it in words that we do not know does not want the CPU
+  if (!parse_bool(said, required)) log::warning("SKILLET_REQUIRE_NPU={}: must be 1 or 0; taking 1", said);
+  return required ? "npu" : device;
 }
 
 Result<void> check_npu_use(const std::string& device, const NpuUse& use) {

@@ -72,7 +72,7 @@ struct Device {
 };
 
 Result<Device> open_device(const std::string& name, const driver::Chip& recorded) {
-  SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core(name));
+  SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core_for_replay(name));
   if (core.chip.name != recorded.name)
     return error(ErrorCode::invalid_argument, "{} is a {}; the jobs were recorded for a {}", name, core.chip.name,
                  recorded.name);

@@ -70,10 +70,10 @@ class TuneTest(unittest.TestCase):
             ({**good, "parts": 3}, 2, "parts must be a list"),
             ({**good, "parts": [{**part, "choices": [{"op": 0, "name": "tile_rows", "value": "4"}]}]}, 2,
              "parts[0].choices[0].value must be a whole number"),
-            ({**good, "parts": [{**part, "choices": [{"op": 0, "name": "tile_rows", "value": 4000}]}]}, 1,
+            ({**good, "parts": [{**part, "choices": [{"op": 0, "name": "tile_rows", "value": 4000}]}]}, 2,
              "op 0 has no choice 'tile_rows' of 4000"),
-            ({**good, "parts": [{**part, "choices": [{"op": -3, "name": "fry", "value": 1}]}]}, 1, "op -3 has no choice 'fry'"),
-            ({**good, "parts": [{**part, "switches": ["fry"]}]}, 1, "no tuning switch 'fry'"),
+            ({**good, "parts": [{**part, "choices": [{"op": -3, "name": "fry", "value": 1}]}]}, 2, "op -3 has no choice 'fry'"),
+            ({**good, "parts": [{**part, "switches": ["fry"]}]}, 2, "no tuning switch 'fry'"),
         ]
         for content, code, words in rows:
             text = content if isinstance(content, str) else json.dumps(content)
@@ -81,6 +81,7 @@ class TuneTest(unittest.TestCase):
             done = skillet("run", MODEL, "--device", "sim:a311d", "--tuning-file", self.file)
             self.assertEqual(done.returncode, code, f"{words}: {done.stderr}")
             self.assertIn(words, done.stderr)
+            self.assertIn(self.file, done.stderr)
         for verb in VERBS:
             done = skillet(*verb, "--device", "sim:a311d", "--tuning-file", "no_such_file")
             self.assertEqual(done.returncode, 2)
@@ -95,7 +96,7 @@ class TuneTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             Path(self.file).write_text(json.dumps(file), encoding="utf-8")
             done = skillet(*verb, "--device", "sim:a311d", "--tuning-file", self.file)
-            self.assertEqual(done.returncode, 1, f"{verb}: {done.stdout}")
+            self.assertEqual(done.returncode, 2, f"{verb}: {done.stdout}")
             self.assertIn("op 0 has no choice 'fry'", done.stderr)
 
     def test_of_one_chip_only(self):

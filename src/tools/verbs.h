@@ -20,10 +20,13 @@ struct Outcome {
 
   // From here on errors are those of the work itself.
   void begin() { code_of_errors = kFailed; }
-  // The same, once a session is made: that a model cannot run at all is found there.
+  // The same, once a session is made: that a model cannot run at all, or what a tuning file says is none of it, is
+  // found there.
   template <typename T>
   void begin_with(const Result<T>& session) {
-    if (session.ok() || session.error().code != ErrorCode::unsupported) begin();
+    const bool is_unusable = !session.ok() && (session.error().code == ErrorCode::unsupported ||
+                                               session.error().code == ErrorCode::invalid_argument);
+    if (!is_unusable) begin();
   }
   // Says the error of a verb, and remembers it.
   void finish(const Result<void>& result);

@@ -85,7 +85,8 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
   verb.option("--fail", options->fail,
               "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
               "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
-              "a submit takes several jobs, job:N may do the same or drop");
+              "a submit takes several jobs, job:N may do the same or drop")
+      .may_be_empty();
   verb.option("--on-fault", options->on_fault,
               "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
               "written), or error (the submit fails with EIO)")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <latch>
 #include <thread>
@@ -253,6 +254,28 @@ TEST(Bands, OneFailingCore) {
               .value());
     }
   }
+}
+
+// As one program that fails: whatever was wrong with it, the next session does not find it in the folder.
+TEST(Bands, ThatFailAreNotKept) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const Layers layers = small_net();
+  char folder[] = "/tmp/skillet-bands-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const auto kept = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  };
+  FailingCores cores(3);
+  const auto session =
+      Session::create(layers.graph, cores.target, {.cache_dir = folder, .cores = 3, .longest_runs = true});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  const auto inputs = random_inputs(layers.graph, 1);
+  ASSERT_TRUE(run(**session, inputs).ok());
+  ASSERT_EQ(kept(), 3) << "a program for each core";
+  cores.devices[1]->fail_from = cores.devices[1]->submits;
+  EXPECT_TRUE(run(**session, inputs).ok()) << "by the CPU";
+  EXPECT_EQ(kept(), 0);
+  std::filesystem::remove_all(folder);
 }
 
 // Sessions that want all cores, among others that want one, on threads.

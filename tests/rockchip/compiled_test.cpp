@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "ref/ref.h"
+#include "runtime/device_context.h"
 #include "runtime/session.h"
+#include "standin/simulated.h"
+#include "uapi/kernels.h"
+#include "uapi/testing/forwarding_device.h"
 
 namespace skillet {
 namespace {
@@ -188,6 +193,72 @@ TEST(RockchipCompiled, LongOperationsAreSeveralJobs) {
   const auto program = (*driver::driver_of(chip))->compile(chip, graph, {});
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_GE(program->jobs.size(), 2u);
+}
+
+// A device that is told of a job without one of the buffers that it writes: the lists of a runtime that forgot it.
+class ForgetfulDevice : public uapi::ForwardingDevice {
+ public:
+  ForgetfulDevice(std::unique_ptr<uapi::Device> inner, size_t forgotten, bool is_read)
+      : ForwardingDevice(std::move(inner)), forgotten_(forgotten), is_read_(is_read) {}
+  Result<uapi::JobId> prepare(const uapi::Job& job) override {
+    uapi::Job told = job;
+    for (auto one = told.buffers.begin(); one != told.buffers.end(); ++one) {
+      if (!one->write || seen++ != forgotten_) continue;
+      one->write = false;
+      if (!is_read_) told.buffers.erase(one);
+      break;
+    }
+    return ForwardingDevice::prepare(told);
+  }
+  size_t seen = 0;
+
+ private:
+  size_t forgotten_;
+  bool is_read_;
+};
+
+// Without the list the kernel takes the job all the same and nobody waits for it: sessions of simulated chips notice.
+TEST(RockchipCompiled, AListThatLostAnOutputIsNoticed) {
+  const log::ScopedLevel quiet(log::Level::error);
+  constexpr const char* kText =
+      "graph \"\"\ntensor 0 \"in\" int8 1x8x8x16 scale=1 zero=0\ntensor 1 \"w\" int8 16x3x3x16 scale=1 zero=0 "
+      "const=zeros:2304\ntensor 2 \"b\" int32 16 scale=1 zero=0 const=zeros:64\ntensor 3 \"middle\" int8 1x8x8x16 "
+      "scale=1 zero=0\ntensor 4 \"out\" int8 1x8x8x16 scale=1 zero=0\ninputs 0\noutputs 3 4\nop 0 CONV_2D in=[0 1 2] "
+      "out=[3]\nop 1 CONV_2D in=[3 1 2] out=[4]\n";
+  const auto graph = ir::parse(kText);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const driver::Chip chip = driver::find_chip("rk3588").value();
+  const auto core = standin::simulated_core("rk3588").value();
+  const auto message_of = [&](size_t forgotten, bool is_read, size_t& listed) -> std::string {
+    auto device = std::make_unique<ForgetfulDevice>(uapi::open_core(core.core, core.calls).value(), forgotten, is_read);
+    const ForgetfulDevice& seen_by = *device;
+    auto context = std::make_shared<runtime::DeviceContext>();
+    context->chip = "rk3588";
+    context->device = std::move(device);
+    const runtime::Target target{.name = "sim:rk3588",
+                                 .chip = chip,
+                                 .driver = driver::driver_of(chip).value(),
+                                 .context = context,
+                                 .simulated = true};
+    const auto session = runtime::Session::create(*graph, target, {.allow_fallback = false});
+    if (!session.ok()) return "no session: " + session.error().message;
+    const Bytes input(1024);
+    const std::span<const uint8_t> spans[] = {input};
+    const auto outputs = (*session)->run(spans);
+    listed = seen_by.seen;
+    return outputs.ok() ? "" : outputs.error().message;
+  };
+  size_t listed = 0;
+  ASSERT_EQ(message_of(SIZE_MAX, false, listed), "");
+  ASSERT_GE(listed, 2U) << "a list for each output at least";
+  const size_t all = listed;
+  for (size_t forgotten = 0; forgotten < all; ++forgotten) {
+    for (const bool is_read : {true, false}) {
+      const std::string message = message_of(forgotten, is_read, listed);
+      EXPECT_NE(message.find("which the job does not list as written"), std::string::npos)
+          << forgotten << " of " << all << ": " << message;
+    }
+  }
 }
 
 }  // namespace

@@ -1,40 +1,16 @@
-// skillet_options: structs of all ages, options as text, the environment.
+// skillet_options: structs of all ages, options as text.
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 
 #include "base/int_math.h"
-#include "base/parse_bool.h"
-#include "base/parse_cores.h"
 #include "frontend/c_api/internal.h"
 #include "runtime/session_keys.h"
 
 namespace skillet::c_api {
 namespace {
-
-Result<void> set_per_channel(const char* what, const char* text, runtime::SessionOptions& options) {
-  const auto mode = driver::per_channel_from_name(text);
-  if (!mode) return error(ErrorCode::invalid_argument, "{}={}: must be exact or approximate", what, text);
-  options.compile.per_channel = *mode;
-  return {};
-}
-
-Result<runtime::SessionOptions> options_of_environment() {
-  runtime::SessionOptions result;
-  constexpr const char* kUnproven = "SKILLET_ALLOW_UNPROVEN";
-  if (const char* text = std::getenv(kUnproven); text != nullptr && !parse_bool(text, result.compile.allow_unproven))
-    return error(ErrorCode::invalid_argument, "{}={}: must be 1 or 0", kUnproven, text);
-  if (const char* text = std::getenv(kCoresVariable);
-      text != nullptr && *text != '\0' && !parse_cores(text, result.cores))
-    return error(ErrorCode::invalid_argument, "{}={}: must be auto or a number of cores", kCoresVariable, text);
-  if (const char* text = std::getenv("SKILLET_PER_CHANNEL"); text != nullptr && *text != '\0')
-    SK_TRY(set_per_channel("SKILLET_PER_CHANNEL", text, result));
-  if (const char* text = std::getenv("SKILLET_TUNING_FILE"); text != nullptr) result.tuning_file = text;
-  return result;
-}
 
 // What the struct was at any time; members that the caller's does not have are zero.
 Result<skillet_options> whole(const skillet_options& given) {
@@ -63,14 +39,21 @@ Result<void> set_more(const skillet_options& options, runtime::SessionOptions& r
 }  // namespace
 
 Result<runtime::SessionOptions> session_options(const skillet_options* given) {
-  SK_TRY_ASSIGN(runtime::SessionOptions result, options_of_environment());
+  runtime::SessionOptions result;
+  SK_TRY(runtime::set_options_of_environment(result));
   if (given == nullptr) return result;
   SK_TRY_ASSIGN(const skillet_options options, whole(*given));
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
   if (options.allow_unproven != 0) result.compile.allow_unproven = true;
   if (options.cores < 0) return error(ErrorCode::invalid_argument, "options: cores is {}", options.cores);
   if (options.cores != 0) result.cores = options.cores;
-  if (options.per_channel != nullptr) SK_TRY(set_per_channel("options: per_channel", options.per_channel, result));
+  if (options.per_channel != nullptr) {
+    const auto mode = driver::per_channel_from_name(options.per_channel);
+    if (!mode)
+      return error(ErrorCode::invalid_argument, "options: per_channel={}: must be exact or approximate",
+                   options.per_channel);
+    result.compile.per_channel = *mode;
+  }
   if (options.tuning_file != nullptr) result.tuning_file = options.tuning_file;
   if (options.tuned != 0) result.compile.tuning = driver::Tuning::tuned;
   result.allow_fallback = options.no_fallback == 0;

@@ -19,6 +19,7 @@ struct Row {
   std::string_view key;
   Parse parse;
   std::string_view help;
+  std::string_view instead = "ignored";  // what is done with a value that is none
 };
 
 bool parse_int(std::string_view text, int minimum, int& value) {
@@ -65,7 +66,8 @@ constexpr std::array kRows = {
         "nothing, for measuring the host's part (auto)"},
     Row{"log", parse_log,
         "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
-    Row{"require_npu", parse_require_npu, "1: loading fails unless an NPU, or the device that is named, is there (0)"},
+    Row{"require_npu", parse_require_npu, "1: loading fails unless an NPU, or the device that is named, is there (0)",
+        "taking 1"},
     Row{"strict", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
     Row{"max_delegated_partitions", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
@@ -78,12 +80,6 @@ constexpr std::array kRows = {
 constexpr std::string_view kStrictSaysIt = "fallback";           // a key of sessions that is none here
 constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
 constexpr std::string_view kOtherDefault = "min_macs_per_byte", kOurs = "; of the delegate: 4";
-
-std::string environment_name(std::string_view key) {
-  std::string name = "SKILLET_";
-  for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return name;
-}
 
 // A key of the delegate or of sessions.
 struct Key {
@@ -107,7 +103,8 @@ std::vector<Key> all_keys() {
 
 void apply(const Key& key, std::string_view name, std::string_view value, Options& options) {
   if (!key.set(value, options))
-    options.problems.push_back(fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help));
+    options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
+                                key.own != nullptr ? key.own->instead : "ignored"});
 }
 
 }  // namespace
@@ -116,7 +113,7 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
   Options options;
   const std::vector<Key> keys = all_keys();
   for (const Key& key : keys) {
-    const std::string name = environment_name(key.key);
+    const std::string name = runtime::environment_name(key.key);
     // An empty variable, as compose files leave them, is one that is not set.
     const char* value = get_environment(name.c_str());
     if (value != nullptr && *value != '\0') apply(key, name, value, options);
@@ -130,7 +127,7 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     std::vector<std::string_view> names;
     for (const Key& key : keys) names.push_back(key.key);
     options.problems.push_back(
-        fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names)));
+        {fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names))});
   }
   return options;
 }
@@ -138,7 +135,7 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
 std::string options_help() {
   std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
   for (const Key& key : all_keys())
-    text += fmt::format("  {:<26}{:<34}{}{}\n", key.key, environment_name(key.key), key.help,
+    text += fmt::format("  {:<26}{:<34}{}{}\n", key.key, runtime::environment_name(key.key), key.help,
                         key.key == kOtherDefault ? kOurs : "");
   return text;
 }

@@ -15,6 +15,11 @@
 
 namespace skillet::delegate {
 
+struct Problem {
+  std::string text;
+  std::string_view instead = "ignored";  // what is done
+};
+
 struct Options {
   std::string device = "auto";
   // By runtime/session_keys.h. Work that is worth the way to the NPU and back, where times are not predicted, is
@@ -27,7 +32,7 @@ struct Options {
   int min_nodes_per_partition = 1;
   bool profile = false;
   bool help = false;
-  std::vector<std::string> problems;  // unknown keys, values that do not parse; those keep their defaults
+  std::vector<Problem> problems;  // unknown keys, values that do not parse
 };
 
 using KeyValue = std::pair<std::string, std::string>;

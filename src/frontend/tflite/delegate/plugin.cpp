@@ -33,14 +33,14 @@ void check_switches(const runtime::Target& target, Options& options) {
   if (target.driver == nullptr || options.session.compile.switches.empty()) return;
   const auto tried = runtime::check_options(target, options.session.compile);
   if (tried.ok()) return;
-  options.problems.push_back("option switches: " + tried.error().message);
+  options.problems.push_back({"option switches: " + tried.error().message});
   options.session.compile.switches.clear();
 }
 
 void check_tuning_file(const runtime::Target& target, Options& options) {
   const auto tried = runtime::check_tuning_file(target, options.session.tuning_file);
   if (tried.ok()) return;
-  options.problems.push_back("option tuning_file: " + tried.error().message);
+  options.problems.push_back({"option tuning_file: " + tried.error().message});
   options.session.tuning_file.clear();
 }
 
@@ -68,9 +68,9 @@ void say_hello(const runtime::Target& target) {
 }
 
 Result<void> tell_problems(const Options& options) {
-  for (const std::string& problem : options.problems) {
-    if (options.strict) return error(ErrorCode::invalid_argument, "{}", problem);
-    log::warning("{}; ignored", problem);
+  for (const auto& [text, instead] : options.problems) {
+    if (options.strict) return error(ErrorCode::invalid_argument, "{}", text);
+    log::warning("{}; {}", text, instead);
   }
   return {};
 }
