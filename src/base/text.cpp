@@ -46,9 +46,12 @@ std::string printable(std::string_view text, bool keeps_lines) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  constexpr size_t kMostLetters = 200;  // longer ones nobody typed
+  if (word.size() > kMostLetters) return {};
   std::string_view best;
   size_t best_distance = word.size() / 3 + 1;  // more is another word
   for (const std::string_view one : known) {
+    if (std::max(word.size(), one.size()) - std::min(word.size(), one.size()) > best_distance) continue;
     const size_t far = distance(word, one);
     if (far > best_distance || (far == best_distance && !best.empty()) || far >= one.size()) continue;
     best = one;

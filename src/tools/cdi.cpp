@@ -96,7 +96,9 @@ void add_cdi(CommandLine& app, Outcome& outcome) {
                              "Describe the NPUs of this machine for containers, as CDI has it (JSON).\n"
                              "Example: skillet cdi | sudo tee /etc/cdi/skillet.json; then\n"
                              "podman run --device skillet.org/npu=all ...");
-  verb.option("--mount", options->mounts, "HOST:CONTAINER, a file that containers get too, read-only");
+  verb.option("--mount", options->mounts,
+              "HOST:CONTAINER, a file that containers get too, read-only (may be given again)")
+      .one_at_a_time();
   verb.runs([options, &outcome] { outcome.finish(cdi(*options, outcome)); });
 }
 
