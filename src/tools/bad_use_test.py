@@ -42,6 +42,8 @@ USES = [
     ("$sk check $n | grep -aP '^second|\\x1b' >&2; false", FAILED, None),
     ("$sk check $T/x$'\\n'second.tflite --device cpu | grep '^second' >&2; false", FAILED, None),
     ("$sk run $T/x$'\\n'second.tflite --device cpu --image $T/x$'\\n'second.png --show | grep '^second' >&2; false", FAILED, None),
+    ("$sk cdi --mount /a$'\\xff':/b", CANNOT_BEGIN, "a name with control characters, or not in UTF-8"),
+    ("$sk cdi --mount /a:/b$'\\x7f'", CANNOT_BEGIN, "a name with control characters, or not in UTF-8"),
     # Files that are none, or too large.
     ("$sk run $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk run /dev/zero", CANNOT_BEGIN, "/dev/zero: is a device, not a file"),
