@@ -45,10 +45,32 @@ std::string printable(std::string_view text, bool keeps_lines) {
   return out;
 }
 
+bool is_utf8(std::string_view text) {
+  constexpr std::array<uint32_t, 4> kLowest = {0, 0x80, 0x800, 0x10000};  // by how many bytes follow
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) continue;
+    const size_t more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+    if (first < 0xC0 || first >= 0xF8 || text.size() - i <= more) return false;
+    uint32_t letter = first & (0x3FU >> more);
+    for (size_t k = 0; k < more; ++k) {
+      const auto next = static_cast<unsigned char>(text[++i]);
+      if ((next & 0xC0) != 0x80) return false;
+      letter = letter << 6 | (next & 0x3FU);
+    }
+    const bool is_surrogate = letter >= 0xD800 && letter < 0xE000;
+    if (letter < kLowest[more] || letter > 0x10FFFF || is_surrogate) return false;
+  }
+  return true;
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  constexpr size_t kMostLetters = 200;  // longer ones nobody typed
+  if (word.size() > kMostLetters) return {};
   std::string_view best;
   size_t best_distance = word.size() / 3 + 1;  // more is another word
   for (const std::string_view one : known) {
+    if (std::max(word.size(), one.size()) - std::min(word.size(), one.size()) > best_distance) continue;
     const size_t far = distance(word, one);
     if (far > best_distance || (far == best_distance && !best.empty()) || far >= one.size()) continue;
     best = one;

@@ -13,6 +13,8 @@ namespace skillet {
 // and tabs stay where `keeps_lines` says so.
 std::string printable(std::string_view text, bool keeps_lines = false);
 
+bool is_utf8(std::string_view text);
+
 // The one of `known` that `word` may have been meant to be (case, a few letters); empty: none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 

@@ -20,6 +20,15 @@ TEST(Text, NothingSteersATerminal) {
   EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters stay, and what is no text
 }
 
+TEST(Text, WhatIsUtf8) {
+  for (const char* text : {"", "a/b", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8D\xB3", "\xF4\x8F\xBF\xBF"})
+    EXPECT_TRUE(is_utf8(text)) << text;
+  // Alone, cut off, longer than it need be, a surrogate, beyond the last one.
+  for (const char* text : {"\xff", "\x80", "a\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80",
+                           "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\xE2\x82"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
 TEST(Text, TheNearestWordIsSuggested) {
   constexpr std::string_view kVerbs[] = {"run", "check", "compile", "diff", "doctor", "sim:a311d"};
   struct Case {

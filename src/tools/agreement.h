@@ -20,7 +20,8 @@ struct Agreement {
   bool same_class = false;        // the best element of the first output is the same
   double equal = 0;               // share of elements that are the same
   double cosine = 0;              // 1: the same direction; where one side is all zeros: 1 if both are, else 0
-  double psnr_db = 0;             // of the reference's range; infinite: equal
+                                  // (0 too where only one side is a finite number, or they are other infinities)
+  double psnr_db = 0;             // of the reference's range; infinite: equal; minus infinity: as above
   double largest_difference = 0;  // in stored units
 };
 Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, std::span<const Bytes> reference);

@@ -158,12 +158,12 @@ void print_text(const Options& options, const Report& report) {
   }
   out("{}\n{}", times.print(), parts.print());
   if (!report.ops.empty()) {
-    TextTable ops({"op", "kind", "output", "part", "where", "mean on the cpu kernels", "share"});
+    TextTable ops({"op", "kind", "output", "part", "where", "mean on the cpu kernels", "of their time"});
     for (size_t i = 0; i < report.ops.size(); ++i)
       ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output,
                report.part_of[i] < 0 ? "-" : fmt::format("{}", report.part_of[i]), where_of(report, i),
                print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
-    out("\n{}", ops.print());
+    out("\noperations as the model has them; what a part runs may be others\n{}", ops.print());
   }
   out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
       print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);

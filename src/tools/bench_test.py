@@ -221,6 +221,8 @@ class Eval(unittest.TestCase):
     def test_bad_uses(self):
         (self.path / "odd").write_text("0.png zero\n")
         (self.path / "others").write_text("cat.png 3\n")
+        (self.path / "eleven").write_text("2.png 9\n3.png 10\n")
+        (self.path / "twice").write_text("0.png 0\n0.png 1\n")
         (self.path / "empty").mkdir()
         (self.path / "broken").mkdir()
         (self.path / "broken/x.png").write_bytes(b"\x89PNG")
@@ -228,7 +230,10 @@ class Eval(unittest.TestCase):
                 ([*self.DATA, "--labels", str(self.path / "others")], CANNOT_BEGIN, "names none of the pictures"),
                 ([*self.DATA, "--labels", "nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
                 (["--data", str(self.path / "empty")], CANNOT_BEGIN, "no .png, .jpg or .bmp in it"),
-                (["--data", str(self.path / "broken")], FAILED, "x.png"),
+                (["--data", str(self.path / "broken")], FAILED, "none of its 1 pictures can be read"),
+                ([*self.DATA, "--labels", str(self.path / "eleven")], CANNOT_BEGIN, "'3.png' is of class 10; the network has 10 classes, counted from 0"),
+                ([*self.DATA, "--labels", str(self.path / "twice")], CANNOT_BEGIN, "line 2: '0.png' is in line 1 too"),
+                ([*self.DATA, "--delegate-option", "a=b"], CANNOT_BEGIN, "--delegate-option is for the library of a delegate"),
                 (["--data", "nowhere"], CANNOT_BEGIN, "nowhere"),
                 ([*self.DATA, "--against", "sim:none"], CANNOT_BEGIN, "none"),
                 ([*self.DATA, "--against", ""], CANNOT_BEGIN, "--against: must not be empty"),
@@ -238,8 +243,19 @@ class Eval(unittest.TestCase):
                 ([*self.DATA, "--against", "lib.so", "--delegate-option", "x"], CANNOT_BEGIN, "must be KEY=VALUE, not 'x'")]
         for args, code, words in rows:
             got, _, err = skillet("eval", MODEL, *args, "--device", "cpu")
-            self.assertEqual((got, err.count("\n")), (code, 1), err)
+            self.assertEqual((got, err.count("\n")), (code, 2 if "none of its" in words else 1), err)
             self.assertIn(words, err)
+
+    def test_a_picture_that_cannot_be_read(self):
+        for name in ("3.png", "4.png"):
+            (self.path / name).write_bytes(Path("models/digits", name).read_bytes())
+        (self.path / "x.png").write_bytes(b"\x89PNG")
+        (self.path / "labels").write_text("3.png 3\n4.png 4\nx.png 5\n")
+        code, out, err = skillet("eval", MODEL, "--data", str(self.path), "--labels", str(self.path / "labels"), "--device", "cpu", "--json")
+        report = json.loads(out)
+        self.assertEqual((report["pictures"], report["with_truth"], report["top1"], report["unreadable"]), (2, 2, 2, ["x.png"]))
+        self.assertEqual(code, FAILED)
+        self.assertIn("1 of 3 pictures cannot be read", err)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "runtime/device_context.h"
 #include "tools/verbs.h"
 
@@ -21,11 +22,19 @@ struct Options {
 constexpr const char* kVersion = "0.5.0";
 constexpr const char* kVersionOfGroups = "0.7.0";
 
+// JSON and those who read it have no other names: one that is changed silently is another file.
+Result<void> check_name(const std::string& name) {
+  if (printable(name) == name && is_utf8(name)) return {};
+  return error(ErrorCode::invalid_argument,
+               "'{}': a name with control characters, or not in UTF-8, cannot be described", name);
+}
+
 // "HOST:CONTAINER" as the two.
 Result<json> mount_of(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos || text[0] != '/' || text.substr(colon + 1, 1) != "/")
     return error(ErrorCode::invalid_argument, "--mount: '{}' is not HOST:CONTAINER, two whole paths", text);
+  SK_TRY(check_name(text).with_context("--mount"));
   return json{{"hostPath", text.substr(0, colon)},
               {"containerPath", text.substr(colon + 1)},
               {"options", json::array({"ro", "bind"})}};
@@ -43,6 +52,7 @@ Result<json> edits_of(const std::vector<std::string>& nodes, const json& mounts,
   json out = {{"deviceNodes", json::array()}};
   json groups = json::array();
   for (const std::string& node : nodes) {
+    SK_TRY(check_name(node));
     out["deviceNodes"].push_back({{"path", node}, {"permissions", "rw"}});
     SK_TRY_ASSIGN(const uint32_t group, group_of(node));
     if (group != 0 && std::ranges::find(groups, json(group)) == groups.end()) groups.push_back(group);
@@ -96,7 +106,9 @@ void add_cdi(CommandLine& app, Outcome& outcome) {
                              "Describe the NPUs of this machine for containers, as CDI has it (JSON).\n"
                              "Example: skillet cdi | sudo tee /etc/cdi/skillet.json; then\n"
                              "podman run --device skillet.org/npu=all ...");
-  verb.option("--mount", options->mounts, "HOST:CONTAINER, a file that containers get too, read-only");
+  verb.option("--mount", options->mounts,
+              "HOST:CONTAINER, a file that containers get too, read-only (may be given again)")
+      .one_at_a_time();
   verb.runs([options, &outcome] { outcome.finish(cdi(*options, outcome)); });
 }
 

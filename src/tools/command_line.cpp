@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <type_traits>
 
 #include "base/text.h"
@@ -60,6 +62,40 @@ std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& failure, i
   const CLI::App& verb = chosen.empty() ? app : *chosen[0];
   const std::string text = is_left_over && (!has_verbs || !chosen.empty()) ? wrong_argument(verb) : "";
   return text.empty() ? failure.what() : text;
+}
+
+bool is_missing(const CLI::App& verb) {
+  return std::ranges::any_of(verb.get_options(), [](const CLI::Option* option) {
+    return option->get_positional() && option->get_required() && option->count() == 0;
+  });
+}
+
+// "run --image 1.png 2.png net.tflite --json": an option that takes as many values as there are has taken the argument
+// too. Where only one such list can have done so, the words without its last value, with that one before the options.
+std::optional<std::vector<std::string>> without_eaten_argument(const CLI::App& verb, std::span<char* const> words) {
+  constexpr size_t kVerbWords = 2;  // "skillet run"
+  std::vector<std::string> out(words.begin(), words.end());
+  const CLI::Option* taker = nullptr;
+  size_t taken = 0, last = 0, lists = 0;
+  const auto end_list = [&](size_t end) {
+    if (taker != nullptr && taker->get_allow_extra_args() && taken > 1) ++lists, last = end - 1;
+  };
+  size_t i = kVerbWords;
+  for (; i < out.size() && out[i] != "--"; ++i) {
+    if (out[i].size() < 2 || out[i][0] != '-') {
+      ++taken;
+      continue;
+    }
+    end_list(i);
+    const size_t equals = out[i].find('=');
+    taker = verb.get_option_no_throw(out[i].substr(0, equals));
+    taken = equals == std::string::npos ? 0 : 1;
+  }
+  end_list(i);
+  if (lists != 1) return std::nullopt;
+  std::rotate(out.begin() + kVerbWords, out.begin() + static_cast<std::ptrdiff_t>(last),
+              out.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+  return out;
 }
 
 VerbFacts facts_of(const CLI::App& verb) {
@@ -163,9 +199,21 @@ void CommandLine::version(const std::string& text) {
   app_->set_version_flag("--version", text);
 }
 
-Result<std::string> CommandLine::parse(int argc, char** argv) {
+void CommandLine::parse_words(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
+  } catch (const CLI::RequiredError&) {
+    const auto chosen = app_->get_subcommands();
+    if (chosen.empty() || !is_missing(*chosen[0])) throw;
+    const auto words = without_eaten_argument(*chosen[0], {argv, static_cast<size_t>(argc)});
+    if (!words) throw;
+    app_->parse(std::vector<std::string>(words->rbegin(), words->rend() - 1));  // it takes them from behind
+  }
+}
+
+Result<std::string> CommandLine::parse(int argc, char** argv) {
+  try {
+    parse_words(argc, argv);
     return std::string();
   } catch (const CLI::CallForVersion&) {
     return version_ + "\n";

@@ -114,6 +114,8 @@ class CommandLine : public Verb {
   std::vector<Verb> verbs() const;                // hidden ones too
 
  private:
+  void parse_words(int argc, char** argv);
+
   std::unique_ptr<CLI::App> app_;
   std::string version_;
 };

@@ -6,6 +6,7 @@ usage: command_test.py SKILLET      run at the top of the source tree
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -413,6 +414,39 @@ class Command(unittest.TestCase):
             for part in result["parts"]:
                 self.assertGreater(Path(part["file"]).stat().st_size, 0)
                 self.assertGreater(part["command_bytes"], 0)
+
+
+COMPLETIONS = [  # what is typed, words that are offered, words that are not
+    ("skillet ru", ["run"], ["bench"]),
+    ("skillet run --comp", ["--compare"], ["--device"]),
+    ("skillet run m.tflite --device sim:a3", ["a311d"], ["rk3588"]),
+    ("skillet run m.tflite --device np", ["npu"], ["cpu"]),
+    ("skillet plan --chip ", ["a311d", "rk3588"], ["--json"]),
+    ("skillet run m.tflite --task ", ["classes", "pose"], ["npu"]),
+    ("skillet tune m.tflite --labels ", [], ["classes"]),
+]
+
+
+class Completion(unittest.TestCase):
+    def test_of_shells(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(skillet("pages", folder).returncode, 0)
+            shells = {"bash": "", "zsh": "autoload -U compinit bashcompinit; compinit -D -u; bashcompinit; setopt ksh_arrays;"}
+            for shell, before in shells.items():
+                if not shutil.which(shell):
+                    continue
+                for typed, offered, others in COMPLETIONS:
+                    cursor = typed.count(" ")
+                    script = (f"{before} source {folder}/skillet.bash; COMP_LINE='{typed}'; COMP_POINT={len(typed)}; COMP_CWORD={cursor}; "
+                              f"COMP_WORDS=({typed}); _skillet; echo \"${{COMPREPLY[@]}}\"")
+                    done = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+                    with self.subTest(shell=shell, typed=typed):
+                        self.assertEqual(done.stderr, "")
+                        words = [word.rpartition(":")[2] for word in done.stdout.split()]
+                        if shell == "zsh":  # it takes those that fit itself
+                            words = [word for word in words if word.startswith(typed.rpartition(" ")[2].rpartition(":")[2])]
+                        self.assertEqual([word for word in offered if word not in words], [])
+                        self.assertEqual([word for word in others if word in words], [])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/agreement.h"
 #include "tools/delegate_host.h"
+#include "tools/found.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/progress.h"
@@ -28,7 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu", per_channel = "exact";
+  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu",
+                     per_channel = "exact";
   DelegateHostOptions host;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false;
@@ -49,6 +51,8 @@ struct Report {
   double equal = 0, cosine = 0;  // sums
   double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity(), largest_difference = 0;
   std::string worst_picture;
+  bool has_classes = false;  // the first output is a row of scores
+  std::vector<std::string> unreadable;
   std::map<ir::OpId, Layer> layers;
 };
 
@@ -70,14 +74,28 @@ Result<std::vector<std::string>> pictures_in(const std::string& folder) {
   return out;
 }
 
+bool has_classes(const ir::Graph& graph) {
+  return recognise(graph) == Task::classes && is_scores(graph.tensor(graph.outputs[0]));
+}
+
 // Which class each picture is of, by its file name.
-Result<std::map<std::string, int64_t>> truth_of(const Options& options, const std::vector<std::string>& pictures) {
+Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir::Graph& graph,
+                                                const std::vector<std::string>& pictures) {
   std::map<std::string, int64_t> out;
   if (options.labels.empty()) return out;
+  const ir::Tensor& scores = graph.tensor(graph.outputs[0]);
+  if (!has_classes(graph))
+    return error(ErrorCode::invalid_argument, "--labels: output '{}' ({}) is no row of scores of classes", scores.name,
+                 scores.shape.to_string());
   SK_TRY_ASSIGN(const Bytes file, read_file(options.labels));
   SK_TRY_ASSIGN(const auto lines,
                 parse_truth({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(options.labels));
-  for (const Truth& one : lines) out[one.name] = one.index;
+  for (const Truth& one : lines) {
+    if (one.index >= scores.shape.elems())
+      return error(ErrorCode::invalid_argument, "{}: '{}' is of class {}; the network has {} classes, counted from 0",
+                   options.labels, one.name, one.index, scores.shape.elems());
+    out[one.name] = one.index;
+  }
   const bool is_used = std::ranges::any_of(
       pictures, [&](const std::string& path) { return out.contains(fs::path(path).filename().string()); });
   if (!is_used)
@@ -151,10 +169,21 @@ class Evaluation {
   Evaluation(const Options& options, runtime::Session& session, const Reference& reference, Report& report)
       : options_(options), session_(session), reference_(reference), report_(report) {}
 
+  // One that cannot be read is said, and does not keep the others from being judged.
   Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
     InputOptions input;
     input.images = {path};
-    SK_TRY_ASSIGN(InputSource source, InputSource::create(input, session_.graph()));
+    auto source = InputSource::create(input, session_.graph());
+    if (!source.ok()) {
+      complain(source.error().message);
+      report_.unreadable.push_back(fs::path(path).filename().string());
+      return {};
+    }
+    return inference(path, *source, truth).with_context(path);
+  }
+
+ private:
+  Result<void> inference(const std::string& path, InputSource& source, std::optional<int64_t> truth) {
     SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
     SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
     SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_.outputs(*set));
@@ -168,13 +197,13 @@ class Evaluation {
     return options_.layers || options_.bisect ? compare_layers() : Result<void>();
   }
 
- private:
   void note(const std::string& path, const Agreement& one) {
     ++report_.pictures;
     report_.same_class += one.same_class ? 1 : 0;
     report_.equal += one.equal;
     report_.cosine += one.cosine;
-    report_.largest_difference = std::max(report_.largest_difference, one.largest_difference);
+    if (!std::isnan(report_.largest_difference) && !(one.largest_difference <= report_.largest_difference))
+      report_.largest_difference = one.largest_difference;
     report_.worst_psnr_db = std::min(report_.worst_psnr_db, one.psnr_db);
     if (one.cosine > report_.worst_cosine || (one.cosine == report_.worst_cosine && report_.pictures > 1)) return;
     report_.worst_cosine = one.cosine;
@@ -203,6 +232,11 @@ std::string percent(double part, size_t all) {
   return fmt::format("{:.2f} %", all == 0 ? 0 : 100 * part / static_cast<double>(all));
 }
 
+std::string print_psnr(double db) {
+  if (std::isinf(db)) return db > 0 ? "equal" : "no finite numbers";
+  return fmt::format("{:.1f} dB", db);
+}
+
 void print_text(const Options& options, const Report& report, const ir::Graph& graph) {
   out("{} on {}: {} pictures; {} operations on the NPU, {} on the CPU\n\n", printable(options.model), report.device,
       report.pictures, report.use.npu_ops, report.use.cpu_ops);
@@ -216,11 +250,12 @@ void print_text(const Options& options, const Report& report, const ir::Graph& g
   }
   out("against {}\n", report.against);
   TextTable table({"what", "mean", "worst"});
-  table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
+  if (report.has_classes)
+    table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
   table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
              fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
-  table.add({"PSNR", "", std::isinf(report.worst_psnr_db) ? "equal" : fmt::format("{:.1f} dB", report.worst_psnr_db)});
+  table.add({"PSNR", "", print_psnr(report.worst_psnr_db)});
   table.add({"largest difference", "", fmt::format("{:g}", report.largest_difference)});
   out("{}", table.print());
   if (!options.layers) return;
@@ -245,13 +280,14 @@ void print_json(const Options& options, const Report& report) {
                         {"cpu_ops", report.use.cpu_ops},
                         {"fallback_ops", report.use.fallback_ops},
                         {"pictures", report.pictures},
-                        {"same_class", report.same_class},
                         {"equal", mean(report.equal)},
                         {"cosine", mean(report.cosine)},
                         {"worst_cosine", report.worst_cosine},
                         {"worst_picture", report.worst_picture},
                         {"largest_difference", report.largest_difference},
+                        {"unreadable", report.unreadable},
                         {"layers", layers}};
+  if (report.has_classes) all["same_class"] = report.same_class;
   if (!std::isinf(report.worst_psnr_db)) all["worst_psnr_db"] = report.worst_psnr_db;
   if (report.with_truth > 0) {
     all["with_truth"] = report.with_truth;
@@ -284,12 +320,15 @@ Rule key_and_value() {
 Result<void> eval(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
-  if (graph.inputs.size() != 1 || graph.outputs.empty())
+  if (graph.inputs.size() != 1)
     return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
                  options.model, graph.inputs.size());
+  if (graph.outputs.empty()) return error(ErrorCode::invalid_argument, "{}: it has no output to judge", options.model);
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
-  SK_TRY_ASSIGN(const auto truth, truth_of(options, pictures));
+  SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
+  if (!options.host.settings.empty() && !is_library(options.against))
+    return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
@@ -303,7 +342,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   auto created = runtime::Session::create(graph, target, device_options);
   if (!created.ok()) outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
-  Report report{.device = target.name};
+  Report report{.device = target.name, .has_classes = has_classes(session->graph())};
   SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), session_options, report.against));
   outcome.begin();
   Evaluation evaluation(options, *session, reference, report);
@@ -311,10 +350,11 @@ Result<void> eval(Options& options, Outcome& outcome) {
     const Progress progress(fmt::format("running {} pictures", pictures.size()));
     for (const std::string& path : pictures) {
       const auto known = truth.find(fs::path(path).filename().string());
-      SK_TRY(evaluation.picture(path, known == truth.end() ? std::nullopt : std::optional(known->second))
-                 .with_context(path));
+      SK_TRY(evaluation.picture(path, known == truth.end() ? std::nullopt : std::optional(known->second)));
     }
   }
+  if (report.pictures == 0)
+    return error(ErrorCode::malformed, "{}: none of its {} pictures can be read", options.data, pictures.size());
   report.use = npu_use(*session);
   if (options.json)
     print_json(options, report);
@@ -322,7 +362,10 @@ Result<void> eval(Options& options, Outcome& outcome) {
     print_text(options, report, session->graph());
   SK_TRY(check_npu_use(options.device, report.use));
   if (reference.session) SK_TRY(check_npu_use(options.against, npu_use(*reference.session)));
-  return options.bisect ? first_beyond(options, report, session->graph()) : Result<void>();
+  if (options.bisect) SK_TRY(first_beyond(options, report, session->graph()));
+  if (report.unreadable.empty()) return {};
+  return error(ErrorCode::malformed, "{}: {} of {} pictures cannot be read", options.data, report.unreadable.size(),
+               pictures.size());
 }
 
 }  // namespace

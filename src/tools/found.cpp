@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "tools/found_boxes.h"
@@ -61,7 +62,12 @@ Result<size_t> output_that(const ir::Graph& graph, Task task, std::string_view w
 Result<Found> find_classes(const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options) {
   SK_TRY_ASSIGN(const size_t i, output_that(graph, Task::classes, "a row of two scores or more", is_scores));
   Found out{.task = Task::classes, .classes = {}, .detections = {}, .mask = {}, .poses = {}};
-  out.classes = best_classes(output(graph, i), outputs[i], options.top, options.labels);
+  const ir::Tensor& scores = output(graph, i);
+  for (int64_t k = 0; k < scores.shape.elems(); ++k) {
+    if (std::isnan(raw_value(scores, outputs[i], k)))
+      return error(ErrorCode::malformed, "output '{}': the score of class {} is nan", scores.name, k);
+  }
+  out.classes = best_classes(scores, outputs[i], options.top, options.labels);
   return out;
 }
 
@@ -73,9 +79,12 @@ Result<int64_t> class_at(const ir::Tensor& tensor, std::span<const uint8_t> byte
   }
   const int64_t count = tensor.shape.back(0);
   int64_t best = 0;
-  double highest = raw_value(tensor, bytes, pixel * count);
-  for (int64_t i = 1; i < count; ++i) {
+  double highest = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < count; ++i) {
     const double value = raw_value(tensor, bytes, pixel * count + i);
+    if (std::isnan(value))
+      return error(ErrorCode::malformed, "output '{}': the score of class {} of pixel {} is nan", tensor.name, i,
+                   pixel);
     if (value > highest) highest = value, best = i;
   }
   return best;

@@ -232,6 +232,19 @@ TEST(Found, MasksCountTheirPixels) {
   found = find(Task::mask, graph({{1, 2, 2, 2}}), std::vector<Bytes>{floats({1, 0, 0, 1, 3, 4, 5, 4})}, {});
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->mask->classes, (std::vector<uint16_t>{0, 1, 1, 0}));
+  for (const size_t at : {2, 3}) {
+    std::vector<float> scores = {1, 0, 0, 1, 3, 4, 5, 4};
+    scores[at] = kNan;
+    found = find(Task::mask, graph({{1, 2, 2, 2}}), std::vector<Bytes>{floats(scores)}, {});
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.error().message, fmt::format("output 'out0': the score of class {} of pixel 1 is nan", at - 2));
+  }
+}
+
+TEST(Found, ClassesHaveScores) {
+  const auto found = find(Task::classes, graph({{1, 3}}), std::vector<Bytes>{floats({1, kNan, 0})}, {});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message, "output 'out0': the score of class 1 is nan");
 }
 
 TEST(Found, KeyPoints) {

@@ -164,8 +164,17 @@ class Jobs(unittest.TestCase):
                     self.assertIn(name, self.fine("lookup", *args))
         bits = json.loads(self.fine("lookup", "nn_instruction:0", "--chip", "a311d", "--json"))
         self.assertGreater(len(bits), 5)
-        self.assertIn({"family": "vivante", "name": "nn_instruction.kernel_x_size", "place": "word 0 bits 5:2", "stored": "",
+        self.assertIn({"family": "vivante", "chips": ["a311d"], "name": "nn_instruction.kernel_x_size", "place": "word 0 bits 5:2", "stored": "",
                        "evidence": "confirmed", "what": "filter width, px"}, bits)
+        # Of all chips each row is there once, with those that have it.
+        for what in ("*", "0x1004", "nn_instruction:0"):
+            rows = json.loads(self.fine("lookup", what, "--json"))
+            once = {json.dumps({key: value for key, value in row.items() if key != "chips"}) for row in rows}
+            self.assertEqual(len(once), len(rows), what)
+            for chip in ("a311d", "rk3588"):
+                of_chip = [dict(row, chips=[chip]) for row in rows if chip in row["chips"]]
+                code, out, _ = skillet("lookup", what, "--chip", chip, "--json")
+                self.assertEqual(sorted(map(json.dumps, of_chip)), sorted(map(json.dumps, json.loads(out))), what)
         for what in ("no_such_field", "9999.1", "0xfffffff0", "1.99"):
             self.refused(FAILED, f"no row has '{what}'", "lookup", what)
         self.refused(CANNOT_BEGIN, "toaster", "lookup", "x", "--chip", "toaster")

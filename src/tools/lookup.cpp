@@ -1,8 +1,10 @@
 // `skillet lookup`: what the rows say of a word, a bit, a register or a field.
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unordered_map>
 
 #include "driver/driver.h"
 #include "tools/decode_print.h"
@@ -19,6 +21,9 @@ struct Options {
 
 struct Match {
   std::string family, name, place, kind, evidence, doc;
+  std::vector<std::string> chips = {};  // whose row it is
+
+  std::string key() const { return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", family, name, place, kind, evidence, doc); }
 };
 
 template <typename T>
@@ -102,10 +107,36 @@ void search(const Query& query, std::string_view family, const driver::HardwareR
   }
 }
 
-// Of each family the rows of all its chips, each once.
+// Rows that several chips have, once; those that differ, each with its chips.
+class Matches {
+ public:
+  void add(const Query& query, const driver::Driver& driver, const driver::Chip& chip,
+           const driver::HardwareRows& rows) {
+    std::vector<Match> found;
+    search(query, driver.name(), rows, found);
+    for (Match& one : found) {
+      const auto [at, is_new] = places_.emplace(one.key(), all_.size());
+      if (is_new) all_.push_back(std::move(one));
+      std::vector<std::string>& chips = all_[at->second].chips;
+      if (chips.empty() || chips.back() != chip.name) chips.push_back(std::string(chip.name));
+    }
+  }
+  // Rows of one name beside each other.
+  std::vector<Match> take() {
+    std::map<std::string, size_t> first;
+    for (size_t i = 0; i < all_.size(); ++i) first.emplace(all_[i].family + "\n" + all_[i].name, i);
+    std::ranges::stable_sort(all_, {}, [&](const Match& one) { return first[one.family + "\n" + one.name]; });
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Match> all_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
 Result<std::vector<Match>> find_all(const Options& options) {
   const Query query = Query::parse(options.what);
-  std::vector<Match> out;
+  Matches out;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(options.chip));
     SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
@@ -113,20 +144,13 @@ Result<std::vector<Match>> find_all(const Options& options) {
     if (rows.descriptors.empty() && rows.registers.empty())
       return error(ErrorCode::unsupported, "{}: no rows describe it{}{}", chip.name, chip.unproven.empty() ? "" : ": ",
                    chip.unproven);
-    search(query, driver->name(), rows, out);
-    return out;
+    out.add(query, *driver, chip, rows);
+    return out.take();
   }
   for (const driver::Driver* driver : driver::drivers()) {
-    std::vector<const bits::Descriptor*> seen;
-    for (const driver::Chip& chip : driver->chips()) {
-      driver::HardwareRows rows = driver->hardware_rows(chip);
-      if (!seen.empty()) rows.registers.clear();
-      std::erase_if(rows.descriptors, [&](const auto* one) { return std::ranges::find(seen, one) != seen.end(); });
-      seen.insert(seen.end(), rows.descriptors.begin(), rows.descriptors.end());
-      search(query, driver->name(), rows, out);
-    }
+    for (const driver::Chip& chip : driver->chips()) out.add(query, *driver, chip, driver->hardware_rows(chip));
   }
-  return out;
+  return out.take();
 }
 
 void print(const std::vector<Match>& found, bool json) {
@@ -134,6 +158,7 @@ void print(const std::vector<Match>& found, bool json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const Match& one : found)
       rows.push_back({{"family", one.family},
+                      {"chips", one.chips},
                       {"name", one.name},
                       {"place", one.place},
                       {"stored", one.kind},
@@ -141,8 +166,10 @@ void print(const std::vector<Match>& found, bool json) {
                       {"what", one.doc}});
     return out_json(rows);
   }
-  TextTable table({"family", "name", "place", "stored", "evidence", "what"});
-  for (const Match& one : found) table.add({one.family, one.name, one.place, one.kind, one.evidence, one.doc});
+  TextTable table({"family", "chips", "name", "place", "stored", "evidence", "what"});
+  for (const Match& one : found)
+    table.add({one.family, fmt::format("{}", fmt::join(one.chips, " ")), one.name, one.place, one.kind, one.evidence,
+               one.doc});
   if (!table.empty()) out("{}", table.print());
 }
 

@@ -85,6 +85,32 @@ TEST(Agreement, OfOutputs) {
   }
 }
 
+TEST(Agreement, WhatIsNoFiniteNumber) {
+  ir::Graph graph;
+  graph.outputs = {graph.add_tensor({.name = "x", .dtype = ir::DType::float32, .shape = {1, 3}})};
+  constexpr float endless = std::numeric_limits<float>::infinity(), no_number = std::numeric_limits<float>::quiet_NaN();
+  struct Case {
+    std::vector<float> got, reference;
+    double equal, cosine;
+  };
+  const Case kCases[] = {{{1, 2, no_number}, {1, 2, no_number}, 1, 1},
+                         {{1, 2, endless}, {1, 2, endless}, 1, 1},
+                         {{1, 2, no_number}, {1, 2, 3}, 2 / 3.0, 0},
+                         {{1, 2, 3}, {1, 2, endless}, 2 / 3.0, 0},
+                         {{1, 2, -endless}, {1, 2, endless}, 2 / 3.0, 0}};
+  const auto bytes = [](const std::vector<float>& values) {
+    Bytes out(values.size() * 4);
+    for (size_t i = 0; i < values.size(); ++i) store_le(out.data() + i * 4, values[i]);
+    return std::vector<Bytes>{out};
+  };
+  for (const Case& c : kCases) {
+    const Agreement a = agreement_of(graph, bytes(c.got), bytes(c.reference));
+    EXPECT_NEAR(a.equal, c.equal, 1e-12);
+    EXPECT_NEAR(a.cosine, c.cosine, 1e-12);
+    EXPECT_EQ(a.psnr_db, c.equal == 1 ? endless : -endless);
+  }
+}
+
 TEST(Truth, IsReadLineByLine) {
   const auto lines = parse_truth("a b.png 3\r\n\n  \nc.png\t12\n");
   ASSERT_TRUE(lines.ok()) << lines.error().message;
@@ -93,7 +119,8 @@ TEST(Truth, IsReadLineByLine) {
   EXPECT_EQ((*lines)[0].index, 3);
   EXPECT_EQ((*lines)[1].name, "c.png");
   EXPECT_EQ((*lines)[1].index, 12);
-  for (const char* wrong : {"a.png", "a.png x", "a.png -1", "a.png 3x", "a.png 99999999999999999999", "3"})
+  for (const char* wrong :
+       {"a.png", "a.png x", "a.png -1", "a.png 3x", "a.png 99999999999999999999", "3", "a.png 3\na.png 3"})
     EXPECT_FALSE(parse_truth(wrong).ok()) << wrong;
 }
 

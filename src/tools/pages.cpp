@@ -1,8 +1,10 @@
 // `skillet pages FOLDER`, for packages: manual pages and the completion of bash, of what --help is made of.
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 
+#include "driver/driver.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -84,6 +86,37 @@ std::string words(const VerbFacts& verb) {
   return out;
 }
 
+// "exact approximate" of "TEXT:{exact,approximate}"; nothing of other types.
+std::string values_of(const OptionFacts& option) {
+  const size_t from = option.type.find('{'), to = option.type.find('}');
+  if (from == std::string::npos || to == std::string::npos) return {};
+  std::string out = option.type.substr(from + 1, to - from - 1);
+  std::ranges::replace(out, ',', ' ');
+  return out;
+}
+
+// What may follow an option, where it is not a file: "run--task) ...".
+std::string value_cases(const CommandLine& app) {
+  std::string chips, devices = "auto npu cpu", out;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      chips += fmt::format("{}{}", chips.empty() ? "" : " ", chip.name);
+      devices += fmt::format(" sim:{}", chip.name);
+    }
+  }
+  for (const VerbFacts& verb : app.facts_of_verbs()) {
+    for (const OptionFacts& option : verb.options) {
+      for (const std::string& name : option.long_names) {
+        const std::string values = name == "chip" ? chips : name == "device" ? devices : values_of(option);
+        if (!values.empty()) out += fmt::format("    {}--{}) values='{}' ;;\n", verb.name, name, values);
+      }
+    }
+  }
+  return out;
+}
+
+// Without an answer readline, or zsh behind bashcompinit, completes names of files. Words are split at blanks only
+// here: elsewhere at colons too, as in sim:a311d, of which then the last part is completed.
 std::string completion(const CommandLine& app) {
   std::string names, cases;
   for (const VerbFacts& verb : app.facts_of_verbs()) {
@@ -91,22 +124,31 @@ std::string completion(const CommandLine& app) {
     cases += fmt::format("    {}) words='{}' ;;\n", verb.name, words(verb));
   }
   return fmt::format(
-      "# bash completion for skillet\n"
+      "# completion for skillet, of bash; of zsh after: autoload -U bashcompinit; bashcompinit\n"
       "_skillet() {{\n"
-      "  local current=${{COMP_WORDS[COMP_CWORD]}} words=\n"
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W '{}{}' -- \"$current\")\n"
+      "  local words= values= typed current before head\n"
+      "  typed=${{COMP_LINE:-${{COMP_WORDS[*]}}}}\n"
+      "  typed=${{typed:0:${{COMP_POINT:-${{#typed}}}}}}\n"
+      "  current=${{typed##* }}\n"
+      "  before=${{typed% *}}\n"
+      "  before=${{before##* }}\n"
+      "  COMPREPLY=()\n"
+      "  if [[ $COMP_CWORD == 1 ]]; then\n"
+      "    COMPREPLY=($(compgen -W '{}{}' -- \"$current\"))\n"
       "    return\n"
       "  fi\n"
       "  case ${{COMP_WORDS[1]}} in\n{}  esac\n"
+      "  case ${{COMP_WORDS[1]}}$before in\n{}  esac\n"
       "  if [[ $current == -* ]]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-      "  else\n"
-      "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+      "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+      "  elif [[ -n $values ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"$values\" -- \"$current\"))\n"
+      "    head=${{current%\"${{current##*:}}\"}}\n"
+      "    [[ -n $BASH_VERSION && $COMP_WORDBREAKS == *:* ]] && COMPREPLY=(\"${{COMPREPLY[@]#\"$head\"}}\")\n"
       "  fi\n"
       "}}\n"
-      "complete -o filenames -F _skillet skillet\n",
-      names, words(app.facts()), cases);
+      "complete -o default -F _skillet skillet\n",
+      names, words(app.facts()), cases, value_cases(app));
 }
 
 Result<void> write(const fs::path& file, const std::string& text) {

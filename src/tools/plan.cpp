@@ -335,14 +335,15 @@ void add_plan(CommandLine& app, Outcome& outcome) {
                              "memory. Simulated, runs nothing.\n"
                              "Example: skillet plan models/digits.tflite");
   verb.option("MODEL", options->model, "a .tflite file, or a capture");
-  verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed");
+  verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   verb.flag("--only-proven", options->only_proven,
             "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
   verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
-  verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter");
+  verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")
+      .one_at_a_time();
   verb.flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, parameters, &outcome] { outcome.finish(plan(*options, *parameters, outcome)); });

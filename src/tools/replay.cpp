@@ -320,8 +320,11 @@ void add_replay(CommandLine& app, Outcome& outcome) {
   verb.option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...").required();
   const Option against = verb.option("--against", options->against, "run them on this device too, and compare");
   verb.option("--set", options->set,
-              "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N");
-  verb.option("--input", options->inputs, "BUFFER=FILE: contents of a buffer that were not recorded");
+              "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N (may be given again)")
+      .one_at_a_time();
+  verb.option("--input", options->inputs,
+              "BUFFER=FILE: contents of a buffer that were not recorded (may be given again)")
+      .one_at_a_time();
   verb.option("--output", options->output, "write the buffers that jobs write to this folder").check(not_empty());
   verb.option("--expect", options->expect, "compare them with such a folder")
       .check(existing_folder())

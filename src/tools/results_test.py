@@ -93,6 +93,11 @@ class Results(unittest.TestCase):
     def test_what_is_expected(self):
         good = self.path / "good.npy"
         self.run_fine("--random", "3", "--output", str(good))
+        for given, same in ((["--random", "3"], True), (["--image", "models/digits/4.png"], False)):
+            code, out, err = skillet("run", MODEL, *given, "--expect", str(good), "--device", "cpu", "--json")
+            (one,) = json.loads(out)["runs"]
+            self.assertEqual((code, one["expect"]["same"]), (FINE, True) if same else (FAILED, False))
+            self.assertTrue(one["expect"]["what"] == "" if same else one["expect"]["what"] in err)
         values = bytearray(read_npy(good.read_bytes())[2])
         values[4] ^= 2
         values[7] ^= 1

@@ -213,7 +213,10 @@ class Runner {
     }
     if (reference_) SK_TRY(reference_->compare(set, outputs, one, result_.reference_ms));
     if (options_.tolerance && reference_) note(check_tolerance(*options_.tolerance, one, session_.graph()));
-    if (plan_.expected) note(plan_.expected->check(count_, one.input, outputs, session_.graph()));
+    if (!plan_.expected) return {};
+    const Result<void> judged = plan_.expected->check(count_, one.input, outputs, session_.graph());
+    one.unexpected = judged.ok() ? "" : judged.error().message;
+    note(judged);
     return {};
   }
 

@@ -115,12 +115,18 @@ std::string print_inferences(const RunResult& result) {
     if (result.inferences[0].found) out += print_found(*result.inferences[0].found);
     return out + "\n";
   }
-  TextTable table({"input", "found", "largest difference from cpu"});
+  const bool is_compared = std::ranges::any_of(result.inferences, [](const Inference& inference) {
+    return !inference.outputs.empty() && inference.outputs[0].difference;
+  });
+  std::vector<std::string> columns = {"input", "found"};
+  if (is_compared) columns.push_back("largest difference from cpu");
+  TextTable table(columns);
   for (const Inference& inference : result.inferences) {
     if (inference.outputs.empty()) continue;
     const OutputResult& output = inference.outputs[0];
-    table.add({inference.input, inference.found ? summary(*inference.found) : "",
-               output.difference ? fmt::format("{:g}{}", *output.difference, unit(output.is_quantized)) : ""});
+    std::vector<std::string> row = {inference.input, inference.found ? summary(*inference.found) : ""};
+    if (output.difference) row.push_back(fmt::format("{:g}{}", *output.difference, unit(output.is_quantized)));
+    table.add(std::move(row));
   }
   return out + table.print() + "\n";
 }
@@ -207,6 +213,7 @@ nlohmann::json outputs_json(const Inference& inference) {
 nlohmann::json inference_json(const Inference& inference) {
   nlohmann::json row = {{"input", inference.input}, {"run_ms", inference.run_ms}, {"outputs", outputs_json(inference)}};
   if (inference.found) row["found"] = found_json(*inference.found);
+  if (inference.unexpected) row["expect"] = {{"same", inference.unexpected->empty()}, {"what", *inference.unexpected}};
   for (const runtime::LayerDiff& layer : inference.layers)
     row["layers"].push_back({{"op", layer.op},
                              {"tensor", layer.tensor},

@@ -33,6 +33,7 @@ struct Inference {
   std::vector<OutputResult> outputs;
   std::optional<Found> found;
   std::vector<runtime::LayerDiff> layers;  // --compare=layers
+  std::optional<std::string> unexpected;   // --expect: what differs; empty: nothing
 };
 
 struct RunResult {

@@ -49,20 +49,25 @@ std::optional<IndexedLabel> split_index(std::string_view line) {
   return out;
 }
 
-std::vector<std::string_view> split_lines(std::string_view text) {
+}  // namespace
+
+Result<std::vector<std::string_view>> text_lines(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") || text.find('\0') != std::string_view::npos)
+    return error(ErrorCode::malformed, "is no text in UTF-8 (a file in UTF-16?)");
   std::vector<std::string_view> lines;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string_view line = text.substr(0, end);
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
     lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t after = std::min(text.find_first_not_of('\r', end), text.size());
+    text.remove_prefix(after < text.size() && text[after] == '\n' ? after + 1 : std::min(end + 1, text.size()));
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
-
-}  // namespace
 
 double raw_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i) {
   switch (tensor.dtype) {
@@ -100,24 +105,27 @@ std::string print_raw(const ir::Tensor& tensor, std::span<const uint8_t> bytes, 
   return {};
 }
 
-std::vector<std::string> parse_labels(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const std::vector<std::string_view> lines = split_lines(text);
+Result<std::vector<std::string>> parse_labels(std::string_view text) {
+  SK_TRY_ASSIGN(const std::vector<std::string_view> lines, text_lines(text));
   std::vector<std::string> plain(lines.begin(), lines.end()), indexed;
-  for (const std::string_view line : lines) {
-    if (line.empty()) continue;
-    const std::optional<IndexedLabel> label = split_index(line);
+  std::optional<std::string> twice;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty()) continue;
+    const std::optional<IndexedLabel> label = split_index(lines[i]);
     if (!label) return plain;
     if (indexed.size() <= label->index) indexed.resize(label->index + 1);
+    if (!twice && !indexed[label->index].empty())
+      twice =
+          fmt::format("line {}: class {} is '{}' and '{}'", i + 1, label->index, indexed[label->index], label->label);
     indexed[label->index] = label->label;
   }
+  if (twice) return error(ErrorCode::malformed, "{}", *twice);
   return indexed;
 }
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes file, read_file(path));
-  return parse_labels({reinterpret_cast<const char*>(file.data()), file.size()});
+  return parse_labels({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
 }
 
 bool is_scores(const ir::Tensor& tensor) {

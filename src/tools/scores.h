@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,9 +29,14 @@ double real_value(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int6
 // "224/255" for uint8, "96 of -128..127" for int8, "" for the rest.
 std::string print_raw(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t i);
 
-// One label a line, or "INDEX label" lines (any of space, tab, colon, comma between). Missing indices stay empty.
+// Lines of a file that people wrote, wherever they did so: without their ends, blanks before those, and empty ones at
+// the end. Error: it is in UTF-16.
+Result<std::vector<std::string_view>> text_lines(std::string_view text);
+
+// One label a line, or "INDEX label" lines (any of space, tab, colon, comma between). Missing indices stay empty; one
+// that is there twice is an error.
 Result<std::vector<std::string>> read_labels(const std::string& path);
-std::vector<std::string> parse_labels(std::string_view text);
+Result<std::vector<std::string>> parse_labels(std::string_view text);
 
 // True for one vector of scores: every dimension but the last is 1, and there are two classes or more.
 bool is_scores(const ir::Tensor& tensor);

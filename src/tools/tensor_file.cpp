@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
 #include "tools/scores.h"
 #include "tools/zip_file.h"
@@ -144,10 +145,13 @@ std::string file_key(std::string_view name, size_t index) {
 
 std::vector<std::string> file_keys(std::span<const std::string> names) {
   std::vector<std::string> out;
+  std::unordered_map<std::string, size_t> next;  // of each that is taken: the number to try next
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string key = file_key(names[i], i);
     std::string unique = key;
-    for (size_t n = 2; std::ranges::find(out, unique) != out.end(); ++n) unique = fmt::format("{}_{}", key, n);
+    if (const auto taken = next.find(key); taken != next.end())
+      for (size_t& n = taken->second; next.contains(unique); ++n) unique = fmt::format("{}_{}", key, n);
+    next.emplace(unique, 2);
     out.push_back(std::move(unique));
   }
   return out;

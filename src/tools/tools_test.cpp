@@ -146,17 +146,34 @@ TEST(Picture, DrawsDarkToBright) {
 
 TEST(Labels, AcceptsBothForms) {
   using Labels = std::vector<std::string>;
-  EXPECT_EQ(parse_labels("background\ntench, Tinca\n"), (Labels{"background", "tench, Tinca"}));
-  EXPECT_EQ(parse_labels("0 person\n2:  car\r\n"), (Labels{"person", "", "car"}));
-  EXPECT_EQ(parse_labels("0\n1\n2\n"), (Labels{"0", "1", "2"}));          // the label is the number
-  EXPECT_EQ(parse_labels("3 dogs\ncats\n"), (Labels{"3 dogs", "cats"}));  // not every line has an index
-  EXPECT_EQ(parse_labels("99999999999999999999 x\n"), (Labels{"99999999999999999999 x"}));
+  EXPECT_EQ(*parse_labels("background\ntench, Tinca\n"), (Labels{"background", "tench, Tinca"}));
+  EXPECT_EQ(*parse_labels("0 person\n2:  car\r\n"), (Labels{"person", "", "car"}));
+  EXPECT_EQ(*parse_labels("0\n1\n2\n"), (Labels{"0", "1", "2"}));          // the label is the number
+  EXPECT_EQ(*parse_labels("3 dogs\ncats\n"), (Labels{"3 dogs", "cats"}));  // not every line has an index
+  EXPECT_EQ(*parse_labels("99999999999999999999 x\n"), (Labels{"99999999999999999999 x"}));
 }
 
 TEST(Labels, AByteOrderMarkIsNoLetter) {
-  EXPECT_EQ(parse_labels("\xEF\xBB\xBF"
-                         "0 cat\n1 dog\n"),
+  EXPECT_EQ(*parse_labels("\xEF\xBB\xBF"
+                          "0 cat\n1 dog\n"),
             (std::vector<std::string>{"cat", "dog"}));
+}
+
+TEST(Labels, WhereverTheyWereWritten) {
+  const std::vector<std::string> wanted = {"cat", "", "dog"};
+  for (const char* text : {"cat\n\ndog\n", "cat\r\n\r\ndog", "cat\r\rdog\r", "cat \t\r\r\n\r\ndog\n\n"})
+    EXPECT_EQ(*parse_labels(text), wanted) << text;
+  for (const std::string_view text : {std::string_view("\xFF\xFE"
+                                                       "c\0",
+                                                       4),
+                                      std::string_view("c\0a\0", 4)}) {
+    const auto refused = parse_labels(text);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().message, "is no text in UTF-8 (a file in UTF-16?)");
+  }
+  const auto twice = parse_labels("0 cat\n1 dog\n0 cow\n1 pig\n");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().message, "line 3: class 0 is 'cat' and 'cow'");
 }
 
 TEST(Scores, TopClassesAreOrderedAndDequantized) {

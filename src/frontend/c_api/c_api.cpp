@@ -42,7 +42,8 @@ Result<void> check_model(const skillet_model* model) {
   if (model == nullptr) return null_argument("model");
   SK_TRY(check_not_lost(*model));
   if (model->started.valid())
-    return skillet::error(ErrorCode::invalid_argument, "a run has been started: skillet_wait comes first");
+    return skillet::error(ErrorCode::invalid_argument,
+                          "a run has been started: its end must be waited for first (skillet_wait)");
   return {};
 }
 

@@ -118,8 +118,13 @@ class Facts(unittest.TestCase):
         capture = MODEL.parent
         done = subprocess.run(["skillet", "decode", str(capture), "--json"], capture_output=True, text=True, check=True)
         self.assertEqual(skillet.decode(capture), json.loads(done.stdout))
-        with self.assertRaisesRegex(skillet.Error, "/nonexistent"):
+        with self.assertRaisesRegex(skillet.IoFailed, "/nonexistent: No such file"):
             skillet.decode("/nonexistent")
+        with self.assertRaises(skillet.WrongType):
+            skillet.decode(None)
+        code = f"import skillet\ntry:\n    skillet.decode({str(capture)!r})\nexcept skillet.IoFailed as error:\n    print(error)"
+        without = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PATH": "/nowhere"})
+        self.assertIn("nor in PATH", without.stdout)
         with self.assertRaisesRegex(skillet.Error, "--bogus"):
             skillet.decode(capture, "--bogus")
 
@@ -184,7 +189,7 @@ class Sessions(unittest.TestCase):
         gc.collect()
         for call in (lambda: session.run(recorded_input()), lambda: session.start([recorded_input()], [output]),
                      session.operations):
-            self.assertRaisesRegex(skillet.InvalidArgument, "skillet_wait", call)
+            self.assertRaisesRegex(skillet.InvalidArgument, "waited for first", call)
         session.wait()
         self.assertTrue(np.array_equal(output, expected))
         self.assertRaisesRegex(skillet.InvalidArgument, "no run has been started", session.wait)
@@ -268,11 +273,23 @@ class BadUse(unittest.TestCase):
             (skillet.InvalidArgument, "did you mean 'cache_dir'?", lambda: skillet.Session(MODEL, "cpu", cach_dir="/x")),
             (skillet.InvalidArgument, "option cores: '-1'", lambda: skillet.Session(MODEL, "cpu", cores=-1)),
             (skillet.InvalidArgument, "option timeout_ms: 'soon'", lambda: skillet.Session(MODEL, "cpu", timeout_ms="soon")),
-            (TypeError, "", lambda: skillet.Session(5, "cpu")),
-            (TypeError, "", lambda: skillet.Session(None, "cpu")),
+            (TypeError, "model: must be a text, not 5", lambda: skillet.Session(5, "cpu")),
+            (skillet.WrongType, "model: must be a text, not None", lambda: skillet.Session(None, "cpu")),
+            (skillet.WrongType, "device: must be a text, not None", lambda: skillet.Device(None)),
+            (skillet.WrongType, "cache_dir: must be a text or a whole number, not None", lambda: skillet.Session(MODEL, "cpu", cache_dir=None)),
+            (skillet.InvalidArgument, "holds a NUL", lambda: skillet.Session(f"{MODEL}\0x", "cpu")),
+            (skillet.InvalidArgument, "holds a NUL", lambda: skillet.Device("cpu\0x")),
+            (skillet.InvalidArgument, "holds a NUL", lambda: skillet.Session(MODEL, "cpu", cache_dir="/tmp\0x")),
+            (skillet.InvalidArgument, "holds a NUL", lambda: skillet.decode(f"{MODEL.parent}\0x")),
+            (skillet.WrongType, "nbytes: must be a whole number, not 64.5", lambda: skillet.Device("sim:a311d").alloc(64.5)),
+            (skillet.InvalidArgument, "nbytes: 18446744073709551632 is not", lambda: skillet.Device("sim:a311d").alloc((1 << 64) + 16)),
+            (skillet.InvalidArgument, "fd: 4294967296 is not", lambda: skillet.Device("sim:a311d").import_dmabuf(1 << 32)),
+            (skillet.WrongType, "a listener is a function, not 5", lambda: skillet.set_log(5)),
+            (skillet.WrongType, "inputs: must be a list, not None", lambda: skillet.Session(MODEL, "cpu").run_on(None, [])),
+            (skillet.WrongType, "NoneType is no memory", lambda: skillet.Session(MODEL, "cpu").run_on([None], [None])),
             (skillet.Unsupported, "device 'cpu' shares no buffers", lambda: skillet.Device("cpu").alloc(64)),
             (skillet.InvalidArgument, "0 bytes", lambda: skillet.Device("sim:a311d").alloc(0)),
-            (skillet.InvalidArgument, "-1 bytes", lambda: skillet.Device("sim:a311d").alloc(-1)),
+            (skillet.InvalidArgument, "-1 is not from 0", lambda: skillet.Device("sim:a311d").alloc(-1)),
             (skillet.OutOfRange, "", lambda: skillet.Device("sim:a311d").alloc(1 << 40)),
             (skillet.IoFailed, "descriptor -1", lambda: skillet.Device("sim:a311d").import_dmabuf(-1)),
             (skillet.Unsupported, "shares no buffers", lambda: skillet.Device("sim:rk3588").import_dmabuf(0)),

@@ -20,6 +20,7 @@ from skillet._library import (
     OutOfRange,
     TimedOut,
     Unsupported,
+    WrongType,
     options_help,
     version,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "TensorInfo",
     "TimedOut",
     "Unsupported",
+    "WrongType",
     "command_path",
     "decode",
     "delegate_path",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import weakref
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from skillet._library import BufferStruct, Closed, DeviceStruct, InvalidArgument, call, library, text
+from skillet._library import BufferStruct, Closed, DeviceStruct, InvalidArgument, c_text, call, library, text, whole
 from skillet._memory import view_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class DeviceHandle:
 
     def __init__(self, name: str) -> None:
         opened = ctypes.c_void_p()
-        call("skillet_open", name.encode(), ctypes.byref(opened))
+        call("skillet_open", c_text(name, "device"), ctypes.byref(opened))
         self.pointer = opened.value
         weakref.finalize(self, library().skillet_close, self.pointer).atexit = False
 
@@ -79,8 +80,7 @@ class Device:
 
     def alloc(self, nbytes: int) -> Buffer:
         """Zeroed memory that the NPU reads and writes in place. Unsupported: the device has none of its own ("cpu")."""
-        if nbytes < 0:
-            raise InvalidArgument(f"{nbytes} bytes")
+        nbytes = whole(nbytes, "nbytes", 0, sys.maxsize)
         address = ctypes.c_void_p()
         handle = self.handle
         call("skillet_buffer_alloc", handle.pointer, nbytes, ctypes.byref(address), None)
@@ -89,6 +89,7 @@ class Device:
     def import_dmabuf(self, fd: int) -> Buffer:
         """The memory of another driver, a camera or decoder; FD may be closed afterwards. Unsupported: the kernel driver
         takes none."""
+        fd = whole(fd, "fd", -(2**31), 2**31 - 1)
         address, nbytes = ctypes.c_void_p(), ctypes.c_size_t()
         handle = self.handle
         call("skillet_buffer_import", handle.pointer, fd, ctypes.byref(address), ctypes.byref(nbytes))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
+import os
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -18,6 +20,10 @@ class Error(Exception):
 
 class InvalidArgument(Error, ValueError):
     """An unknown device or option, an index or size that does not fit."""
+
+
+class WrongType(InvalidArgument, TypeError):
+    """What is given is no text, number or memory at all."""
 
 
 class Closed(InvalidArgument):
@@ -194,6 +200,28 @@ def call(function: str, *arguments: Any) -> None:
     status: int = getattr(loaded, function)(*arguments)
     if status != 0:
         raise _ERRORS.get(status, InternalError)(text(loaded.skillet_last_error()))
+
+
+def c_text(value: Any, what: str) -> bytes:
+    """VALUE, a text or a path, for C, which would end it at a NUL."""
+    try:
+        raw = os.fsencode(value)
+    except (TypeError, UnicodeError):
+        raise WrongType(f"{what}: must be a text, not {value!r}") from None
+    if b"\0" in raw:
+        raise InvalidArgument(f"{what}: {value!r} holds a NUL")
+    return raw
+
+
+def whole(value: Any, what: str, lowest: int, highest: int) -> int:
+    """VALUE from LOWEST to HIGHEST; ctypes would cut off what is beyond."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongType(f"{what}: must be a whole number, not {value!r}") from None
+    if not lowest <= number <= highest:
+        raise InvalidArgument(f"{what}: {number} is not from {lowest} to {highest}")
+    return number
 
 
 def text(raw: bytes | None) -> str:

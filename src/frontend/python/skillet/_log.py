@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 
-from skillet._library import InvalidArgument, LogFunction, call, text
+from skillet._library import InvalidArgument, LogFunction, WrongType, call, text
 
 Listener = Callable[[str, str], None]
 
@@ -30,6 +30,8 @@ def set_log(listener: Listener | None, level: str = "warning") -> None:
     global _listener
     if level not in _LEVELS:
         raise InvalidArgument(f"there is no log level {level!r}: error, warning, info or debug")
+    if listener is not None and not callable(listener):
+        raise WrongType(f"a listener is a function, not {listener!r}")
     _listener = listener
     call("skillet_set_log", _NOBODY if listener is None else _ON_LINE, None, _LEVELS.index(level))
     if listener is not None:

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from skillet._library import InvalidArgument
+from skillet._library import InvalidArgument, WrongType
 
 if TYPE_CHECKING:
     import numpy
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def borrow(owner: Bytes, nbytes: int, what: str, writable: bool) -> ctypes.Array[ctypes.c_ubyte]:
     """The memory of OWNER, which the result keeps alive; a copy where it is only read and Python may not write to it."""
-    view = memoryview(owner)  # type: ignore[arg-type]
+    try:
+        view = memoryview(owner)  # type: ignore[arg-type]
+    except TypeError:
+        raise WrongType(f"{what}: {type(owner).__name__} is no memory (an array, a bytearray, a view)") from None
     if not view.c_contiguous:
         raise InvalidArgument(f"{what}: its memory is not in one piece, in C order")
     if view.nbytes != nbytes:

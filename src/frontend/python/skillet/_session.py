@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 import weakref
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Union
 
 from skillet import _tensor
 from skillet._device import Device, DeviceHandle
-from skillet._library import Closed, InvalidArgument, OpStruct, OptionsStruct, OptionStruct, call, library, text
+from skillet._library import Closed, InvalidArgument, OpStruct, OptionsStruct, OptionStruct, WrongType, c_text, call, library, text
 from skillet._memory import borrow, pointers
 from skillet._tensor import TensorInfo
 
@@ -145,6 +146,8 @@ class Session:
 
     def _memory(self, infos: Sequence[TensorInfo], given: Sequence[Bytes], writable: bool) -> list[Any]:
         what = "output" if writable else "input"
+        if not hasattr(given, "__len__"):
+            raise WrongType(f"{what}s: must be a list, not {given!r}")
         if len(given) != len(infos):
             raise InvalidArgument(f"{len(given)} {what}s given, the model has {len(infos)}")
         return [
@@ -159,7 +162,7 @@ def _close_model(model: int, held: list[Any]) -> None:
 
 
 def _load(device: DeviceHandle, model: Model, given: Mapping[str, Option]) -> int:
-    texts = [(key.encode(), _option_text(value)) for key, value in given.items()]
+    texts = [(c_text(key, "option"), _option_text(key, value)) for key, value in given.items()]
     more = (OptionStruct * max(len(texts), 1))(*[OptionStruct(key, value) for key, value in texts])
     options = OptionsStruct(struct_bytes=ctypes.sizeof(OptionsStruct), more=more, more_count=len(texts))
     loaded = ctypes.c_void_p()
@@ -168,16 +171,21 @@ def _load(device: DeviceHandle, model: Model, given: Mapping[str, Option]) -> in
         memory = borrow(model, size, "model", False)
         call("skillet_load_memory", device.pointer, memory, size, ctypes.byref(options), ctypes.byref(loaded))
     else:
-        path = os.fsencode(model)
+        path = c_text(model, "model")
         call("skillet_load_file", device.pointer, path, ctypes.byref(options), ctypes.byref(loaded))
     assert loaded.value is not None
     return loaded.value
 
 
-def _option_text(value: Option) -> bytes:
+def _option_text(key: str, value: Option) -> bytes:
     if isinstance(value, bool):
         return b"1" if value else b"0"
-    return os.fsencode(value) if isinstance(value, os.PathLike) else str(value).encode()
+    if isinstance(value, (str, os.PathLike)):
+        return c_text(value, key)
+    try:
+        return str(operator.index(value)).encode()  # NumPy's too
+    except TypeError:
+        raise WrongType(f"{key}: must be a text or a whole number, not {value!r}") from None
 
 
 def _operation(model: int, index: int) -> Operation:

@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from skillet._library import Error
+from skillet._library import Error, IoFailed, c_text
 from skillet._paths import command_path
 
 if TYPE_CHECKING:
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 
 def decode(capture: str | os.PathLike[str], *options: str) -> dict[str, Any]:
-    """What a capture holds, by `skillet decode --json`; OPTIONS are the command's own."""
-    command = [command_path(), "decode", "--json", *options, "--", os.fspath(capture)]
+    """What a capture holds, by `skillet decode --json`; OPTIONS are the command's own. IoFailed: the capture, or the command, is
+    not there."""
+    for word in (capture, *options):
+        c_text(word, "decode")
+    try:
+        os.stat(capture)
+        command = [command_path(), "decode", "--json", *options, "--", os.fspath(capture)]
+    except OSError as cause:
+        raise IoFailed(str(cause) if cause.strerror is None else f"{cause.filename}: {cause.strerror}") from cause
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Error(done.stderr.strip() or f"skillet decode: exit code {done.returncode}")
