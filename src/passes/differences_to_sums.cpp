@@ -25,7 +25,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (!picks && old.kind != ir::OpKind::sub) return;
   const ir::TensorId a = old.inputs[0], b = old.inputs[1], to = old.outputs[0];
   const ir::Tensor first = rewriter.tensor(a), second = rewriter.tensor(b), out = rewriter.tensor(to);
-  if (a == b || !is_pointwise(first, out, INT32_MAX) || !is_pointwise(second, out, INT32_MAX) ||
+  if (a == b || !is_pointwise(first, out) || !is_pointwise(second, out) ||
       (picks && (!same_meaning(first, out) || !same_meaning(second, out))) || rewriter.level(id) == Level::proven)
     return;
   for (const bool by_add : {false, true}) {

@@ -6,6 +6,8 @@
 namespace skillet::passes {
 namespace {
 
+constexpr int32_t kChannelsMax = 2048;
+
 // -x has the zero point at as many steps from the other end.
 ir::Tensor negated(const ir::Tensor& one) {
   ir::Tensor out = one;
@@ -38,9 +40,9 @@ std::vector<int32_t> by_channel(const ir::Tensor& tensor, int32_t channels) {
   return out;
 }
 
-bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to, int32_t channels_max) {
+bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to) {
   return is_computed_byte(from) && is_computed_byte(to) && from.dtype == to.dtype && from.shape == to.shape &&
-         from.shape.rank() == 4 && from.shape[3] <= channels_max && from.shape.elems() > 0;
+         from.shape.rank() == 4 && from.shape[3] <= kChannelsMax && from.shape.elems() > 0;
 }
 
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::TensorId to_id, Factors factors) {

@@ -26,8 +26,8 @@ Factors ones(int32_t channels, int32_t sign = 1);
 // A constant operand by channel, less its zero point; empty: it is not that.
 std::vector<int32_t> by_channel(const ir::Tensor& tensor, int32_t channels);
 
-// Computed images of one type and shape.
-bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to, int32_t channels_max);
+// Computed images of one type and shape, of no more channels than a chip without depthwise filters can write out: 4 MB.
+bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to);
 
 // Nothing: a weight fits no byte. `weight_zero` moves where the weights need it.
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);

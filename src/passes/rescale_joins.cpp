@@ -8,12 +8,10 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kChannelsMax = 4096;  // each is tried with 256 bytes
-
 // What `from` is in the type of `to`, as CONCATENATION makes it.
 std::optional<ir::Op> rescaled(Rewriter& rewriter, const ir::Op& join, ir::TensorId from, ir::TensorId to) {
   const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(to);
-  if (!is_pointwise(in, out, kChannelsMax)) return std::nullopt;
+  if (!is_pointwise(in, out)) return std::nullopt;
   auto op = pointwise(rewriter, from, to, ones(in.shape[3]));
   if (!op) return std::nullopt;
   ir::Op alone = join;

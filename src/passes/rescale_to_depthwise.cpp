@@ -10,9 +10,6 @@
 namespace skillet::passes {
 namespace {
 
-// Whose constants are tried with 256 bytes each.
-constexpr int32_t kChannelsMax = 4096;
-
 struct Affine {
   size_t input = 0;  // of the op: what is computed
   Factors factors;
@@ -84,7 +81,7 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto affine = old.inputs.empty() || old.outputs.empty() ? std::nullopt : affine_of(rewriter, old);
   if (!affine) return false;
   const ir::TensorId from = old.inputs[affine->input], to = old.outputs[0];
-  if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to), kChannelsMax) || rewriter.level(id) == Level::proven ||
+  if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to)) || rewriter.level(id) == Level::proven ||
       !has_neighbour(rewriter, from, to))
     return false;
   const auto op = pointwise(rewriter, from, to, affine->factors);

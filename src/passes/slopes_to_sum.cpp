@@ -10,8 +10,6 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kChannelsMax = 4096;  // each is tried with 256 bytes
-
 // The factors below zero; no weights: it is not that.
 Factors slopes_of(const Rewriter& rewriter, const ir::Op& op, int32_t channels) {
   if (op.kind == ir::OpKind::prelu) {
@@ -67,7 +65,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (old.kind != ir::OpKind::leaky_relu && old.kind != ir::OpKind::prelu) return;
   const ir::TensorId from = old.inputs[0], to = old.outputs[0];
   const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(to);
-  if (!is_pointwise(in, out, kChannelsMax) || rewriter.level(id) == Level::proven) return;
+  if (!is_pointwise(in, out) || rewriter.level(id) == Level::proven) return;
   const Factors slopes = slopes_of(rewriter, old, in.shape[3]);
   if (slopes.weights.empty()) return;
   Factors falling = slopes, rising = slopes;
