@@ -32,10 +32,24 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+// U+202A to U+202E and U+2066 to U+2069 turn the order of what follows round.
+static bool is_direction(std::string_view letter) {
+  const std::string_view last = letter.substr(std::min<size_t>(letter.size(), 2), 1);
+  if (last.empty()) return false;
+  const auto byte = static_cast<unsigned char>(last[0]);
+  return (letter.starts_with("\xE2\x80") && byte >= 0xAA && byte <= 0xAE) ||
+         (letter.starts_with("\xE2\x81") && byte >= 0xA6 && byte <= 0xA9);
+}
+
 std::string printable(std::string_view text, bool keeps_lines) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
+    if (is_direction(text.substr(i))) {
+      i += 2;
+      out += '?';
+      continue;
+    }
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool kept = keeps_lines && (byte == '\n' || byte == '\t');
     const bool two_bytes = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;

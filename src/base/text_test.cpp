@@ -20,6 +20,14 @@ TEST(Text, NothingSteersATerminal) {
   EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters stay, and what is no text
 }
 
+TEST(Text, NothingTurnsRound) {
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b\xE2\x81\xA9"),
+            "a?b?");
+  EXPECT_EQ(printable("\xE2\x80\xA9\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xAA\xE2\x80"),
+            "\xE2\x80\xA9\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xAA\xE2\x80");
+}
+
 TEST(Text, WhatIsUtf8) {
   for (const char* text : {"", "a/b", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8D\xB3", "\xF4\x8F\xBF\xBF"})
     EXPECT_TRUE(is_utf8(text)) << text;

@@ -56,6 +56,7 @@ Result<void> parse_range(std::string_view text, uint64_t& first, uint64_t& last)
   last = UINT64_MAX;
   if (text.substr(dash + 1) == "*") return {};
   SK_TRY_ASSIGN(last, parse_count(text.substr(dash + 1)));
+  if (last < first) return error(ErrorCode::invalid_argument, "'{}' ends before it begins", text);
   return {};
 }
 

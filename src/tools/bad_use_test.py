@@ -216,6 +216,7 @@ USES = [
     ("$sk compile $m --device cpu", CANNOT_BEGIN, "the CPU needs no compiling"),
     ("$sk virtual --chip toaster -- true", CANNOT_BEGIN, "toaster"),
     ("$sk virtual --chip a311d --fail nonsense -- true", CANNOT_BEGIN, "nonsense"),
+    ("$sk virtual --chip a311d --fail submit:5-2:EIO -- true", CANNOT_BEGIN, "'5-2' ends before it begins"),
     ("$sk capture -o $T/x -- no_such_program", 127, "no_such_program: No such file or directory"),
 ]
 

@@ -33,14 +33,22 @@ std::string_view numpy_type(ir::DType dtype) {
   }
 }
 
-// The text between quotes after 'key': in the header's Python dictionary.
-std::optional<std::string_view> quoted_value(std::string_view header, std::string_view key) {
+// What follows 'key': in the header's Python dictionary.
+std::optional<std::string_view> value_after(std::string_view header, std::string_view key) {
   size_t at = header.find(key);
   if (at == std::string_view::npos) return std::nullopt;
-  at = header.find('\'', at + key.size() + 1);
-  const size_t end = at == std::string_view::npos ? at : header.find('\'', at + 1);
+  at = header.find_first_not_of(' ', at + key.size());
+  if (at == std::string_view::npos || header[at] != ':') return std::nullopt;
+  return header.substr(std::min(header.find_first_not_of(' ', at + 1), header.size()));
+}
+
+// A text in quotes; nothing where it is something else, such as a list of fields.
+std::optional<std::string_view> quoted_value(std::string_view header, std::string_view key) {
+  const std::optional<std::string_view> value = value_after(header, key);
+  if (!value || !value->starts_with('\'')) return std::nullopt;
+  const size_t end = value->find('\'', 1);
   if (end == std::string_view::npos) return std::nullopt;
-  return header.substr(at + 1, end - at - 1);
+  return value->substr(1, end - 1);
 }
 
 // The tuple after 'shape':, such as (1, 28, 28, 1); nothing when it is none.
@@ -92,6 +100,8 @@ Result<NpyFile> split_npy(std::span<const uint8_t> file) {
   if (file.size() < 12 || !std::equal(kMagic.begin(), kMagic.end(), file.begin(),
                                       [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; }))
     return error(ErrorCode::malformed, "not a .npy file");
+  if (file[6] < 1 || file[6] > 3 || file[7] != 0)
+    return error(ErrorCode::malformed, ".npy file of version {}.{}, which is not known", file[6], file[7]);
   const size_t prefix = file[6] == 1 ? 10 : 12;
   const size_t header_size = file[6] == 1 ? load_le<uint16_t>(file.data() + 8) : load_le<uint32_t>(file.data() + 8);
   if (header_size > file.size() - prefix) return error(ErrorCode::malformed, ".npy header is cut short");
@@ -185,11 +195,15 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor,
   SK_TRY(check_keys(npy.header));
   const std::string_view wanted = numpy_type(tensor.dtype);
   const std::optional<std::string_view> type = quoted_value(npy.header, "'descr'");
-  if (!type) return error(ErrorCode::malformed, ".npy header without 'descr'");
+  if (!type) return error(ErrorCode::malformed, ".npy header without 'descr', or of elements with fields");
   if (*type != wanted || wanted.empty())
     return error(ErrorCode::invalid_argument, "the file's elements are '{}', the {} '{}' is {} ('{}')", *type, what,
                  tensor.name, ir::dtype_name(tensor.dtype), wanted);
-  if (npy.header.find("'fortran_order': False") == std::string_view::npos)
+  const std::optional<std::string_view> order = value_after(npy.header, "'fortran_order'");
+  const bool is_fortran = order && order->starts_with("True");
+  if (!is_fortran && !(order && order->starts_with("False")))
+    return error(ErrorCode::malformed, ".npy header without 'fortran_order'");
+  if (is_fortran)
     return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
   const std::optional<ir::Shape> shape = shape_value(npy.header);
   if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape'");

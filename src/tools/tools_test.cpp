@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "tools/exif.h"
 #include "tools/picture.h"
@@ -225,19 +227,30 @@ TEST(TensorFile, NpyMustMatchTheInput) {
     Bytes data;
     std::string message;
   };
-  const Case cases[] = {{good, {7}, "holds 1 bytes"},
-                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1)}", {7, 8}, "array is 2x1"},
-                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 2)}", {7}, "holds 1 bytes"},
-                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", {7, 8}, "without 'shape'"},
-                        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2", {7, 8}, "without 'shape'"},
-                        {"{'descr': '<f4', 'fortran_order': False}", {7, 8}, "'<f4'"},
-                        {"{'descr': '|u1', 'fortran_order': True}", {7, 8}, "Fortran"},
-                        {"{'fortran_order': False}", {7, 8}, "without 'descr'"},
-                        {"{'descr", {7, 8}, "without 'descr'"}};
+  const Case cases[] = {
+      {good, {7}, "holds 1 bytes"},
+      {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1)}", {7, 8}, "array is 2x1"},
+      {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 2)}", {7}, "holds 1 bytes"},
+      {"{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", {7, 8}, "without 'shape'"},
+      {"{'descr': '|u1', 'fortran_order': False, 'shape': (2", {7, 8}, "without 'shape'"},
+      {"{'descr': '<f4', 'fortran_order': False}", {7, 8}, "'<f4'"},
+      {"{'descr': '|u1', 'fortran_order': True}", {7, 8}, "Fortran"},
+      {"{'fortran_order': False}", {7, 8}, "without 'descr'"},
+      {"{'descr': [('|u1', '|u1')], 'fortran_order': False, 'shape': (2,)}", {7, 8}, "elements with fields"},
+      {"{'descr': '|u1', 'shape': (2,)}", {7, 8}, "without 'fortran_order'"},
+      {"{'descr", {7, 8}, "without 'descr'"}};
   for (const Case& c : cases) {
     const auto result = parse_npy(npy(c.header, c.data), input);
     ASSERT_FALSE(result.ok()) << c.header;
     EXPECT_NE(result.error().message.find(c.message), std::string::npos) << result.error().message;
+  }
+  EXPECT_EQ(*parse_npy(npy("{'descr':'|u1','fortran_order':False,'shape':(2,)}", {7, 8}), input), (Bytes{7, 8}));
+  for (const auto& version : {std::pair<uint8_t, uint8_t>{0, 0}, {4, 0}, {255, 0}, {1, 1}}) {
+    Bytes other = npy(good, {7, 8});
+    std::tie(other[6], other[7]) = version;
+    const auto refused = parse_npy(other, input);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("version"), std::string::npos) << refused.error().message;
   }
   Bytes cut = npy(good, {});
   cut.resize(20);
