@@ -184,7 +184,9 @@ TEST(CaptureFile, ZerosBehindTheLastSubmissionAreNone) {
       const bool is_damage = byte != 0 && more >= sizeof(FrameHeader);
       EXPECT_EQ(read.ok(), !is_damage) << more << " bytes of " << int{byte};
       EXPECT_EQ(reader->cut_off().empty(), is_damage);
-      if (read.ok()) EXPECT_EQ(read->submissions, whole.submissions);
+      if (read.ok()) {
+        EXPECT_EQ(read->submissions, whole.submissions);
+      }
     }
   }
 }

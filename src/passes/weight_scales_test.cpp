@@ -133,7 +133,9 @@ TEST(WeightScales, ErrorsAreWithinWhatIsSaid) {
     const auto layer = weighted_layer(graph, 0);
     ASSERT_TRUE(layer.has_value());
     const auto few = share_exactly(*layer, 4);
-    if (few) EXPECT_EQ(few->worst, 1);
+    if (few) {
+      EXPECT_EQ(few->worst, 1);
+    }
     exact += few.has_value();
     for (size_t scales = 1; scales <= 5; ++scales) {
       const SharedScales shared = share(*layer, scales);
@@ -141,7 +143,9 @@ TEST(WeightScales, ErrorsAreWithinWhatIsSaid) {
       EXPECT_LE(worst_seen(*layer, shared.layer, random), shared.worst);
       far += shared.worst > 1;
     }
-    if (few) EXPECT_LE(worst_seen(*layer, few->layer, random), 1);
+    if (few) {
+      EXPECT_LE(worst_seen(*layer, few->layer, random), 1);
+    }
   }
   EXPECT_GT(exact, 40);
   EXPECT_GT(far, 200);
