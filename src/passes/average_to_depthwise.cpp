@@ -7,14 +7,12 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kBytesMax = 1 << 22;  // of the filter, written out for all channels as most chips read it
-
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto average = average_of(rewriter, rewriter.op(id));
   if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
   const int32_t channels = from.shape[3];
-  if (average->pixels() * channels * channels > kBytesMax) return;
+  if (average->pixels() * channels * channels > kDenseBytesMax) return;
   const auto weights = exact_weights(*average, from, to);
   if (!weights) return;
   ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = average->attrs, .inputs = {average->from}};

@@ -7,8 +7,6 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kBytesMax = 1 << 22;
-
 // [row][column][output] becomes [output][row][column][input].
 Bytes dense(const ir::Tensor& filter, size_t inputs, size_t multiplier) {
   const auto outputs = static_cast<size_t>(filter.shape[3]);
@@ -32,7 +30,7 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
     return;
   const int32_t inputs = filter.shape[3] / attrs.depth_multiplier;
   const ir::Shape shape{filter.shape[3], filter.shape[1], filter.shape[2], inputs};
-  if (inputs < 1 || filter.shape.elems() > kBytesMax / inputs || rewriter.level(id) == Level::proven) return;
+  if (inputs < 1 || filter.shape.elems() > kDenseBytesMax / inputs || rewriter.level(id) == Level::proven) return;
   Bytes bytes = dense(filter, static_cast<size_t>(inputs), static_cast<size_t>(attrs.depth_multiplier));
   ir::Quant quant = filter.quant;
   quant.axis = 0;

@@ -12,8 +12,7 @@ namespace {
 constexpr int32_t kWindowMax = 9;  // pixels
 // A window of nine is 25 jobs that each read and write the image. Of a larger one they are predicted to take longer
 // than the CPU and the way there (112x112x64 on an A311D: 7 ms against 0.4).
-constexpr int64_t kImageMax = 8 << 10;   // pixels times channels
-constexpr int64_t kFilterMax = 1 << 22;  // bytes of a filter that is written out for all channels
+constexpr int64_t kImageMax = 8 << 10;  // pixels times channels
 
 bool is_padded(const ir::PoolAttrs& attrs, const ir::Shape& from) {
   if (attrs.padding == ir::Padding::valid) return false;
@@ -129,7 +128,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const int64_t pixels = int64_t{attrs.filter_h} * attrs.filter_w;
   if (attrs.activation != ir::Activation::none || attrs.rows || pixels > kWindowMax || in.shape.rank() != 4 ||
       !is_computed_byte(in) || !is_computed_byte(out) || !same_meaning(in, out) || in.shape.elems() == 0 ||
-      out.shape.elems() == 0 || in.shape.elems() > kImageMax || pixels * in.shape[3] * in.shape[3] > kFilterMax ||
+      out.shape.elems() == 0 || in.shape.elems() > kImageMax || pixels * in.shape[3] * in.shape[3] > kDenseBytesMax ||
       rewriter.level(id) == Level::proven)
     return;
   // A SUB may be a step off, and the levels would add that up: the sum with the negated first.

@@ -6,8 +6,6 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kChannelsMax = 2048;
-
 // -x has the zero point at as many steps from the other end.
 ir::Tensor negated(const ir::Tensor& one) {
   ir::Tensor out = one;
@@ -42,7 +40,7 @@ std::vector<int32_t> by_channel(const ir::Tensor& tensor, int32_t channels) {
 
 bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to) {
   return is_computed_byte(from) && is_computed_byte(to) && from.dtype == to.dtype && from.shape == to.shape &&
-         from.shape.rank() == 4 && from.shape[3] <= kChannelsMax && from.shape.elems() > 0;
+         from.shape.rank() == 4 && int64_t{from.shape[3]} * from.shape[3] <= kDenseBytesMax && from.shape.elems() > 0;
 }
 
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::TensorId to_id, Factors factors) {

@@ -22,6 +22,9 @@ struct Replacement {
   bool must_help = true;  // false: it is simpler, and need not be taken better
 };
 
+// Of a depthwise filter, written out for all channels as most chips read it.
+constexpr int64_t kDenseBytesMax = 1 << 22;
+
 class Rewriter {
  public:
   Rewriter(ir::Graph& graph, const Target& target, std::string_view pass);
