@@ -35,9 +35,10 @@ size_t copy_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   const auto mask = hn::Set(d, m.xor_byte);
   if (m.cols >= 16 || m.stride_out != m.cols || m.stride_in < m.cols) return 0;
   const size_t bytes_in = (m.rows - 1) * m.stride_in + m.cols, bytes_out = m.rows * m.cols;
+  const size_t stride_in = m.stride_in, cols = m.cols;  // not read anew after each store
   size_t r = 0;
-  for (; r * m.stride_in + 16 <= bytes_in && r * m.cols + 16 <= bytes_out; ++r)
-    hn::StoreU(hn::Xor(hn::LoadU(d, in + r * m.stride_in), mask), d, out + r * m.cols);
+  for (; r * stride_in + 16 <= bytes_in && r * cols + 16 <= bytes_out; ++r)
+    hn::StoreU(hn::Xor(hn::LoadU(d, in + r * stride_in), mask), d, out + r * cols);
   return r;
 }
 #else
@@ -52,9 +53,10 @@ void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   const auto mask = hn::Set(d, m.xor_byte), filled = hn::Set(d, fill);
   const auto present = hn::FirstN(d, m.cols);
   const size_t bytes = (m.rows - 1) * m.stride_in + m.cols;
-  for (; r * m.stride_in + 16 <= bytes; ++r) {
-    const auto row = hn::Xor(hn::LoadU(d, in + r * m.stride_in), mask);
-    hn::StoreU(hn::IfThenElse(present, row, filled), d, out + r * m.stride_out);
+  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  for (; r * stride_in + 16 <= bytes; ++r) {
+    const auto row = hn::Xor(hn::LoadU(d, in + r * stride_in), mask);
+    hn::StoreU(hn::IfThenElse(present, row, filled), d, out + r * stride_out);
   }
 #endif
   for (; r < m.rows; ++r) {
@@ -64,10 +66,41 @@ void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Rows of 16 bytes of kCount matrices in turns: a vector each.
+template <size_t kCount>
+HWY_INLINE void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, size_t step_out) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, 16> d;
+  const auto mask = hn::Set(d, m.xor_byte);
+  const size_t rows = m.rows, stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  for (size_t r = 0; r < rows; ++r) {
+    const uint8_t* const from = in + r * stride_in;
+    uint8_t* const to = out + r * stride_out;
+    for (size_t i = 0; i < kCount; ++i)
+      hn::StoreU(hn::Xor(hn::LoadU(d, from + i * step_in), mask), d, to + i * step_out);
+  }
+}
+
+void CopyVectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
+  constexpr size_t kTogether = 4;  // a cache line of the side where they lie one behind the other
+  size_t i = 0;
+  for (; i + kTogether <= all.count; i += kTogether)
+    copy_vectors<kTogether>(in + i * all.step_in, out + i * all.step_out, m, all.step_in, all.step_out);
+  for (; i < all.count; ++i) copy_vectors<1>(in + i * all.step_in, out + i * all.step_out, m, 0, 0);
+}
+#endif
+
 void Copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   for (size_t r = copy_narrow(in, out, m); r < m.rows; ++r)
     xor_row(in + r * m.stride_in, out + r * m.stride_out, m.cols, m.xor_byte);
 }
+
+#if HWY_TARGET == HWY_SCALAR
+void CopyVectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
+  for (size_t i = 0; i < all.count; ++i) Copy(in + i * all.step_in, out + i * all.step_out, m);
+}
+#endif
 
 void transpose_plain(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   for (size_t c = 0; c < m.cols; ++c) {
@@ -156,16 +189,21 @@ HWY_AFTER_NAMESPACE();
 namespace skillet {
 namespace byte_matrix {
 HWY_EXPORT(Copy);
+HWY_EXPORT(CopyVectors);
 HWY_EXPORT(Widen);
 HWY_EXPORT(Transpose);
 // The best of them; in this namespace, because with one instruction set the macro is a plain call.
 void copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Copy)(in, out, m); }
+void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
+  HWY_DYNAMIC_DISPATCH(CopyVectors)(in, out, m, all);
+}
 void widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   HWY_DYNAMIC_DISPATCH(Widen)(in, out, m, fill);
 }
 void transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Transpose)(in, out, m); }
 }  // namespace byte_matrix
 
+constexpr size_t kVectorBytes = 16;
 constexpr size_t kShortRow = 64;  // shorter rows are not worth a call of memcpy each
 
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
@@ -174,8 +212,14 @@ void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
     const size_t all = m.rows * m.cols;
     return copy_bytes(in, out, {.rows = 1, .cols = all, .stride_in = all, .stride_out = all, .xor_byte = m.xor_byte});
   }
+  if (m.cols == kVectorBytes) return byte_matrix::copy_vectors(in, out, m, {.count = 1});
   if (m.xor_byte != 0 || m.cols <= kShortRow) return byte_matrix::copy(in, out, m);
   for (size_t r = 0; r < m.rows; ++r) std::memcpy(out + r * m.stride_out, in + r * m.stride_in, m.cols);
+}
+
+void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
+  if (m.cols == kVectorBytes) return byte_matrix::copy_vectors(in, out, m, all);
+  for (size_t i = 0; i < all.count; ++i) copy_bytes(in + i * all.step_in, out + i * all.step_out, m);
 }
 
 void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {

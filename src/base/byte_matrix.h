@@ -15,8 +15,15 @@ struct ByteMatrix {
   uint8_t xor_byte = 0;
 };
 
+// Matrices of one shape, each `step` bytes behind the one before.
+struct ByteMatrices {
+  size_t count = 0, step_in = 0, step_out = 0;
+};
+
 // out[r * stride_out + c] = in[r * stride_in + c] ^ xor_byte
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);
+// The same of several: row by row of all of them where rows are short, so that neighbours share cache lines.
+void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all);
 // The same of rows of fewer than 16 bytes into rows of 16, which `fill` completes; stride_out >= 16.
 void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill);
 // out[c * stride_out + r] = in[r * stride_in + c] ^ xor_byte

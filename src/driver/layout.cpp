@@ -50,44 +50,49 @@ class Mover {
                 layout == blocked_layout(shape, kWidened, layout.xor_byte, layout.pad_byte)) {}
 
   void run() const {
+    const int64_t whole = l_.elem == u(s_.elem_bytes) ? s_.channels / l_.block : 0;  // blocks that move together
     for (int64_t n = 0; n < s_.images; ++n) {
-      for (int64_t first = 0; first < s_.channels; first += l_.block) {
-        const int64_t channels = std::min<int64_t>(l_.block, s_.channels - first);
-        block(u(n * s_.height * s_.width * s_.channels + first) * u(s_.elem_bytes),
-              u(n) * l_.image + u(first / l_.block) * l_.block_stride, channels);
-      }
+      if (whole != 0) blocks(n, 0, l_.block, whole);
+      for (int64_t first = whole * l_.block; first < s_.channels; first += l_.block)
+        blocks(n, first, std::min<int64_t>(l_.block, s_.channels - first), 1);
     }
   }
 
  private:
-  // One image of one block of channels. Where rows continue each other they are one long row.
-  void block(uint64_t host, uint64_t device, int64_t channels) const {
+  // One image of `count` blocks of channels. Where rows continue each other they are one long row.
+  void blocks(int64_t image, int64_t first, int64_t channels, int64_t count) const {
+    const uint64_t host = u(image * s_.height * s_.width * s_.channels + first) * u(s_.elem_bytes);
+    const uint64_t device = u(image) * l_.image + u(first / l_.block) * l_.block_stride;
     const uint64_t host_px = u(s_.channels * s_.elem_bytes), host_row = host_px * u(s_.width);
     const bool one_row = l_.row == l_.px * u(s_.width);
     const int64_t rows = one_row ? 1 : s_.height, pixels = one_row ? s_.height * s_.width : s_.width;
-    for (int64_t y = 0; y < rows; ++y) row(host + u(y) * host_row, device + u(y) * l_.row, pixels, channels, host_px);
+    for (int64_t y = 0; y < rows; ++y)
+      row(host + u(y) * host_row, device + u(y) * l_.row, u(pixels), u(channels), u(count));
   }
 
-  void row(uint64_t host, uint64_t device, int64_t pixels, int64_t channels, uint64_t host_px) const {
-    const uint64_t elem = u(s_.elem_bytes), bytes = u(channels) * elem;
-    if (l_.elem == elem || channels == 1) return copy(host, device, u(pixels), bytes, host_px, l_.px);
-    if (elem == 1 && l_.px == 1) return transpose(host, device, u(pixels), bytes, host_px);
-    for (int64_t c = 0; c < channels; ++c)
-      copy(host + u(c) * elem, device + u(c) * l_.elem, u(pixels), elem, host_px, l_.px);
+  void row(uint64_t host, uint64_t device, uint64_t pixels, uint64_t channels, uint64_t blocks) const {
+    const uint64_t elem = u(s_.elem_bytes);
+    if (l_.elem == elem || channels == 1) return copy(host, device, pixels, channels * elem, blocks);
+    if (elem == 1 && l_.px == 1) return transpose(host, device, pixels, channels);
+    for (uint64_t c = 0; c < channels; ++c) copy(host + c * elem, device + c * l_.elem, pixels, elem, 1);
   }
 
-  void copy(uint64_t host, uint64_t device, uint64_t rows, uint64_t cols, uint64_t host_stride,
-            uint64_t device_stride) const {
+  // `cols` bytes of each pixel; of `blocks` blocks.
+  void copy(uint64_t host, uint64_t device, uint64_t pixels, uint64_t cols, uint64_t blocks) const {
+    const uint64_t host_px = u(s_.channels * s_.elem_bytes);
     if (widens_ && cols < kWidened)
-      widen_bytes(from_ + host, to_ + device, {rows, cols, host_stride, device_stride, l_.xor_byte}, l_.pad_byte);
+      widen_bytes(from_ + host, to_ + device, {pixels, cols, host_px, l_.px, l_.xor_byte}, l_.pad_byte);
     else if (to_device_)
-      copy_bytes(from_ + host, to_ + device, {rows, cols, host_stride, device_stride, l_.xor_byte});
+      copy_bytes(from_ + host, to_ + device, {pixels, cols, host_px, l_.px, l_.xor_byte},
+                 {blocks, cols, l_.block_stride});
     else
-      copy_bytes(from_ + device, to_ + host, {rows, cols, device_stride, host_stride, l_.xor_byte});
+      copy_bytes(from_ + device, to_ + host, {pixels, cols, l_.px, host_px, l_.xor_byte},
+                 {blocks, l_.block_stride, cols});
   }
 
   // Pixels x channels on the host, channels x pixels on the device.
-  void transpose(uint64_t host, uint64_t device, uint64_t pixels, uint64_t channels, uint64_t host_px) const {
+  void transpose(uint64_t host, uint64_t device, uint64_t pixels, uint64_t channels) const {
+    const uint64_t host_px = u(s_.channels * s_.elem_bytes);
     if (to_device_)
       transpose_bytes(from_ + host, to_ + device, {pixels, channels, host_px, l_.elem, l_.xor_byte});
     else

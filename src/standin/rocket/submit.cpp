@@ -8,6 +8,7 @@ namespace skillet::standin::rocket {
 namespace {
 
 constexpr uint32_t kMostItems = 1 << 20;  // of an array that user space announces
+constexpr uint32_t kUsualItems = 256;     // room is made for so many before they are read
 
 }  // namespace
 
@@ -16,6 +17,7 @@ int RocketFile::read_jobs(const abi::Submit& args, std::vector<Request>& out) {
   if (args.job_struct_size < sizeof(abi::SubmitJob))
     return kernel_.refuse(EINVAL, "submit: jobs of {} bytes", args.job_struct_size);
   if (args.job_count > kMostItems) return kernel_.refuse(ENOMEM, "submit: {} jobs", args.job_count);
+  out.reserve(std::min(args.job_count, kUsualItems));
   for (uint64_t i = 0; i < args.job_count; ++i) {
     Request& request = out.emplace_back();
     if (kernel_.copy_from_user(&request.args, args.jobs + i * args.job_struct_size, sizeof(abi::SubmitJob)) != 0)
@@ -32,6 +34,7 @@ int RocketFile::read_tasks(Request& request) {
   if (std::max({args.task_count, args.in_bo_handle_count, args.out_bo_handle_count}) > kMostItems)
     return kernel_.refuse(ENOMEM, "submit: {} tasks, {} and {} buffers", args.task_count, args.in_bo_handle_count,
                           args.out_bo_handle_count);
+  request.tasks.reserve(std::min(args.task_count, kUsualItems));
   for (uint64_t i = 0; i < args.task_count; ++i) {
     abi::Task& task = request.tasks.emplace_back();
     if (kernel_.copy_from_user(&task, args.tasks + i * args.task_struct_size, sizeof task) != 0)
@@ -52,6 +55,9 @@ std::optional<std::string> RocketFile::queue(const Request& request, FaultKind f
   if (fault == FaultKind::drop) return "injected fault";
   if (!request.is_sound) return "its arguments are bad";
   QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .written = {}, .fault = fault};
+  job.buffers.reserve(request.in.size() + request.out.size());
+  job.written.reserve(request.out.size());
+  job.tasks.reserve(request.tasks.size());
   for (const auto* handles : {&request.in, &request.out}) {
     for (const uint32_t handle : *handles) {
       const Entry* const entry = find(handle);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -87,8 +87,9 @@ class RocketDevice final : public Device {
   std::map<Handle, Buffer> buffers_;
   std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
   std::map<JobId, Prepared> prepared_;
-  std::vector<SubmitJob> call_;  // kept, so that a submission allocates nothing
-  std::deque<InFlight> in_flight_;
+  std::vector<SubmitJob> call_;  // kept, like the next two, so that a submission allocates nothing
+  std::vector<InFlight> in_flight_;
+  std::vector<uint32_t> spare_;  // of a submission that has finished, for the next one
   JobId last_job_ = 0;
   Fence last_fence_ = 0;
 };
@@ -237,8 +238,12 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
 
 Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
-  InFlight submission{
-      .fence = last_fence_ + 1, .first = jobs.front(), .last = jobs.back(), .jobs = jobs.size(), .written = {}};
+  InFlight submission{.fence = last_fence_ + 1,
+                      .first = jobs.front(),
+                      .last = jobs.back(),
+                      .jobs = jobs.size(),
+                      .written = std::exchange(spare_, {})};
+  submission.written.clear();
   call_.clear();
   for (const JobId id : jobs) {
     const auto found = prepared_.find(id);
@@ -271,7 +276,8 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   for (const uint32_t handle : in_flight_.front().written) {
     if (const int number = prepare_access(handle, timeout); number != 0) return number;
   }
-  in_flight_.pop_front();
+  spare_ = std::move(in_flight_.front().written);
+  in_flight_.erase(in_flight_.begin());
   return 0;
 }
 
