@@ -1,9 +1,10 @@
 // The host's part of an inference through the delegate: everything but the device, which is null: it takes jobs and
 // does nothing. Prints the load time (dividing, compiling, uploading) and microseconds and allocations per run of each
-// partition. usage: delegate_bench MODEL.tflite [DEVICE]      (default null:a311d)
+// partition. usage: delegate_bench MODEL.tflite [DEVICE [RUNS]]      (default null:a311d 1000)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "frontend/tflite/delegate/plugin.h"
@@ -14,13 +15,11 @@
 namespace skillet::delegate {
 namespace {
 
-constexpr int kRuns = 1000;
-
-void measure(FakeHost& host, size_t partition) {
+void measure(FakeHost& host, size_t partition, size_t runs) {
   std::vector<double> times_us;
   const size_t before = allocation_count();
-  times_us.reserve(kRuns);
-  for (int i = 0; i < kRuns; ++i) {
+  times_us.reserve(runs);
+  for (size_t i = 0; i < runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
     if (host.invoke_partition(partition) != kTfLiteOk) {
       std::printf("partition %zu: %s\n", partition, host.errors.empty() ? "failed" : host.errors[0].c_str());
@@ -31,11 +30,11 @@ void measure(FakeHost& host, size_t partition) {
   }
   std::ranges::sort(times_us);
   std::printf("partition %zu, %zu nodes: median %.1f us, 99%% %.1f us, %.1f allocations\n", partition,
-              host.partition(partition).size(), times_us[kRuns / 2], times_us[kRuns * 99 / 100],
-              static_cast<double>(allocation_count() - before - 1) / kRuns);
+              host.partition(partition).size(), times_us[runs / 2], times_us[runs * 99 / 100],
+              static_cast<double>(allocation_count() - before - 1) / static_cast<double>(runs));
 }
 
-int run(const char* model, const char* device) {
+int run(const char* model, const char* device, size_t runs) {
   auto graph = tflite::import_file(model);
   if (!graph.ok()) {
     std::fprintf(stderr, "%s\n", graph.error().message.c_str());
@@ -48,7 +47,7 @@ int run(const char* model, const char* device) {
   if (delegate == nullptr || host.apply(delegate) != kTfLiteOk) return 1;
   const std::chrono::duration<double, std::milli> loaded = std::chrono::steady_clock::now() - start;
   std::printf("load: %.1f ms\n", loaded.count());
-  for (size_t i = 0; i < host.partitions(); ++i) measure(host, i);
+  for (size_t i = 0; i < host.partitions(); ++i) measure(host, i, runs);
   destroy(delegate);
   return 0;
 }
@@ -57,9 +56,10 @@ int run(const char* model, const char* device) {
 }  // namespace skillet::delegate
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: delegate_bench MODEL.tflite [DEVICE]\n");
+  const long runs = argc > 3 ? std::strtol(argv[3], nullptr, 10) : 1000;
+  if (argc < 2 || runs < 1) {
+    std::fprintf(stderr, "usage: delegate_bench MODEL.tflite [DEVICE [RUNS]]\n");
     return 2;
   }
-  return skillet::delegate::run(argv[1], argc > 2 ? argv[2] : "null:a311d");
+  return skillet::delegate::run(argv[1], argc > 2 ? argv[2] : "null:a311d", static_cast<size_t>(runs));
 }

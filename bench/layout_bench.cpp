@@ -10,6 +10,7 @@ namespace {
 
 constexpr ImageShape kShapes[] = {{.height = 224, .width = 224, .channels = 3},
                                   {.height = 112, .width = 112, .channels = 64},
+                                  {.height = 28, .width = 28, .channels = 256},
                                   {.height = 7, .width = 7, .channels = 1024}};
 
 std::string name_of(const ImageShape& s) { return fmt::format("{}x{}x{}", s.height, s.width, s.channels); }

@@ -82,10 +82,10 @@ TEST(Layout, ConversionsEqualThePlainLoopOverRandomLayouts) {
   }
 }
 
-// Sizes around the vectors of the fast ways.
+// Sizes around the vectors of the fast ways, and more blocks than move together.
 TEST(Layout, ShortBlocksOfChannels) {
   Random random{std::mt19937(2)};
-  for (int64_t channels = 1; channels <= 49; ++channels) {
+  for (int64_t channels = 1; channels <= 130; ++channels) {
     for (const int64_t width : {1, 2, 5, 6, 17}) {
       const ImageShape s{.images = 2, .height = 3, .width = width, .channels = channels};
       const auto flip = static_cast<uint8_t>(channels % 2 * 0x80), pad = static_cast<uint8_t>(random.range(0, 255));

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -82,12 +83,13 @@ int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsi
   std::memset(args, 0, call.size_bytes);
   if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), size); failure != 0)
     return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
-  const Stopwatch clock;
+  const std::optional<Stopwatch> clock =
+      kernel.options().traces ? std::optional<Stopwatch>(std::in_place) : std::nullopt;
   const int result = call.run(file, args, fault);
   if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, args, size);
-  if (kernel.options().traces)
+  if (clock)
     kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",
-                 call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock.ms());
+                 call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock->ms());
   return result;
 }
 

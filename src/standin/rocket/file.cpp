@@ -101,15 +101,17 @@ int RocketFile::give_fault(std::string_view call) {
 int RocketFile::prep_bo(abi::PrepBo& args) {
   if (args.reserved != 0) return kernel_.refuse(EINVAL, "prep_bo: reserved is {}", args.reserved);
   Lock lock(kernel_.state());
-  kernel_.adopt_process();
   const Entry* const entry = find(args.handle);
   if (entry == nullptr) return kernel_.refuse(ENOENT, "prep_bo: no handle {}", args.handle);
-  const std::shared_ptr<Buffer> buffer = entry->buffer;
-  const Jobs::Time deadline = Jobs::time(0, args.timeout_ns);
-  const bool is_past = deadline <= std::chrono::steady_clock::now();
-  while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), false)) {
-    const int failure = kernel_.jobs().wait(lock, *job, deadline, is_past);
-    if (failure != 0) return kernel_.refuse(-failure, "prep_bo: handle {} is in use by job {}", args.handle, *job);
+  if (entry->buffer->busy(kernel_.jobs(), false)) {
+    kernel_.adopt_process();
+    const std::shared_ptr<Buffer> buffer = entry->buffer;
+    const Jobs::Time deadline = Jobs::time(0, args.timeout_ns);
+    const bool is_past = deadline <= std::chrono::steady_clock::now();
+    while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), false)) {
+      const int failure = kernel_.jobs().wait(lock, *job, deadline, is_past);
+      if (failure != 0) return kernel_.refuse(-failure, "prep_bo: handle {} is in use by job {}", args.handle, *job);
+    }
   }
   return give_fault("prep_bo");
 }

@@ -96,6 +96,7 @@ class EtnavivDevice : public Device {
 
   DrmFile file_;
   Core core_;
+  const bool tells_submits_ = log::debug_flag("submit");
   AddressSpace addresses_;
   std::map<Handle, Buffer> buffers_;
   std::map<Handle, std::shared_ptr<Bytes>> commands_;
@@ -290,7 +291,7 @@ Result<Fence> EtnavivDevice::submit_one(JobId id, const Prepared& job) {
       return error(ErrorCode::invalid_argument, "{}: buffer {} is another one now", core_.info.node, use.handle);
   }
   GemSubmit request = job.request;
-  if (log::debug_flag("submit"))
+  if (tells_submits_)
     log::write(log::Level::info, fmt::format("{} core {}: submit {} words, {} buffers", core_.info.node, core_.index,
                                              request.stream_size / 4, request.nr_bos));
   if (const int number = file_.try_call(kGemSubmit, &request); number != 0)

@@ -84,6 +84,7 @@ class RocketDevice final : public Device {
 
   DrmFile file_;
   Core core_;
+  const bool tells_submits_ = log::debug_flag("submit");
   std::map<Handle, Buffer> buffers_;
   std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
   std::map<JobId, Prepared> prepared_;
@@ -246,12 +247,15 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   submission.written.clear();
   call_.clear();
   for (const JobId id : jobs) {
-    const auto found = prepared_.find(id);
-    if (found == prepared_.end())
-      return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
-    const Prepared& one = found->second;
+    const auto job = prepared_.find(id);
+    if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
+    const Prepared& one = job->second;
     for (const auto* handles : {&one.in, &one.out}) {
-      for (const Handle handle : *handles) SK_TRY(find(handle).with_context(fmt::format("job '{}'", one.name)));
+      for (const Handle handle : *handles) {
+        // The text is only made on failure: this runs at each inference.
+        if (auto found = find(handle); !found.ok())
+          return std::move(found).error().with_context(fmt::format("job '{}'", one.name));
+      }
     }
     call_.push_back(one.job);
     if (std::ranges::find(submission.written, one.out[0]) == submission.written.end())
@@ -261,8 +265,7 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
                  .job_count = static_cast<uint32_t>(call_.size()),
                  .job_struct_size = sizeof(SubmitJob),
                  .reserved = 0};
-  if (log::debug_flag("submit"))
-    log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
+  if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
   if (const int number = file_.try_call(kSubmit, &request); number != 0)
     return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
   in_flight_.push_back(std::move(submission));
