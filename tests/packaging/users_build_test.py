@@ -54,8 +54,9 @@ class UsersBuild(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         targets = re.search(r"^installed_targets=\((.*)\)$", (SOURCE / "x").read_text(), re.M)[1].split()
+        vendors = re.search(r"^(SKILLET_VENDORS):\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
         with tempfile.TemporaryDirectory() as folder:
-            run("cmake", "--preset", "users", "-S", SOURCE, "-B", folder)
+            run("cmake", "--preset", "users", "-S", SOURCE, "-B", folder, f"-D{vendors[1]}={vendors[2]}")
             cls.all_targets = run("ninja", "-C", folder, "-t", "targets", "all")
             cls.commands = run("ninja", "-C", folder, "-t", "commands", *targets).splitlines()
         cls.objects = [found[1] for line in cls.commands if (found := re.search(r" -o (\S+\.o) -c ", line))]
