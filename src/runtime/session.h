@@ -76,6 +76,12 @@ struct LayerDiff {
   int64_t elems = 0;
   int64_t differing = 0;
   double max_abs_diff = 0;  // in units of the stored type
+  // Of how many ops this is one that compute one of the model's, and whether what it makes is that one's result. Then:
+  // the same against the CPU kernels of all of them, given the NPU's inputs of the first.
+  int32_t written_as = 1;
+  bool is_result = true;
+  int64_t differing_of_result = 0;
+  double max_of_result = 0;
 };
 
 class Session {

@@ -242,10 +242,9 @@ inline const Row kRows[] = {
      "inputs 2\noutputs 3\n"
      "op 0 TRANSPOSE_CONV in=[0 1 2] out=[3] stride_h=2 stride_w=2\n",
      "tensor 4 \"w/phases\" int8 4x3x1x1 scale=0.5 zero=7 const=[3 1 7 7 7 7 7 2 7 7 7 7]\n"
-     "tensor 5 \"w/bias/phases\" int32 4 scale=0.25 zero=0 const=[0 0 0 0]\n"
-     "tensor 6 \"b/phases\" int8 1x2x1x4 scale=0.5 zero=3\n"
-     "op 0 CONV_2D in=[2 4 5] out=[6]\n"
-     "op 1 DEPTH_TO_SPACE in=[6] out=[3] block_size=2 source=0\n",
+     "tensor 5 \"b/phases\" int8 1x2x1x4 scale=0.5 zero=3\n"
+     "op 0 CONV_2D in=[2 4 -] out=[5]\n"
+     "op 1 DEPTH_TO_SPACE in=[5] out=[3] block_size=2 source=0\n",
      "TRANSPOSE_CONV 3x1 becomes CONV_2D 3x1 and DEPTH_TO_SPACE"},
     {"max_pools_to_sums",
      "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
