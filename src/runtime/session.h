@@ -66,6 +66,8 @@ struct Report {
   double passes_ms = 0;
   std::vector<PartReport> parts;      // in execution order
   std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
+  size_t model_ops = 0;               // of the model itself, before
+  std::vector<passes::Rewrite> rewrites;
 };
 
 // One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.

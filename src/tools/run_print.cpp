@@ -298,6 +298,8 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"npu_ops", where.ops.npu_ops},
                               {"fallback_ops", where.ops.fallback_ops},
                               {"cpu_ops", where.ops.cpu_ops},
+                              {"model_npu_ops", where.ops.model.npu_ops},
+                              {"model_ops", where.ops.model.ops},
                               {"jobs", where.jobs},
                               {"import_ms", result.import_ms},
                               {"passes_ms", session.report().passes_ms},
