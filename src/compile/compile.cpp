@@ -279,6 +279,8 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
+        if (!support.ok && support.remedy == Remedy::none && target_.driver != nullptr)
+          support.remedy = driver::remedy_of_op(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {support.ok,    std::move(support.reason), support.unproven, part, "",
                                              support.remedy};
       }

@@ -152,6 +152,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     const auto moves = moves_of(from.shape, to, elements[i]);
     if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to[3] > kFilterMax)
       return rewriter.drop();
+    if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // joins_to_channels moves less
     ops.push_back(convolution(rewriter, image, old.outputs[i], *moves));
     text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
   }
