@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "compile/compile.h"
+#include "compile/report.h"
 #include "frontend/tflite/import.h"
 #include "runtime/session.h"
 
@@ -51,6 +52,8 @@ Result<void> add_compiled(const ir::Graph& graph, const runtime::Target& target,
                   SK_TRY_ASSIGN(last, compile::compile(std::move(copy), {target.driver, target.chip}, {}));
                   return {};
                 }));
+  const compile::ModelUse use = compile::model_use(*last);
+  cost.npu_ops = use.npu_ops, cost.ops = use.ops;
   for (const compile::Part& part : last->parts) {
     if (!part.program) continue;
     for (const driver::Job& job : part.program->jobs) {
@@ -70,9 +73,6 @@ Result<Cost> cost_of(const std::string& path, const runtime::Target& target) {
   options.allow_fallback = false;
   options.cores = 1;
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, options));
-  const runtime::Report& report = session->report();
-  cost.ops = report.ops.size();
-  for (const compile::OpRow& row : runtime::rows(*session)) cost.npu_ops += row.on_npu;
   SK_TRY_ASSIGN(cost.run_ms, least_ms(kInferences, [&] { return session->run(); }));
   return cost;
 }

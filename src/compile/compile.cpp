@@ -87,6 +87,7 @@ class Compiler {
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
     out_.graph = std::move(graph);
+    out_.model_ops = out_.graph.ops.size();
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;
@@ -278,6 +279,8 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
+        if (!support.ok && support.remedy == Remedy::none && target_.driver != nullptr)
+          support.remedy = driver::remedy_of_op(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {support.ok,    std::move(support.reason), support.unproven, part, "",
                                              support.remedy};
       }

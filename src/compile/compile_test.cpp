@@ -291,6 +291,25 @@ TEST(Report, SaysWhatWasRewritten) {
   EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
 }
 
+// Op 1 was written as two, 2 was taken in by it, 0 is constant, and 3 stands as it was; of a model of five, 4 is dead.
+TEST(Report, CountsTheModelsOwnOps) {
+  Letters letters("a", {"b=add(a,a)", "c=add(b,b)", "d=relu(c)"}, "d");
+  const int32_t sources[] = {1, 1, 3};
+  for (size_t i = 0; i < 3; ++i) letters.graph.ops[i].source_index = sources[i];
+  const passes::Rewrite taken_in[] = {{"", 1, {2}, ""}};
+  const auto count = [&](bool first, bool second, bool third) {
+    const ModelUse use = model_use(letters.graph, taken_in, 5, {first, second, third});
+    EXPECT_EQ(use.ops, 5u);
+    return use.npu_ops;
+  };
+  EXPECT_EQ(count(true, true, true), 3u);
+  EXPECT_EQ(count(true, true, false), 2u);
+  EXPECT_EQ(count(true, false, true), 1u) << "all of what was written must be on the NPU";
+  EXPECT_EQ(count(false, true, true), 1u);
+  letters.graph.ops[2].source_index = 7;  // none of the model's
+  EXPECT_EQ(count(true, true, true), 2u);
+}
+
 TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;

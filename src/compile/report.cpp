@@ -74,4 +74,27 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
   return out;
 }
 
+ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
+                   const std::vector<bool>& on_npu) {
+  constexpr int kNone = -1;
+  std::vector<int> all_on_npu(model_ops, kNone);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const int32_t source = graph.ops[i].source_index;
+    if (source < 0 || static_cast<size_t>(source) >= model_ops) continue;
+    int& known = all_on_npu[static_cast<size_t>(source)];
+    known = known != 0 && on_npu[i] ? 1 : 0;
+  }
+  for (const auto& [gone, now] : absorbed_by(rewrites)) {
+    const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
+    if (from < model_ops && to < model_ops && all_on_npu[to] == kNone) all_on_npu[to] = all_on_npu[from];
+  }
+  return {.npu_ops = static_cast<size_t>(std::ranges::count(all_on_npu, 1)), .ops = model_ops};
+}
+
+ModelUse model_use(const Compiled& compiled) {
+  std::vector<bool> on_npu;
+  for (const OpPlace& place : compiled.ops) on_npu.push_back(place.on_npu);
+  return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, on_npu);
+}
+
 }  // namespace skillet::compile

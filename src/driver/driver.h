@@ -36,6 +36,9 @@ constexpr std::array<std::string_view, 2> kPerChannelNames = {"exact", "approxim
 constexpr std::string_view per_channel_name(PerChannel one) { return kPerChannelNames[static_cast<size_t>(one)]; }
 std::optional<PerChannel> per_channel_from_name(std::string_view name);
 
+// Of an op of bytes that a chip does not take in any form: another that it may.
+Remedy remedy_of_op(const ir::Graph& graph, ir::OpId op);
+
 // A choice of a driver's compiler that can be turned on by its name.
 struct TuningSwitch {
   std::string_view name;

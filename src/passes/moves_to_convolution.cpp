@@ -1,6 +1,6 @@
-// What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER) as a
-// convolution whose filters have a single 1 each. Which element each one of the result is, the CPU's kernel says: it is
-// run on elements that are their own numbers.
+// What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
+// SPLIT_V) as a convolution for each result, whose filters have a single 1 each. Which element each one of a result is,
+// the CPU's kernel says: it is run on elements that are their own numbers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -15,8 +15,11 @@ constexpr int64_t kElemsMax = 1 << 22;   // of the image
 constexpr int64_t kFilterMax = 1 << 20;  // weights: chips write depthwise filters out for all channels
 constexpr int32_t kStrideMax = 7;
 
-// The element of the input that each one of the output is; empty: the CPU has no kernel for the op.
-std::vector<int32_t> picked(const Rewriter& rewriter, ir::Op op) {
+// The operand that is the image.
+size_t image_of(const ir::Op& op) { return op.kind == ir::OpKind::split ? 1 : 0; }
+
+// The element of the image that each one of the outputs is, by output; empty: the CPU has no kernel for the op.
+std::vector<std::vector<int32_t>> picked(const Rewriter& rewriter, ir::Op op) {
   ir::Graph graph;
   const auto add = [&](ir::TensorId& id, bool is_number) {
     ir::Tensor tensor = rewriter.tensor(id);
@@ -24,11 +27,12 @@ std::vector<int32_t> picked(const Rewriter& rewriter, ir::Op op) {
     id = graph.add_tensor(std::move(tensor));
   };
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (op.inputs[i] == ir::kNoTensor || (i > 0 && !rewriter.tensor(op.inputs[i]).is_constant())) return {};
-    add(op.inputs[i], i == 0);
+    const bool is_image = i == image_of(op);
+    if (op.inputs[i] == ir::kNoTensor || (!is_image && !rewriter.tensor(op.inputs[i]).is_constant())) return {};
+    add(op.inputs[i], is_image);
   }
-  add(op.outputs[0], true);
-  graph.inputs = {op.inputs[0]};
+  for (ir::TensorId& output : op.outputs) add(output, true);
+  graph.inputs = {op.inputs[image_of(op)]};
   graph.outputs = op.outputs;
   graph.add_op(op);
   auto cpu = ref::Interpreter::create(graph);
@@ -36,9 +40,12 @@ std::vector<int32_t> picked(const Rewriter& rewriter, ir::Op op) {
   const std::span<uint8_t> numbers = cpu->tensor(graph.inputs[0]);
   for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i));
   if (!cpu->run().ok()) return {};
-  const std::span<const uint8_t> results = cpu->tensor(graph.outputs[0]);
-  std::vector<int32_t> out(results.size() / 4);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = load_le<int32_t>(results.data() + 4 * i);
+  std::vector<std::vector<int32_t>> out;
+  for (const ir::TensorId output : graph.outputs) {
+    const std::span<const uint8_t> results = cpu->tensor(output);
+    std::vector<int32_t>& one = out.emplace_back(results.size() / 4);
+    for (size_t i = 0; i < one.size(); ++i) one[i] = load_le<int32_t>(results.data() + 4 * i);
+  }
   return out;
 }
 
@@ -96,8 +103,8 @@ bool is_depthwise(const Moves& moves, const ir::Shape& from) {
   return true;
 }
 
-ir::Op convolution(Rewriter& rewriter, const ir::Op& old, const Moves& moves) {
-  const ir::Tensor from = rewriter.tensor(old.inputs[0]), to = rewriter.tensor(old.outputs[0]);
+ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, const Moves& moves) {
+  const ir::Tensor from = rewriter.tensor(image), to = rewriter.tensor(result);
   const bool depthwise = is_depthwise(moves, from.shape);
   const int32_t inputs = from.shape[3], outputs = to.shape[3];
   ir::Shape shape{depthwise ? 1 : outputs, moves.kernel_h, moves.kernel_w, inputs};
@@ -110,35 +117,46 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, const Moves& moves) {
   ir::ConvAttrs attrs{.padding = ir::Padding::valid, .stride_h = moves.stride_h, .stride_w = moves.stride_w};
   ir::Op op{.kind = depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d, .attrs = attrs};
   op.inputs = {
-      old.inputs[0],
-      rewriter.add_constant(to.name + "/picks", from.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
+      image, rewriter.add_constant(to.name + "/picks", from.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
       ir::kNoTensor};
-  op.outputs = old.outputs;
+  op.outputs = {result};
   return op;
 }
 
 bool moves_elements(ir::OpKind kind) {
   return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
-         kind == ir::OpKind::gather;
+         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v;
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
-  if (!moves_elements(old.kind) || old.outputs.size() != 1) return;
-  const ir::Tensor &from = rewriter.tensor(old.inputs[0]), &to = rewriter.tensor(old.outputs[0]);
+  if (!moves_elements(old.kind) || old.outputs.empty()) return;
+  const ir::TensorId image = old.inputs[image_of(old)];
+  if (image == ir::kNoTensor) return;
+  const ir::Tensor from = rewriter.tensor(image);
   const auto is_image = [](const ir::Tensor& one) {
     return is_computed_byte(one) && one.shape.rank() == 4 && one.shape[0] == 1 && one.shape.elems() > 0 &&
            one.shape.elems() <= kElemsMax;
   };
-  if (!is_image(from) || !is_image(to) || !same_meaning(from, to) || rewriter.level(id) == Level::proven) return;
-  const std::vector<int32_t> elements = picked(rewriter, old);
-  if (std::ssize(elements) != to.shape.elems()) return;
-  const auto moves = moves_of(from.shape, to.shape, elements);
-  if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to.shape[3] > kFilterMax) return;
-  ir::Op op = convolution(rewriter, old, *moves);
-  std::string text =
-      fmt::format("{} becomes {} {}x{}", ir::op_name(old), ir::op_name(op), moves->kernel_h, moves->kernel_w);
-  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+  const auto is_piece = [&](ir::TensorId to) {
+    return is_image(rewriter.tensor(to)) && same_meaning(from, rewriter.tensor(to));
+  };
+  if (!is_image(from) || !std::ranges::all_of(old.outputs, is_piece) || rewriter.level(id) == Level::proven) return;
+  const std::vector<std::vector<int32_t>> elements = picked(rewriter, old);
+  if (elements.size() != old.outputs.size()) return;
+  std::vector<ir::Op> ops;
+  std::string text = fmt::format("{} becomes", ir::op_name(old));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const ir::Shape to = rewriter.tensor(old.outputs[i]).shape;
+    if (std::ssize(elements[i]) != to.elems()) return rewriter.drop();
+    const auto moves = moves_of(from.shape, to, elements[i]);
+    if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to[3] > kFilterMax)
+      return rewriter.drop();
+    if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // joins_to_channels moves less
+    ops.push_back(convolution(rewriter, image, old.outputs[i], *moves));
+    text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
+  }
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
 }
 
 }  // namespace

@@ -62,13 +62,13 @@ Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // s
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
 Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
 Result<void> moves_to_convolution(ir::Graph& graph,
-                                  const Target& target);                 // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER
-Result<void> joins_to_channels(ir::Graph& graph, const Target& target);  // CONCATENATION, PACK, SPLIT, UNPACK of rows
-Result<void> split_batches(ir::Graph& graph, const Target& target);      // ops of several images
-Result<void> pads_to_steps(ir::Graph& graph, const Target& target);      // PAD by more than the chip does
-Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);      // LEAKY_RELU, PRELU
-Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);  // MAX_POOL_2D of small windows
-Result<void> differences_to_sums(ir::Graph& graph, const Target& target);        // SUB, MAXIMUM, MINIMUM
+                                  const Target& target);  // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+Result<void> joins_to_channels(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
+Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
+Result<void> pads_to_steps(ir::Graph& graph, const Target& target);        // PAD by more than the chip does
+Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);        // LEAKY_RELU, PRELU
+Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);    // MAX_POOL_2D of small windows
+Result<void> differences_to_sums(ir::Graph& graph, const Target& target);  // SUB, MAXIMUM, MINIMUM
 Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
 Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
 Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants

@@ -95,23 +95,16 @@ bool is_plain(const ir::Tensor& in, const ir::Tensor& filter, const ir::Tensor& 
          std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
 }
 
-// One for each phase. Zeros where there is none: the published kernel of CONV_2D wants it with scales per channel.
+// One for each phase.
 ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
-  const ir::Tensor in = rewriter.tensor(old.inputs[2]), filter = rewriter.tensor(old.inputs[1]);
-  ir::Tensor bias{.name = filter.name + "/bias", .quant = filter.quant, .owner = {}};
-  Bytes zeros(static_cast<size_t>(filter.shape[0]) * 4, 0);
-  bias.data = zeros;
-  if (old.input(3) != ir::kNoTensor) {
-    bias = rewriter.tensor(old.inputs[3]);
-  } else {
-    for (float& scale : bias.quant.scales) scale *= in.quant.scale();
-    std::ranges::fill(bias.quant.zero_points, 0);
-  }
+  if (old.input(3) == ir::kNoTensor) return ir::kNoTensor;
+  ir::Tensor bias = rewriter.tensor(old.inputs[3]);
   Bytes bytes;
   for (int32_t i = 0; i < block; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
   bias.quant.scales = repeated(bias.quant.scales, block);
   bias.quant.zero_points = repeated(bias.quant.zero_points, block);
-  return rewriter.add_constant(bias.name + "/phases", ir::DType::int32, {filter.shape[0] * block}, std::move(bytes),
+  return rewriter.add_constant(bias.name + "/phases", ir::DType::int32,
+                               {rewriter.tensor(old.inputs[1]).shape[0] * block}, std::move(bytes),
                                std::move(bias.quant));
 }
 

@@ -1,6 +1,8 @@
 // Session::compare_layers: which op of an NPU part computes something else than its CPU kernel does.
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <map>
 
 #include "runtime/session_part.h"
 
@@ -32,35 +34,105 @@ void compare(ir::DType dtype, std::span<const uint8_t> a, std::span<const uint8_
   }
 }
 
+// What the CPU kernels make of each op, in order. `known` holds, by tensor of the whole graph, the best bytes there
+// are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones. `whole`: what the
+// kernels alone make of an op of the model that passes wrote as several, of the NPU's own inputs of the first of them.
+class PartComparison {
+ public:
+  PartComparison(const ir::Graph& graph, const passes::Partition& part, LoadedProgram& loaded,
+                 std::vector<std::span<uint8_t>> spans)
+      : graph_(graph), part_(part), loaded_(loaded), known_(std::move(spans)), whole_(graph.tensors.size()) {
+    std::map<int32_t, int32_t> ops;  // by Op::source_index
+    for (const ir::OpId op : part.op_map) ++ops[source(op)];
+    for (const ir::OpId op : part.op_map) written_as_.push_back(source(op) < 0 ? 1 : ops[source(op)]);
+  }
+
+  Result<void> run(std::vector<LayerDiff>& diffs) {
+    for (size_t i = 0; i < part_.op_map.size(); ++i) {
+      if (written_as_[i] > 1) SK_TRY(run_whole(i));
+      SK_TRY(run_alone(i, diffs));
+    }
+    return {};
+  }
+
+ private:
+  using Spans = std::vector<std::span<uint8_t>>;
+
+  int32_t source(ir::OpId op) const { return graph_.op(op).source_index; }
+
+  std::span<uint8_t> keep(Bytes bytes) { return bytes_.emplace_back(std::move(bytes)); }
+
+  Result<void> compute(ir::OpId op, Spans& spans) {
+    for (const ir::TensorId id : graph_.op(op).outputs)
+      spans[at(id)] = keep(Bytes(static_cast<size_t>(graph_.tensor(id).bytes())));
+    SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
+    return kernel->run(spans).with_context(ir::describe_op(graph_, op));
+  }
+
+  Result<void> run_whole(size_t i) {
+    const ir::Op& op = graph_.op(part_.op_map[i]);
+    Spans spans = known_;
+    for (const ir::TensorId id : op.inputs) {
+      if (id != ir::kNoTensor && is_of_same(id, op.source_index)) spans[at(id)] = whole_[at(id)];
+    }
+    SK_TRY(compute(part_.op_map[i], spans));
+    for (const ir::TensorId id : op.outputs) whole_[at(id)] = spans[at(id)];
+    return {};
+  }
+
+  Result<void> run_alone(size_t i, std::vector<LayerDiff>& diffs) {
+    const ir::Op& op = graph_.op(part_.op_map[i]);
+    SK_TRY(compute(part_.op_map[i], known_));
+    for (size_t out = 0; out < op.outputs.size(); ++out) {
+      const ir::TensorId id = op.outputs[out];
+      const ir::TensorId local = part_.graph.ops[i].outputs[out];
+      LayerDiff one{.op = part_.op_map[i], .tensor = id, .written_as = written_as_[i]};
+      one.is_result = one.written_as == 1 || leaves(id, op.source_index);
+      if (loaded_.has(local)) {
+        Bytes npu(known_[at(id)].size());
+        SK_TRY(loaded_.read(local, npu));
+        const ir::DType dtype = graph_.tensor(id).dtype;
+        compare(dtype, npu, known_[at(id)], one);
+        one.max_of_result = one.max_abs_diff, one.differing_of_result = one.differing;
+        if (one.written_as > 1) {
+          LayerDiff whole;
+          compare(dtype, npu, whole_[at(id)], whole);
+          one.max_of_result = whole.max_abs_diff, one.differing_of_result = whole.differing;
+        }
+        known_[at(id)] = keep(std::move(npu));
+      }
+      diffs.push_back(one);
+    }
+    return {};
+  }
+
+  // Made by this part's share of that op of the model.
+  bool is_of_same(ir::TensorId id, int32_t source_index) const {
+    return std::ranges::any_of(part_.op_map, [&](ir::OpId op) {
+      return source(op) == source_index && std::ranges::count(graph_.op(op).outputs, id) != 0;
+    });
+  }
+
+  // Somebody else reads it, or the graph returns it.
+  bool leaves(ir::TensorId id, int32_t source_index) const {
+    const auto reads = [&](const ir::Op& op) { return std::ranges::count(op.inputs, id) != 0; };
+    return std::ranges::count(graph_.outputs, id) != 0 || std::ranges::none_of(graph_.ops, reads) ||
+           std::ranges::any_of(graph_.ops,
+                               [&](const ir::Op& op) { return op.source_index != source_index && reads(op); });
+  }
+
+  const ir::Graph& graph_;
+  const passes::Partition& part_;
+  LoadedProgram& loaded_;
+  Spans known_, whole_;
+  std::vector<int32_t> written_as_;  // by op of the part
+  std::list<Bytes> bytes_;
+};
+
 }  // namespace
 
-// `known` holds, by tensor of the whole graph, the best bytes there are: the NPU's own where it keeps them, else what
-// the CPU kernels make of the NPU's own earlier ones.
 Result<void> Session::compare_part(const Part& part, std::vector<LayerDiff>& diffs) {
-  const passes::Partition& partition = part.partition;
-  std::vector<Bytes> known(graph_.tensors.size());
-  std::vector<std::span<uint8_t>> spans = spans_;
-  const auto set = [&](ir::TensorId id, Bytes bytes) {
-    known[at(id)] = std::move(bytes);
-    spans[at(id)] = known[at(id)];
-  };
-  for (size_t i = 0; i < partition.op_map.size(); ++i) {
-    const ir::OpId op = partition.op_map[i];
-    for (const ir::TensorId id : graph_.op(op).outputs) set(id, Bytes(static_cast<size_t>(graph_.tensor(id).bytes())));
-    SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
-    SK_TRY(kernel->run(spans).with_context(ir::describe_op(graph_, op)));
-    for (size_t out = 0; out < graph_.op(op).outputs.size(); ++out) {
-      const ir::TensorId id = graph_.op(op).outputs[out];
-      const ir::TensorId local = partition.graph.ops[i].outputs[out];
-      LayerDiff& diff = diffs.emplace_back(LayerDiff{.op = op, .tensor = id});
-      if (!part.loaded->has(local)) continue;
-      Bytes npu(known[at(id)].size());
-      SK_TRY(part.loaded->read(local, npu));
-      compare(graph_.tensor(id).dtype, npu, known[at(id)], diff);
-      set(id, std::move(npu));
-    }
-  }
-  return {};
+  return PartComparison(graph_, part.partition, *part.loaded, spans_).run(diffs);
 }
 
 Result<std::vector<LayerDiff>> Session::compare_layers() {

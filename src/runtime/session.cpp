@@ -43,6 +43,8 @@ Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, con
 Result<void> Session::prepare(compile::Compiled compiled) {
   report_.passes_ms = compiled.passes_ms;
   report_.ops = std::move(compiled.ops);
+  report_.model_ops = compiled.model_ops;
+  report_.rewrites = std::move(compiled.rewrites);
   for (compile::Part& part : compiled.parts) {
     const passes::Partition& partition = part.partition;
     report_.parts.push_back({.on_npu = partition.on_npu,

@@ -66,6 +66,8 @@ struct Report {
   double passes_ms = 0;
   std::vector<PartReport> parts;      // in execution order
   std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
+  size_t model_ops = 0;               // of the model itself, before
+  std::vector<passes::Rewrite> rewrites;
 };
 
 // One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.
@@ -76,6 +78,12 @@ struct LayerDiff {
   int64_t elems = 0;
   int64_t differing = 0;
   double max_abs_diff = 0;  // in units of the stored type
+  // Of how many ops this is one that compute one of the model's, and whether what it makes is that one's result. Then:
+  // the same against the CPU kernels of all of them, given the NPU's inputs of the first.
+  int32_t written_as = 1;
+  bool is_result = true;
+  int64_t differing_of_result = 0;
+  double max_of_result = 0;
 };
 
 class Session {

@@ -72,6 +72,26 @@ TEST_F(ToySession, CompareLayersFindsTheOpThatIsWrong) {
   EXPECT_EQ(diffs[1].differing + diffs[2].differing, 0);
 }
 
+// MAXIMUM and RELU as passes would have written them for one operation: its result is judged as one.
+TEST_F(ToySession, CompareLayersJudgesWhatWasWrittenAsSeveralAsOne) {
+  ir::Graph graph = chain();
+  for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = i < 2 ? 0 : static_cast<int32_t>(i);
+  auto session = open(std::move(graph), target(), {.keep_intermediates = true});
+  state_.wrong_run = 0;
+  run(*session, Inputs(50));
+  const auto diffs = session->compare_layers().value();
+  ASSERT_EQ(diffs.size(), 3u);
+  EXPECT_EQ(diffs[0].max_abs_diff, 1);
+  EXPECT_FALSE(diffs[0].is_result);
+  EXPECT_EQ(diffs[1].max_abs_diff, 0) << "RELU alone is right";
+  EXPECT_TRUE(diffs[1].is_result);
+  EXPECT_EQ(diffs[1].written_as, 2);
+  EXPECT_EQ(diffs[1].max_of_result, 1);
+  EXPECT_EQ(diffs[1].differing_of_result, 1);
+  EXPECT_TRUE(diffs[2].is_result);
+  EXPECT_EQ(diffs[2].written_as, 1);
+}
+
 TEST_F(ToySession, CompareLayersBridgesTensorsThatWereNotKept) {
   auto session = open();
   run(*session, Inputs(5));

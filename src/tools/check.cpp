@@ -37,6 +37,7 @@ struct Report {
   size_t npu_parts = 0, parts = 0;
   std::string advice;
   std::vector<passes::Rewrite> rewrites;
+  compile::ModelUse model;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
 };
 
@@ -72,6 +73,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .parts = compiled.parts.size(),
       .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
       .rewrites = compiled.rewrites,
+      .model = compile::model_use(compiled),
       .simulated = {}};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
@@ -149,10 +151,12 @@ void print_json(const Options& options, const Report& report) {
                     {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
-  nlohmann::json report_json = {{"model", options.model},   {"device", report.device},       {"ops", rows},
-                                {"parts", report.parts},    {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
-                                {"cpu_ops", sum.cpu},       {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
-                                {"npu_macs", sum.npu_macs}, {"advice", report.advice}};
+  nlohmann::json report_json = {
+      {"model", options.model},       {"device", report.device},       {"ops", rows},
+      {"parts", report.parts},        {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
+      {"cpu_ops", sum.cpu},           {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
+      {"npu_macs", sum.npu_macs},     {"advice", report.advice},       {"model_npu_ops", report.model.npu_ops},
+      {"model_ops", report.model.ops}};
   if (report.simulated)
     report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
                                 {"wall_ms", report.simulated->whole_us() / 1000},

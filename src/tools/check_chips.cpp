@@ -120,10 +120,9 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   }
   SK_TRY(add_times(out, driver, compiled));
   for (size_t i = 0; i < report.ops.size(); ++i) {
-    if (out.where[i] != "npu") continue;
-    ++out.npu_ops;
-    out.npu_macs += report.ops[i].macs;
+    if (out.where[i] == "npu") out.npu_macs += report.ops[i].macs;
   }
+  out.npu_ops = compile::model_use(compiled).npu_ops;
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
   out.advice = compile::quantization_advice(compiled.graph, target);
   return out;

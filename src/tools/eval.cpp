@@ -213,10 +213,10 @@ class Evaluation {
   Result<void> compare_layers() {
     SK_TRY_ASSIGN(const auto layers, session_.compare_layers());
     for (const runtime::LayerDiff& one : layers) {
-      if (!one.compared) continue;
+      if (!one.compared || !one.is_result) continue;
       Layer& layer = report_.layers[one.op];
-      layer.largest = std::max(layer.largest, one.max_abs_diff);
-      layer.differing += one.differing;
+      layer.largest = std::max(layer.largest, one.max_of_result);
+      layer.differing += one.differing_of_result;
       layer.elems += one.elems;
     }
     return {};

@@ -9,13 +9,17 @@ namespace skillet::tools {
 
 NpuUse npu_use(const runtime::Session& session) {
   NpuUse out;
+  std::vector<bool> on_npu(session.graph().ops.size());
   for (const runtime::PartReport& part : session.report().parts) {
     const bool fell_back = !part.fallback.empty();
     (part.on_npu && !fell_back ? out.npu_ops : out.cpu_ops) += part.ops.size();
+    for (const ir::OpId op : part.ops) on_npu[static_cast<size_t>(op)] = part.on_npu && !fell_back;
     if (!part.on_npu || !fell_back) continue;
     out.fallback_ops += part.ops.size();
     if (out.why.empty()) out.why = part.fallback;
   }
+  const runtime::Report& report = session.report();
+  out.model = compile::model_use(session.graph(), report.rewrites, report.model_ops, on_npu);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compile/report.h"
 #include "runtime/session.h"
 
 namespace skillet::tools {
@@ -11,6 +12,7 @@ namespace skillet::tools {
 struct NpuUse {
   size_t npu_ops = 0, cpu_ops = 0;
   size_t fallback_ops = 0;  // of cpu_ops: planned for the NPU
+  compile::ModelUse model;  // what was computed where, by operation of the model itself
   std::string why;          // the first failure; empty: none
 };
 NpuUse npu_use(const runtime::Session& session);

@@ -36,8 +36,8 @@ Result<void> check_tolerance(double tolerance, const Inference& inference, const
       return too_far(fmt::format("output '{}'", output.name), *output.difference);
   }
   for (const runtime::LayerDiff& layer : inference.layers) {
-    if (layer.compared && !(layer.max_abs_diff <= tolerance))
-      return too_far(ir::describe_op(graph, layer.op), layer.max_abs_diff);
+    if (layer.is_result && layer.compared && !(layer.max_of_result <= tolerance))
+      return too_far(ir::describe_op(graph, layer.op), layer.max_of_result);
   }
   return {};
 }

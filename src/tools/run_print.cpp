@@ -141,24 +141,27 @@ std::string print_ops(const Session& session, const std::string& advice) {
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
   TextTable table({"op", "kind", "output", "differing", "largest difference"});
-  size_t compared = 0;
+  size_t compared = 0, results = 0;
   double worst = 0;
   for (const runtime::LayerDiff& layer : layers) {
-    const std::string kind(ir::op_name(session.graph().op(layer.op)));
+    if (!layer.is_result) continue;
+    ++results;
+    std::string kind(ir::op_name(session.graph().op(layer.op)));
+    if (layer.written_as > 1) kind += fmt::format(", last of {}", layer.written_as);
     const std::string shape = session.graph().tensor(layer.tensor).shape.to_string();
     if (!layer.compared) {
       table.add({fmt::format("{}", layer.op), kind, shape, "-", "not kept by the NPU (part of a later operation)"});
       continue;
     }
     ++compared;
-    worst = std::max(worst, layer.max_abs_diff);
+    worst = std::max(worst, layer.max_of_result);
     table.add({fmt::format("{}", layer.op), kind, shape,
-               fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
+               fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing_of_result)),
                            print_count(static_cast<uint64_t>(layer.elems))),
-               fmt::format("{:g} LSB", layer.max_abs_diff)});
+               fmt::format("{:g} LSB", layer.max_of_result)});
   }
   return fmt::format("NPU operations against the CPU kernels, each given the NPU's own inputs\n{}", table.print()) +
-         fmt::format("{} of {} layers compared, largest difference {:g} LSB\n\n", compared, layers.size(), worst);
+         fmt::format("{} of {} layers compared, largest difference {:g} LSB\n\n", compared, results, worst);
 }
 
 std::string print_parts(const Session& session) {
@@ -214,13 +217,16 @@ nlohmann::json inference_json(const Inference& inference) {
   nlohmann::json row = {{"input", inference.input}, {"run_ms", inference.run_ms}, {"outputs", outputs_json(inference)}};
   if (inference.found) row["found"] = found_json(*inference.found);
   if (inference.unexpected) row["expect"] = {{"same", inference.unexpected->empty()}, {"what", *inference.unexpected}};
-  for (const runtime::LayerDiff& layer : inference.layers)
+  for (const runtime::LayerDiff& layer : inference.layers) {
+    if (!layer.is_result) continue;
     row["layers"].push_back({{"op", layer.op},
                              {"tensor", layer.tensor},
+                             {"written_as", layer.written_as},
                              {"compared", layer.compared},
                              {"elems", layer.elems},
-                             {"differing", layer.differing},
-                             {"max_difference", layer.max_abs_diff}});
+                             {"differing", layer.differing_of_result},
+                             {"max_difference", layer.max_of_result}});
+  }
   return row;
 }
 
@@ -292,6 +298,8 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"npu_ops", where.ops.npu_ops},
                               {"fallback_ops", where.ops.fallback_ops},
                               {"cpu_ops", where.ops.cpu_ops},
+                              {"model_npu_ops", where.ops.model.npu_ops},
+                              {"model_ops", where.ops.model.ops},
                               {"jobs", where.jobs},
                               {"import_ms", result.import_ms},
                               {"passes_ms", session.report().passes_ms},

@@ -92,7 +92,7 @@ def measure(skillet, model, chip, folder, more):
         words += f", another class of {others} of {len(of_cpu)}" if others else ""
     ms, error = report["simulated"]["wall_ms"], report["simulated"]["error"]
     time = f"{ms:.1f} ms" if ms < 100 else f"{ms:.0f} ms"
-    return f"{report['npu_ops']} of {len(report['ops'])}, {words}, {time} &plusmn;{100 * error:.0f} %"
+    return f"{report['model_npu_ops']} of {report['model_ops']}, {words}, {time} &plusmn;{100 * error:.0f} %"
 
 
 def table(skillet):

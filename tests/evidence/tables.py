@@ -78,7 +78,7 @@ def networks(outputs, chip):
         run = one["runs"][0]
         layers = [layer for layer in run["layers"] if layer["compared"]]
         largest = max((layer["max_difference"] for layer in layers), default=0)
-        rows.append([model, picture, f"{one['npu_ops']} of {one['npu_ops'] + one['cpu_ops']}", len(layers),
+        rows.append([model, picture, f"{one['model_npu_ops']} of {one['model_ops']}", len(layers),
                      f"{largest:g}", best(run["outputs"][0])])
     return markdown([table_of_runs.CHIPS[chip], "picture", "ops on the NPU", "layers compared", "largest difference of one",
                      "best class"], rows)

@@ -57,8 +57,10 @@ const Question kQuestions[] = {
     {"REDUCE_MAX of rows and columns", OpKind::reduce_max, {.list = {1, 2}}},
     {"CONCATENATION of channels", OpKind::concatenation, {}},
     {"CONCATENATION of rows", OpKind::concatenation, {.axis = 1}},
+    {"CONCATENATION of columns", OpKind::concatenation, {.axis = 2}},
     {"SPLIT of channels", OpKind::split, {.channels = 32, .amount = 2}},
     {"SPLIT of rows", OpKind::split, {.amount = 2, .axis = 1}},
+    {"SPLIT of columns", OpKind::split, {.amount = 2, .axis = 2}},
     {"SPLIT_V of channels", OpKind::split_v, {.channels = 32, .amount = 2}},
     {"PAD of rows and columns", OpKind::pad, {}},
     {"PAD of channels", OpKind::pad, {.axis = 0}},
@@ -86,6 +88,7 @@ const Question kQuestions[] = {
     {"ELU", OpKind::elu, {}},
     {"EXP", OpKind::exp, {.other_scale = true}},
     {"SOFTMAX", OpKind::softmax, {}},
+    {"L2_NORMALIZATION", OpKind::l2_normalization, {}},
     {"RESIZE_NEAREST_NEIGHBOR, twice", OpKind::resize_nearest_neighbor, {.amount = 2}},
     {"RESIZE_BILINEAR, twice", OpKind::resize_bilinear, {.amount = 2, .half_pixels = true}},
     {"SPACE_TO_DEPTH", OpKind::space_to_depth, {.amount = 2}},
@@ -177,6 +180,7 @@ std::vector<Column> columns(bool proven) {
 struct Answer {
   bool ok = true, unproven = false;
   std::string reason;
+  driver::Remedy remedy = driver::Remedy::none;
 };
 
 Answer answer_of(const compile::Compiled& compiled) {
@@ -184,7 +188,7 @@ Answer answer_of(const compile::Compiled& compiled) {
   for (const compile::OpPlace& place : compiled.ops) {
     out.ok &= place.on_npu;
     out.unproven |= place.unproven;
-    if (out.reason.empty()) out.reason = compile::without_names(place.reason);
+    if (out.reason.empty()) out.reason = compile::without_names(place.reason), out.remedy = place.remedy;
   }
   return out;
 }
@@ -218,7 +222,8 @@ class Page {
       "- **proven**: made of jobs that are known to work on silicon\n"
       "- **unproven**: simulated chips take it; a real one with `allow_unproven=1` only\n"
       "- **no**: it runs on the CPU\n\n"
-      "Numbers refer to the reasons below the table. Floats and types wider than 8 bits are not for these NPUs. "
+      "Numbers refer to the reasons below the table, with what can be done about it where it is *no*. Floats and types "
+      "wider than 8 bits are not for these NPUs. "
       "`skillet check MODEL` says the same of each operation of a model.\n\n";
   static constexpr std::string_view kLimitsHead =
       "\n## Limits\n\nOf `uint8` networks; everything else as above. What is beyond runs on the CPU.\n\n";
@@ -230,11 +235,13 @@ class Page {
       if (answer.ok) return std::string(driver::tuning_name(tuning));
     }
     SK_TRY_ASSIGN(const Answer answer, ask(column, graph, driver::Tuning::proven, true));
-    return fmt::format("{} ({})", answer.ok ? "unproven" : "no", note(answer.reason, kind));
+    return fmt::format("{} ({})", answer.ok ? "unproven" : "no", note(answer, kind));
   }
   // Chips that have no such operation all say so in the same words.
-  size_t note(std::string reason, std::string_view kind) {
+  size_t note(const Answer& answer, std::string_view kind) {
+    std::string reason = answer.reason;
     if (const size_t at = reason.find(kind); at != std::string::npos) reason.replace(at, kind.size(), "such operation");
+    if (!answer.ok) reason += fmt::format("; *remedy:* {}", driver::remedy_text(answer.remedy));
     const auto known = std::ranges::find(notes_, reason);
     if (known != notes_.end()) return static_cast<size_t>(known - notes_.begin()) + 1;
     notes_.push_back(reason);

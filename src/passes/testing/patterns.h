@@ -304,9 +304,17 @@ class Patterns : RandomOps {
     const bool is_split = chance(2);
     if (count > 1 && count < 7 && !chance(4)) {
       pieces.clear();
-      for (int32_t i = 0; i < count; ++i) pieces.push_back(like(whole));
+      std::vector<int32_t> sizes(static_cast<size_t>(count), 1);
+      const bool has_sizes = is_split && chance(2);
+      while (has_sizes && sizes.size() > 2 && !chance(3)) sizes.pop_back(), ++sizes[0];
+      for (size_t i = 0; i < sizes.size(); ++i) pieces.push_back(like(whole));
       ir::Op apart{.kind = OpKind::unpack, .attrs = ir::PackAttrs{axis, count}, .inputs = {whole}};
       if (is_split) apart = {.kind = OpKind::split, .attrs = ir::SplitAttrs{count}, .inputs = {ints({axis}), whole}};
+      if (has_sizes) {
+        apart.kind = OpKind::split_v;
+        apart.attrs = ir::SplitAttrs{static_cast<int32_t>(sizes.size())};
+        apart.inputs = {whole, ints(sizes), ints({axis})};
+      }
       apart.outputs = pieces;
       apart.source_index = static_cast<int32_t>(graph_.ops.size());
       graph_.add_op(std::move(apart));

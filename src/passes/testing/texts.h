@@ -109,6 +109,19 @@ inline const Row kRows[] = {
      "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
      "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
      "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
+    {"moves_to_convolution",
+     "tensor 0 \"a\" uint8 1x1x2x3 scale=0.5 zero=3\n"
+     "tensor 1 \"sizes\" int32 2 const=[1 2]\n"
+     "tensor 2 \"axis\" int32 1 const=[3]\n"
+     "tensor 3 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 4 \"c\" uint8 1x1x2x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3 4\n"
+     "op 0 SPLIT_V in=[0 1 2] out=[3 4] count=2\n",
+     "tensor 5 \"b/picks\" uint8 1x1x1x3 scale=1 zero=0 const=[1 0 0]\n"
+     "tensor 6 \"c/picks\" uint8 2x1x1x3 scale=1 zero=0 const=[0 1 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 5 -] out=[3] padding=valid\n"
+     "op 1 CONV_2D in=[0 6 -] out=[4] padding=valid source=0\n",
+     "SPLIT_V becomes CONV_2D 1x1, CONV_2D 1x1"},
     {"joins_to_channels",
      "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=3\n"
@@ -242,10 +255,9 @@ inline const Row kRows[] = {
      "inputs 2\noutputs 3\n"
      "op 0 TRANSPOSE_CONV in=[0 1 2] out=[3] stride_h=2 stride_w=2\n",
      "tensor 4 \"w/phases\" int8 4x3x1x1 scale=0.5 zero=7 const=[3 1 7 7 7 7 7 2 7 7 7 7]\n"
-     "tensor 5 \"w/bias/phases\" int32 4 scale=0.25 zero=0 const=[0 0 0 0]\n"
-     "tensor 6 \"b/phases\" int8 1x2x1x4 scale=0.5 zero=3\n"
-     "op 0 CONV_2D in=[2 4 5] out=[6]\n"
-     "op 1 DEPTH_TO_SPACE in=[6] out=[3] block_size=2 source=0\n",
+     "tensor 5 \"b/phases\" int8 1x2x1x4 scale=0.5 zero=3\n"
+     "op 0 CONV_2D in=[2 4 -] out=[5]\n"
+     "op 1 DEPTH_TO_SPACE in=[5] out=[3] block_size=2 source=0\n",
      "TRANSPOSE_CONV 3x1 becomes CONV_2D 3x1 and DEPTH_TO_SPACE"},
     {"max_pools_to_sums",
      "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
