@@ -63,6 +63,7 @@ Result<KernelPtr> prepare_depthwise_conv_2d(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
   if (input.dtype == ir::DType::float32) return prepare_float_conv_2d(c);
+  if (input.dtype == ir::DType::int16) return prepare_int16_depthwise_conv_2d(c);
   DepthwisePlan plan;
   SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, c.output().shape));
   plan.input_zero_point = input.quant.zero_point();

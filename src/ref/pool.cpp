@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/vector_math.h"
 #include "ref/window.h"
 
 namespace skillet::ref {
@@ -47,6 +48,7 @@ template <typename T, typename Limits>
 KernelPtr max_pool(const Context& c, const PoolPlan& plan, Limits range) {
   return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
     const auto take = [n = plan.channels](T* acc, const T* from) {
+      if constexpr (sizeof(T) == 1) return vector_math::maximum(from, n, acc);
       for (size_t i = 0; i < n; ++i) acc[i] = std::max(acc[i], from[i]);
     };
     const auto finish = [n = plan.channels, range](const T* acc, int32_t, T* to) {
@@ -60,16 +62,17 @@ KernelPtr max_pool(const Context& c, const PoolPlan& plan, Limits range) {
 template <typename T>
 KernelPtr average_pool(const Context& c, const PoolPlan& plan, Range range) {
   return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const auto take = [n = plan.channels](int32_t* acc, const T* from) {
+    using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
+    const auto take = [n = plan.channels](Sum* acc, const T* from) {
       for (size_t i = 0; i < n; ++i) acc[i] += from[i];
     };
-    const auto finish = [n = plan.channels, range](const int32_t* acc, int32_t count, T* to) {
+    const auto finish = [n = plan.channels, range](const Sum* acc, int32_t count, T* to) {
       for (size_t i = 0; i < n; ++i) {
-        const int32_t half = acc[i] > 0 ? count / 2 : -(count / 2);
-        to[i] = static_cast<T>(std::clamp((acc[i] + half) / count, range.min, range.max));
+        const Sum half = acc[i] > 0 ? count / 2 : -(count / 2);
+        to[i] = static_cast<T>(std::clamp<Sum>((acc[i] + half) / count, range.min, range.max));
       }
     };
-    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), int32_t{0}, take, finish);
+    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), Sum{0}, take, finish);
   });
 }
 
@@ -88,8 +91,13 @@ KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange 
 
 // Pooling keeps the quantization: TFLite refuses anything else.
 Result<Range> quantized_range(const Context& c) {
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
+  if (c.input(0).dtype == ir::DType::int16) {
+    SK_TRY(c.need_int16(c.input(0)));
+    SK_TRY(c.need_int16(c.output()));
+  } else {
+    SK_TRY(c.need_quantized(c.input(0)));
+    SK_TRY(c.need_quantized(c.output()));
+  }
   if (c.input(0).quant.zero_point() != c.output().quant.zero_point() ||
       std::abs(c.input(0).quant.scale() - c.output().quant.scale()) > 1e-6F) {
     return c.unsupported("input and output have different quantization");
@@ -106,7 +114,7 @@ Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
     return max_pool<float>(c, plan, range);
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_8bit(c.input(0).dtype, [&](auto type) { return max_pool<decltype(type)>(c, plan, range); });
+  return with_quantized(c.input(0).dtype, [&](auto type) { return max_pool<decltype(type)>(c, plan, range); });
 }
 
 Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
@@ -116,7 +124,7 @@ Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
     return float_average_pool(c, plan, range);
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_8bit(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });
+  return with_quantized(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });
 }
 
 }  // namespace skillet::ref

@@ -1,0 +1,221 @@
+// Compiled once per instruction set, chosen at run time.
+#include "base/vector_math.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "base/vector_math.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "base/fixed_point-inl.h"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace skillet::vector_math {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+// x86 without SSE4: the plain loops.
+
+template <typename T>
+void quantize_any(const uint8_t* in, size_t count, float scale, int32_t zero_point, T* out) {
+  constexpr int32_t kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
+  for (size_t i = 0; i < count; ++i) {
+    float value = 0;
+    std::memcpy(&value, in + 4 * i, sizeof(value));
+    const float scaled = value / scale;
+    const float limited = std::min(scaled > -1e6F ? scaled : -1e6F, 1e6F);
+    const auto whole = static_cast<int32_t>(limited);
+    const float rest = limited - static_cast<float>(whole);
+    const int32_t rounded = whole + (rest >= 0.5F ? 1 : 0) - (rest <= -0.5F ? 1 : 0);
+    out[i] = static_cast<T>(std::clamp(rounded + zero_point, kMin, kMax));
+  }
+}
+
+template <typename T>
+void maximum_any(const T* in, size_t count, T* to) {
+  for (size_t i = 0; i < count; ++i) to[i] = std::max(to[i], in[i]);
+}
+
+int32_t operand(int32_t value, const Operand& o) {
+  const int32_t x = (value - o.zero_point) * (1 << o.left_shift);
+  return o.by ? multiply_by_quantized_multiplier(x, *o.by) : x;
+}
+
+int32_t combined(Combine how, int32_t a, int32_t b) {
+  if (how == Combine::sum) return a + b;
+  if (how == Combine::product) return a * b;
+  return how == Combine::difference ? a - b : (a - b) * (a - b);
+}
+
+template <typename T>
+void combine_any(const T* a, const T* b, size_t count, const Combination& c, T* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t both = combined(c.how, operand(a[i * c.a.step], c.a), operand(b[i * c.b.step], c.b));
+    const int32_t value = wrapping_add(multiply_by_quantized_multiplier(both, c.output), c.zero_point);
+    out[i] = static_cast<T>(std::clamp(value, c.min, c.max));
+  }
+}
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+using skillet::HWY_NAMESPACE::scale_by;
+
+using D32 = hn::CappedTag<int32_t, 16>;
+using V32 = hn::Vec<D32>;
+
+// body(i, count) for each vector of elements; the last one may be shorter.
+template <class D, typename Body>
+HWY_INLINE void for_vectors(D d, size_t count, Body body) {
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) body(i, lanes);
+  if (i < count) body(i, count - i);
+}
+
+// `n` elements; lanes beyond them are 0, and are not stored.
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> load(D d, const T* in, size_t n) {
+  if (n == hn::Lanes(d)) return hn::LoadU(d, in);
+  HWY_ALIGN T padded[64] = {};
+  std::copy_n(in, n, padded);
+  return hn::Load(d, padded);
+}
+template <class D, typename T>
+HWY_INLINE void store(D d, hn::Vec<D> value, T* out, size_t n) {
+  if (n == hn::Lanes(d)) return hn::StoreU(value, d, out);
+  HWY_ALIGN T padded[64];
+  hn::Store(value, d, padded);
+  std::copy_n(padded, n, out);
+}
+
+template <typename T, class D>
+HWY_INLINE void store_clamped(D d32, hn::Vec<D> value, int32_t low, int32_t high, T* out, size_t count) {
+  const hn::Rebind<T, D> narrow;
+  const auto clamped = hn::Min(hn::Max(value, hn::Set(d32, low)), hn::Set(d32, high));
+  store(narrow, hn::DemoteTo(narrow, clamped), out, count);
+}
+
+template <typename T>
+HWY_INLINE void quantize_any(const uint8_t* in, size_t count, float scale, int32_t zero_point, T* out) {
+  const D32 d32;
+  const hn::Rebind<float, D32> df;
+  const hn::Repartition<uint8_t, D32> bytes;
+  const auto limit = hn::Set(df, 1e6F), half = hn::Set(df, 0.5F), by = hn::Set(df, scale);
+  for_vectors(d32, count, [&](size_t i, size_t n) {
+    const auto raw = load(bytes, in + 4 * i, 4 * n);
+    const auto scaled = hn::Div(hn::BitCast(df, raw), by);
+    // What is no number compares with nothing.
+    const auto at_least = hn::IfThenElse(hn::Gt(scaled, hn::Neg(limit)), scaled, hn::Neg(limit));
+    const auto limited = hn::IfThenElse(hn::Lt(at_least, limit), at_least, limit);
+    const auto whole = hn::ConvertTo(d32, limited);
+    const auto rest = hn::Sub(limited, hn::ConvertTo(df, whole));
+    const auto up = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Ge(rest, half)));
+    const auto down = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Le(rest, hn::Neg(half))));
+    const auto value = hn::Add(hn::Add(hn::Sub(whole, up), down), hn::Set(d32, zero_point));
+    store_clamped(d32, value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), out + i, n);
+  });
+}
+
+template <typename T>
+HWY_INLINE void maximum_any(const T* in, size_t count, T* to) {
+  const hn::CappedTag<T, 64> d;
+  for_vectors(d, count,
+              [&](size_t i, size_t n) { store(d, hn::Max(load(d, in + i, n), load(d, to + i, n)), to + i, n); });
+}
+
+template <typename T>
+HWY_INLINE V32 operand(const T* in, size_t i, size_t count, const Operand& o) {
+  const D32 d32;
+  const hn::Rebind<T, D32> d8;
+  auto x = hn::Set(d32, static_cast<int32_t>(*in));
+  if (o.step != 0) x = hn::PromoteTo(d32, load(d8, in + i, count));
+  x = hn::ShiftLeftSame(hn::Sub(x, hn::Set(d32, o.zero_point)), o.left_shift);
+  return o.by ? scale_by(d32, x, *o.by) : x;
+}
+
+template <Combine kHow>
+HWY_INLINE V32 combined(V32 a, V32 b) {
+  if (kHow == Combine::sum) return hn::Add(a, b);
+  if (kHow == Combine::product) return hn::Mul(a, b);
+  const auto difference = hn::Sub(a, b);
+  return kHow == Combine::difference ? difference : hn::Mul(difference, difference);
+}
+
+template <Combine kHow, typename T>
+HWY_INLINE void combine_as(const T* a, const T* b, size_t count, const Combination& c, T* out) {
+  const D32 d32;
+  for_vectors(d32, count, [&](size_t i, size_t n) {
+    const auto value = scale_by(d32, combined<kHow>(operand(a, i, n, c.a), operand(b, i, n, c.b)), c.output);
+    store_clamped(d32, hn::Add(value, hn::Set(d32, c.zero_point)), c.min, c.max, out + i, n);
+  });
+}
+
+template <typename T>
+HWY_INLINE void combine_any(const T* a, const T* b, size_t count, const Combination& c, T* out) {
+  switch (c.how) {
+    case Combine::sum: return combine_as<Combine::sum>(a, b, count, c, out);
+    case Combine::difference: return combine_as<Combine::difference>(a, b, count, c, out);
+    case Combine::product: return combine_as<Combine::product>(a, b, count, c, out);
+    case Combine::squared_difference: return combine_as<Combine::squared_difference>(a, b, count, c, out);
+  }
+}
+#endif  // HWY_SCALAR || HWY_EMU128
+
+void QuantizeI8(const uint8_t* in, size_t count, float scale, int32_t zero_point, int8_t* out) {
+  quantize_any(in, count, scale, zero_point, out);
+}
+void QuantizeU8(const uint8_t* in, size_t count, float scale, int32_t zero_point, uint8_t* out) {
+  quantize_any(in, count, scale, zero_point, out);
+}
+void QuantizeI16(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out) {
+  quantize_any(in, count, scale, zero_point, out);
+}
+void MaximumI8(const int8_t* in, size_t count, int8_t* to) { maximum_any(in, count, to); }
+void MaximumU8(const uint8_t* in, size_t count, uint8_t* to) { maximum_any(in, count, to); }
+void CombineI8(const int8_t* a, const int8_t* b, size_t count, const Combination& c, int8_t* out) {
+  combine_any(a, b, count, c, out);
+}
+void CombineU8(const uint8_t* a, const uint8_t* b, size_t count, const Combination& c, uint8_t* out) {
+  combine_any(a, b, count, c, out);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skillet::vector_math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace skillet::vector_math {
+
+HWY_EXPORT(QuantizeI8);
+HWY_EXPORT(QuantizeU8);
+HWY_EXPORT(QuantizeI16);
+HWY_EXPORT(MaximumI8);
+HWY_EXPORT(MaximumU8);
+HWY_EXPORT(CombineI8);
+HWY_EXPORT(CombineU8);
+
+void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int8_t* out) {
+  HWY_DYNAMIC_DISPATCH(QuantizeI8)(in, count, scale, zero_point, out);
+}
+void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(QuantizeU8)(in, count, scale, zero_point, out);
+}
+void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out) {
+  HWY_DYNAMIC_DISPATCH(QuantizeI16)(in, count, scale, zero_point, out);
+}
+void maximum(const int8_t* in, size_t count, int8_t* to) { HWY_DYNAMIC_DISPATCH(MaximumI8)(in, count, to); }
+void maximum(const uint8_t* in, size_t count, uint8_t* to) { HWY_DYNAMIC_DISPATCH(MaximumU8)(in, count, to); }
+void combine(const int8_t* a, const int8_t* b, size_t count, const Combination& c, int8_t* out) {
+  HWY_DYNAMIC_DISPATCH(CombineI8)(a, b, count, c, out);
+}
+void combine(const uint8_t* a, const uint8_t* b, size_t count, const Combination& c, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(CombineU8)(a, b, count, c, out);
+}
+
+}  // namespace skillet::vector_math
+#endif  // HWY_ONCE
