@@ -2,6 +2,7 @@
 #include "base/vector_math.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -37,8 +38,17 @@ void quantize_any(const uint8_t* in, size_t count, float scale, int32_t zero_poi
 }
 
 template <typename T>
-void maximum_any(const T* in, size_t count, T* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = std::max(to[i], in[i]);
+void dequantize_any(const T* in, size_t count, float scale, int32_t zero_point, float* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = scale * static_cast<float>(in[i] - zero_point);
+}
+
+template <typename T>
+void maximum_any(const T* const* in, size_t rows, size_t count, T low, T high, T* out) {
+  for (size_t i = 0; i < count; ++i) {
+    T most = low;
+    for (size_t r = 0; r < rows; ++r) most = std::max(most, in[r][i]);
+    out[i] = std::min(most, high);
+  }
 }
 
 int32_t operand(int32_t value, const Operand& o) {
@@ -100,32 +110,67 @@ HWY_INLINE void store_clamped(D d32, hn::Vec<D> value, int32_t low, int32_t high
   store(narrow, hn::DemoteTo(narrow, clamped), out, count);
 }
 
+using F32 = hn::Vec<hn::Rebind<float, D32> >;
+
+// Halves away from zero; what is no number compares with nothing and is the least there is.
+HWY_INLINE V32 round_quotients(F32 scaled, F32 limit) {
+  const D32 d32;
+  const hn::Rebind<float, D32> df;
+  const auto half = hn::Set(df, 0.5F);
+  const auto at_least = hn::IfThenElse(hn::Gt(scaled, hn::Neg(limit)), scaled, hn::Neg(limit));
+  const auto limited = hn::IfThenElse(hn::Lt(at_least, limit), at_least, limit);
+  const auto whole = hn::ConvertTo(d32, limited);
+  const auto rest = hn::Sub(limited, hn::ConvertTo(df, whole));
+  const auto up = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Ge(rest, half)));
+  const auto down = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Le(rest, hn::Neg(half))));
+  return hn::Add(hn::Sub(whole, up), down);
+}
+
 template <typename T>
 HWY_INLINE void quantize_any(const uint8_t* in, size_t count, float scale, int32_t zero_point, T* out) {
   const D32 d32;
   const hn::Rebind<float, D32> df;
   const hn::Repartition<uint8_t, D32> bytes;
-  const auto limit = hn::Set(df, 1e6F), half = hn::Set(df, 0.5F), by = hn::Set(df, scale);
+  // A product with the inverse is the quotient but for the last bits. Where none of a vector lies next to a half, all
+  // round alike.
+  constexpr float kLimit = sizeof(T) == 1 ? 1024 : 1 << 17, kOff = kLimit / (1 << 21);
+  const bool has_inverse = std::isnormal(scale) && std::isnormal(1 / scale);
+  const auto limit = hn::Set(df, kLimit), by = hn::Set(df, scale), inverse = hn::Set(df, has_inverse ? 1 / scale : NAN);
+  const auto far_from_half = hn::Set(df, 0.5F - kOff);
   for_vectors(d32, count, [&](size_t i, size_t n) {
-    const auto raw = load(bytes, in + 4 * i, 4 * n);
-    const auto scaled = hn::Div(hn::BitCast(df, raw), by);
-    // What is no number compares with nothing.
-    const auto at_least = hn::IfThenElse(hn::Gt(scaled, hn::Neg(limit)), scaled, hn::Neg(limit));
-    const auto limited = hn::IfThenElse(hn::Lt(at_least, limit), at_least, limit);
-    const auto whole = hn::ConvertTo(d32, limited);
-    const auto rest = hn::Sub(limited, hn::ConvertTo(df, whole));
-    const auto up = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Ge(rest, half)));
-    const auto down = hn::VecFromMask(d32, hn::RebindMask(d32, hn::Le(rest, hn::Neg(half))));
-    const auto value = hn::Add(hn::Add(hn::Sub(whole, up), down), hn::Set(d32, zero_point));
+    const auto real = hn::BitCast(df, load(bytes, in + 4 * i, 4 * n));
+    const auto product = hn::Mul(real, inverse), nearest = hn::Round(product);
+    V32 value;
+    if (hn::AllTrue(df, hn::Le(hn::Abs(hn::Sub(product, nearest)), far_from_half))) {
+      value = hn::ConvertTo(d32, hn::Min(hn::Max(nearest, hn::Neg(limit)), limit));
+    } else {
+      value = round_quotients(hn::Div(real, by), limit);
+    }
+    value = hn::Add(value, hn::Set(d32, zero_point));
     store_clamped(d32, value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), out + i, n);
   });
 }
 
 template <typename T>
-HWY_INLINE void maximum_any(const T* in, size_t count, T* to) {
+HWY_INLINE void dequantize_any(const T* in, size_t count, float scale, int32_t zero_point, float* out) {
+  const D32 d32;
+  const hn::Rebind<T, D32> d8;
+  const hn::Rebind<float, D32> df;
+  const auto by = hn::Set(df, scale);
+  for_vectors(d32, count, [&](size_t i, size_t n) {
+    const auto value = hn::Sub(hn::PromoteTo(d32, load(d8, in + i, n)), hn::Set(d32, zero_point));
+    store(df, hn::Mul(by, hn::ConvertTo(df, value)), out + i, n);
+  });
+}
+
+template <typename T>
+HWY_INLINE void maximum_any(const T* const* in, size_t rows, size_t count, T low, T high, T* out) {
   const hn::CappedTag<T, 64> d;
-  for_vectors(d, count,
-              [&](size_t i, size_t n) { store(d, hn::Max(load(d, in + i, n), load(d, to + i, n)), to + i, n); });
+  for_vectors(d, count, [&](size_t i, size_t n) {
+    auto most = hn::Set(d, low);
+    for (size_t r = 0; r < rows; ++r) most = hn::Max(most, load(d, in[r] + i, n));
+    store(d, hn::Min(most, hn::Set(d, high)), out + i, n);
+  });
 }
 
 template <typename T>
@@ -175,8 +220,18 @@ void QuantizeU8(const uint8_t* in, size_t count, float scale, int32_t zero_point
 void QuantizeI16(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out) {
   quantize_any(in, count, scale, zero_point, out);
 }
-void MaximumI8(const int8_t* in, size_t count, int8_t* to) { maximum_any(in, count, to); }
-void MaximumU8(const uint8_t* in, size_t count, uint8_t* to) { maximum_any(in, count, to); }
+void DequantizeI8(const int8_t* in, size_t count, float scale, int32_t zero_point, float* out) {
+  dequantize_any(in, count, scale, zero_point, out);
+}
+void DequantizeU8(const uint8_t* in, size_t count, float scale, int32_t zero_point, float* out) {
+  dequantize_any(in, count, scale, zero_point, out);
+}
+void MaximumI8(const int8_t* const* in, size_t rows, size_t count, int8_t low, int8_t high, int8_t* out) {
+  maximum_any(in, rows, count, low, high, out);
+}
+void MaximumU8(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out) {
+  maximum_any(in, rows, count, low, high, out);
+}
 void CombineI8(const int8_t* a, const int8_t* b, size_t count, const Combination& c, int8_t* out) {
   combine_any(a, b, count, c, out);
 }
@@ -194,6 +249,8 @@ namespace skillet::vector_math {
 HWY_EXPORT(QuantizeI8);
 HWY_EXPORT(QuantizeU8);
 HWY_EXPORT(QuantizeI16);
+HWY_EXPORT(DequantizeI8);
+HWY_EXPORT(DequantizeU8);
 HWY_EXPORT(MaximumI8);
 HWY_EXPORT(MaximumU8);
 HWY_EXPORT(CombineI8);
@@ -208,8 +265,18 @@ void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, 
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out) {
   HWY_DYNAMIC_DISPATCH(QuantizeI16)(in, count, scale, zero_point, out);
 }
-void maximum(const int8_t* in, size_t count, int8_t* to) { HWY_DYNAMIC_DISPATCH(MaximumI8)(in, count, to); }
-void maximum(const uint8_t* in, size_t count, uint8_t* to) { HWY_DYNAMIC_DISPATCH(MaximumU8)(in, count, to); }
+void dequantize(const int8_t* in, size_t count, float scale, int32_t zero_point, float* out) {
+  HWY_DYNAMIC_DISPATCH(DequantizeI8)(in, count, scale, zero_point, out);
+}
+void dequantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, float* out) {
+  HWY_DYNAMIC_DISPATCH(DequantizeU8)(in, count, scale, zero_point, out);
+}
+void maximum(const int8_t* const* in, size_t rows, size_t count, int8_t low, int8_t high, int8_t* out) {
+  HWY_DYNAMIC_DISPATCH(MaximumI8)(in, rows, count, low, high, out);
+}
+void maximum(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(MaximumU8)(in, rows, count, low, high, out);
+}
 void combine(const int8_t* a, const int8_t* b, size_t count, const Combination& c, int8_t* out) {
   HWY_DYNAMIC_DISPATCH(CombineI8)(a, b, count, c, out);
 }

@@ -1,7 +1,6 @@
-// Loops over elements, vectorised for the CPU at hand: quantizing floats, the larger of bytes, sums and products of
-// quantized bytes.
-// Called by kernels of ref/, whose results on plain loops they are tested against.
-// Must not know: tensors.
+// Loops over elements, vectorised for the CPU at hand: floats to bytes and back, the largest of bytes, sums and
+// products of quantized bytes. Called by kernels of ref/, whose results on plain loops they are tested against. Must
+// not know: tensors.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +17,13 @@ void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, 
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, uint8_t* out);
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out);
 
-// to[i] = max(to[i], in[i])
-void maximum(const int8_t* in, size_t count, int8_t* to);
-void maximum(const uint8_t* in, size_t count, uint8_t* to);
+// out[i] = scale * (in[i] - zero_point)
+void dequantize(const int8_t* in, size_t count, float scale, int32_t zero_point, float* out);
+void dequantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, float* out);
+
+// out[i] = the largest of in[0][i] .. in[rows - 1][i], clamped. rows >= 1.
+void maximum(const int8_t* const* in, size_t rows, size_t count, int8_t low, int8_t high, int8_t* out);
+void maximum(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out);
 
 // A byte as it is combined: its distance to the zero point, shifted up, and scaled where there is something to scale
 // by.

@@ -70,22 +70,65 @@ TEST_P(VectorMath, QuantizeRoundsHalvesAwayFromZeroAndSaturates) {
   }
 }
 
+// Quotients next to halves, where a product with the inverse of the scale rounds otherwise.
+TEST_P(VectorMath, QuantizeDividesNextToHalves) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 300; ++i) {
+    const float scale = std::uniform_real_distribution<float>(0.001F, 0.3F)(random);
+    std::vector<float> in(40);
+    for (float& x : in) {
+      const float half = (static_cast<float>(static_cast<int>(random() % 256) - 128) + 0.5F) * scale;
+      const int steps = static_cast<int>(random() % 5) - 2;
+      x = half;
+      for (int k = 0; k < std::abs(steps); ++k) x = std::nextafter(x, steps < 0 ? -1e9F : 1e9F);
+    }
+    check_quantize<int8_t>(in, scale, 0);
+    check_quantize<uint8_t>(in, scale, 128);
+    check_quantize<int16_t>(in, scale, 0);
+  }
+  check_quantize<int8_t>({1e-40F, -3e-40F, 0, 5, 2.5e-40F}, 1e-40F, 1);
+  check_quantize<int16_t>({1e38F, -3e38F, 0, 5, 1.5e38F}, 1e38F, 0);
+}
+
 template <typename T>
-void check_maximum(std::mt19937& random, size_t count) {
-  std::vector<T> in(count), to(count + 1);
+void check_dequantize(std::mt19937& random, size_t count) {
+  std::vector<T> in(count);
   for (T& x : in) x = random_of<T>(random);
-  for (T& x : to) x = random_of<T>(random);
-  auto expected = to;
-  for (size_t i = 0; i < count; ++i) expected[i] = std::max(in[i], to[i]);
-  maximum(in.data(), count, to.data());
-  EXPECT_EQ(to, expected);
+  std::vector<float> out(count + 1, 77);
+  dequantize(in.data(), count, 0.37F, -5, out.data());
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], 0.37F * static_cast<float>(in[i] + 5)) << i << " of " << count;
+  EXPECT_EQ(out.back(), 77);
+}
+
+TEST_P(VectorMath, Dequantize) {
+  std::mt19937 random(6);
+  for (size_t count = 1; count < 70; ++count) {
+    check_dequantize<int8_t>(random, count);
+    check_dequantize<uint8_t>(random, count);
+  }
+}
+
+template <typename T>
+void check_maximum(std::mt19937& random, size_t rows, size_t count) {
+  constexpr T kLow = std::numeric_limits<T>::min() + 20, kHigh = std::numeric_limits<T>::max() - 20;
+  std::vector<T> in(rows * count), out(count + 1, T{77});
+  for (T& x : in) x = random_of<T>(random);
+  std::vector<const T*> from;
+  for (size_t r = 0; r < rows; ++r) from.push_back(in.data() + r * count);
+  maximum(from.data(), rows, count, kLow, kHigh, out.data());
+  for (size_t i = 0; i < count; ++i) {
+    T most = in[i];
+    for (size_t r = 1; r < rows; ++r) most = std::max(most, in[r * count + i]);
+    ASSERT_EQ(out[i], std::clamp(most, kLow, kHigh)) << i << " of " << count;
+  }
+  EXPECT_EQ(out.back(), T{77});
 }
 
 TEST_P(VectorMath, MaximumOfBytes) {
   std::mt19937 random(2);
   for (size_t count = 1; count < 200; ++count) {
-    check_maximum<int8_t>(random, count);
-    check_maximum<uint8_t>(random, count);
+    check_maximum<int8_t>(random, 1 + count % 7, count);
+    check_maximum<uint8_t>(random, 1 + count % 7, count);
   }
 }
 
@@ -125,13 +168,13 @@ TEST_P(VectorMath, CombineEqualsPlainLoop) {
     const auto how = static_cast<Combine>(i % 4);
     const int shift = how == Combine::squared_difference ? 7 : 20;
     const auto operand = [&] {
-      Operand operand{.zero_point = static_cast<int32_t>(random() % 100),
-                      .step = random() % 3 == 0 ? size_t{0} : size_t{1}};
-      if (how == Combine::product) return operand;
-      operand.left_shift = shift;
+      Operand made{.zero_point = static_cast<int32_t>(random() % 100),
+                   .step = random() % 3 == 0 ? size_t{0} : size_t{1}};
+      if (how == Combine::product) return made;
+      made.left_shift = shift;
       // Next to an operand of a far larger scale nothing is left of the other one.
-      operand.by = quantize_multiplier(random() % 8 == 0 ? 1e-30 : real(0.01, 0.5));
-      return operand;
+      made.by = quantize_multiplier(random() % 8 == 0 ? 1e-30 : real(0.01, 0.5));
+      return made;
     };
     const double unit = how == Combine::product ? 1 : shift == 7 ? 1 << 14 : 1 << 20;
     const Combination c{.how = how,

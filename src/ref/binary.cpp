@@ -54,9 +54,14 @@ Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, boo
   const double twice_max = 2 * std::max(a_scale, b_scale);
   const auto by = quantize_multiplier(twice_max / ((1 << kLeftShift) * c.output().quant.scale()));
   SK_TRY_ASSIGN(Combination sum, combination(c, subtract ? Combine::difference : Combine::sum, activation, by));
-  sum.a.left_shift = sum.b.left_shift = kLeftShift;
-  sum.a.by = quantize_multiplier(a_scale / twice_max);
-  sum.b.by = quantize_multiplier(b_scale / twice_max);
+  const auto scale = [&](vector_math::Operand& operand, float input_scale) {
+    operand.left_shift = kLeftShift;
+    operand.by = quantize_multiplier(input_scale / twice_max);
+    // A half, of the larger scale, is a shift.
+    if (operand.by == QuantizedMultiplier{1 << 30, 0}) operand = {operand.zero_point, kLeftShift - 1};
+  };
+  scale(sum.a, a_scale);
+  scale(sum.b, b_scale);
   return quantized_kernel(c, sum);
 }
 

@@ -143,13 +143,11 @@ Result<KernelPtr> prepare_dequantize(const Context& c) {
     });
   }
   SK_TRY(c.need_quantized(input));
-  std::array<float, 256> table{};
-  for (int raw = 0; raw < 256; ++raw) {
-    const int32_t value = input.dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    table[static_cast<size_t>(raw)] = scale * static_cast<float>(value - zero_point);
-  }
-  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), elements<float>(t[out]), [&](uint8_t raw) { return table[raw]; });
+  return with_8bit(input.dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel([=, count = elem_count(input), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      vector_math::dequantize(elements<const T>(t[in]), count, scale, zero_point, elements<float>(t[out]));
+    });
   });
 }
 
