@@ -38,8 +38,11 @@ void widen_any(const T* in, size_t count, int32_t zero_point, int16_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
-  for (size_t i = 0; i < count; ++i) acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
+  for (size_t i = 0; i < count; ++i) {
+    sums[i] = 0;
+    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
+  }
 }
 
 template <typename T>
@@ -203,17 +206,21 @@ HWY_INLINE void widen_any(const T* in, size_t count, int32_t zero_point, int16_t
   for (; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
+void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
   const D32 d32;
   const hn::Rebind<int16_t, D32> half;
   size_t i = 0;
   for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
-    const auto product =
-        hn::Mul(hn::PromoteTo(d32, hn::LoadU(half, a + i)), hn::PromoteTo(d32, hn::LoadU(half, b + i)));
-    hn::StoreU(hn::Add(hn::LoadU(d32, acc + i), product), d32, acc + i);
+    auto sum = hn::Zero(d32);
+    for (size_t t = 0; t < taps; ++t) {
+      const auto x = hn::PromoteTo(d32, hn::LoadU(half, a[t] + i)), y = hn::PromoteTo(d32, hn::LoadU(half, b[t] + i));
+      sum = hn::Add(sum, hn::Mul(x, y));
+    }
+    hn::StoreU(sum, d32, sums + i);
   }
   for (; i < count; ++i) {
-    acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+    sums[i] = 0;
+    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
   }
 }
 
@@ -377,7 +384,7 @@ namespace skillet::gemm {
 HWY_EXPORT(MatmulI16);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
-HWY_EXPORT(MultiplyAccumulate);
+HWY_EXPORT(SumProducts);
 HWY_EXPORT(AddTaps);
 HWY_EXPORT(DepthwisePixel);
 HWY_EXPORT(Scale);
@@ -395,8 +402,8 @@ void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
   HWY_DYNAMIC_DISPATCH(WidenI8)(in, count, zero_point, out);
 }
-void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
-  HWY_DYNAMIC_DISPATCH(MultiplyAccumulate)(a, b, count, acc);
+void sum_products(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(SumProducts)(a, b, taps, count, sums);
 }
 void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
               int32_t* sums) {

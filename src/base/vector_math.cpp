@@ -51,6 +51,10 @@ void maximum_any(const T* const* in, size_t rows, size_t count, T low, T high, T
   }
 }
 
+void LookUp(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
 int32_t operand(int32_t value, const Operand& o) {
   const int32_t x = (value - o.zero_point) * (1 << o.left_shift);
   return o.by ? multiply_by_quantized_multiplier(x, *o.by) : x;
@@ -173,6 +177,22 @@ HWY_INLINE void maximum_any(const T* const* in, size_t rows, size_t count, T low
   });
 }
 
+// Sixteen entries at a time: what is not among them looks up nothing.
+void LookUp(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out) {
+  const hn::CappedTag<uint8_t, 64> d;
+  const auto to_high_bit = hn::Set(d, 0x70), sixteen = hn::Set(d, 16);
+  for_vectors(d, count, [&](size_t i, size_t n) {
+    auto index = load(d, in + i, n);
+    auto found = hn::Zero(d);
+    for (size_t first = 0; first < table.size(); first += 16) {
+      const auto entries = hn::LoadDup128(d, table.data() + first);
+      found = hn::Or(found, hn::TableLookupBytesOr0(entries, hn::SaturatedAdd(index, to_high_bit)));
+      index = hn::Sub(index, sixteen);
+    }
+    store(d, found, out + i, n);
+  });
+}
+
 template <typename T>
 HWY_INLINE V32 operand(const T* in, size_t i, size_t count, const Operand& o) {
   const D32 d32;
@@ -253,6 +273,7 @@ HWY_EXPORT(DequantizeI8);
 HWY_EXPORT(DequantizeU8);
 HWY_EXPORT(MaximumI8);
 HWY_EXPORT(MaximumU8);
+HWY_EXPORT(LookUp);
 HWY_EXPORT(CombineI8);
 HWY_EXPORT(CombineU8);
 
@@ -276,6 +297,9 @@ void maximum(const int8_t* const* in, size_t rows, size_t count, int8_t low, int
 }
 void maximum(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(MaximumU8)(in, rows, count, low, high, out);
+}
+void look_up(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(LookUp)(in, count, table, out);
 }
 void combine(const int8_t* a, const int8_t* b, size_t count, const Combination& c, int8_t* out) {
   HWY_DYNAMIC_DISPATCH(CombineI8)(a, b, count, c, out);

@@ -3,6 +3,7 @@
 // not know: tensors.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,9 @@ void dequantize(const uint8_t* in, size_t count, float scale, int32_t zero_point
 // out[i] = the largest of in[0][i] .. in[rows - 1][i], clamped. rows >= 1.
 void maximum(const int8_t* const* in, size_t rows, size_t count, int8_t low, int8_t high, int8_t* out);
 void maximum(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out);
+
+// out[i] = table[in[i]]. `in` may be `out`.
+void look_up(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out);
 
 // A byte as it is combined: its distance to the zero point, shifted up, and scaled where there is something to scale
 // by.

@@ -132,6 +132,19 @@ TEST_P(VectorMath, MaximumOfBytes) {
   }
 }
 
+TEST_P(VectorMath, LookUpEveryByte) {
+  std::mt19937 random(7);
+  for (const size_t count : {1, 15, 16, 63, 64, 100, 256, 700}) {
+    std::array<uint8_t, 256> table;
+    for (uint8_t& entry : table) entry = random_of<uint8_t>(random);
+    std::vector<uint8_t> in(count), out(count + 1, 77);
+    for (size_t i = 0; i < count; ++i) in[i] = static_cast<uint8_t>(i);
+    look_up(in.data(), count, table, out.data());
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], table[in[i]]) << i << " of " << count;
+    EXPECT_EQ(out.back(), 77);
+  }
+}
+
 int32_t expected_operand(int32_t value, const Operand& o) {
   const int32_t x = (value - o.zero_point) * (1 << o.left_shift);
   return o.by ? multiply_by_quantized_multiplier(x, *o.by) : x;

@@ -51,7 +51,7 @@ KernelPtr requantize_bytes(const Context& c, QuantizedMultiplier by) {
         static_cast<uint8_t>(std::clamp(wrapping_add(scaled, to.zero_point()), range.min, range.max));
   }
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/vector_math.h"
 #include "ref/hard_swish.h"
 #include "ref/int16_table.h"
 #include "ref/inverse_sqrt.h"
@@ -37,7 +38,7 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
     table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp<int32_t>(f(value), range.min, range.max));
   }
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
   });
 }
 
