@@ -10,7 +10,7 @@ using ir::Attrs;
 using ir::OpKind;
 
 // Op versions from which on a field that was appended later is there (converter/tools/versioning/op_version.cc).
-constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5, kAddAnyInt16Scale = 3;
+constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5;
 
 Result<ir::Padding> padding_of(TfLiteEnum code) {
   if (code == kTfLitePaddingSame) return ir::Padding::same;
@@ -71,9 +71,9 @@ Result<Attrs> read(const TfLiteFullyConnectedParams& params, int /*version*/) {
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
   return Attrs{ir::FullyConnectedAttrs{.activation = activation, .keep_num_dims = params.keep_num_dims}};
 }
-Result<Attrs> read(const TfLiteArithmeticParams& params, int version) {
+Result<Attrs> read(const TfLiteArithmeticParams& params, int /*version*/) {
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
-  return Attrs{ir::ActivationAttrs{.activation = activation, .pot_scale_int16 = version < kAddAnyInt16Scale}};
+  return Attrs{ir::ActivationAttrs{activation}};
 }
 Result<Attrs> read(const TfLiteConcatenationParams& params, int /*version*/) {
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
