@@ -46,6 +46,15 @@ constexpr int32_t multiply_by_quantized_multiplier(int32_t x, QuantizedMultiplie
                                 right);
 }
 
+// The same of a sum of 64 bits, modulo 2^32: the multiplier is cut to 16 bits, and there is one rounding, halves up.
+// shift in -31..14, |x| < 2^47 for a result that is right.
+constexpr int32_t multiply_wide_by_quantized_multiplier(int64_t x, QuantizedMultiplier by) {
+  const int32_t reduced = by.multiplier < 0x7fff0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7fff;
+  const int shift = 15 - by.shift;
+  const uint64_t product = static_cast<uint64_t>(x) * static_cast<uint64_t>(reduced);
+  return static_cast<int32_t>(static_cast<int64_t>(product + (uint64_t{1} << (shift - 1))) >> shift);
+}
+
 // Nearest quantized multiplier of `real` >= 0. Values below 2^-32 become zero, as do (for want of a meaning) NaN and
 // infinity; a shift above 30 is clamped to the largest value.
 inline QuantizedMultiplier quantize_multiplier(double real) {

@@ -12,6 +12,9 @@
 #define HWY_TARGET_INCLUDE "base/gemm.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "base/fixed_point-inl.h"
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace skillet::gemm {
@@ -35,8 +38,11 @@ void widen_any(const T* in, size_t count, int32_t zero_point, int16_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
-  for (size_t i = 0; i < count; ++i) acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
+  for (size_t i = 0; i < count; ++i) {
+    sums[i] = 0;
+    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
+  }
 }
 
 template <typename T>
@@ -200,17 +206,21 @@ HWY_INLINE void widen_any(const T* in, size_t count, int32_t zero_point, int16_t
   for (; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void MultiplyAccumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
+void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
   const D32 d32;
   const hn::Rebind<int16_t, D32> half;
   size_t i = 0;
   for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
-    const auto product =
-        hn::Mul(hn::PromoteTo(d32, hn::LoadU(half, a + i)), hn::PromoteTo(d32, hn::LoadU(half, b + i)));
-    hn::StoreU(hn::Add(hn::LoadU(d32, acc + i), product), d32, acc + i);
+    auto sum = hn::Zero(d32);
+    for (size_t t = 0; t < taps; ++t) {
+      const auto x = hn::PromoteTo(d32, hn::LoadU(half, a[t] + i)), y = hn::PromoteTo(d32, hn::LoadU(half, b[t] + i));
+      sum = hn::Add(sum, hn::Mul(x, y));
+    }
+    hn::StoreU(sum, d32, sums + i);
   }
   for (; i < count; ++i) {
-    acc[i] = wrapping_add(acc[i], a[i] * b[i]);
+    sums[i] = 0;
+    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
   }
 }
 
@@ -307,28 +317,15 @@ void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t 
   for (; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
 }
 
-// saturating_rounding_doubling_high_mul without the saturation: multipliers are >= 0.
-// The wanted bits 31..62 of a sum in 64 bits are the same for a logical and an arithmetic shift.
-HWY_INLINE V32 high_mul(V32 x, V32 multiplier) {
-  const D32 d32;
-  const hn::RepartitionToWide<D32> d64;
-  const hn::RebindToUnsigned<decltype(d64)> du64;
-  const auto nudge = hn::Set(d64, int64_t{1} << 30);
-  const auto to_even = [&](V32 v) { return hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, v))); };
-  const auto even = hn::Add(hn::MulEven(x, multiplier), nudge);
-  const auto odd = hn::Add(hn::MulEven(to_even(x), to_even(multiplier)), nudge);
-  const auto even_bits = hn::BitCast(d32, hn::ShiftRight<31>(hn::BitCast(du64, even)));
-  const auto odd_bits = hn::BitCast(d32, hn::ShiftLeft<1>(hn::BitCast(du64, odd)));
-  return hn::OddEven(odd_bits, even_bits);
-}
-
 // multiply_by_quantized_multiplier of base/fixed_point.h, lane by lane.
 HWY_INLINE V32 scale(V32 x, V32 multiplier, V32 shift) {
   const D32 d32;
   const auto zero = hn::Zero(d32);
   const auto one = hn::Set(d32, 1);
   const auto right = hn::Max(hn::Neg(shift), zero);
-  const auto high = high_mul(hn::Shl(x, hn::Max(shift, zero)), multiplier);
+  const hn::RebindToUnsigned<D64> du64;
+  const auto odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, multiplier)));
+  const auto high = skillet::HWY_NAMESPACE::high_mul(d32, hn::Shl(x, hn::Max(shift, zero)), multiplier, odd);
   const auto mask = hn::Sub(hn::Shl(one, right), one);
   const auto negative = hn::VecFromMask(d32, hn::Lt(high, zero));  // -1 or 0
   const auto threshold = hn::Sub(hn::ShiftRight<1>(mask), negative);
@@ -387,7 +384,7 @@ namespace skillet::gemm {
 HWY_EXPORT(MatmulI16);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
-HWY_EXPORT(MultiplyAccumulate);
+HWY_EXPORT(SumProducts);
 HWY_EXPORT(AddTaps);
 HWY_EXPORT(DepthwisePixel);
 HWY_EXPORT(Scale);
@@ -405,8 +402,8 @@ void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
   HWY_DYNAMIC_DISPATCH(WidenI8)(in, count, zero_point, out);
 }
-void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc) {
-  HWY_DYNAMIC_DISPATCH(MultiplyAccumulate)(a, b, count, acc);
+void sum_products(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(SumProducts)(a, b, taps, count, sums);
 }
 void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
               int32_t* sums) {

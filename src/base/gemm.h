@@ -21,8 +21,8 @@ void matmul_i16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b
 void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out);
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out);
 
-// acc[i] += a[i] * b[i], modulo 2^32: one tap of a depthwise convolution over `count` channels.
-void multiply_accumulate(const int16_t* a, const int16_t* b, size_t count, int32_t* acc);
+// sums[i] = sum over t of a[t][i] * b[t][i], modulo 2^32: a pixel of a depthwise convolution over `count` channels.
+void sum_products(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums);
 
 // sums[i] += sum over t of weights[t] * in[offsets[t] + i], modulo 2^32: a filter over one plane of bytes. Products fit
 // 32 bits.

@@ -90,18 +90,25 @@ TEST_P(Gemm, Widen) {
   check_widen<int8_t>(127);
 }
 
-TEST_P(Gemm, MultiplyAccumulate) {
+TEST_P(Gemm, SumProducts) {
   std::mt19937 random(4);
   for (size_t count = 0; count < 80; ++count) {
-    const auto a = random_matrix(random, 1, count, count, 32767);
-    const auto b = random_matrix(random, 1, count, count, 32767);
-    std::vector<int32_t> acc(count), expected(count);
-    for (size_t i = 0; i < count; ++i) {
-      acc[i] = static_cast<int32_t>(random());
-      expected[i] = static_cast<int32_t>(static_cast<uint32_t>(acc[i]) + static_cast<uint32_t>(a[i] * b[i]));
+    const size_t taps = count % 12;
+    const auto a = random_matrix(random, taps, count, count, 32767);
+    const auto b = random_matrix(random, taps, count, count, 32767);
+    std::vector<const int16_t*> a_rows, b_rows;
+    for (size_t t = 0; t < taps; ++t) {
+      a_rows.push_back(a.data() + t * count);
+      b_rows.push_back(b.data() + t * count);
     }
-    multiply_accumulate(a.data(), b.data(), count, acc.data());
-    ASSERT_EQ(acc, expected);
+    std::vector<int32_t> sums(count + 1, 77), expected(count + 1, 77);
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t sum = 0;
+      for (size_t t = 0; t < taps; ++t) sum += static_cast<uint32_t>(a_rows[t][i] * b_rows[t][i]);
+      expected[i] = static_cast<int32_t>(sum);
+    }
+    sum_products(a_rows.data(), b_rows.data(), taps, count, sums.data());
+    ASSERT_EQ(sums, expected);
   }
 }
 

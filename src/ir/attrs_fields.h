@@ -30,6 +30,7 @@ void for_each_field(A& attrs, Visit visit) {
                 std::is_same_v<T, OneHotAttrs>)
     visit("axis", attrs.axis);
   if constexpr (requires { attrs.activation; }) visit("activation", attrs.activation);
+  if constexpr (std::is_same_v<T, ActivationAttrs>) visit("pot_scale_int16", attrs.pot_scale_int16);
   if constexpr (std::is_same_v<T, FullyConnectedAttrs>) visit("keep_num_dims", attrs.keep_num_dims);
   if constexpr (std::is_same_v<T, SplitAttrs> || std::is_same_v<T, PackAttrs>) visit("count", attrs.count);
   if constexpr (std::is_same_v<T, ReshapeAttrs>) visit("shape", attrs.shape);

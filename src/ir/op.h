@@ -63,6 +63,7 @@ struct FullyConnectedAttrs {
 };
 struct ActivationAttrs {
   Activation activation = Activation::none;
+  bool pot_scale_int16 = true;  // ADD and SUB of int16: scales that are powers of two are shifted by
   bool operator==(const ActivationAttrs&) const = default;
 };
 struct ConcatAttrs {

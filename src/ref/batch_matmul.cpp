@@ -1,4 +1,4 @@
-// BATCH_MATMUL: int8 through the integer matrix multiply, float32 as a plain loop.
+// BATCH_MATMUL: int8 through the integer matrix multiply, int16 and float32 as plain loops.
 #include <algorithm>
 
 #include "base/gemm.h"
@@ -62,6 +62,33 @@ KernelPtr float_matmul(const Context& c) {
       });
 }
 
+// int16 by int16: sums of 64 bits.
+Result<KernelPtr> int16_matmul(const Context& c) {
+  SK_TRY(c.need_int16(c.input(0)));
+  SK_TRY(c.need_int16(c.input(1)));
+  SK_TRY(c.need_int16(c.output()));
+  const float product = c.input(0).quant.scale() * c.input(1).quant.scale();
+  const auto by = quantize_multiplier(static_cast<double>(product) / static_cast<double>(c.output().quant.scale()));
+  constexpr int kMaxShift = 14;
+  if (by.shift > kMaxShift) return c.unsupported("output scale {} is too small", c.output().quant.scale());
+  return make_kernel(
+      [plan = matmul_plan(c), by, a = c.input_index(0), b = c.input_index(1), out = c.output_index()](Tensors t) {
+        plan.for_each([&](size_t a_first, size_t b_first, size_t out_first) {
+          for (size_t i = 0; i < plan.rows * plan.cols; ++i) {
+            const size_t r = i / plan.cols, n = i % plan.cols;
+            int64_t sum = 0;
+            for (size_t k = 0; k < plan.depth; ++k) {
+              sum += int64_t{load_element<int16_t>(t[a], a_first + plan.a_at(r, k))} *
+                     load_element<int16_t>(t[b], b_first + plan.b_at(k, n));
+            }
+            const int32_t scaled = multiply_wide_by_quantized_multiplier(sum, by);
+            elements<int16_t>(t[out])[out_first + i] =
+                static_cast<int16_t>(std::clamp<int32_t>(scaled, INT16_MIN, INT16_MAX));
+          }
+        });
+      });
+}
+
 struct QuantizedMatmul {
   MatmulPlan plan;
   size_t depth_padded = 0;
@@ -103,6 +130,7 @@ Result<KernelPtr> prepare_batch_matmul(const Context& c) {
   const ir::DType type = c.input(0).dtype;
   if (c.input(1).dtype != type || c.output().dtype != type) return c.unsupported("operands of different types");
   if (type == ir::DType::float32) return float_matmul(c);
+  if (type == ir::DType::int16) return int16_matmul(c);
   if (type != ir::DType::int8) return c.unsupported("type {}", ir::dtype_name(type));
   for (size_t i : {0, 1}) SK_TRY(c.need_quantized(c.input(i)));
   SK_TRY(c.need_quantized(c.output()));

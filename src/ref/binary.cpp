@@ -1,81 +1,43 @@
 // Elementwise ops of two operands with broadcast: ADD, SUB, MUL, DIV, FLOOR_DIV, MAXIMUM, MINIMUM.
-// 8-bit ADD, SUB and MUL make 32-bit sums or products and share the requantization of the convolutions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "base/gemm.h"
-#include "ref/broadcast.h"
-#include "ref/kernel.h"
+#include "base/vector_math.h"
+#include "ref/elementwise.h"
 
 namespace skillet::ref {
 namespace {
 
-constexpr size_t kChunk = 256;
+using vector_math::Combination;
+using vector_math::Combine;
 
-// What a pair of 8-bit values becomes before requantization.
-enum class Combine { sum, product, squared_difference };
-
-struct QuantizedBinary {
-  Combine combine = Combine::sum;
-  std::array<int32_t, 256> a{}, b{};  // by raw byte: scaled (ADD, SUB) or less the zero point (MUL)
-  std::array<int32_t, kChunk> multiplier{}, shift{};
-  int32_t zero_point = 0;
-  Range range;
-
-  void set_output(QuantizedMultiplier by) {
-    multiplier.fill(by.multiplier);
-    shift.fill(by.shift);
-  }
-};
-
-// table[raw byte] = f(value - zero point)
-template <typename F>
-std::array<int32_t, 256> byte_table(const ir::Tensor& tensor, F f) {
-  std::array<int32_t, 256> table{};
-  for (int raw = 0; raw < 256; ++raw) {
-    const int value = tensor.dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    table[static_cast<size_t>(raw)] = f(value - tensor.quant.zero_point());
-  }
-  return table;
-}
-
-int32_t combined(Combine combine, int32_t x, int32_t y) {
-  if (combine == Combine::sum) return x + y;
-  return combine == Combine::product ? x * y : (x - y) * (x - y);
-}
-
-template <typename T>
-void combine_row(const QuantizedBinary& plan, const uint8_t* a, size_t a_step, const uint8_t* b, size_t b_step,
-                 size_t count, T* out) {
-  const gemm::Requantize how{.multiplier = plan.multiplier.data(),
-                             .shift = plan.shift.data(),
-                             .output_zero_point = plan.zero_point,
-                             .clamp_min = plan.range.min,
-                             .clamp_max = plan.range.max};
-  std::array<int32_t, kChunk> sums;
-  for (size_t first = 0; first < count; first += kChunk) {
-    const size_t n = std::min(kChunk, count - first);
-    for (size_t i = 0; i < n; ++i) {
-      const int32_t x = plan.a[a[(first + i) * a_step]], y = plan.b[b[(first + i) * b_step]];
-      sums[i] = combined(plan.combine, x, y);
-    }
-    gemm::requantize(sums.data(), n, how, out + first);
-  }
-}
-
-KernelPtr quantized_kernel(const Context& c, const QuantizedBinary& plan) {
+KernelPtr quantized_kernel(const Context& c, const Combination& combination) {
   const Broadcast broadcast(c.input(0).shape, c.input(1).shape);
   return with_8bit(c.output().dtype, [&](auto type) {
     using T = decltype(type);
-    return make_kernel(
-        [plan, broadcast, a = c.input_index(0), b = c.input_index(1), out = c.output_index()](Tensors t) {
-          broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
-            combine_row(plan, t[a].data() + a_at, a_step, t[b].data() + b_at, b_step, broadcast.row_elems(),
-                        elements<T>(t[out]) + out_at);
-          });
-        });
+    return make_kernel([plan = combination, broadcast, a = c.input_index(0), b = c.input_index(1),
+                        out = c.output_index()](Tensors t) mutable {
+      broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
+        plan.a.step = a_step;
+        plan.b.step = b_step;
+        vector_math::combine(elements<const T>(t[a]) + a_at, elements<const T>(t[b]) + b_at, broadcast.row_elems(),
+                             plan, elements<T>(t[out]) + out_at);
+      });
+    });
   });
+}
+
+// What the output's quantization and a fused activation say.
+Result<Combination> combination(const Context& c, Combine how, ir::Activation activation, QuantizedMultiplier by) {
+  SK_TRY_ASSIGN(const Range range, activation_range(c, activation, c.output()));
+  return Combination{.how = how,
+                     .a = {.zero_point = c.input(0).quant.zero_point()},
+                     .b = {.zero_point = c.input(1).quant.zero_point()},
+                     .output = by,
+                     .zero_point = c.output().quant.zero_point(),
+                     .min = range.min,
+                     .max = range.max};
 }
 
 Result<void> check_quantized(const Context& c) {
@@ -90,34 +52,25 @@ Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, boo
   constexpr int kLeftShift = 20;
   const float a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
   const double twice_max = 2 * std::max(a_scale, b_scale);
-  const auto scaled = [&](const ir::Tensor& tensor, bool negate) {
-    const auto by = quantize_multiplier(tensor.quant.scale() / twice_max);
-    return byte_table(tensor, [&](int32_t value) {
-      const int32_t result = multiply_by_quantized_multiplier(value * (1 << kLeftShift), by);
-      return negate ? -result : result;
-    });
+  const auto by = quantize_multiplier(twice_max / ((1 << kLeftShift) * c.output().quant.scale()));
+  SK_TRY_ASSIGN(Combination sum, combination(c, subtract ? Combine::difference : Combine::sum, activation, by));
+  const auto scale = [&](vector_math::Operand& operand, float input_scale) {
+    operand.left_shift = kLeftShift;
+    operand.by = quantize_multiplier(input_scale / twice_max);
+    // A half, of the larger scale, is a shift.
+    if (operand.by == QuantizedMultiplier{1 << 30, 0}) operand = {operand.zero_point, kLeftShift - 1};
   };
-  QuantizedBinary plan;
-  plan.a = scaled(c.input(0), false);
-  plan.b = scaled(c.input(1), subtract);
-  plan.set_output(quantize_multiplier(twice_max / ((1 << kLeftShift) * c.output().quant.scale())));
-  plan.zero_point = c.output().quant.zero_point();
-  SK_TRY_ASSIGN(plan.range, activation_range(c, activation, c.output()));
-  return quantized_kernel(c, plan);
+  scale(sum.a, a_scale);
+  scale(sum.b, b_scale);
+  return quantized_kernel(c, sum);
 }
 
 Result<KernelPtr> quantized_product(const Context& c, ir::Activation activation) {
   SK_TRY(check_quantized(c));
-  const auto same = [](int32_t value) { return value; };
-  QuantizedBinary plan;
-  plan.combine = Combine::product;
-  plan.a = byte_table(c.input(0), same);
-  plan.b = byte_table(c.input(1), same);
   // TFLite computes this one in float.
-  plan.set_output(quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale()));
-  plan.zero_point = c.output().quant.zero_point();
-  SK_TRY_ASSIGN(plan.range, activation_range(c, activation, c.output()));
-  return quantized_kernel(c, plan);
+  const auto by = quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale());
+  SK_TRY_ASSIGN(const Combination product, combination(c, Combine::product, activation, by));
+  return quantized_kernel(c, product);
 }
 
 // Both operands are brought to twice the larger scale with 7 more bits, then subtracted and squared.
@@ -126,37 +79,30 @@ Result<KernelPtr> quantized_squared_difference(const Context& c) {
   constexpr int kLeftShift = 7;
   const double a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
   const double twice_max = 2 * std::max(a_scale, b_scale);
-  const auto scaled = [&](const ir::Tensor& tensor) {
-    const auto by = quantize_multiplier(static_cast<double>(tensor.quant.scale()) / twice_max);
-    return byte_table(tensor,
-                      [&](int32_t value) { return multiply_by_quantized_multiplier(value * (1 << kLeftShift), by); });
-  };
-  QuantizedBinary plan;
-  plan.combine = Combine::squared_difference;
-  plan.a = scaled(c.input(0));
-  plan.b = scaled(c.input(1));
   const double unit = (1 << (2 * kLeftShift)) * static_cast<double>(c.output().quant.scale());
-  plan.set_output(quantize_multiplier(twice_max * twice_max / unit));
-  plan.zero_point = c.output().quant.zero_point();
-  plan.range = type_range(c.output().dtype);
-  return quantized_kernel(c, plan);
+  const auto by = quantize_multiplier(twice_max * twice_max / unit);
+  SK_TRY_ASSIGN(Combination square, combination(c, Combine::squared_difference, ir::Activation::none, by));
+  square.a.left_shift = square.b.left_shift = kLeftShift;
+  square.a.by = quantize_multiplier(a_scale / twice_max);
+  square.b.by = quantize_multiplier(b_scale / twice_max);
+  return quantized_kernel(c, square);
 }
 
-// f(a, b) for every pair; operands are loaded bytewise because constants may lie at any address.
+// A divisor of zero gives zero rather than a trap; the lowest value over -1 wraps around.
+template <typename T>
+T quotient(T x, T y) {
+  if (y == 0) return 0;
+  return y == -1 ? static_cast<T>(0U - static_cast<std::make_unsigned_t<T>>(x)) : static_cast<T>(x / y);
+}
+
+// f of two integers, modulo 2^32 or 2^64.
 template <typename T, typename F>
-KernelPtr elementwise(const Context& c, F f) {
-  return make_kernel([f, broadcast = Broadcast(c.input(0).shape, c.input(1).shape), a = c.input_index(0),
-                      b = c.input_index(1), out = c.output_index()](Tensors t) {
-    broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
-      T* to = elements<T>(t[out]) + out_at;
-      for (size_t i = 0; i < broadcast.row_elems(); ++i) {
-        to[i] = f(load_element<T>(t[a], a_at + i * a_step), load_element<T>(t[b], b_at + i * b_step));
-      }
-    });
-  });
+KernelPtr wrapping(const Context& c, F f) {
+  using U = std::make_unsigned_t<T>;
+  return elementwise<T>(c, [f](T x, T y) { return static_cast<T>(f(static_cast<U>(x), static_cast<U>(y))); });
 }
 
-// float32 or int32 with a fused activation; integers wrap around. `f` is called with two float or two uint32_t.
+// float32, int32 or int64 with a fused activation; integers wrap around, and have none.
 template <typename F>
 Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
   const ir::DType dtype = c.input(0).dtype;
@@ -165,11 +111,8 @@ Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
     return elementwise<float>(
         c, [f, range](float x, float y) { return std::min(std::max(f(x, y), range.min), range.max); });
   }
-  if (dtype == ir::DType::int32 && activation == ir::Activation::none) {
-    return elementwise<int32_t>(c, [f](int32_t x, int32_t y) {
-      return static_cast<int32_t>(f(static_cast<uint32_t>(x), static_cast<uint32_t>(y)));
-    });
-  }
+  if (dtype == ir::DType::int32 && activation == ir::Activation::none) return wrapping<int32_t>(c, f);
+  if (dtype == ir::DType::int64 && activation == ir::Activation::none) return wrapping<int64_t>(c, f);
   return c.unsupported("type {} with activation {}", ir::dtype_name(dtype), ir::activation_name(activation));
 }
 
@@ -180,6 +123,7 @@ Result<KernelPtr> pick(const Context& c, F f) {
     case ir::DType::float32: return elementwise<float>(c, f);
     case ir::DType::int32: return elementwise<int32_t>(c, f);
     case ir::DType::int64: return elementwise<int64_t>(c, f);
+    case ir::DType::int16: return elementwise<int16_t>(c, f);
     case ir::DType::int8: return elementwise<int8_t>(c, f);
     case ir::DType::uint8: return elementwise<uint8_t>(c, f);
     default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
@@ -191,22 +135,28 @@ Result<KernelPtr> pick(const Context& c, F f) {
 Result<KernelPtr> prepare_add(const Context& c) {
   const ir::Activation activation = c.attrs<ir::ActivationAttrs>().activation;
   if (ir::is_8bit(c.input(0).dtype)) return quantized_sum(c, activation, false);
+  if (c.input(0).dtype == ir::DType::int16) return prepare_int16_sum(c, false);
   return arithmetic(c, activation, [](auto x, auto y) { return x + y; });
 }
 
 Result<KernelPtr> prepare_sub(const Context& c) {
   const ir::Activation activation = c.attrs<ir::ActivationAttrs>().activation;
   if (ir::is_8bit(c.input(0).dtype)) return quantized_sum(c, activation, true);
+  if (c.input(0).dtype == ir::DType::int16) return prepare_int16_sum(c, true);
   return arithmetic(c, activation, [](auto x, auto y) { return x - y; });
 }
 
 Result<KernelPtr> prepare_mul(const Context& c) {
   const ir::Activation activation = c.attrs<ir::ActivationAttrs>().activation;
   if (ir::is_8bit(c.input(0).dtype)) return quantized_product(c, activation);
+  if (c.input(0).dtype == ir::DType::int16) return prepare_int16_mul(c);
   return arithmetic(c, activation, [](auto x, auto y) { return x * y; });
 }
 
 Result<KernelPtr> prepare_div(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int32 && c.attrs<ir::ActivationAttrs>().activation == ir::Activation::none) {
+    return elementwise<int32_t>(c, [](int32_t x, int32_t y) { return quotient(x, y); });
+  }
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   return arithmetic(c, c.attrs<ir::ActivationAttrs>().activation, [](auto x, auto y) { return x / y; });
 }
@@ -224,9 +174,11 @@ Result<KernelPtr> prepare_pow(const Context& c) {
 Result<KernelPtr> prepare_floor_mod(const Context& c) {
   const auto modulo = [](auto x, auto y) -> decltype(x) {
     if (y == 0 || y == -1) return 0;  // a divisor of zero gives zero rather than a trap
-    const auto rest = x % y;
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    const auto rest = static_cast<decltype(x)>(x % y);
+    return static_cast<decltype(x)>(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
   };
+  if (c.input(0).dtype == ir::DType::int8) return elementwise<int8_t>(c, modulo);
+  if (c.input(0).dtype == ir::DType::int16) return elementwise<int16_t>(c, modulo);
   if (c.input(0).dtype == ir::DType::int32) return elementwise<int32_t>(c, modulo);
   if (c.input(0).dtype == ir::DType::int64) return elementwise<int64_t>(c, modulo);
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
@@ -258,6 +210,7 @@ Result<KernelPtr> prepare_prelu(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return elementwise<float>(c, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
   }
+  if (c.input(0).dtype == ir::DType::int16) return prepare_int16_prelu(c);
   SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &alpha = c.input(1).quant, &out = c.output().quant;
   const auto identity = quantize_multiplier(in.scale() / out.scale());
@@ -276,13 +229,16 @@ Result<KernelPtr> prepare_floor_div(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return elementwise<float>(c, [](float x, float y) { return std::floor(x / y); });
   }
-  if (c.input(0).dtype != ir::DType::int32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  // A divisor of zero gives zero rather than a trap; int32's lowest value over -1 wraps around.
-  return elementwise<int32_t>(c, [](int32_t x, int32_t y) {
-    if (y == 0) return 0;
-    if (y == -1) return static_cast<int32_t>(0U - static_cast<uint32_t>(x));
-    return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0);
-  });
+  const auto downwards = [](auto x, auto y) {
+    using T = decltype(x);
+    return static_cast<T>(quotient(x, y) - (y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
+  };
+  switch (c.input(0).dtype) {
+    case ir::DType::int8: return elementwise<int8_t>(c, downwards);
+    case ir::DType::int16: return elementwise<int16_t>(c, downwards);
+    case ir::DType::int32: return elementwise<int32_t>(c, downwards);
+    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  }
 }
 
 Result<KernelPtr> prepare_maximum(const Context& c) {

@@ -87,6 +87,7 @@ void run_image(ConvPlan& plan, const T* image, T* out) {
 
 Result<KernelPtr> prepare_conv_2d(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) return prepare_float_conv_2d(c);
+  if (c.input(0).dtype == ir::DType::int16) return prepare_int16_conv_2d(c);
   const bool grouped = dim(c.input(1), 3) != dim(c.input(0), 3);
   return byte_gemm::available() && !grouped ? prepare_byte_conv_2d(c) : prepare_wide_conv_2d(c);
 }

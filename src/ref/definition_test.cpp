@@ -381,19 +381,19 @@ tensor 1 "out" float32 2 const=[1 1]
 inputs 0
 outputs 1
 op 0 EXP in=[0] out=[1])";
-  const Row rows[] = {{kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
-                      {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
-                      {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
-                      {kDifference, "\"b\" int8 1 scale=0.5", "\"b\" int8 1", "quantiz"},
-                      {kEqual, "scale=0.25", "scale=1", "scale 1"},
-                      {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
-                      {kDense, "inputs 0", "inputs 0 2", "bias"},
-                      {kRealDense, "inputs 0", "inputs 0 1", "filter is not constant"},
-                      {kRealDense, "inputs 0", "inputs 0 2", "bias is not constant"},
-                      {kTiles, "inputs 0", "inputs 0 1", "constant"},
-                      {kShares, "int8 1x2 scale=1", "int8 1x2", "quantiz"},
-                      {kPowers, "float32 2 const=[0 0]\ntensor 1 \"out\" float32",
-                       "int32 2 const=[0 0]\ntensor 1 \"out\" int32", "int32 without quantization"}};
+  const Row rows[] = {
+      {kProduct, "\"a\" int8 2 scale=0.5", "\"a\" int8 2", "quantiz"},
+      {kProduct, "\"b\" int8 2 scale=0.25", "\"b\" int8 2", "quantiz"},
+      {kProduct, "\"out\" int8 2 scale=1", "\"out\" int8 2", "quantiz"},
+      {kDifference, "\"b\" int8 1 scale=0.5", "\"b\" int8 1", "quantiz"},
+      {kEqual, "scale=0.25", "scale=1", "scale 1"},
+      {kDense, "[0.5 0.5]", "[0.5 0.25]", "scale"},
+      {kDense, "inputs 0", "inputs 0 2", "bias"},
+      {kRealDense, "\"b\" float32 2 const=[0.5 1]", "\"b\" float16 2 const=hex:00000000", "expected float32"},
+      {kTiles, "inputs 0", "inputs 0 1", "constant"},
+      {kShares, "int8 1x2 scale=1", "int8 1x2", "quantiz"},
+      {kPowers, "float32 2 const=[0 0]\ntensor 1 \"out\" float32", "int32 2 const=[0 0]\ntensor 1 \"out\" int32",
+       "int32 without quantization"}};
   for (const Row& row : rows) {
     expect_values(row.text);
     std::string text = row.text;

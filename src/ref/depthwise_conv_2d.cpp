@@ -15,8 +15,9 @@ struct DepthwisePlan {
   std::vector<int16_t> filter;          // [kernel_h][kernel_w][channels]
   OutputStage stage;
   // Scratch, reused by every run.
-  std::vector<int16_t> image;  // [input_h][input_w][channels]
-  std::vector<int32_t> sums;   // [channels]
+  std::vector<int16_t> image;                   // [input_h][input_w][channels]
+  std::vector<int32_t> sums;                    // [channels]
+  std::vector<const int16_t*> pixels, weights;  // of each tap of a window that lies within the image
 };
 
 template <typename T>
@@ -31,7 +32,7 @@ void widen_image(DepthwisePlan& plan, const T* in) {
 
 void sum_pixel(DepthwisePlan& plan, size_t y, size_t x) {
   const Window& w = plan.window;
-  std::fill(plan.sums.begin(), plan.sums.end(), 0);
+  size_t taps = 0;
   for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
     const int32_t in_y = w.input_row(y, ky);
     if (!w.has_row(in_y)) continue;
@@ -39,10 +40,11 @@ void sum_pixel(DepthwisePlan& plan, size_t y, size_t x) {
       const int32_t in_x = w.input_col(x, kx);
       if (!w.has_col(in_x)) continue;
       const size_t tap = static_cast<size_t>(ky) * static_cast<size_t>(w.kernel_w) + static_cast<size_t>(kx);
-      gemm::multiply_accumulate(plan.image.data() + w.input_index(in_y, in_x) * plan.channels,
-                                plan.filter.data() + tap * plan.channels, plan.channels, plan.sums.data());
+      plan.pixels[taps] = plan.image.data() + w.input_index(in_y, in_x) * plan.channels;
+      plan.weights[taps++] = plan.filter.data() + tap * plan.channels;
     }
   }
+  gemm::sum_products(plan.pixels.data(), plan.weights.data(), taps, plan.channels, plan.sums.data());
 }
 
 template <typename T>
@@ -63,6 +65,7 @@ Result<KernelPtr> prepare_depthwise_conv_2d(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
   if (input.dtype == ir::DType::float32) return prepare_float_conv_2d(c);
+  if (input.dtype == ir::DType::int16) return prepare_int16_depthwise_conv_2d(c);
   DepthwisePlan plan;
   SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, c.output().shape));
   plan.input_zero_point = input.quant.zero_point();
@@ -72,6 +75,8 @@ Result<KernelPtr> prepare_depthwise_conv_2d(const Context& c) {
   plan.filter = widen_rows(filter, 1, elem_count(filter), elem_count(filter));
   plan.image.resize(plan.window.input_px() * plan.channels);
   plan.sums.resize(plan.channels);
+  plan.pixels.resize(dim(filter, 1) * dim(filter, 2));
+  plan.weights.resize(plan.pixels.size());
   return with_8bit(input.dtype, [&](auto type) {
     using T = decltype(type);
     return make_kernel([plan = std::move(plan), batches = dim(input, 0), in = c.input_index(0),

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "ref/float_weights.h"
 #include "ref/weighted.h"
 
 namespace skillet::ref {
@@ -28,24 +29,19 @@ void run_quantized(FullyConnectedPlan& plan, const T* in, T* out) {
 
 Result<KernelPtr> prepare_float(const Context& c) {
   const ir::Tensor& filter = c.input(1);
-  if (filter.dtype != ir::DType::float32 || !filter.is_constant())
-    return c.unsupported("filter is not constant float32");
   const size_t channels = dim(filter, 0), depth = dim(filter, 1), rows = elem_count(c.input(0)) / depth;
-  std::vector<float> bias(channels);
-  if (c.has_input(2)) {
-    if (!c.input(2).is_constant() || c.input(2).dtype != ir::DType::float32)
-      return c.unsupported("bias is not constant");
-    bias = c.input(2).values<float>();
-  }
+  SK_TRY_ASSIGN(FloatWeights weights, FloatWeights::of(c, 1, 0));
+  SK_TRY_ASSIGN(FloatWeights bias, FloatWeights::of(c, 2, channels));
   SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::FullyConnectedAttrs>().activation));
-  return make_kernel([=, weights = filter.values<float>(), in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const float* from = elements<float>(t[in]);
+  return make_kernel([=, weights = std::move(weights), bias = std::move(bias), in = c.input_index(0),
+                      out = c.output_index()](Tensors t) {
+    const float *from = elements<float>(t[in]), *by = weights.in(t), *added = bias.in(t);
     float* to = elements<float>(t[out]);
     for (size_t i = 0; i < rows * channels; ++i) {
       const size_t r = i / channels, n = i % channels;
       float sum = 0;
-      for (size_t k = 0; k < depth; ++k) sum += from[r * depth + k] * weights[n * depth + k];
-      to[i] = std::min(std::max(sum + bias[n], range.min), range.max);
+      for (size_t k = 0; k < depth; ++k) sum += from[r * depth + k] * by[n * depth + k];
+      to[i] = std::min(std::max(sum + added[n], range.min), range.max);
     }
   });
 }
@@ -55,6 +51,7 @@ Result<KernelPtr> prepare_float(const Context& c) {
 Result<KernelPtr> prepare_fully_connected(const Context& c) {
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
   if (input.dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return prepare_float(c);
+  if (input.dtype == ir::DType::int16) return prepare_int16_fully_connected(c);
   FullyConnectedPlan plan;
   plan.channels = dim(filter, 0);
   plan.depth = dim(filter, 1);

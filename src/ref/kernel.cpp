@@ -31,7 +31,22 @@ Result<void> Context::need_quantized(const ir::Tensor& tensor) const {
                      ir::dtype_name(tensor.dtype), tensor.quant.empty() ? " without quantization" : "");
 }
 
-Range type_range(ir::DType dtype) { return dtype == ir::DType::int8 ? Range{-128, 127} : Range{0, 255}; }
+Result<void> Context::need_int16(const ir::Tensor& tensor) const {
+  if (tensor.dtype != ir::DType::int16 || tensor.quant.empty() || tensor.quant.per_channel()) {
+    return unsupported("tensor '{}' is {}{}, expected int16 with one scale", tensor.name, ir::dtype_name(tensor.dtype),
+                       tensor.quant.empty() ? " without quantization" : "");
+  }
+  if (tensor.quant.zero_point() == 0) return {};
+  return unsupported("tensor '{}' is int16 with zero point {}, expected 0", tensor.name, tensor.quant.zero_point());
+}
+
+Range type_range(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::int8: return {INT8_MIN, INT8_MAX};
+    case ir::DType::int16: return {INT16_MIN, INT16_MAX};
+    default: return {0, UINT8_MAX};
+  }
+}
 
 Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor) {
   const Range limits = type_range(tensor.dtype);

@@ -50,6 +50,8 @@ class Context {
   Result<int64_t> constant_int(size_t input) const;
   // Error unless the tensor is 8-bit with one scale and one zero point.
   Result<void> need_quantized(const ir::Tensor& tensor) const;
+  // Error unless the tensor is int16 with one scale and the zero point 0.
+  Result<void> need_int16(const ir::Tensor& tensor) const;
 
  private:
   Error refusal(std::string text) const;
@@ -106,6 +108,12 @@ auto with_8bit(ir::DType dtype, Body body) {
   return dtype == ir::DType::int8 ? body(int8_t{}) : body(uint8_t{});
 }
 
+// The same for a type of quantized activations: int8, uint8 or int16.
+template <typename Body>
+auto with_quantized(ir::DType dtype, Body body) {
+  return dtype == ir::DType::int16 ? body(int16_t{}) : with_8bit(dtype, body);
+}
+
 // Limits of a quantized output.
 struct Range {
   int32_t min = 0, max = 0;
@@ -126,6 +134,7 @@ int32_t padding_before(ir::Padding padding, int32_t input, int32_t output, int32
 
 using Prepare = Result<KernelPtr>(const Context& context);
 Prepare prepare_conv_2d, prepare_depthwise_conv_2d, prepare_float_conv_2d, prepare_transpose_conv;
+Prepare prepare_float_transpose_conv;
 Prepare prepare_fully_connected;
 Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
 Prepare prepare_squared_difference, prepare_pow, prepare_floor_mod, prepare_add_n, prepare_prelu, prepare_batch_matmul;

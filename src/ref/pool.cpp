@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/vector_math.h"
 #include "ref/window.h"
 
 namespace skillet::ref {
@@ -22,25 +23,51 @@ Result<PoolPlan> pool_plan(const Context& c) {
   return plan;
 }
 
-// For each output pixel: resets the accumulators, calls take(accumulators, input pixel) for each pixel of the window,
-// then finish(accumulators, number of pixels, output pixel).
-template <typename T, typename Acc, typename Take, typename Finish>
-void slide(const PoolPlan& plan, const T* in, T* out, Acc initial, Take take, Finish finish) {
+// For each output pixel: take(input pixel) for each pixel of the window, then finish(output pixel, their number).
+template <typename T, typename Take, typename Finish>
+void list_windows(const PoolPlan& plan, const T* in, T* out, Take take, Finish finish) {
   const Window& w = plan.window;
-  std::vector<Acc> acc(plan.channels);
   for (size_t i = 0; i < plan.batches * w.output_px(); ++i, out += plan.channels) {
     const T* image = in + i / w.output_px() * w.input_px() * plan.channels;
     const size_t px = i % w.output_px(), output_w = static_cast<size_t>(w.output_w);
     const int32_t y = w.input_row(px / output_w, 0), x = w.input_col(px % output_w, 0);
     const int32_t y_end = std::min(y + w.kernel_h, w.input_h), x_end = std::min(x + w.kernel_w, w.input_w);
-    std::fill(acc.begin(), acc.end(), initial);
     for (int32_t iy = std::max(y, 0); iy < y_end; ++iy) {
-      for (int32_t ix = std::max(x, 0); ix < x_end; ++ix) {
-        take(acc.data(), image + w.input_index(iy, ix) * plan.channels);
-      }
+      for (int32_t ix = std::max(x, 0); ix < x_end; ++ix) take(image + w.input_index(iy, ix) * plan.channels);
     }
-    finish(acc.data(), (y_end - std::max(y, 0)) * (x_end - std::max(x, 0)), out);
+    finish(out, (y_end - std::max(y, 0)) * (x_end - std::max(x, 0)));
   }
+}
+
+// For each output pixel: resets the accumulators, calls take(accumulators, input pixel) for each pixel of the window,
+// then finish(accumulators, number of pixels, output pixel).
+template <typename T, typename Acc, typename Take, typename Finish>
+void slide(const PoolPlan& plan, const T* in, T* out, Acc initial, Take take, Finish finish) {
+  std::vector<Acc> acc(plan.channels, initial);
+  list_windows(
+      plan, in, out, [&](const T* pixel) { take(acc.data(), pixel); },
+      [&](T* to, int32_t count) {
+        finish(acc.data(), count, to);
+        std::fill(acc.begin(), acc.end(), initial);
+      });
+}
+
+template <typename T>
+KernelPtr byte_max_pool(const Context& c, const PoolPlan& plan, Range range) {
+  const auto taps = static_cast<size_t>(plan.window.kernel_h) * static_cast<size_t>(plan.window.kernel_w);
+  std::vector<const T*> pixels(std::min(taps, plan.window.input_px()));
+  return make_kernel(
+      [plan, range, pixels = std::move(pixels), in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
+        size_t count = 0;
+        // The window's pixels are listed, then looked at all at once.
+        const auto take = [&](const T* pixel) { pixels[count++] = pixel; };
+        const auto finish = [&](T* to, int32_t) {
+          vector_math::maximum(pixels.data(), count, plan.channels, static_cast<T>(range.min),
+                               static_cast<T>(range.max), to);
+          count = 0;
+        };
+        list_windows(plan, elements<const T>(t[in]), elements<T>(t[out]), take, finish);
+      });
 }
 
 template <typename T, typename Limits>
@@ -60,16 +87,17 @@ KernelPtr max_pool(const Context& c, const PoolPlan& plan, Limits range) {
 template <typename T>
 KernelPtr average_pool(const Context& c, const PoolPlan& plan, Range range) {
   return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const auto take = [n = plan.channels](int32_t* acc, const T* from) {
+    using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
+    const auto take = [n = plan.channels](Sum* acc, const T* from) {
       for (size_t i = 0; i < n; ++i) acc[i] += from[i];
     };
-    const auto finish = [n = plan.channels, range](const int32_t* acc, int32_t count, T* to) {
+    const auto finish = [n = plan.channels, range](const Sum* acc, int32_t count, T* to) {
       for (size_t i = 0; i < n; ++i) {
-        const int32_t half = acc[i] > 0 ? count / 2 : -(count / 2);
-        to[i] = static_cast<T>(std::clamp((acc[i] + half) / count, range.min, range.max));
+        const Sum half = acc[i] > 0 ? count / 2 : -(count / 2);
+        to[i] = static_cast<T>(std::clamp<Sum>((acc[i] + half) / count, range.min, range.max));
       }
     };
-    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), int32_t{0}, take, finish);
+    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), Sum{0}, take, finish);
   });
 }
 
@@ -88,8 +116,13 @@ KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange 
 
 // Pooling keeps the quantization: TFLite refuses anything else.
 Result<Range> quantized_range(const Context& c) {
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
+  if (c.input(0).dtype == ir::DType::int16) {
+    SK_TRY(c.need_int16(c.input(0)));
+    SK_TRY(c.need_int16(c.output()));
+  } else {
+    SK_TRY(c.need_quantized(c.input(0)));
+    SK_TRY(c.need_quantized(c.output()));
+  }
   if (c.input(0).quant.zero_point() != c.output().quant.zero_point() ||
       std::abs(c.input(0).quant.scale() - c.output().quant.scale()) > 1e-6F) {
     return c.unsupported("input and output have different quantization");
@@ -106,7 +139,11 @@ Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
     return max_pool<float>(c, plan, range);
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_8bit(c.input(0).dtype, [&](auto type) { return max_pool<decltype(type)>(c, plan, range); });
+  return with_quantized(c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (sizeof(T) == 1) return byte_max_pool<T>(c, plan, range);
+    return max_pool<T>(c, plan, range);
+  });
 }
 
 Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
@@ -116,7 +153,7 @@ Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
     return float_average_pool(c, plan, range);
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_8bit(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });
+  return with_quantized(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });
 }
 
 }  // namespace skillet::ref

@@ -3,38 +3,45 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
+#include "base/vector_math.h"
 #include "ref/types.h"
 
 namespace skillet::ref {
 namespace {
 
-// The nearest integer, halves away from zero, without a call: for what fits int32.
-int32_t rounded(float value) {
-  const auto whole = static_cast<int32_t>(value);
-  const float rest = value - static_cast<float>(whole);
-  return whole + (rest >= 0.5F ? 1 : 0) - (rest <= -0.5F ? 1 : 0);
+// Any integers that carry quantization.
+template <typename Body>
+Result<KernelPtr> with_integer(const Context& c, const ir::Tensor& tensor, Body body) {
+  if (tensor.quant.empty() || tensor.quant.per_channel()) {
+    return c.unsupported("tensor '{}' has {} scales, expected one", tensor.name, tensor.quant.scales.size());
+  }
+  switch (tensor.dtype) {
+    case ir::DType::int8: return body(int8_t{});
+    case ir::DType::uint8: return body(uint8_t{});
+    case ir::DType::int16: return body(int16_t{});
+    case ir::DType::int32: return body(int32_t{});
+    default: return c.unsupported("tensor '{}' is {}", tensor.name, ir::dtype_name(tensor.dtype));
+  }
 }
 
 Result<KernelPtr> quantize_float(const Context& c) {
   const float scale = c.output().quant.scale();
   const int32_t zero_point = c.output().quant.zero_point();
-  const Range range = type_range(c.output().dtype);
-  return make_kernel([=, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const uint8_t* from = t[in].data();
-    uint8_t* to = t[out].data();
-    for (size_t i = 0; i < count; ++i) {
-      // What is outside of int32 or no number at all saturates.
-      const float scaled = load_le<float>(from + i * sizeof(float)) / scale;
-      const float limited = std::min(scaled > -1e6F ? scaled : -1e6F, 1e6F);
-      to[i] = static_cast<uint8_t>(std::clamp(rounded(limited) + zero_point, range.min, range.max));
+  return with_integer(c, c.output(), [&](auto type) -> Result<KernelPtr> {
+    using T = decltype(type);
+    if constexpr (sizeof(T) > 2) {
+      return c.unsupported("float32 to {}", ir::dtype_name(c.output().dtype));
+    } else {
+      return make_kernel([=, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
+        vector_math::quantize(t[in].data(), count, scale, zero_point, elements<T>(t[out]));
+      });
     }
   });
 }
 
-Result<KernelPtr> requantize(const Context& c) {
-  SK_TRY(c.need_quantized(c.input(0)));
+KernelPtr requantize_bytes(const Context& c, QuantizedMultiplier by) {
   const ir::Quant &from = c.input(0).quant, &to = c.output().quant;
-  const auto by = quantize_multiplier(static_cast<double>(from.scale()) / static_cast<double>(to.scale()));
   const Range range = type_range(c.output().dtype);
   std::array<uint8_t, 256> table{};
   for (int raw = 0; raw < 256; ++raw) {
@@ -44,7 +51,33 @@ Result<KernelPtr> requantize(const Context& c) {
         static_cast<uint8_t>(std::clamp(wrapping_add(scaled, to.zero_point()), range.min, range.max));
   }
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
+  });
+}
+
+Result<KernelPtr> requantize(const Context& c) {
+  const ir::Tensor &input = c.input(0), &output = c.output();
+  const auto by =
+      quantize_multiplier(static_cast<double>(input.quant.scale()) / static_cast<double>(output.quant.scale()));
+  if (ir::is_8bit(input.dtype) && ir::is_8bit(output.dtype)) {
+    SK_TRY(c.need_quantized(input));
+    SK_TRY(c.need_quantized(output));
+    return requantize_bytes(c, by);
+  }
+  return with_integer(c, input, [&](auto from_type) {
+    return with_integer(c, output, [&](auto to_type) -> Result<KernelPtr> {
+      using From = decltype(from_type);
+      using To = decltype(to_type);
+      return make_kernel([=, from = input.quant.zero_point(), to = output.quant.zero_point(), count = elem_count(input),
+                          in = c.input_index(0), out = c.output_index()](Tensors t) {
+        for (size_t i = 0; i < count; ++i) {
+          const int32_t centred = wrapping_add(load_element<From>(t[in], i), -from);
+          const int32_t value = wrapping_add(multiply_by_quantized_multiplier(centred, by), to);
+          constexpr int32_t kMin = std::numeric_limits<To>::min(), kMax = std::numeric_limits<To>::max();
+          elements<To>(t[out])[i] = static_cast<To>(std::clamp(value, kMin, kMax));
+        }
+      });
+    });
   });
 }
 
@@ -89,21 +122,32 @@ Result<KernelPtr> cast_from(const Context& c, LoadBlock<Wide> load) {
 }  // namespace
 
 Result<KernelPtr> prepare_quantize(const Context& c) {
-  SK_TRY(c.need_quantized(c.output()));
   return c.input(0).dtype == ir::DType::float32 ? quantize_float(c) : requantize(c);
 }
 
 Result<KernelPtr> prepare_dequantize(const Context& c) {
-  SK_TRY(c.need_quantized(c.input(0)));
+  const ir::Tensor& input = c.input(0);
   if (c.output().dtype != ir::DType::float32) return c.unsupported("output type {}", ir::dtype_name(c.output().dtype));
-  const ir::Quant& quant = c.input(0).quant;
-  std::array<float, 256> table{};
-  for (int raw = 0; raw < 256; ++raw) {
-    const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    table[static_cast<size_t>(raw)] = quant.scale() * static_cast<float>(value - quant.zero_point());
+  if (input.dtype == ir::DType::float16) {
+    return make_kernel([count = elem_count(input), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) elements<float>(t[out])[i] = float_of_half(load_element<uint16_t>(t[in], i));
+    });
   }
-  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), elements<float>(t[out]), [&](uint8_t raw) { return table[raw]; });
+  const float scale = input.quant.scale();
+  const int32_t zero_point = input.quant.zero_point();
+  if (input.dtype == ir::DType::int16 && !input.quant.empty() && !input.quant.per_channel()) {
+    return make_kernel([=, count = elem_count(input), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) {
+        elements<float>(t[out])[i] = scale * static_cast<float>(load_element<int16_t>(t[in], i) - zero_point);
+      }
+    });
+  }
+  SK_TRY(c.need_quantized(input));
+  return with_8bit(input.dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel([=, count = elem_count(input), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      vector_math::dequantize(elements<const T>(t[in]), count, scale, zero_point, elements<float>(t[out]));
+    });
   });
 }
 

@@ -76,7 +76,7 @@ KernelPtr reduce_kernel(const Context& c, ReducePlan plan, Finish finish) {
   });
 }
 
-// Mean of 8-bit values: sum, scaled by a fixed-point multiplier that includes the division.
+// Mean or sum of quantized values: the sum, scaled by a fixed-point multiplier that includes the division.
 struct QuantizedMean {
   int64_t count = 1;
   int32_t input_zero_point = 0, output_zero_point = 0;
@@ -101,20 +101,25 @@ QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
   return {static_cast<int32_t>((int64_t{by.multiplier} << shift) / count), by.shift - shift};
 }
 
-Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
+Result<void> check_quantized(const Context& c) {
+  const bool wide = c.input(0).dtype == ir::DType::int16;
+  SK_TRY(wide ? c.need_int16(c.input(0)) : c.need_quantized(c.input(0)));
+  return wide ? c.need_int16(c.output()) : c.need_quantized(c.output());
+}
+
+Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan, bool divide) {
+  SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
   const auto ratio = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
   const QuantizedMean mean{.count = static_cast<int64_t>(plan.reduced),
                            .input_zero_point = in.zero_point(),
                            .output_zero_point = out.zero_point(),
-                           .by = divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)),
+                           .by = divide ? divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)) : ratio,
                            .range = type_range(c.output().dtype)};
-  return with_8bit(c.input(0).dtype, [&](auto type) {
+  return with_quantized(c.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     const auto finish = [mean](int64_t sum) { return mean.operator()<T>(sum); };
-    constexpr size_t kFitsInt32 = size_t{1} << 23;
+    constexpr size_t kFitsInt32 = size_t{1} << (sizeof(T) == 1 ? 23 : 15);
     return plan.reduced < kFitsInt32 ? reduce_kernel<T, int32_t>(c, plan, finish)
                                      : reduce_kernel<T, int64_t>(c, plan, finish);
   });
@@ -166,7 +171,15 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return reduce_kernel<float, float>(c, plan, [n = static_cast<float>(plan.reduced)](float sum) { return sum / n; });
   }
-  return quantized_mean(c, plan);
+  const auto integer_mean = [&](auto type) {
+    using T = decltype(type);
+    return reduce_kernel<T, uint64_t>(c, plan, [n = static_cast<int64_t>(plan.reduced)](uint64_t sum) {
+      return static_cast<T>(static_cast<int64_t>(sum) / n);
+    });
+  };
+  if (c.input(0).dtype == ir::DType::int32) return integer_mean(int32_t{});
+  if (c.input(0).dtype == ir::DType::int64) return integer_mean(int64_t{});
+  return quantized_mean(c, plan, true);
 }
 
 Result<KernelPtr> prepare_sum(const Context& c) {
@@ -174,10 +187,13 @@ Result<KernelPtr> prepare_sum(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return reduce_kernel<float, float>(c, plan, [](float sum) { return sum; });
   }
-  if (c.input(0).dtype == ir::DType::int32) {
-    return reduce_kernel<int32_t, uint32_t>(c, plan, [](uint32_t sum) { return static_cast<int32_t>(sum); });
-  }
-  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  const auto integer_sum = [&](auto type) {
+    using T = decltype(type);
+    return reduce_kernel<T, std::make_unsigned_t<T>>(c, plan, [](auto sum) { return static_cast<T>(sum); });
+  };
+  if (c.input(0).dtype == ir::DType::int32) return integer_sum(int32_t{});
+  if (c.input(0).dtype == ir::DType::int64) return integer_sum(int64_t{});
+  return quantized_mean(c, plan, false);
 }
 
 Result<KernelPtr> prepare_reduce_max(const Context& c) { return extreme(c, std::greater<>()); }

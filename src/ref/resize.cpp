@@ -84,6 +84,17 @@ void interpolate(Corners<int8_t> p, Tap<int64_t> y, Tap<int64_t> x, size_t depth
   }
 }
 
+void interpolate(Corners<int16_t> p, Tap<int64_t> y, Tap<int64_t> x, size_t depth, int16_t* out) {
+  constexpr int64_t kOne = 1 << 10, kHalf = 1 << 19;
+  const int64_t low_low = (kOne - y.from_low) * (kOne - x.from_low), high_low = y.from_low * (kOne - x.from_low);
+  const int64_t low_high = (kOne - y.from_low) * x.from_low, high_high = y.from_low * x.from_low;
+  for (size_t i = 0; i < depth; ++i) {
+    const int64_t sum =
+        p.low_low[i] * low_low + p.high_low[i] * high_low + p.low_high[i] * low_high + p.high_high[i] * high_high;
+    out[i] = static_cast<int16_t>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
+  }
+}
+
 template <typename T, typename Position>
 KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vector<Tap<Position>> cols) {
   return make_kernel([rows = std::move(rows), cols = std::move(cols), batches = dim(c.input(0), 0),
@@ -125,6 +136,9 @@ Result<KernelPtr> prepare_resize_bilinear(const Context& c) {
   SK_TRY(c.constant_ints(1));
   if (c.input(0).dtype == ir::DType::int8) {
     return bilinear<int8_t>(c, integer_taps(in[1], out[1], attrs), integer_taps(in[2], out[2], attrs));
+  }
+  if (c.input(0).dtype == ir::DType::int16) {
+    return bilinear<int16_t>(c, integer_taps(in[1], out[1], attrs), integer_taps(in[2], out[2], attrs));
   }
   auto rows = float_taps(in[1], out[1], attrs), cols = float_taps(in[2], out[2], attrs);
   if (c.input(0).dtype == ir::DType::uint8) return bilinear<uint8_t>(c, std::move(rows), std::move(cols));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ref/int16_table.h"
 #include "ref/kernel.h"
 
 namespace skillet::ref {
@@ -130,6 +131,54 @@ Result<KernelPtr> quantized_softmax(const Context& c, SoftmaxPlan plan) {
   });
 }
 
+// One row of int16: exp() and 1 / (1 + x) by tables.
+struct Int16Softmax {
+  Int16Table exp, reciprocal;  // of -10 .. 0, and of 0 .. 1
+  QuantizedMultiplier input;   // to 65535 steps of what exp() takes
+  void run(const int16_t* in, size_t depth, int16_t* out) const;
+};
+
+void Int16Softmax::run(const int16_t* in, size_t depth, int16_t* out) const {
+  const auto limited = [](int32_t x) { return static_cast<int16_t>(std::clamp<int32_t>(x, INT16_MIN, INT16_MAX)); };
+  const int32_t max = *std::max_element(in, in + depth);
+  uint32_t sum = 0;
+  for (size_t i = 0; i < depth; ++i) {
+    const int32_t scaled = multiply_by_quantized_multiplier(in[i] - max, input);
+    out[i] = exp(limited(wrapping_add(scaled, INT16_MAX)));
+    sum += static_cast<uint32_t>(int32_t{out[i]});
+  }
+  const int headroom = std::countl_zero(sum);
+  const auto shifted = static_cast<int32_t>(((int64_t{sum} << (headroom - 1)) + (1 << 13)) >> 14);
+  const int64_t scale = reciprocal(limited(shifted - (1 << 15) - (1 << 16)));
+  const int right = 31 - headroom;
+  for (size_t i = 0; i < depth; ++i) {
+    const int64_t value = (out[i] * scale + (int64_t{1} << (right - 1))) >> right;
+    out[i] = static_cast<int16_t>(std::clamp<int64_t>(value, 0, INT16_MAX));
+  }
+}
+
+Result<KernelPtr> int16_softmax(const Context& c, const SoftmaxPlan& plan) {
+  SK_TRY(c.need_int16(c.input(0)));
+  SK_TRY(c.need_int16(c.output()));
+  // More would be 2^16 times the largest value of exp().
+  if (plan.depth >= size_t{1} << 16) return c.unsupported("rows of {} values", plan.depth);
+  const float beta = c.attrs<ir::SoftmaxAttrs>().beta;
+  // TFLite rounds the product to float.
+  const double real = static_cast<double>(beta * c.input(0).quant.scale()) / (10.0 / UINT16_MAX);
+  if (!(beta > 0)) return c.unsupported("beta {}", beta);
+  const Int16Softmax softmax{.exp = Int16Table::of_double(10.0 / UINT16_MAX, INT16_MAX, 2.0 / UINT16_MAX,
+                                                          [](double x) { return std::exp(x); }),
+                             .reciprocal = Int16Table::of_double(1.0 / UINT16_MAX, INT16_MIN, 2.0 / UINT16_MAX,
+                                                                 [](double x) { return 1 / (1 + x); }),
+                             .input = quantize_multiplier(real)};
+  return make_kernel(
+      [softmax, rows = plan.rows, depth = plan.depth, in = c.input_index(0), out = c.output_index()](Tensors t) {
+        for (size_t r = 0; r < rows; ++r) {
+          softmax.run(elements<const int16_t>(t[in]) + r * depth, depth, elements<int16_t>(t[out]) + r * depth);
+        }
+      });
+}
+
 KernelPtr float_softmax(const Context& c, const SoftmaxPlan& plan) {
   return make_kernel([rows = plan.rows, depth = plan.depth, beta = c.attrs<ir::SoftmaxAttrs>().beta,
                       in = c.input_index(0), out = c.output_index()](Tensors t) {
@@ -151,6 +200,7 @@ Result<KernelPtr> prepare_softmax(const Context& c) {
   plan.depth = static_cast<size_t>(c.input(0).shape.back(0));
   plan.rows = elem_count(c.input(0)) / plan.depth;
   if (c.input(0).dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return float_softmax(c, plan);
+  if (c.input(0).dtype == ir::DType::int16) return int16_softmax(c, plan);
   return quantized_softmax(c, plan);
 }
 

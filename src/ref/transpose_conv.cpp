@@ -55,18 +55,9 @@ void run_image(TransposeConvPlan& plan, const T* in, T* out) {
 
 }  // namespace
 
-Result<KernelPtr> prepare_transpose_conv(const Context& c) {
+Result<Window> transposed_window(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &filter = c.input(1), &input = c.input(2), &output = c.output();
-  TransposeConvPlan plan;
-  SK_TRY(c.constant_ints(0));
-  plan.channels = dim(output, 3);
-  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
-                                          .input = 2,
-                                          .filter = 1,
-                                          .bias = 3,
-                                          .channels = plan.channels,
-                                          .activation = attrs.activation}));
   ir::ConvAttrs forward = attrs;
   forward.dilation_h = forward.dilation_w = 1;
   // TFLite pads by the size that the convolution would have, which need not be the input's.
@@ -76,9 +67,27 @@ Result<KernelPtr> prepare_transpose_conv(const Context& c) {
     const int32_t covered = attrs.padding == ir::Padding::same ? 1 : kernel;
     forward_output.dims[i] = (output.shape.dims[i] - covered) / stride + 1;
   }
-  SK_TRY_ASSIGN(plan.window, conv_window(c, forward, output.shape, filter.shape, forward_output));
-  plan.window.output_h = input.shape[1];
-  plan.window.output_w = input.shape[2];
+  SK_TRY_ASSIGN(Window window, conv_window(c, forward, output.shape, filter.shape, forward_output));
+  window.output_h = input.shape[1];
+  window.output_w = input.shape[2];
+  return window;
+}
+
+Result<KernelPtr> prepare_transpose_conv(const Context& c) {
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  const ir::Tensor &filter = c.input(1), &input = c.input(2), &output = c.output();
+  SK_TRY(c.constant_ints(0));
+  if (input.dtype == ir::DType::int16) return prepare_int16_transpose_conv(c);
+  if (input.dtype == ir::DType::float32) return prepare_float_transpose_conv(c);
+  TransposeConvPlan plan;
+  plan.channels = dim(output, 3);
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .input = 2,
+                                          .filter = 1,
+                                          .bias = 3,
+                                          .channels = plan.channels,
+                                          .activation = attrs.activation}));
+  SK_TRY_ASSIGN(plan.window, transposed_window(c));
   plan.batches = dim(input, 0);
   plan.depth = dim(input, 3);
   plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);

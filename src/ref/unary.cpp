@@ -1,11 +1,13 @@
-// Elementwise ops of one operand. An 8-bit operand has 256 values, so prepare() evaluates TFLite's formula for each of
-// them and running is a table look-up; float32 is computed directly.
+// Elementwise ops of one operand. An 8-bit operand has 256 values and an int16 one 65536, so prepare() evaluates
+// TFLite's formula for each of them and running is a table look-up; float32 is computed directly.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
+#include "base/vector_math.h"
 #include "ref/hard_swish.h"
+#include "ref/int16_table.h"
 #include "ref/inverse_sqrt.h"
 #include "ref/kernel.h"
 
@@ -15,16 +17,28 @@ namespace {
 // f(value) -> int32 result, clamped to the output type; `value` is the quantized input.
 template <typename F>
 Result<KernelPtr> table_kernel(const Context& c, F f) {
+  const Range range = type_range(c.output().dtype);
+  if (c.input(0).dtype == ir::DType::int16) {
+    SK_TRY(c.need_int16(c.input(0)));
+    SK_TRY(c.need_int16(c.output()));
+    std::vector<int16_t> table(1 << 16);
+    for (int32_t value = INT16_MIN; value <= INT16_MAX; ++value) {
+      table[static_cast<uint16_t>(value)] = static_cast<int16_t>(std::clamp<int32_t>(f(value), range.min, range.max));
+    }
+    return make_kernel([table = std::move(table), count = elem_count(c.input(0)), in = c.input_index(0),
+                        out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) elements<int16_t>(t[out])[i] = table[load_element<uint16_t>(t[in], i)];
+    });
+  }
   SK_TRY(c.need_quantized(c.input(0)));
   SK_TRY(c.need_quantized(c.output()));
-  const Range range = type_range(c.output().dtype);
   std::array<uint8_t, 256> table{};
   for (int raw = 0; raw < 256; ++raw) {
     const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp(f(value), range.min, range.max));
+    table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp<int32_t>(f(value), range.min, range.max));
   }
   return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    std::transform(t[in].begin(), t[in].end(), t[out].begin(), [&](uint8_t raw) { return table[raw]; });
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
   });
 }
 
@@ -45,11 +59,22 @@ template <typename F>
 Result<KernelPtr> real_function(const Context& c, F f) {
   if (is_float(c)) return float_kernel(c, f);
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  if (c.input(0).dtype == ir::DType::int16) {
+    const auto table = Int16Table::of_float(in, out, f);
+    return table_kernel(c, [&](int32_t value) { return table(static_cast<int16_t>(value)); });
+  }
   const float inverse_scale = 1 / out.scale();
   return table_kernel(c, [&](int32_t value) {
     const float real = in.scale() * static_cast<float>(value - in.zero_point());
     return round_to_int(f(real) * inverse_scale) + out.zero_point();
   });
+}
+
+// What maps int16 values to steps of 1 / 32768.
+Result<KernelPtr> sigmoid_kernel(const Context& c, int16_t (*f)(int16_t, const SigmoidInput&)) {
+  if (c.output().quant.scale() != 1.0F / 32768) return c.unsupported("output scale {}", c.output().quant.scale());
+  const SigmoidInput input = sigmoid_input(c.input(0).quant.scale());
+  return table_kernel(c, [&](int32_t value) { return f(static_cast<int16_t>(value), input); });
 }
 
 // The quotient is rounded to float first, as in TFLite: it decides how ties round.
@@ -70,8 +95,6 @@ Result<KernelPtr> clamp_kernel(const Context& c, FloatRange limits) {
   if (is_float(c)) {
     return float_kernel(c, [limits](float x) { return std::min(std::max(x, limits.min), limits.max); });
   }
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
   const Range range = quantized_limits(c, limits);
   const auto by = scale_ratio(c);
   return table_kernel(c, [&](int32_t value) {
@@ -172,6 +195,7 @@ Result<KernelPtr> prepare_sign(const Context& c) {
 }
 
 Result<KernelPtr> prepare_log(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int16) return c.unsupported("type int16");
   return real_function(c, [](float x) { return std::log(x); });
 }
 
@@ -187,6 +211,7 @@ Result<KernelPtr> prepare_gelu(const Context& c) {
 
 Result<KernelPtr> prepare_rsqrt(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return 1.0F / std::sqrt(x); });
+  if (c.input(0).dtype == ir::DType::int16) return c.unsupported("type int16");
   // TFLite refuses, at run time, values below the zero point; they are 0 here.
   constexpr int kKeptBits = 20;
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
@@ -205,10 +230,12 @@ Result<KernelPtr> prepare_rsqrt(const Context& c) {
 }
 
 Result<KernelPtr> prepare_logistic(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int16) return sigmoid_kernel(c, int16_logistic);
   return real_function(c, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
 }
 
 Result<KernelPtr> prepare_tanh(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int16) return sigmoid_kernel(c, int16_tanh);
   return real_function(c, [](float x) { return std::tanh(x); });
 }
 
@@ -224,6 +251,7 @@ Result<KernelPtr> prepare_hard_swish(const Context& c) {
   if (is_float(c)) {
     return float_kernel(c, [](float x) { return x * std::min(6.0F, std::max(0.0F, x + 3)) / 6; });
   }
+  if (c.input(0).dtype == ir::DType::int16) return c.unsupported("type int16");
   const HardSwish params = hard_swish_params(c.input(0).quant, c.output().quant);
   if (params.output_exponent > 0) return c.unsupported("output scale is too small for the input scale");
   return table_kernel(c, [&](int32_t value) { return hard_swish(params, value); });

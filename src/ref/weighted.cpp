@@ -9,9 +9,10 @@ namespace {
 Result<void> check_types(const WeightedOp& op) {
   const Context& c = op.context;
   const ir::Tensor &input = c.input(op.input), &filter = c.input(op.filter), &output = c.output();
-  SK_TRY(c.need_quantized(input));
-  SK_TRY(c.need_quantized(output));
-  if (filter.dtype != input.dtype || output.dtype != input.dtype) {
+  const bool wide = input.dtype == ir::DType::int16;
+  SK_TRY(wide ? c.need_int16(input) : c.need_quantized(input));
+  SK_TRY(wide ? c.need_int16(output) : c.need_quantized(output));
+  if (filter.dtype != (wide ? ir::DType::int8 : input.dtype) || output.dtype != input.dtype) {
     return c.unsupported("{} input, {} filter, {} output", ir::dtype_name(input.dtype), ir::dtype_name(filter.dtype),
                          ir::dtype_name(output.dtype));
   }
@@ -62,6 +63,28 @@ Result<OutputStage> output_stage(const WeightedOp& op) {
     const auto by = quantize_multiplier(real_multiplier(op, i));
     stage.multiplier.push_back(by.multiplier);
     stage.shift.push_back(by.shift);
+  }
+  return stage;
+}
+
+Result<WideStage> wide_stage(const WeightedOp& op) {
+  SK_TRY(check_types(op));
+  const Context& c = op.context;
+  WideStage stage;
+  // Without a bias TFLite sums as with one of 32 bits, but for depthwise convolutions.
+  stage.sums_of_32_bits = c.op().kind != ir::OpKind::depthwise_conv_2d;
+  stage.bias.resize(op.channels);
+  if (c.has_input(op.bias)) {
+    SK_TRY_ASSIGN(stage.bias, c.constant_ints(op.bias));
+    stage.sums_of_32_bits = c.input(op.bias).dtype == ir::DType::int32;
+  }
+  if (c.input(op.filter).quant.zero_point() != 0) return c.unsupported("filter with a zero point");
+  SK_TRY_ASSIGN(stage.range, activation_range(c, op.activation, c.output()));
+  constexpr int kMaxShift = 14;  // of sums of 64 bits
+  for (size_t i = 0; i < op.channels; ++i) {
+    stage.by.push_back(quantize_multiplier(real_multiplier(op, i)));
+    if (stage.by.back().shift > kMaxShift)
+      return c.unsupported("output scale {} is too small", c.output().quant.scale());
   }
   return stage;
 }

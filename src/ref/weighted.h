@@ -5,6 +5,7 @@
 
 #include "base/gemm.h"
 #include "ref/kernel.h"
+#include "ref/window.h"
 
 namespace skillet::ref {
 
@@ -39,6 +40,28 @@ struct WeightedOp {
 // GetQuantizedConvolutionMultipler (uint8, and fully connected layers with one filter scale), which differ in how they
 // round. Error when types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
+
+// The same for 64-bit sums that become int16.
+struct WideStage {
+  std::vector<int64_t> bias;
+  std::vector<QuantizedMultiplier> by;
+  bool sums_of_32_bits = false;  // modulo 2^32, rounded twice
+  Range range;
+
+  int16_t finish(int64_t sum, size_t channel) const {
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(bias[channel]));
+    const int32_t scaled = sums_of_32_bits ? multiply_by_quantized_multiplier(static_cast<int32_t>(sum), by[channel])
+                                           : multiply_wide_by_quantized_multiplier(sum, by[channel]);
+    return static_cast<int16_t>(std::clamp(scaled, range.min, range.max));
+  }
+};
+// Of int16 activations with int8 weights, whose bias has 32 or 64 bits, which says how the sums are rounded.
+Result<WideStage> wide_stage(const WeightedOp& op);
+// The operations with weights where the input is int16.
+Prepare prepare_int16_conv_2d, prepare_int16_depthwise_conv_2d, prepare_int16_transpose_conv,
+    prepare_int16_fully_connected;
+// The forward convolution that a TRANSPOSE_CONV transposes: its input is the output at hand.
+Result<Window> transposed_window(const Context& c);
 
 // CONV_2D of one group where byte_gemm::available().
 Prepare prepare_byte_conv_2d;

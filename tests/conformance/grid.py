@@ -593,4 +593,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    import grid
+    import grid_int16  # noqa: F401: its families register themselves
+    sys.exit(grid.main())

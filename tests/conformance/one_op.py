@@ -12,7 +12,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE / "../../src/frontend/tflite/schema.fbs"
-TYPES = {"float32": (0, "FLOAT32"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int64": (4, "INT64"),
+TYPES = {"float32": (0, "FLOAT32"), "float16": (1, "FLOAT16"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int64": (4, "INT64"),
          "bool": (6, "BOOL"), "int16": (7, "INT16"), "int8": (9, "INT8")}
 SAME, VALID = 0, 1
 RELU, RELU_N1_TO_1, RELU6, TANH = 1, 2, 3, 4
@@ -37,8 +37,8 @@ def random_values(t, random):
         if dtype == np.float32:
             return np.asarray(random.uniform(low, high, shape), np.float32)
         return np.asarray(random.randint(low, high + 1, shape), dtype)
-    if dtype == np.float32:
-        return np.asarray(random.randn(*shape) * 3, np.float32)
+    if dtype in (np.float32, np.float16):
+        return np.asarray(random.randn(*shape) * 3, dtype)
     if dtype == np.bool_:
         return np.asarray(random.randint(0, 2, shape), np.bool_)
     info = np.iinfo(dtype)

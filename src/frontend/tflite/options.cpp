@@ -92,7 +92,9 @@ requires(std::is_same_v<T, schema::AddOptions> || std::is_same_v<T, schema::SubO
          std::is_same_v<T, schema::MulOptions> || std::is_same_v<T, schema::DivOptions> ||
          std::is_same_v<T, schema::L2NormOptions>) Result<Attrs> read(const T& o) {
   SK_TRY_ASSIGN(const auto activation, activation_of(o.fused_activation_function()));
-  return Attrs{ir::ActivationAttrs{activation}};
+  ir::ActivationAttrs attrs{.activation = activation};
+  if constexpr (requires { o.pot_scale_int16(); }) attrs.pot_scale_int16 = o.pot_scale_int16();
+  return Attrs{attrs};
 }
 Result<Attrs> read(const schema::ConcatenationOptions& o) {
   SK_TRY_ASSIGN(const auto activation, activation_of(o.fused_activation_function()));
