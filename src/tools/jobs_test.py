@@ -199,7 +199,8 @@ class Jobs(unittest.TestCase):
                 self.assertEqual({row["differing"] for row in rows["written"]}, {0})
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
-                self.assertEqual((code, err), (FAILED, ""))  # computes nothing
+                self.assertEqual((code, err.count("\n")), (FAILED, 1), err)  # computes nothing
+                self.assertIn(f"null:{chip} wrote nothing", err)
 
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
         """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
@@ -247,6 +248,49 @@ class Jobs(unittest.TestCase):
                     changes = [{name: after[name] for name in before if after[name] != before[name]} for after in map(self.values, map(str, jobs))]
                     self.assertIn({field: before[field] ^ 1}, changes)
                     self.assertEqual([one for one in changes if one not in ({}, {field: before[field] ^ 1})], [])
+
+    def test_what_was_not_recorded_is_said(self):
+        code, _, err = skillet("replay", A311D, "--device", "sim:a311d")
+        self.assertEqual((code, err.count("\n")), (FINE, 1), err)
+        self.assertIn(f"what was in buffer {A311D_INPUT} (8192 bytes) was not recorded: zeros are taken; --input {A311D_INPUT}=FILE gives it", err)
+        self.assertEqual(skillet("replay", RK3588, "--device", "sim:rk3588")[2], "")
+
+    def test_jobs_that_write_nothing_have_failed(self):
+        """Also where what they write is what was there already; and what they wrote is as without the second look."""
+        for capture, chip, faults in ((A311D, "a311d", ["submit:*:reset"]), (RK3588, "rk3588", ["job:*:drop", "job:*:hang", "job:*:reset", "submit:*:reset"])):
+            around = ["virtual", "--chip", chip, "--fail"]
+            for fault in faults:
+                with self.subTest(chip=chip, fault=fault):
+                    code, out, err = skillet(*around, fault, "--", SKILLET, "replay", capture, "--device", "npu", "--json")
+                    self.assertEqual((code, len(json.loads(out)["written"]) > 0), (FAILED, True), err)
+                    self.assertIn("npu wrote nothing: its jobs were dropped, or ended with a reset", err)
+            same = [json.loads(self.fine("replay", capture, "--device", f"sim:{chip}", "--json", *more)) for more in
+                    (["--input", f"{A311D_INPUT}={A311D}/input_0.bin"] * (chip == "a311d"),) * 2]
+            self.assertEqual(same[0], same[1])
+        # A result that is there already: the job has run before, on a device that keeps its memory.
+        recorded = str(self.path / "recorded")
+        self.fine("run", MODEL, "--device", "sim:rk3588", "--record", recorded, "--repeat", "2")
+        self.fine("replay", recorded, "--device", "sim:rk3588")
+
+    def test_a_recording_within_a_recording_is_refused(self):
+        own = str(self.path / "own")
+        for inner in ([own], [own + ".2"], [str(self.path / "x/../own")]):
+            with self.subTest(inner=inner):
+                code, _, err = skillet("virtual", "--chip", "a311d", "--", SKILLET, "capture", "-o", own, "--", SKILLET, "run", MODEL, "--device", "sim:a311d",
+                                       "--record", *inner)
+                self.assertEqual(code, CANNOT_BEGIN, err)
+                self.assertIn("skillet capture, which runs this program, writes there", err)
+        code, _, err = skillet("run", MODEL, "--device", "null:a311d", "--record", own)
+        self.assertEqual(code, FINE, err)
+
+    def test_what_decode_recognises_has_no_warning_of_another_program(self):
+        for chip in ("a311d", "rk3588"):
+            recorded = str(self.path / chip)
+            self.fine("run", MODEL, "--device", f"sim:{chip}", "--record", recorded)
+            for args in ([MODEL, "--chip", chip], [recorded, "--model", MODEL]):
+                code, out, err = skillet("decode", *args)
+                self.assertEqual((code, err), (FINE, ""), args)
+                self.assertIn("0 CONV_2D", out)
 
     def test_what_cannot_be_replayed(self):
         (self.path / "large").write_bytes(bytes(1 << 20))
