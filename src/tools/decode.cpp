@@ -105,7 +105,7 @@ class Decoding {
   // What needs the chip but no submission.
   Result<void> prepare() {
     for (const std::string* folder : {&options_.extract, &options_.weights})
-      if (!folder->empty()) SK_TRY(check_folder(*folder));
+      if (!folder->empty()) SK_TRY(check_files(*folder, {}));
     const std::string& model =
         options_.model.empty() && options_.path.ends_with(".tflite") ? options_.path : options_.model;
     if (model.empty()) return {};

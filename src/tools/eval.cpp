@@ -110,9 +110,14 @@ Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir
 }
 
 void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t index, Hits& hits) {
-  const std::vector<int64_t> best = top_classes(tensor, bytes, 5);
-  hits.top1 += !best.empty() && best[0] == index ? 1 : 0;
-  hits.top5 += std::ranges::find(best, index) != best.end() ? 1 : 0;
+  const std::vector<int64_t> best = top_classes(tensor, bytes, 6);
+  const bool is_first = !best.empty() && best[0] == index;
+  hits.top1 += is_first ? 1 : 0;
+  // Of classes with one score, as most have where scores are rounded, none is before the other: all or none of them.
+  const auto place = std::ranges::find(best, index) - best.begin();
+  const bool ties_beyond = place < std::ssize(best) && best.size() > 5 &&
+                           !(raw_value(tensor, bytes, index) > raw_value(tensor, bytes, best[5]));
+  hits.top5 += is_first || (place < std::min<std::ptrdiff_t>(5, std::ssize(best)) && !ties_beyond) ? 1 : 0;
 }
 
 // What a device is compared with: the outputs of one inference, in the order of the graph.

@@ -80,6 +80,20 @@ void check_labels(const Options& options, const ir::Graph& graph, const std::vec
                          graph.tensor(graph.outputs[0]).name));
 }
 
+// A drawing of which the network's part is missing is not what was asked for, though the picture is.
+void check_drawing(const Options& options, const ir::Graph& graph, std::optional<Task> task) {
+  if (task || (options.draw.empty() && !options.show)) return;
+  std::string outputs, tasks;
+  for (const ir::TensorId id : graph.outputs)
+    outputs += fmt::format("{}'{}' {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
+                           graph.tensor(id).shape.to_string());
+  for (const Task one : possible(graph))
+    tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
+  complain(fmt::format("{}: nothing but the picture is drawn: what the outputs are is not recognised ({}); {}",
+                       options.draw.empty() ? "--show" : "--draw", outputs,
+                       tasks.empty() ? "they have the form of no --task" : "say it with --task: " + tasks));
+}
+
 // Everything that is done for each inference, made before the first one.
 struct Plan {
   InputSource inputs;
@@ -115,6 +129,7 @@ Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
   SK_TRY_ASSIGN(std::vector<std::string> labels, labels_of(options));
   const std::optional<Task> task = options.task.empty() ? recognise(graph) : task_from_name(options.task);
   check_labels(options, graph, labels, task);
+  check_drawing(options, graph, task);
   SK_TRY_ASSIGN(Drawings drawings,
                 Drawings::create(options.show && !options.json, options.draw, options.threshold, names));
   SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));
@@ -265,20 +280,21 @@ runtime::SessionOptions session_options(const Options& options) {
 }
 
 // With --record, each submission is in the file before it runs. `failure`: why recording stopped.
-Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure, bool& is_recorded) {
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
   SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
   // An older file gives way to the first submission, not before: there may be none.
-  sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
+  sink.append = [append = sink.append, &failure, &is_recorded, old = std::make_shared<OldCapture>(std::move(found))](
                     const capture::DeviceInfo& device, capture::Submission one) mutable {
     Result<void> done = old ? old->set_aside() : Result<void>();
     if (done.ok()) done = append(device, std::move(one));
     if (done.ok() && old) old->discard();
     old.reset();
     if (!done.ok()) failure = done.error();
+    is_recorded = true;
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
@@ -344,7 +360,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
   result.input_note = input_note(options.inputs, graph);
   std::optional<Error> recording_failure;
-  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
+  bool is_recorded = false;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure, is_recorded));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   result.device = target.name;
@@ -360,6 +377,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   }
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
+  if (!options.record.empty() && !is_recorded)
+    return error(ErrorCode::device, "{}: nothing was recorded: {} was sent no job", options.record, target.name);
   SK_TRY(check_npu_use(options.device, npu_use(*session)));
   return runner.judgement();
 }
