@@ -45,20 +45,6 @@ void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile:
   if (where != "nowhere") out.error[at] = error_of(compiled, row);
 }
 
-// Of the work of an operation of the model, of which the passes may have made several in different places.
-double npu_share(const ChipCheck& check, const compile::Compiled& compiled, size_t i) {
-  if (check.where[i] != "both") return check.where[i] == "npu" ? 1 : 0;
-  uint64_t on_npu = 0, all = 0;
-  for (const compile::OpRow& row : check.rows) {
-    const int32_t source = compiled.graph.op(row.op).source_index;
-    if (source < 0 || static_cast<size_t>(source) != i) continue;
-    const uint64_t macs = ir::op_macs(compiled.graph, row.op);
-    all += macs;
-    on_npu += row.on_npu ? macs : 0;
-  }
-  return all == 0 ? 0 : static_cast<double>(on_npu) / static_cast<double>(all);
-}
-
 // The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
 std::vector<ir::OpId> device_ops(const driver::HardwareRows& rows, const compile::Compiled& compiled) {
   std::vector<ir::OpId> ops;
@@ -134,8 +120,9 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   }
   SK_TRY(add_times(out, driver, compiled));
   for (size_t i = 0; i < report.ops.size(); ++i) {
-    out.npu_ops += out.where[i] == "npu" ? 1 : 0;
-    out.npu_macs += static_cast<uint64_t>(npu_share(out, compiled, i) * static_cast<double>(report.ops[i].macs) + 0.5);
+    if (out.where[i] != "npu") continue;
+    ++out.npu_ops;
+    out.npu_macs += report.ops[i].macs;
   }
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
   out.advice = compile::quantization_advice(compiled.graph, target);

@@ -199,8 +199,7 @@ class Jobs(unittest.TestCase):
                 self.assertEqual({row["differing"] for row in rows["written"]}, {0})
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
-                self.assertEqual((code, err.count("\n")), (FAILED, 1), err)  # computes nothing
-                self.assertIn(f"null:{chip} wrote nothing", err)
+                self.assertEqual((code, err), (FAILED, ""))  # computes nothing
 
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
         """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
@@ -223,6 +222,11 @@ class Jobs(unittest.TestCase):
             self.assertEqual(differing[4], 0)  # what the job before it writes
             self.assertEqual(any(differing.values()), code == FAILED)
         self.refused(CANNOT_BEGIN, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
+        for name, words in (("job 1 out_zero_point", "; in full: 'job 1 nn_instruction.out_zero_point'\n"), ("out_zero_point", "'job 1 nn_instruction.out_zero_point'"),
+                            ("nn_instruction", "; in full: 'job 1 nn_instruction."), ("job 0 nn_instruction", "no field 'job 0 nn_instruction' that can be set")):
+            self.refused(CANNOT_BEGIN, words, *base, "--set", f"{name}=1")
+        self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.data_bank'", "replay", RK3588, "--device", "sim:rk3588", "--set", "data_bank=1")
+        self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.", "replay", RK3588, "--device", "sim:rk3588", "--set", "cna.cbuf_con0=0xb1")
         self.refused(CANNOT_BEGIN, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
         self.refused(CANNOT_BEGIN, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
@@ -255,22 +259,9 @@ class Jobs(unittest.TestCase):
         self.assertIn(f"what was in buffer {A311D_INPUT} (8192 bytes) was not recorded: zeros are taken; --input {A311D_INPUT}=FILE gives it", err)
         self.assertEqual(skillet("replay", RK3588, "--device", "sim:rk3588")[2], "")
 
-    def test_jobs_that_write_nothing_have_failed(self):
-        """Also where what they write is what was there already; and what they wrote is as without the second look."""
-        for capture, chip, faults in ((A311D, "a311d", ["submit:*:reset"]), (RK3588, "rk3588", ["job:*:drop", "job:*:hang", "job:*:reset", "submit:*:reset"])):
-            around = ["virtual", "--chip", chip, "--fail"]
-            for fault in faults:
-                with self.subTest(chip=chip, fault=fault):
-                    code, out, err = skillet(*around, fault, "--", SKILLET, "replay", capture, "--device", "npu", "--json")
-                    self.assertEqual((code, len(json.loads(out)["written"]) > 0), (FAILED, True), err)
-                    self.assertIn("npu wrote nothing: its jobs were dropped, or ended with a reset", err)
-            same = [json.loads(self.fine("replay", capture, "--device", f"sim:{chip}", "--json", *more)) for more in
-                    (["--input", f"{A311D_INPUT}={A311D}/input_0.bin"] * (chip == "a311d"),) * 2]
-            self.assertEqual(same[0], same[1])
-        # A result that is there already: the job has run before, on a device that keeps its memory.
-        recorded = str(self.path / "recorded")
-        self.fine("run", MODEL, "--device", "sim:rk3588", "--record", recorded, "--repeat", "2")
-        self.fine("replay", recorded, "--device", "sim:rk3588")
+    def test_captures_of_two_chips_are_no_pair(self):
+        self.refused(CANNOT_BEGIN, "is of a311d and ", "diff", A311D, RK3588)
+        self.refused(CANNOT_BEGIN, "(--chip reads both as one of them)", "diff", RK3588, A311D, "--json")
 
     def test_a_recording_within_a_recording_is_refused(self):
         own = str(self.path / "own")

@@ -131,8 +131,6 @@ class Replays {
   // What follows the last submission, see capture::Reader.
   const std::string& cut_off() const { return reader_.cut_off(); }
 
-  // The first device that did nothing, though it said that all went well.
-  Result<void> idle() const { return idle_ ? Result<void>(*idle_) : Result<void>(); }
   const std::vector<Written>& written() const { return written_; }
   bool differs() const {
     return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
@@ -192,70 +190,12 @@ class Replays {
     capture::Submission changed = one;
     SK_TRY(change(changed));
     const Progress progress(fmt::format("running submission {}", reader_.index()));
-    SK_TRY(run_on(device_, changed, options_.device));
-    if (other_)
-      SK_TRY(run_on(*other_, options_.against.empty() ? one : changed, other_side()).with_context("the other side"));
+    SK_TRY(device_.replayer->run(changed));
+    if (other_) SK_TRY(other_->replayer->run(options_.against.empty() ? one : changed).with_context("the other side"));
     for (const capture::BufferSnapshot& buffer : changed.buffers) {
       if (buffer.listed && buffer.write) SK_TRY(note(buffer));
     }
     return {};
-  }
-
-  // A device that hangs or drops a job may say that all went well. Where no buffer for results changed, those bytes are
-  // turned round: jobs that run write at least one of them back.
-  Result<void> run_on(Device& device, const capture::Submission& one, std::string_view side) {
-    capture::Submission again = one;
-    for (capture::BufferSnapshot& buffer : again.buffers) {
-      if (holds_results(buffer)) buffer = with_contents(buffer, contents_before(device, buffer));
-    }
-    SK_TRY(device.replayer->run(one));
-    SK_TRY_ASSIGN(const bool wrote, changed_any(device, one, again));
-    if (wrote || std::ranges::none_of(one.buffers, holds_results)) return {};
-    capture::Submission turned = again;
-    for (size_t i = 0; i < turned.buffers.size(); ++i) {
-      if (!holds_results(one.buffers[i])) continue;
-      Bytes bytes(turned.buffers[i].bytes.begin(), turned.buffers[i].bytes.end());
-      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(~byte);
-      turned.buffers[i] = with_contents(turned.buffers[i], std::move(bytes));
-    }
-    SK_TRY(device.replayer->run(turned));
-    SK_TRY_ASSIGN(const bool writes, changed_any(device, one, turned));
-    if (writes) return device.replayer->run(again);
-    if (!idle_)
-      idle_ = error(ErrorCode::device, "submission {}: {} wrote nothing: its jobs were dropped, or ended with a reset",
-                    reader_.index(), side);
-    return {};
-  }
-
-  // Memory that may be written over: what was recorded with contents may be commands.
-  static bool holds_results(const capture::BufferSnapshot& buffer) {
-    return buffer.listed && buffer.write && buffer.content != capture::Content::bytes;
-  }
-  static capture::BufferSnapshot with_contents(capture::BufferSnapshot buffer, Bytes bytes) {
-    buffer.content = capture::Content::bytes;
-    buffer.bytes = std::move(bytes);
-    return buffer;
-  }
-  // Those that an earlier submission left there, or zeros.
-  static Bytes contents_before(const Device& device, const capture::BufferSnapshot& buffer) {
-    Bytes out(static_cast<size_t>(buffer.size_bytes));
-    if (buffer.content == capture::Content::zero) return out;
-    const auto bytes = device.replayer->contents(buffer.handle);
-    if (bytes.ok()) std::ranges::copy(bytes->first(std::min(bytes->size(), out.size())), out.begin());
-    return out;
-  }
-  // Whether a buffer for results of `one` is not as it is in `filled`.
-  static Result<bool> changed_any(const Device& device, const capture::Submission& one,
-                                  const capture::Submission& filled) {
-    for (size_t i = 0; i < one.buffers.size(); ++i) {
-      if (!holds_results(one.buffers[i])) continue;
-      const auto& was = filled.buffers[i].bytes;
-      SK_TRY_ASSIGN(const auto now, device.replayer->contents(one.buffers[i].handle));
-      if (!std::equal(was.begin(), was.end(), now.begin(),
-                      now.begin() + static_cast<std::ptrdiff_t>(std::min(now.size(), was.size()))))
-        return true;
-    }
-    return false;
   }
 
   // What was not recorded, nor written by an earlier submission, is zeros, which is seldom what was meant.
@@ -334,7 +274,7 @@ class Replays {
   std::optional<Device> other_;
   std::vector<Change> changes_;
   std::vector<Input> inputs_;
-  std::optional<Error> one_problem_, idle_;
+  std::optional<Error> one_problem_;
   std::vector<Written> written_;
   std::set<uint32_t> known_;  // buffers that earlier submissions list
 };
@@ -377,7 +317,6 @@ Result<void> replay(const Options& options, Outcome& outcome) {
   SK_TRY(replays.run().with_context(options.path));
   print(options, replays);
   if (!replays.cut_off().empty()) log::warning("{}", replays.cut_off());
-  SK_TRY(replays.idle().with_context(options.path));
   if (replays.differs() || !replays.cut_off().empty()) outcome.exit_code = kFailed;
   return {};
 }

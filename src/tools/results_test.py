@@ -123,6 +123,24 @@ class Results(unittest.TestCase):
                 got = json.loads(self.run_fine("--json", "--input", str(self.path / "in.npz")))["runs"][0]["outputs"]
                 self.assertEqual(got, wanted)
 
+    def test_archives_have_the_names_that_other_programs_give(self):
+        """As the tensors are called, or as --output calls them."""
+        sys.path.insert(0, "tests/models")
+        import ssd_model
+        net, model = ssd_model.Model(), str(self.path / "net.tflite")
+        picture = net.tensor("cam/left:0", [1, 4, 4, 3], ssd_model.UINT8, 1 / 255)
+        Path(model).write_bytes(net.bytes([picture], [net.conv("Stateful Call:0", picture, [[[[0.5] * 3]]] * 2, [0, 0])]))
+        for name, code in (("cam/left:0", FINE), ("cam_left_0", FINE), ("cam_left:0", CANNOT_BEGIN)):
+            (self.path / "in.npz").write_bytes(npz({name + ".npy": npy((1, 4, 4, 3), bytes(range(48)))}))
+            got, _, err = skillet("run", model, "--input", str(self.path / "in.npz"), "--output", str(self.path / "out.npy"))
+            self.assertEqual(got, code, err)
+        values = read_npy((self.path / "out.npy").read_bytes())[2]
+        for name in ("Stateful Call:0", "Stateful_Call_0"):
+            (self.path / "out.npz").write_bytes(npz({name + ".npy": npy((1, 4, 4, 2), values)}))
+            (self.path / "in.npz").write_bytes(npz({"arr_0.npy": npy((1, 4, 4, 3), bytes(range(48)))}))
+            got, _, err = skillet("run", model, "--input", str(self.path / "in.npz"), "--expect", str(self.path / "out.npz"))
+            self.assertEqual((got, err), (FINE, ""))
+
     def test_files_that_cannot_be_meant(self):
         image, big = npy((1, 28, 28, 1), bytes(784)), bytes(300 << 20)
         rows = [

@@ -280,21 +280,20 @@ runtime::SessionOptions session_options(const Options& options) {
 }
 
 // With --record, each submission is in the file before it runs. `failure`: why recording stopped.
-Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure, bool& is_recorded) {
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
   SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
   // An older file gives way to the first submission, not before: there may be none.
-  sink.append = [append = sink.append, &failure, &is_recorded, old = std::make_shared<OldCapture>(std::move(found))](
+  sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
                     const capture::DeviceInfo& device, capture::Submission one) mutable {
     Result<void> done = old ? old->set_aside() : Result<void>();
     if (done.ok()) done = append(device, std::move(one));
     if (done.ok() && old) old->discard();
     old.reset();
     if (!done.ok()) failure = done.error();
-    is_recorded = true;
     return done;
   };
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
@@ -360,8 +359,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
   result.input_note = input_note(options.inputs, graph);
   std::optional<Error> recording_failure;
-  bool is_recorded = false;
-  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure, is_recorded));
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   result.device = target.name;
@@ -377,8 +375,6 @@ Result<void> run(Options& options, Outcome& outcome) {
   }
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
-  if (!options.record.empty() && !is_recorded)
-    return error(ErrorCode::device, "{}: nothing was recorded: {} was sent no job", options.record, target.name);
   SK_TRY(check_npu_use(options.device, npu_use(*session)));
   return runner.judgement();
 }

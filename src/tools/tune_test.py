@@ -123,17 +123,6 @@ class TuneTest(unittest.TestCase):
         ran = skillet("run", MODEL, "--device", "npu", "--tuning-file", self.file, around=around)
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
-    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
-    def test_an_npu_that_fails_is_not_tuned(self):
-        """What the CPU takes in its place is no measurement."""
-        for chip, fault in (("a311d", "submit:*:reset"), ("a311d", "gem_new:*:ENOMEM"), ("rk3588", "job:*:drop"), ("rk3588", "prep_bo:*:EIO")):
-            with self.subTest(chip=chip, fault=fault):
-                done = skillet("tune", MODEL, "--device", "npu", "--runs", "2", "--warm-up", "1", "-o", self.file,
-                               around=[SKILLET, "virtual", "--chip", chip, "--fail", fault, "--"])
-                self.assertEqual(done.returncode, 1, done.stderr)
-                self.assertIn("no choices: ", done.stderr)
-                self.assertFalse(Path(self.file).exists())
-
     def test_use(self):
         for arguments, words in [(["tune"], "MODEL is required"), (["tune", MODEL], "--device is required"),
                                  (["tune", MODEL, "--device", "cpu"], "the CPU has nothing to tune"),

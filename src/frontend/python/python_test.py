@@ -118,6 +118,9 @@ class Facts(unittest.TestCase):
         capture = MODEL.parent
         done = subprocess.run(["skillet", "decode", str(capture), "--json"], capture_output=True, text=True, check=True)
         self.assertEqual(skillet.decode(capture), json.loads(done.stdout))
+        self.assertEqual(skillet.decode(DIGITS, chip="a311d"), skillet.decode(DIGITS, "--chip", "a311d"))
+        with self.assertRaisesRegex(skillet.Error, "^(?!skillet: ).*for which chip"):
+            skillet.decode(DIGITS)
         with self.assertRaisesRegex(skillet.IoFailed, "/nonexistent: No such file"):
             skillet.decode("/nonexistent")
         with self.assertRaises(skillet.WrongType):
