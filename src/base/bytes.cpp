@@ -186,8 +186,24 @@ Result<void> check_folder(const std::string& path) {
   }
   if (!S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: {}", path, std::strerror(ENOTDIR));
   // What is there may be full of what is wanted and not for writing.
-  const int wanted = there == path ? R_OK | X_OK : W_OK | X_OK;
-  return ::access(there.empty() ? "." : there.c_str(), wanted) == 0 ? Result<void>() : os_error(path);
+  if (there == path) return ::access(path.c_str(), R_OK | X_OK) == 0 ? Result<void>() : os_error(path);
+  std::string probe = fmt::format("{}/skillet.XXXXXX", there.empty() ? "." : there);
+  if (::mkdtemp(probe.data()) == nullptr) return os_error(path);
+  ::rmdir(probe.c_str());
+  return {};
+}
+
+Result<void> check_files(const std::string& folder, std::span<const std::string> names) {
+  SK_TRY(check_folder(folder));
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return {};  // it will be made
+  for (const std::string& name : names) SK_TRY(check_place(folder + "/" + name));
+  if (!names.empty()) return {};
+  std::string probe = folder + "/skillet.XXXXXX";
+  const Descriptor file(::mkostemp(probe.data(), O_CLOEXEC));
+  if (file.get() < 0) return os_error(folder);
+  ::unlink(probe.c_str());
+  return {};
 }
 
 }  // namespace skillet

@@ -64,8 +64,10 @@ Result<Bytes> read_file(const std::string& path);
 // Its first bytes, or all where it has fewer.
 Result<Bytes> read_file_start(const std::string& path, size_t size_bytes);
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes);
-// Before long work: can a file of this name be written; can files be written below this folder, which may not be there?
+// Before long work: can a file of this name be written; is this folder there to be read, or can it be made; can these
+// files be written in it (none are named: any)?
 Result<void> check_place(const std::string& path);
 Result<void> check_folder(const std::string& path);
+Result<void> check_files(const std::string& folder, std::span<const std::string> names);
 
 }  // namespace skillet

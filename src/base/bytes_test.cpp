@@ -91,6 +91,24 @@ TEST_F(Files, PlacesAreCheckedBeforeTheWork) {
   EXPECT_FALSE(fs::exists(path("to")));
 }
 
+// Some folders take no files whoever asks: root too, for whom access() says nothing.
+TEST_F(Files, FilesInFoldersAreTried) {
+  EXPECT_TRUE(check_folder("/proc").ok()) << "to be read";
+  EXPECT_FALSE(check_folder("/proc/new").ok());
+  EXPECT_FALSE(check_files("/proc", {}).ok());
+  const std::vector<std::string> names = {"one", "two"};
+  EXPECT_FALSE(check_files("/proc", names).ok());
+  EXPECT_FALSE(check_files("/proc/new/folder", names).ok());
+  EXPECT_TRUE(check_files(folder_.string(), names).ok());
+  EXPECT_TRUE(check_files(folder_.string(), {}).ok());
+  EXPECT_TRUE(check_files(path("to/be/made"), names).ok());
+  EXPECT_TRUE(fs::is_empty(folder_)) << "nothing is left";
+  fs::create_directory(path("two"));
+  EXPECT_TRUE(says(check_files(folder_.string(), names), "two: is a folder, not a file"));
+  ASSERT_TRUE(write_file(path("file"), Bytes(1)).ok());
+  EXPECT_TRUE(says(check_files(path("file"), {}), "Not a directory"));
+}
+
 TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
   fs::create_symlink(path("gone"), path("link"));
   EXPECT_TRUE(says(check_place(path("link")), "link: is a link to what is not there"));

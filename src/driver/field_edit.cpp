@@ -107,14 +107,39 @@ Result<bits::Value> value_of(const bits::Row& row, std::string_view text) {
   return error(ErrorCode::invalid_argument, "'{}' is no value of {}", text, row.name);
 }
 
+// "; in full: 'job 1 nn_instruction.out_zero_point'", of what stands for several words: a field without its descriptor
+// or register ("job 1 out_zero_point"), or one of these without its field ("cna.cbuf_con0").
+std::string longer_names(std::string_view path, std::span<const std::string_view> names) {
+  constexpr size_t kMost = 3;
+  const size_t blank = path.find_last_of(' ');
+  const std::string_view begin = blank == std::string_view::npos ? "" : path.substr(0, blank + 1);
+  const std::string last(path.substr(begin.size()));
+  if (last.empty()) return "";
+  std::string out;
+  size_t count = 0;
+  for (const std::string_view name : names) {
+    const size_t at = name.find(last);
+    if (at == std::string_view::npos || at == 0 || !name.starts_with(begin)) continue;
+    const size_t end = at + last.size();
+    const bool is_word = (name[at - 1] == '.' || name[at - 1] == ' ') && (end == name.size() || name[end] == '.');
+    if (is_word && count++ < kMost) out += fmt::format("{}'{}'", out.empty() ? "; in full: " : ", ", name);
+  }
+  return count > kMost ? out + fmt::format(" and {} more", count - kMost) : out;
+}
+
 Result<const AnnotatedField*> find_field(const Annotated& decoded, std::string_view path) {
   std::vector<std::string_view> names;
+  bool is_there = false;
   for (const AnnotatedField& field : decoded.fields) {
+    is_there |= field.path == path;
     if (!field.place) continue;
     if (field.path == path) return &field;
     names.push_back(field.path);
   }
-  return error(ErrorCode::invalid_argument, "no field '{}' that can be set{}", path, did_you_mean(path, names));
+  if (is_there) return error(ErrorCode::invalid_argument, "'{}' is no part of recorded words: it cannot be set", path);
+  const std::string longer = longer_names(path, names);
+  return error(ErrorCode::invalid_argument, "no field '{}' that can be set{}", path,
+               longer.empty() ? did_you_mean(path, names) : longer);
 }
 
 }  // namespace

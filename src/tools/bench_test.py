@@ -199,6 +199,15 @@ class Eval(unittest.TestCase):
                 self.assertTrue(0.99 < report["worst_cosine"] <= report["cosine"] <= 1.0000001)
         self.assertRegex(skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", "cpu")[1], r"cpu +90.00 % +\d+.00 %")
 
+    def test_classes_with_one_score_are_all_among_the_best_or_none(self):
+        """Of 0.png all classes but one have the score 0, of 5.png all but four."""
+        truth = self.path / "truth"
+        for line, top5 in (("0.png 1", 0), ("0.png 0", 1), ("0.png 9", 0), ("5.png 0", 0), ("5.png 2", 1), ("5.png 8", 1)):
+            with self.subTest(line=line):
+                truth.write_text(line + "\n")
+                report = json.loads(skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", "cpu", "--json")[1])
+                self.assertEqual((report["with_truth"], report["top5"], report["cpu_top5"]), (1, top5, top5))
+
     def test_against_another_device(self):
         base = ["eval", MODEL, *self.DATA, "--device", "sim:a311d", "--json"]
         same, other = (json.loads(skillet(*base, "--against", device)[1]) for device in ("sim:a311d", "sim:rk3588"))

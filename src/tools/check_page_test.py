@@ -12,7 +12,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-MODELS = ["models/digits.tflite", "../shared/models/mobilenet_v2_1.0_224_quant.tflite",
+def wide_model():
+    """Branches side by side: more than there is room for, joined again; one that skips many rows."""
+    sys.path.insert(0, "tests/models")
+    import ssd_model
+    net = ssd_model.Model()
+    picture = net.tensor("picture", [1, 4, 4, 3], ssd_model.UINT8, 1 / 255)
+    weights = [[[[0.1] * 3]] for _ in range(3)]
+    stem = net.conv("stem", picture, weights, [0] * 3)
+    ends = [net.reshape("early", stem, [1, 16, 3])]
+    for i in range(11):
+        last = stem
+        for k in range(1 + i % 4):
+            last = net.conv(f"branch{i}_{k}", last, weights, [0] * 3)
+        ends.append(net.reshape(f"end{i}", last, [1, 16, 3]))
+    return net.bytes([picture], [net.join("all", ends)])
+
+
+MODELS = ["models/digits.tflite", "tests/models/concat2_i8.tflite", "../shared/models/deeplabv3_mnv2_dm05_pascal_quant.tflite", "../shared/models/mobilenet_v2_1.0_224_quant.tflite",
           "../shared/models/movenet_single_pose_lightning_ptq.tflite"]
 WIDTH = 1280
 SMALLEST_LETTERS_PX = 11
@@ -23,7 +40,7 @@ addEventListener("load", () => {
   const box = (one) => one.getBoundingClientRect();
   const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
   const shown = (one) => box(one).width > 0 && box(one).height > 0;
-  const nodes = all("svg g");
+  const nodes = all("svg g").sort((a, b) => a.dataset.op - b.dataset.op);
   const report = {
     wide: document.documentElement.scrollWidth,
     letters: Math.min(...all("p, li, td, th, h1, h2, svg text").map((one) => parseFloat(getComputedStyle(one).fontSize))),
@@ -33,6 +50,15 @@ addEventListener("load", () => {
     overlaps: nodes.filter((one, i) => nodes.some((other, k) => k < i && box(one.querySelector(".node")).left < box(other.querySelector(".node")).right &&
       box(other.querySelector(".node")).left < box(one.querySelector(".node")).right && box(one.querySelector(".node")).top < box(other.querySelector(".node")).bottom &&
       box(other.querySelector(".node")).top < box(one.querySelector(".node")).bottom)).length,
+    through: all("svg .edge").filter((edge) => {
+      const length = edge.getTotalLength(), points = [...Array(41).keys()].map((i) => edge.getPointAtLength(length * i / 40));
+      return all("svg .node").some((node) => { const area = node.getBBox();
+        return points.some((p) => p.x > area.x + 2 && p.x < area.x + area.width - 2 && p.y > area.y + 2 && p.y < area.y + area.height - 2); });
+    }).length,
+    loose: all("svg .edge").filter((edge) => !nodes[edge.dataset.from] || !nodes[edge.dataset.to ?? 0]).length,
+    fed: new Set(all("svg .edge[data-to]").map((edge) => edge.dataset.to)).size,
+    graph: document.querySelector("svg").getBoundingClientRect().width,
+    names: nodes.map((one) => ["kind", "name"].map((what) => (one.querySelector("text." + what) ?? {textContent: ""}).textContent)),
     colours: new Set(all("svg .mark").map((one) => getComputedStyle(one).fill)).size,
     nodes: nodes.length,
   };
@@ -53,11 +79,24 @@ def measure(browser, page, folder):
     return json.loads(html.unescape(found[1]))
 
 
+def is_readable(shown, name):
+    """All of it, or what names differ in: both ends."""
+    head, cut, tail = shown.partition("\u2026")
+    return shown == name if not cut else len(shown) >= 24 and name.startswith(head) and name.endswith(tail) and len(tail) > len(head)
+
+
 def problems(report, ops, places):
-    wanted = {"empty": 0, "blank": 0, "cut": 0, "overlaps": 0, "nodes": ops, "colours": places}
+    # All operations but the first one of these networks read what another one makes.
+    wanted = {"empty": 0, "blank": 0, "cut": 0, "overlaps": 0, "through": 0, "loose": 0, "fed": len(ops) - 1, "nodes": len(ops), "colours": places}
     out = [f"{name} is {report[name]}, not {value}" for name, value in wanted.items() if report[name] != value]
     if report["wide"] > WIDTH:
         out.append(f"it is {report['wide']} pixels wide")
+    if report["graph"] > WIDTH:
+        out.append(f"its graph is {report['graph']} pixels wide")
+    nameless = [op for i, (shown, op) in enumerate(zip(report["names"], ops))
+                if not (is_readable(shown[0], f"{i} {op['kind']}") and is_readable(shown[1], op["output"]))]
+    if nameless:
+        out.append(f"names cannot be read: {nameless[:3]}")
     if report["letters"] < SMALLEST_LETTERS_PX:
         out.append(f"letters of {report['letters']} pixels")
     return out
@@ -70,6 +109,10 @@ def main():
         print("no chromium here: the page is not looked at")
         return 77
     failed = 0
+    if shutil.which("flatc"):
+        wide = tempfile.NamedTemporaryFile(suffix=".tflite")
+        Path(wide.name).write_bytes(wide_model())
+        MODELS.append(wide.name)
     for model in MODELS:
         if not Path(model).exists():
             print(f"{model}: left out, it is not there")
@@ -79,7 +122,7 @@ def main():
             done = subprocess.run([skillet, "check", model, "--html", str(page), "--json"], capture_output=True, text=True)
             report = json.loads(done.stdout)
             places = {where for chip in report["chips"] for where in chip["where"]}
-            found = problems(measure(browser, page, Path(folder)), len(report["ops"]), len(places))
+            found = problems(measure(browser, page, Path(folder)), report["ops"], len(places))
         print(f"{model}: {'; '.join(found) or 'fine'}")
         failed += bool(found)
     return 1 if failed else 0

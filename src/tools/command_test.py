@@ -197,6 +197,12 @@ class Command(unittest.TestCase):
                                   env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("--per-channel: odd not in", done.stderr)
+        odd = subprocess.run([SKILLET, "plan", MODEL], capture_output=True, text=True, timeout=60, env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
+        self.assertEqual((odd.returncode, "--per-channel: odd not in" in odd.stderr), (2, True))
+        model = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
+        if os.path.exists(model):  # no model of the tree has a scale for each channel
+            ops = [report("plan", model, "--chip", "a311d", "--per-channel", what)["chips"][0]["cpu_ops"] for what in ("exact", "approximate")]
+            self.assertGreater(ops[0], 10 * ops[1])
 
     def test_what_the_environment_says_wrongly_is_said(self):
         rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),

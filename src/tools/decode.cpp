@@ -105,7 +105,7 @@ class Decoding {
   // What needs the chip but no submission.
   Result<void> prepare() {
     for (const std::string* folder : {&options_.extract, &options_.weights})
-      if (!folder->empty()) SK_TRY(check_folder(*folder));
+      if (!folder->empty()) SK_TRY(check_files(*folder, {}));
     const std::string& model =
         options_.model.empty() && options_.path.ends_with(".tflite") ? options_.path : options_.model;
     if (model.empty()) return {};
@@ -122,6 +122,8 @@ class Decoding {
     const Result<void> all = submissions(reader, json);
     if (json) json->finish(all.ok() ? std::nullopt : std::optional(all.error()));
     SK_TRY(Result<void>(all));
+    if (reader.count() == 0 && options_.path.ends_with(".tflite"))
+      return error(ErrorCode::unsupported, "{}: the NPU takes nothing of it (skillet check says why)", options_.path);
     if (ops_ && ops_->found() == 0)
       log::warning("no job looks like one of {}", options_.model.empty() ? options_.path : options_.model);
     if (unreadable_ == 0) return {};

@@ -42,16 +42,32 @@ except ImportError as error:
     say(error=f"{sys.executable} has neither ai-edge-litert nor tflite-runtime ({error}); --python names another one")
     sys.exit()
 model, library, *settings = sys.argv[1:]
+def claimed(graph, count):
+    """Of the first COUNT operations, those between what each of the delegate's own (the others) reads and writes."""
+    makers, taken = {int(one): at for at in graph[:count] for one in at["outputs"]}, set()
+    for node in graph[count:]:
+        wanted, seen = [int(one) for one in node["outputs"]], {int(one) for one in node["inputs"]}
+        while wanted:
+            tensor = wanted.pop()
+            if tensor not in seen and tensor in makers:
+                taken.add(makers[tensor]["index"])
+                wanted += [int(one) for one in makers[tensor]["inputs"]]
+            seen.add(tensor)
+    return sorted(taken)
 try:
+    tells = hasattr(runtime.Interpreter, "_get_ops_details")
+    count = len(runtime.Interpreter(model)._get_ops_details()) if tells else None
     delegate = runtime.load_delegate(library, dict(one.split("=", 1) for one in settings))
     host = runtime.Interpreter(model, experimental_delegates=[delegate])
+    ops = claimed(host._get_ops_details(), count) if tells else None  # before the runtime brings delegates of its own
+    words = (os.pread(2, 4096, max(0, os.fstat(2).st_size - 4096)).decode(errors="replace").strip().splitlines() or [""])[-1]
     host.allocate_tensors()
 except Exception as error:
     say(error=" ".join(str(error).split()))
     sys.exit()
 size = lambda detail: int(numpy.prod(detail["shape"], dtype=numpy.int64)) * numpy.dtype(detail["dtype"]).itemsize
 inputs, outputs = host.get_input_details(), host.get_output_details()
-say(host=f"{name} {version(name)}", inputs=[size(one) for one in inputs], outputs=[size(one) for one in outputs])
+say(host=f"{name} {version(name)}", ops=count, claimed=ops, words=words, inputs=[size(one) for one in inputs], outputs=[size(one) for one in outputs])
 while True:
     for one in inputs:
         data = sys.stdin.buffer.read(size(one))
@@ -140,18 +156,28 @@ Result<void> DelegateHost::begin(const DelegateHostOptions& options) {
   return {};
 }
 
-Result<void> DelegateHost::greet(const DelegateHostOptions& options, const ir::Graph& graph) {
+Result<std::string> DelegateHost::first_line() {
   std::string line;
   for (uint8_t one = 0; line.size() < kLongestGreeting; line += static_cast<char>(one)) {
     SK_TRY(read_all({&one, 1}));
     if (one == '\n') break;
   }
+  return line;
+}
+
+Result<void> DelegateHost::greet(const DelegateHostOptions& options, const ir::Graph& graph) {
+  SK_TRY_ASSIGN(const std::string line, first_line());
   const auto said = nlohmann::json::parse(line, nullptr, false);
   if (said.is_object() && said.contains("error") && said["error"].is_string())
     return error(ErrorCode::invalid_argument, "{}: {}", options.library, said["error"].get<std::string>());
   if (!said.is_object() || !said.contains("host") || !said["host"].is_string())
     return error(ErrorCode::io, "{}: {} is no Python 3", options.library, options.python);
   name_ = fmt::format("{} in {}", library_, said["host"].get<std::string>());
+  if (said["ops"].is_number_unsigned() && said["claimed"].is_array()) {
+    ops_ = said["ops"].get<size_t>();
+    claimed_ = said["claimed"].get<std::vector<size_t>>();
+  }
+  words_ = said.value("words", "");
   output_bytes_ = sizes_of(graph, graph.outputs);
   if (said["inputs"] != sizes_of(graph, graph.inputs) || said["outputs"] != output_bytes_)
     return error(ErrorCode::unsupported, "{}: its inputs take {} bytes and its outputs {}, ours {} and {}", name_,

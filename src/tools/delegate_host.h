@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ class DelegateHost {
 
   // "libteflon.so in ai-edge-litert 2.3.0".
   const std::string& name() const { return name_; }
+  // How many operations the model has, and which of them the delegate took; nothing where the runtime does not tell.
+  size_t ops() const { return ops_; }
+  const std::optional<std::vector<size_t>>& claimed() const { return claimed_; }
+  // What the delegate said last, before the first inference; empty: nothing.
+  const std::string& words() const { return words_; }
   // The outputs of one inference, all in the order of the graph.
   Result<std::vector<Bytes>> run(std::span<const Bytes> inputs);
 
@@ -39,12 +45,15 @@ class DelegateHost {
   DelegateHost() = default;
   Result<void> begin(const DelegateHostOptions& options);
   Result<void> greet(const DelegateHostOptions& options, const ir::Graph& graph);
+  Result<std::string> first_line();
   Result<void> read_all(std::span<uint8_t> bytes);
   int end();  // how it ended, as of waitpid()
   Error gone();
 
-  std::string library_, name_;
+  std::string library_, name_, words_;
   std::vector<size_t> output_bytes_;
+  size_t ops_ = 0;
+  std::optional<std::vector<size_t>> claimed_;
   pid_t process_ = -1;
   int to_ = -1, from_ = -1, said_ = -1;  // its standard input, our messages, its standard error
 };

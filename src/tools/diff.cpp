@@ -80,6 +80,10 @@ Result<driver::CaptureComparison> compare_paths(const Options& options) {
   if (!chip) chip = first.chip;
   SK_TRY_ASSIGN(DiffSide second, load_side(b_first ? options.path_a : options.path_b, chip, compile));
   if (!chip) chip = second.chip;
+  if (options.chip.empty() && first.chip && second.chip && first.chip->name != second.chip->name)
+    return error(ErrorCode::invalid_argument, "{} is of {} and {} of {} (--chip reads both as one of them)",
+                 b_first ? options.path_b : options.path_a, first.chip->name, b_first ? options.path_a : options.path_b,
+                 second.chip->name);
   if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
   DiffSide &a = b_first ? second : first, &b = b_first ? first : second;
   for (DiffSide* side : {&a, &b}) {

@@ -40,7 +40,7 @@ int orientation_of(const Tiff& tiff) {
 }
 
 // The contents of the first Exif segment; a file is a chain of segments, each with its size.
-std::optional<Span> exif_of(Span jpeg) {
+std::optional<Span> exif_of_jpeg(Span jpeg) {
   constexpr uint8_t kMark = 0xFF, kStart = 0xD8, kApp1 = 0xE1, kScan = 0xDA;
   constexpr std::string_view kExif{"Exif\0\0", 6};
   if (jpeg.size() < 2 || jpeg[0] != kMark || jpeg[1] != kStart) return std::nullopt;
@@ -55,10 +55,29 @@ std::optional<Span> exif_of(Span jpeg) {
   return std::nullopt;
 }
 
+// Of the chunk eXIf; a file is a chain of chunks, each with its length before its name and a checksum behind it.
+std::optional<Span> exif_of_png(Span png) {
+  constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n", kChunk = "eXIf";
+  constexpr size_t kHeadBytes = 8, kChecksumBytes = 4;
+  const auto is = [](Span bytes, std::string_view text) {
+    return bytes.size() >= text.size() && std::equal(text.begin(), text.end(), bytes.begin(),
+                                                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+  };
+  if (!is(png, kSignature)) return std::nullopt;
+  for (Span rest = png.subspan(kSignature.size()); rest.size() >= kHeadBytes + kChecksumBytes;) {
+    const size_t size_bytes = size_t{rest[0]} << 24 | size_t{rest[1]} << 16 | size_t{rest[2]} << 8 | rest[3];
+    if (size_bytes > rest.size() - kHeadBytes - kChecksumBytes) return std::nullopt;
+    if (is(rest.subspan(4), kChunk)) return rest.subspan(kHeadBytes, size_bytes);
+    rest = rest.subspan(kHeadBytes + size_bytes + kChecksumBytes);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-int exif_orientation(Span jpeg) {
-  const std::optional<Span> exif = exif_of(jpeg);
+int exif_orientation(Span file) {
+  const std::optional<Span> jpeg = exif_of_jpeg(file);
+  const std::optional<Span> exif = jpeg ? jpeg : exif_of_png(file);
   return exif ? orientation_of(Tiff(*exif)) : 1;
 }
 

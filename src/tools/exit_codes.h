@@ -21,10 +21,10 @@ inline constexpr std::array kExitCodes = {
               "the run or the NPU asked for failed, or outputs are not what --compare, --expect or --task allow",
               kUnreadable},
     ExitCodes{"bench", "it ran", "a run or the NPU asked for failed", kUnreadable},
-    ExitCodes{
-        "eval", "every picture ran",
-        "a run or the NPU asked for failed, a picture cannot be read, or --bisect found an operation beyond --bound",
-        kUnreadable},
+    ExitCodes{"eval", "every picture ran",
+              "a run or the NPU asked for failed, a picture cannot be read, --require-npu or --bisect found what they "
+              "look for",
+              kUnreadable},
     ExitCodes{"check", "every operation can run",
               "an operation can run nowhere, less than --require is on the NPU, or writing the page fails",
               kUnreadable},

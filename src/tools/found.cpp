@@ -30,6 +30,10 @@ bool is_score_map(const ir::Tensor& tensor) {
          has_numbers(tensor.dtype);
 }
 
+bool has_mask_form(const ir::Tensor& tensor) {
+  return is_mask(tensor) || (is_score_map(tensor) && tensor.shape[3] <= UINT16_MAX);
+}
+
 bool is_pose(const ir::Tensor& tensor) {
   const ir::Shape& shape = tensor.shape;
   if (!has_numbers(tensor.dtype)) return false;
@@ -91,11 +95,9 @@ Result<int64_t> class_at(const ir::Tensor& tensor, std::span<const uint8_t> byte
 }
 
 Result<Found> find_mask(const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options) {
-  const auto is = [](const ir::Tensor& tensor) {
-    return is_mask(tensor) || (is_score_map(tensor) && tensor.shape[3] <= UINT16_MAX);
-  };
-  SK_TRY_ASSIGN(const size_t at,
-                output_that(graph, Task::mask, "1 x height x width classes, or scores of each for a pixel", is));
+  SK_TRY_ASSIGN(
+      const size_t at,
+      output_that(graph, Task::mask, "1 x height x width classes, or scores of each for a pixel", has_mask_form));
   const ir::Tensor& tensor = output(graph, at);
   Mask mask{.width = tensor.shape[2], .height = tensor.shape[1], .classes = {}, .present = {}};
   std::map<int64_t, int64_t> counts;
@@ -188,6 +190,21 @@ std::optional<Task> recognise(const ir::Graph& graph) {
   // Fewer channels may as well be a picture.
   if (is_mask(only) || (is_score_map(only) && only.shape[3] > 4 && only.shape[1] >= 16)) return Task::mask;
   return std::nullopt;
+}
+
+std::vector<Task> possible(const ir::Graph& graph) {
+  const auto any = [&](auto is) {
+    return std::ranges::any_of(graph.outputs, [&](ir::TensorId id) { return is(graph.tensor(id)); });
+  };
+  std::vector<Task> out;
+  if (any([](const ir::Tensor& one) { return is_scores(one) && has_numbers(one.dtype); })) out.push_back(Task::classes);
+  if (ssd_outputs(graph)) out.push_back(Task::ssd);
+  for (const Task task : {Task::yolov5, Task::yolov8}) {
+    if (yolo_output(graph, task, true)) out.push_back(task);
+  }
+  if (any(has_mask_form)) out.push_back(Task::mask);
+  if (any(is_pose)) out.push_back(Task::pose);
+  return out;
 }
 
 Result<Found> find(Task task, const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options) {

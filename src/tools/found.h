@@ -65,6 +65,8 @@ struct FindOptions {
 double default_threshold(Task task);
 // What the shapes of the outputs, and the size of the input, look like.
 std::optional<Task> recognise(const ir::Graph& graph);
+// Tasks that could be meant where none is recognised: those that find() takes outputs of these forms for.
+std::vector<Task> possible(const ir::Graph& graph);
 // Error, naming the output, when the outputs are not what `task` has: their shapes, or what is in them.
 Result<Found> find(Task task, const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options);
 // How many classes the network tells apart; nothing where its outputs do not say.

@@ -77,6 +77,28 @@ TEST(Found, FormsOfOutputsAreRecognised) {
   }
 }
 
+// What --task may say where nothing is recognised: all that find() takes, and no other.
+TEST(Found, TasksThatOutputsHaveTheFormOf) {
+  const std::pair<Shapes, std::vector<Task>> kCases[] = {{{{1, 8, 8, 6}}, {Task::mask}},
+                                                         {{{1, 15, 40, 21}}, {Task::mask}},
+                                                         {{{1, 33, 33, 3}}, {Task::mask}},
+                                                         {{{1, 56, 126}}, {Task::yolov5, Task::yolov8}},
+                                                         {{{1, 33}, {1, 8, 8, 6}}, {Task::classes, Task::mask}},
+                                                         {{{2, 8, 8, 6}}, {}},
+                                                         {{{1, 3, 4}}, {}},
+                                                         {{}, {}}};
+  for (const auto& [outputs, tasks] : kCases) {
+    const ir::Graph net = graph(outputs);
+    EXPECT_EQ(possible(net), tasks) << (outputs.empty() ? "no output" : outputs[0].to_string());
+    std::vector<Bytes> bytes;
+    for (const ir::TensorId id : net.outputs) bytes.emplace_back(static_cast<size_t>(net.tensor(id).bytes()));
+    for (const std::string_view name : kTaskNames) {
+      const Task task = *task_from_name(name);
+      EXPECT_EQ(find(task, net, bytes, {}).ok(), std::ranges::find(tasks, task) != tasks.end()) << name;
+    }
+  }
+}
+
 TEST(Found, AnOperationSaysWhichOutputIsWhich) {
   ir::Graph net = graph({{1, 3}, {1}, {1, 3}, {1, 3, 4}});
   net.add_op({.kind = ir::OpKind::opaque,

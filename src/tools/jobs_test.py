@@ -222,6 +222,11 @@ class Jobs(unittest.TestCase):
             self.assertEqual(differing[4], 0)  # what the job before it writes
             self.assertEqual(any(differing.values()), code == FAILED)
         self.refused(CANNOT_BEGIN, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
+        for name, words in (("job 1 out_zero_point", "; in full: 'job 1 nn_instruction.out_zero_point'\n"), ("out_zero_point", "'job 1 nn_instruction.out_zero_point'"),
+                            ("nn_instruction", "; in full: 'job 1 nn_instruction."), ("job 0 nn_instruction", "no field 'job 0 nn_instruction' that can be set")):
+            self.refused(CANNOT_BEGIN, words, *base, "--set", f"{name}=1")
+        self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.data_bank'", "replay", RK3588, "--device", "sim:rk3588", "--set", "data_bank=1")
+        self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.", "replay", RK3588, "--device", "sim:rk3588", "--set", "cna.cbuf_con0=0xb1")
         self.refused(CANNOT_BEGIN, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
         self.refused(CANNOT_BEGIN, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
@@ -247,6 +252,36 @@ class Jobs(unittest.TestCase):
                     changes = [{name: after[name] for name in before if after[name] != before[name]} for after in map(self.values, map(str, jobs))]
                     self.assertIn({field: before[field] ^ 1}, changes)
                     self.assertEqual([one for one in changes if one not in ({}, {field: before[field] ^ 1})], [])
+
+    def test_what_was_not_recorded_is_said(self):
+        code, _, err = skillet("replay", A311D, "--device", "sim:a311d")
+        self.assertEqual((code, err.count("\n")), (FINE, 1), err)
+        self.assertIn(f"what was in buffer {A311D_INPUT} (8192 bytes) was not recorded: zeros are taken; --input {A311D_INPUT}=FILE gives it", err)
+        self.assertEqual(skillet("replay", RK3588, "--device", "sim:rk3588")[2], "")
+
+    def test_captures_of_two_chips_are_no_pair(self):
+        self.refused(CANNOT_BEGIN, "is of a311d and ", "diff", A311D, RK3588)
+        self.refused(CANNOT_BEGIN, "(--chip reads both as one of them)", "diff", RK3588, A311D, "--json")
+
+    def test_a_recording_within_a_recording_is_refused(self):
+        own = str(self.path / "own")
+        for inner in ([own], [own + ".2"], [str(self.path / "x/../own")]):
+            with self.subTest(inner=inner):
+                code, _, err = skillet("virtual", "--chip", "a311d", "--", SKILLET, "capture", "-o", own, "--", SKILLET, "run", MODEL, "--device", "sim:a311d",
+                                       "--record", *inner)
+                self.assertEqual(code, CANNOT_BEGIN, err)
+                self.assertIn("skillet capture, which runs this program, writes there", err)
+        code, _, err = skillet("run", MODEL, "--device", "null:a311d", "--record", own)
+        self.assertEqual(code, FINE, err)
+
+    def test_what_decode_recognises_has_no_warning_of_another_program(self):
+        for chip in ("a311d", "rk3588"):
+            recorded = str(self.path / chip)
+            self.fine("run", MODEL, "--device", f"sim:{chip}", "--record", recorded)
+            for args in ([MODEL, "--chip", chip], [recorded, "--model", MODEL]):
+                code, out, err = skillet("decode", *args)
+                self.assertEqual((code, err), (FINE, ""), args)
+                self.assertIn("0 CONV_2D", out)
 
     def test_what_cannot_be_replayed(self):
         (self.path / "large").write_bytes(bytes(1 << 20))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/align.h"
+#include "base/log.h"
 #include "compile/compile.h"
 #include "runtime/record_program.h"
 #include "tools/model.h"
@@ -35,6 +36,8 @@ Result<ModelOps::Sequence> ModelOps::sequence(const ir::Graph& graph, const driv
   compile::Options options;
   options.driver.tuning = tuning;
   options.driver.allow_unproven = true;
+  // What this tuning leaves to the CPU says nothing of the jobs that are to be recognised.
+  const log::ScopedLevel quiet(log::enabled(log::Level::info) ? std::optional<log::Level>() : log::Level::error);
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(graph, {driver, chip}, options));
   Sequence out;
   for (compile::Part& part : compiled.parts) {

@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/own_file.h"
 #include "capture/reader.h"
+#include "interpose/environment.h"
 
 namespace skillet::tools {
 namespace {
@@ -45,6 +48,20 @@ Result<void> check_is_finished(const std::string& path) {
                 : Result<void>();
 }
 
+// A program under `skillet capture` would mix its own recording with that of what it sends.
+Result<void> check_is_own(const std::string& path) {
+  namespace fs = std::filesystem;
+  const char* const outer = std::getenv(interpose::kCaptureVariable);
+  if (outer == nullptr) return {};
+  std::error_code failure;
+  const std::string own = fs::weakly_canonical(path, failure).string(),
+                    other = fs::weakly_canonical(outer, failure).string();
+  const bool is_further = own.starts_with(other + ".") && own.size() > other.size() + 1 &&
+                          own.find_first_not_of("0123456789", other.size() + 1) == std::string::npos;
+  if (own != other && !is_further) return {};
+  return error(ErrorCode::invalid_argument, "{}: skillet capture, which runs this program, writes there", path);
+}
+
 Error taken(const std::string& path) {
   return error(ErrorCode::io, "{}: another recording was written there meanwhile", path);
 }
@@ -56,6 +73,7 @@ Result<OldCapture> OldCapture::at(const std::string& path) {
   old.path_ = path;
   old.found_ = look_at(path);
   if (old.found_) SK_TRY(check_is_capture(path));
+  SK_TRY(check_is_own(path));
   SK_TRY(check_is_finished(path));
   SK_TRY(check_place(path));
   return old;

@@ -65,6 +65,27 @@ bool is_damaged_png(std::span<const uint8_t> file) {
   return true;
 }
 
+// What people take for a picture that we could read, by how it begins.
+std::string_view other_format(std::span<const uint8_t> file) {
+  struct Row {
+    size_t at;
+    std::string_view begins, name;
+  };
+  constexpr Row kRows[] = {
+      {8, "WEBP", "WebP"},        {0, "GIF8", "GIF"},      {0, {"II*\0", 4}, "TIFF"},  {0, {"MM\0*", 4}, "TIFF"},
+      {4, "ftypavif", "AVIF"},    {4, "ftypavis", "AVIF"}, {4, "ftyphei", "HEIF"},     {4, "ftyphev", "HEIF"},
+      {4, "ftypmif1", "HEIF"},    {4, "ftypmsf1", "HEIF"}, {0, "\xFF\x0A", "JPEG XL"}, {4, "JXL ", "JPEG XL"},
+      {4, "jP  ", "JPEG 2000"},   {0, "P5", "PGM"},        {0, "P6", "PPM"},           {0, "<svg", "SVG"},
+      {0, "<?xml", "SVG or XML"}, {0, "%PDF", "PDF"},      {0, "8BPS", "PSD"},         {0, "#?RADIANCE", "HDR"}};
+  for (const Row& row : kRows) {
+    if (file.size() >= row.at + row.begins.size() &&
+        std::equal(row.begins.begin(), row.begins.end(), file.begin() + static_cast<std::ptrdiff_t>(row.at),
+                   [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; }))
+      return row.name;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Picture> load_picture(const std::string& path, int channels) {
@@ -82,6 +103,8 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
       stbi_load_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels, channels),
       stbi_image_free);
+  if (const std::string_view other = other_format(file); !pixels && !other.empty())
+    return error(ErrorCode::unsupported, "{}: this is {}; convert it to PNG, JPEG or BMP", path, other);
   if (!pixels)
     return error(ErrorCode::malformed, "{}: not a BMP, PNG or JPEG picture that we can read ({})", path,
                  stbi_failure_reason());

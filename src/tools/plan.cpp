@@ -21,7 +21,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, program = "open", tuning;
+  std::string model, program = "open", tuning, per_channel = "exact";
   std::vector<std::string> layers, chips, sets;
   bool json = false, only_proven = false;
 };
@@ -65,17 +65,19 @@ Result<driver::Tuning> tuning_of(const Options& options, std::string_view otherw
 }
 
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning,
-                                      bool allow_unproven = true) {
+                                      const Options& given) {
+  const bool allow_unproven = !given.only_proven;
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
   runtime::SessionOptions options;
   options.compile.tuning = tuning;
   options.compile.allow_unproven = allow_unproven;
+  options.compile.per_channel = *driver::per_channel_from_name(given.per_channel);
   return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
                               options);
 }
 
-Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning, bool only_proven,
-                           std::span<const sim::ParameterValue> values) {
+Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning,
+                           const Options& options, std::span<const sim::ParameterValue> values) {
   ChipPlan plan{.chip = name};
   const auto timer = sim::create_timer(name, sim::Jobs::open, values);
   const auto chip = driver::find_chip(name);
@@ -83,7 +85,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driv
     plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
     return plan;
   }
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning, !only_proven));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning, options));
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
     for (const driver::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
@@ -146,7 +148,7 @@ Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& 
   std::vector<ChipPlan> plans;
   outcome.begin();
   for (const std::string& chip : chips) {
-    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, options.only_proven, values));
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, options, values));
     plans.push_back(std::move(plan));
   }
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
@@ -207,7 +209,7 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
   SK_TRY_ASSIGN(const driver::Tuning tuning, tuning_of(options, "recorded"));
   SK_TRY_ASSIGN(const driver::Chip found, driver::find_chip(chip));
   SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, tuning));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, tuning, options));
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
   for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
   out.left_out += made.left_out;
@@ -340,6 +342,10 @@ void add_plan(CommandLine& app, Outcome& outcome) {
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   verb.flag("--only-proven", options->only_proven,
             "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
+  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
+      .shows_default()
+      .check(one_of(driver::kPerChannelNames))
+      .variable(kPerChannelVariable);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
   verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
   verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")

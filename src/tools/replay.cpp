@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -115,7 +116,7 @@ class Replays {
       SK_TRY_ASSIGN(Input input, parse_input(text));
       inputs_.push_back(std::move(input));
     }
-    if (!options_.output.empty()) SK_TRY(check_folder(options_.output));
+    if (!options_.output.empty()) SK_TRY(check_files(options_.output, {}));
     return try_options();
   }
 
@@ -185,6 +186,7 @@ class Replays {
 
   Result<void> run_one(capture::Submission one) {
     SK_TRY(fill_all(one));
+    note_missing(one);
     capture::Submission changed = one;
     SK_TRY(change(changed));
     const Progress progress(fmt::format("running submission {}", reader_.index()));
@@ -194,6 +196,19 @@ class Replays {
       if (buffer.listed && buffer.write) SK_TRY(note(buffer));
     }
     return {};
+  }
+
+  // What was not recorded, nor written by an earlier submission, is zeros, which is seldom what was meant.
+  void note_missing(const capture::Submission& one) {
+    for (const capture::BufferSnapshot& buffer : one.buffers) {
+      const bool is_missing = buffer.listed && buffer.read && buffer.content == capture::Content::unknown;
+      if (is_missing && known_.insert(buffer.handle).second)
+        complain(
+            fmt::format("submission {}: what was in buffer {} ({} bytes) was not recorded: zeros are taken; "
+                        "--input {}=FILE gives it",
+                        reader_.index(), buffer.handle, buffer.size_bytes, buffer.handle));
+      if (buffer.listed) known_.insert(buffer.handle);
+    }
   }
 
   static Result<void> fill(Input& input, capture::BufferSnapshot& buffer) {
@@ -261,6 +276,7 @@ class Replays {
   std::vector<Input> inputs_;
   std::optional<Error> one_problem_;
   std::vector<Written> written_;
+  std::set<uint32_t> known_;  // buffers that earlier submissions list
 };
 
 void print(const Options& options, const Replays& replays) {

@@ -66,7 +66,15 @@ std::string ResultPlace::folder_of(size_t inference) const {
   return path_ + "/" + (inference < names_.size() ? names_[inference] : fmt::format("frame{}", inference));
 }
 
-Result<void> ResultPlace::check() const { return is_file(path_) ? check_place(path_) : check_folder(path_); }
+Result<void> ResultPlace::check() const {
+  if (is_file(path_)) return check_place(path_);
+  SK_TRY(has_folders_ ? check_folder(path_) : Result<void>());
+  std::vector<std::string> files;
+  for (const std::string& key : keys_) files.push_back(key + ".npy");
+  if (has_folders_ && names_.empty()) return check_files(folder_of(0), files);  // frames
+  for (size_t i = 0; i < names_.size(); ++i) SK_TRY(check_files(folder_of(i), files));
+  return {};
+}
 
 Result<void> ResultPlace::write(size_t inference, std::span<const Bytes> outputs) const {
   std::vector<ZipEntry> files;

@@ -123,10 +123,29 @@ class Results(unittest.TestCase):
                 got = json.loads(self.run_fine("--json", "--input", str(self.path / "in.npz")))["runs"][0]["outputs"]
                 self.assertEqual(got, wanted)
 
+    def test_archives_have_the_names_that_other_programs_give(self):
+        """As the tensors are called, or as --output calls them."""
+        sys.path.insert(0, "tests/models")
+        import ssd_model
+        net, model = ssd_model.Model(), str(self.path / "net.tflite")
+        picture = net.tensor("cam/left:0", [1, 4, 4, 3], ssd_model.UINT8, 1 / 255)
+        Path(model).write_bytes(net.bytes([picture], [net.conv("Stateful Call:0", picture, [[[[0.5] * 3]]] * 2, [0, 0])]))
+        for name, code in (("cam/left:0", FINE), ("cam_left_0", FINE), ("cam_left:0", CANNOT_BEGIN)):
+            (self.path / "in.npz").write_bytes(npz({name + ".npy": npy((1, 4, 4, 3), bytes(range(48)))}))
+            got, _, err = skillet("run", model, "--input", str(self.path / "in.npz"), "--output", str(self.path / "out.npy"))
+            self.assertEqual(got, code, err)
+        values = read_npy((self.path / "out.npy").read_bytes())[2]
+        for name in ("Stateful Call:0", "Stateful_Call_0"):
+            (self.path / "out.npz").write_bytes(npz({name + ".npy": npy((1, 4, 4, 2), values)}))
+            (self.path / "in.npz").write_bytes(npz({"arr_0.npy": npy((1, 4, 4, 3), bytes(range(48)))}))
+            got, _, err = skillet("run", model, "--input", str(self.path / "in.npz"), "--expect", str(self.path / "out.npz"))
+            self.assertEqual((got, err), (FINE, ""))
+
     def test_files_that_cannot_be_meant(self):
         image, big = npy((1, 28, 28, 1), bytes(784)), bytes(300 << 20)
         rows = [
-            ("a.npz", npz({"picture.npy": image}), "no array 'image' (or 'arr_0') for the input 'image' among its 1"),
+            ("a.npz", npz({"picture.npy": image}), "no array 'image' (or 'arr_0') for the input 'image' among its 1: 'picture'"),
+            ("r.npz", npz({f"arr_{i}.npy": image for i in range(1, 7)}), "among its 6: 'arr_1', 'arr_2', 'arr_3', 'arr_4', ..."),
             ("b.npz", npz({"image.npy": npy((1, 28, 28, 1), bytes(784 * 4), "<f4")}), "'image.npy': the file's elements are '<f4'"),
             ("c.npz", npz({"image.npy": npy((28, 28), bytes(784), order="True")}), "Fortran order"),
             ("d.npz", npz({"image.npy": npy((1, 28, 28, 1), bytes(700))}), "'image.npy': the file holds 700 bytes"),
@@ -158,10 +177,20 @@ class Results(unittest.TestCase):
     def test_places_are_looked_at_before_the_work(self):
         several = ["--image", *PICTURES[:2]]
         (self.path / "file").touch()
+        for taken in ("1/probabilities.npy", "0.png"):
+            (self.path / "taken" / taken).mkdir(parents=True)
         rows = [
             (["--output", "/nowhere/x.npy"], "/nowhere/x.npy: No such file or directory"),
             (["--output", str(self.path / "file/x")], "Not a directory"),
             (["--output", str(self.path / "file")], "Not a directory"),
+            (["--output", "/proc"], "/proc/probabilities.npy: "),
+            (["--output", "/proc/new"], "/proc/new: "),
+            ([*several, "--output", "/proc"], "/proc/0: "),
+            ([*several, "--output", str(self.path / "taken")], "taken/1/probabilities.npy: is a folder"),
+            ([*several, "--draw", str(self.path / "taken")], "taken/0.png: is a folder"),
+            (["--image", PICTURES[0], "--draw", "/proc"], "/proc/0.png: "),
+            (["--image", PICTURES[0], "--draw", "/proc/new"], "/proc/new: "),
+            (["--raw", "gray", "--output", "/proc"], "/proc/frame0: "),
             ([*several, "--output", str(self.path / "x.npy")], "holds the outputs of one inference"),
             ([*several, "--output", str(self.path / "x.npz")], "holds the outputs of one inference"),
             ([*several, "--draw", str(self.path / "x.png")], "holds one picture; give a folder for several"),
@@ -194,6 +223,31 @@ class Results(unittest.TestCase):
         self.assertEqual(png_size(self.path / "x.png"), (308, 308))  # 28 pixels, 11 times
         self.run_fine("--image", *PICTURES[:3], "--draw", str(self.path / "all"))
         self.assertEqual(sorted(file.name for file in (self.path / "all").iterdir()), ["0.png", "1.png", "2.png"])
+
+    def test_a_drawing_of_nothing_says_so(self):
+        sys.path.insert(0, "tests/models")
+        import ssd_model
+        net = ssd_model.Model()
+        picture = net.tensor("picture", [1, 8, 8, 3], ssd_model.UINT8, 1 / 255)
+        weights = [[[[0.1 * k + 0.1] * 3]] for k in range(6)]
+        model, where = str(self.path / "net.tflite"), ["--image", PICTURES[3]]
+        Path(model).write_bytes(net.bytes([picture], [net.conv("cells", picture, weights, [0] * 6)]))
+        for args, lines in ((["--draw", str(self.path / "x.png")], 1), (["--show"], 1), (["--draw", str(self.path / "x.png"), "--task", "mask"], 0), ([], 0)):
+            with self.subTest(args=args):
+                code, _, err = skillet("run", model, *where, *args)
+                self.assertEqual((code, err.count("\n")), (FINE, lines), err)
+                if lines:
+                    self.assertRegex(err, rf"{args[0]}: nothing but the picture is drawn: .* \('cells' 1x8x8x6\); say it with --task: mask\n")
+
+    def test_pictures_of_other_kinds_are_named(self):
+        rows = [("a.webp", b"RIFF\x24\0\0\0WEBPVP8 ", ": this is WebP; convert"), ("a.png", b"RIFF\x24\0\0\0WEBPVP8L", ": this is WebP; convert"), ("a.gif", b"GIF89a", ": this is GIF; convert"),
+                ("a.heic", b"\0\0\0\x18ftypheic", ": this is HEIF; convert"), ("a.avif", b"\0\0\0\x18ftypavif", ": this is AVIF; convert"), ("a.tif", b"II*\0", ": this is TIFF; convert"),
+                ("a.ppm", b"P6\n1 1\n255\n", ": this is PPM; convert"), ("a.svg", b"<svg>", ": this is SVG; convert"), ("a.bin", b"RIFF....WAVE", "not a BMP, PNG or JPEG")]
+        for name, data, words in rows:
+            with self.subTest(name=name):
+                (self.path / name).write_bytes(data)
+                code, _, err = skillet("run", MODEL, "--image", str(self.path / name))
+                self.assertEqual((code, err.count("\n"), words in err), (CANNOT_BEGIN, 1, True), err)
 
     def test_frames_come_from_a_pipe(self):
         frames = b"".join(bytes([i]) * (40 * 30 * 3) for i in (0, 90, 180))

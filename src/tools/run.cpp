@@ -80,6 +80,20 @@ void check_labels(const Options& options, const ir::Graph& graph, const std::vec
                          graph.tensor(graph.outputs[0]).name));
 }
 
+// A drawing of which the network's part is missing is not what was asked for, though the picture is.
+void check_drawing(const Options& options, const ir::Graph& graph, std::optional<Task> task) {
+  if (task || (options.draw.empty() && !options.show)) return;
+  std::string outputs, tasks;
+  for (const ir::TensorId id : graph.outputs)
+    outputs += fmt::format("{}'{}' {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
+                           graph.tensor(id).shape.to_string());
+  for (const Task one : possible(graph))
+    tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
+  complain(fmt::format("{}: nothing but the picture is drawn: what the outputs are is not recognised ({}); {}",
+                       options.draw.empty() ? "--show" : "--draw", outputs,
+                       tasks.empty() ? "they have the form of no --task" : "say it with --task: " + tasks));
+}
+
 // Everything that is done for each inference, made before the first one.
 struct Plan {
   InputSource inputs;
@@ -115,6 +129,7 @@ Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
   SK_TRY_ASSIGN(std::vector<std::string> labels, labels_of(options));
   const std::optional<Task> task = options.task.empty() ? recognise(graph) : task_from_name(options.task);
   check_labels(options, graph, labels, task);
+  check_drawing(options, graph, task);
   SK_TRY_ASSIGN(Drawings drawings,
                 Drawings::create(options.show && !options.json, options.draw, options.threshold, names));
   SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));

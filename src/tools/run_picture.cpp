@@ -25,11 +25,13 @@ Result<Drawings> Drawings::create(bool show, std::string path, std::optional<dou
   for (const std::string_view other : {".jpg", ".jpeg", ".bmp", ".gif", ".ppm"})
     if (path.ends_with(other))
       return error(ErrorCode::invalid_argument, "{}: pictures are written as .png, or to a folder", path);
-  if (!path.empty()) SK_TRY(is_file(path) ? check_place(path) : check_folder(path));
   std::vector<std::string> stems;
   for (const std::string& name : names) stems.push_back(std::filesystem::path(name).stem().string());
-  out.path_ = std::move(path);
   out.keys_ = file_keys(stems);
+  std::vector<std::string> files;
+  for (const std::string& key : out.keys_) files.push_back(key + ".png");
+  if (!path.empty()) SK_TRY(is_file(path) ? check_place(path) : check_files(path, files));
+  out.path_ = std::move(path);
   out.threshold_ = threshold;
   out.show_ = show;
   if (!show) return out;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/text.h"
 
 namespace skillet::tools {
 namespace {
@@ -125,7 +126,18 @@ Result<std::vector<std::string>> parse_labels(std::string_view text) {
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes file, read_file(path));
-  return parse_labels({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const bool has_zeros = text.find('\0') != std::string_view::npos;  // another encoding, of which parse_labels() tells
+  if (!has_zeros && !is_utf8(text)) {
+    for (size_t line = 1, at = 0; at < text.size(); ++line) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      if (!is_utf8(text.substr(at, end - at)))
+        return error(ErrorCode::malformed, "{}: line {} is no UTF-8 text (iconv -f LATIN1 -t UTF-8 turns an old file)",
+                     path, line);
+      at = end + 1;
+    }
+  }
+  return parse_labels(text).with_context(path);
 }
 
 bool is_scores(const ir::Tensor& tensor) {

@@ -119,6 +119,15 @@ std::string_view array_name(const ZipMember& member) {
 }
 bool is_named(const ZipMember& member, std::string_view array) { return array_name(member) == array; }
 
+// ": 'a', 'b'".
+std::string first_names(std::span<const ZipMember> members) {
+  constexpr size_t kMost = 4;
+  std::string out;
+  for (const ZipMember& member : members.first(std::min(members.size(), kMost)))
+    out += fmt::format("{}'{}'", out.empty() ? ": " : ", ", array_name(member));
+  return members.size() > kMost ? out + ", ..." : out;
+}
+
 // By the tensor's name, as we write it, or by its place, as numpy.savez names arrays that get no names.
 Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayName& array,
                        std::string_view what) {
@@ -127,11 +136,12 @@ Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, 
     return std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
   };
   const std::string by_place = fmt::format("arr_{}", array.index);
-  auto found = find(array.key);
+  auto found = find(tensor.name);  // as other programs write it
+  if (found == members.end()) found = find(array.key);
   if (found == members.end()) found = find(by_place);
   if (found == members.end())
-    return error(ErrorCode::invalid_argument, "no array '{}' (or '{}') for the {} '{}' among its {}", array.key,
-                 by_place, what, tensor.name, members.size());
+    return error(ErrorCode::invalid_argument, "no array '{}' (or '{}') for the {} '{}' among its {}{}", array.key,
+                 by_place, what, tensor.name, members.size(), first_names(members));
   const auto is_same = [&](const ZipMember& other) { return is_named(other, array_name(*found)); };
   if (std::ranges::count_if(members, is_same) > 1)
     return error(ErrorCode::malformed, "two arrays are called '{}'", array_name(*found));

@@ -120,6 +120,25 @@ TEST(Picture, ExifOrientationIsRead) {
   EXPECT_EQ(exif_orientation(Bytes{'B', 'M', 0, 0}), 1);
 }
 
+// A PNG file up to its end, with chunks before the one that tells.
+Bytes png_turned(uint8_t orientation) {
+  const Bytes jpeg = jpeg_turned(false, orientation);
+  const Bytes exif(jpeg.end() - 26, jpeg.end());
+  Bytes out = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n', 0, 0, 0, 3, 't', 'E', 'X', 't', 'a', 0, 'b', 1, 2, 3, 4};
+  out.insert(out.end(), {0, 0, 0, static_cast<uint8_t>(exif.size()), 'e', 'X', 'I', 'f'});
+  out.insert(out.end(), exif.begin(), exif.end());
+  out.insert(out.end(), {1, 2, 3, 4});
+  return out;
+}
+
+TEST(Picture, ExifOrientationOfPngIsRead) {
+  for (uint8_t orientation = 1; orientation <= 8; ++orientation)
+    EXPECT_EQ(exif_orientation(png_turned(orientation)), orientation);
+  const Bytes whole = png_turned(6);
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_EQ(exif_orientation(std::span(whole).first(size)), 1) << "cut after " << size;
+}
+
 TEST(Picture, IsTurnedUpright) {
   // 3 x 2:   1 2 3
   //          4 5 6

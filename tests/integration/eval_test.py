@@ -17,7 +17,7 @@ import environment
 ROOT = Path(__file__).resolve().parents[2]
 MODEL, DATA = "models/digits.tflite", "models/digits"
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-# A delegate that claims nothing, and what is wrong with others. The host's structures: tflite_abi.h.
+# A delegate that claims nothing, or what it is told ("take:1,2": and computes nothing), and what is wrong with others. The host's structures: tflite_abi.h.
 SOURCE = r"""
 #include "frontend/tflite/delegate/tflite_abi.h"
 #include <cstdio>
@@ -26,7 +26,21 @@ SOURCE = r"""
 #include <new>
 #include <unistd.h>
 static const char* what = "";
-static TfLiteStatus prepare(TfLiteContext*, TfLiteDelegate*) {
+static TfLiteStatus nothing(TfLiteContext*, TfLiteNode*) { return kTfLiteOk; }
+static TfLiteStatus take(TfLiteContext* context, TfLiteDelegate* delegate, const char* list) {
+  auto* nodes = static_cast<TfLiteIntArray*>(std::calloc(100, sizeof(int)));
+  for (char* end = nullptr; *list != 0; list = *end == 0 ? end : end + 1)
+    nodes->data()[nodes->size++] = static_cast<int>(std::strtol(list, &end, 10));
+  TfLiteRegistration kernel{};
+  kernel.prepare = kernel.invoke = nothing;
+  kernel.custom_name = "Taker";
+  kernel.version = 1;
+  const TfLiteStatus status = context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, nodes, delegate);
+  std::free(nodes);
+  return status;
+}
+static TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
+  if (std::strncmp(what, "take:", 5) == 0) return take(context, delegate, what + 5);
   if (std::strcmp(what, "unwilling") == 0) return kTfLiteError;
   std::printf("prints to standard output\n");
   std::fflush(stdout);
@@ -47,6 +61,10 @@ extern "C" __attribute__((visibility("default"))) void tflite_plugin_destroy_del
 
 
 class Against(unittest.TestCase):
+    def eval_text(self, *args):
+        return subprocess.run([SKILLET, "eval", MODEL, "--data", DATA, "--device", "sim:a311d", "--python", PYTHON, *args], cwd=ROOT,
+                              capture_output=True, text=True, timeout=200, check=True).stdout
+
     def eval(self, *args, device="sim:a311d", **variables):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
         done = subprocess.run([SKILLET, "eval", MODEL, "--data", DATA, "--device", device, "--json", "--python", PYTHON, *args], cwd=ROOT,
@@ -57,6 +75,7 @@ class Against(unittest.TestCase):
         option = ["--delegate-option", "device=sim:a311d", "--delegate-option", "min_macs_per_byte=0"]
         code, report, err = self.eval("--against", DELEGATE, *option)
         self.assertEqual((code, report.get("largest_difference"), report.get("equal")), (FINE, 0, 1), err)
+        self.assertEqual((report["against_claimed"], report["against_npu_ops"], report["against_cpu_ops"]), (list(range(13)), 13, 1))
         self.assertRegex(report["against"], r"^libskillet\.so in (ai-edge-litert|tflite-runtime) \d")
         code, report, err = self.eval("--against", DELEGATE, SKILLET_DEVICE="sim:rk3588")
         own = self.eval("--against", "sim:rk3588")[1]
@@ -67,8 +86,27 @@ class Against(unittest.TestCase):
         code, report, err = self.eval("--against", DUMMY, device="cpu")
         self.assertEqual((code, err), (FINE, ""))
         self.assertEqual((report["pictures"], report["same_class"]), (10, 10))
+        self.assertEqual((report["against_claimed"], report["against_npu_ops"], report["against_cpu_ops"]), ([], 0, 14))
         self.assertGreater(report["cosine"], 0.999)  # its kernels may round otherwise than those for reference
         self.assertLess(report["cosine"] - self.eval("--against", DUMMY)[1]["cosine"], 0.01)
+
+    def test_what_the_other_one_took_is_told(self):
+        """Each subset that it takes, by its numbers in the model, in one part or several; nothing is a failure where an NPU is required."""
+        for what, claimed, words in [("take:3", [3], "1 of the 14 operations (3)"), ("take:1,2,3,7,12", [1, 2, 3, 7, 12], "5 of the 14 operations (1-3, 7, 12)"),
+                                     ("take:13", [13], "1 of the 14 operations (13)")]:
+            with self.subTest(what=what):
+                option = ["--against", DUMMY, "--delegate-option", f"what={what}"]
+                code, report, err = self.eval(*option, "--require-npu")
+                self.assertEqual((code, report.get("against_claimed"), report.get("against_cpu_ops")), (FINE, claimed, 14 - len(claimed)), err)
+                self.assertIn(f"it took {words}, the runtime's CPU kernels the others\n", self.eval_text(*option))
+        self.assertIn("it took none of the 14 operations: this compares with the runtime's CPU kernels; it said: prints to standard output\n", self.eval_text("--against", DUMMY))
+        code, report, err = self.eval("--against", DUMMY, "--require-npu")
+        self.assertEqual((code, report["against_claimed"], err.count("\n"), "libdummy.so in" in err), (FAILED, [], 1, True), err)
+        self.assertEqual(self.eval("--require-npu", device="cpu")[0], FAILED)
+        self.assertEqual(self.eval("--require-npu")[0], FINE)
+        self.assertNotIn("against_npu_ops", self.eval()[1])
+        other = self.eval("--against", "sim:rk3588")[1]
+        self.assertEqual((other["against_npu_ops"] > 0, "against_claimed" in other), (True, False))
 
     def test_how_often_the_other_one_is_right(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -61,7 +61,7 @@ class Install(unittest.TestCase):
         for page in (self.root / DOC).rglob("*.md"):
             for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
                 source = (page.parent / target).resolve()
-                if source.suffix == ".md" and "src" not in source.parts:
+                if source.suffix in (".md", ".png"):
                     self.assertTrue(source.exists(), f"{page}: {target}")
 
     def exports(self, library):

@@ -155,6 +155,32 @@ TEST(CApiOptions, OlderStructsAreTaken) {
   }
 }
 
+TEST(CApiOptions, FlagsAreZeroOrOne) {
+  const Device cpu("cpu");
+  struct Case {
+    int32_t skillet_options::*member;
+    int32_t value;
+    const char* message;  // none: it is taken
+  };
+  const Case kCases[] = {{&skillet_options::tuned, 1, nullptr},
+                         {&skillet_options::tuned, 77, "options: tuned is 77, not 0 or 1"},
+                         {&skillet_options::no_fallback, -1, "options: no_fallback is -1, not 0 or 1"},
+                         {&skillet_options::allow_unproven, 2, "options: allow_unproven is 2, not 0 or 1"},
+                         {&skillet_options::reserved, 3, "options: reserved is 3, not 0"}};
+  for (const Case& c : kCases) {
+    skillet_options options{};
+    options.struct_bytes = sizeof options;
+    options.*c.member = c.value;
+    skillet_model* model = nullptr;
+    const auto status = skillet_load_file(cpu.device, kModel.c_str(), &options, &model);
+    EXPECT_EQ(status == SKILLET_OK, c.message == nullptr) << skillet_last_error();
+    if (c.message != nullptr) {
+      EXPECT_STREQ(skillet_last_error(), c.message);
+    }
+    skillet_close_model(model);
+  }
+}
+
 TEST(CApiOps, SayWhereAndHowLong) {
   const Device sim("sim:a311d");
   skillet_model* model = nullptr;

@@ -26,6 +26,18 @@ Result<skillet_options> whole(const skillet_options& given) {
   return out;
 }
 
+// Other values may mean something one day; what was not set at all is seldom 0 or 1.
+Result<void> check_flags(const skillet_options& options) {
+  const std::pair<const char*, int32_t> flags[] = {
+      {"tuned", options.tuned}, {"allow_unproven", options.allow_unproven}, {"no_fallback", options.no_fallback}};
+  for (const auto& [name, value] : flags)
+    if (value != 0 && value != 1)
+      return error(ErrorCode::invalid_argument, "options: {} is {}, not 0 or 1", name, value);
+  if (options.reserved != 0)
+    return error(ErrorCode::invalid_argument, "options: reserved is {}, not 0", options.reserved);
+  return {};
+}
+
 Result<void> set_more(const skillet_options& options, runtime::SessionOptions& result) {
   if (options.more == nullptr && options.more_count != 0) return null_argument("options: more");
   for (size_t i = 0; i < options.more_count; ++i) {
@@ -43,6 +55,7 @@ Result<runtime::SessionOptions> session_options(const skillet_options* given) {
   SK_TRY(runtime::set_options_of_environment(result));
   if (given == nullptr) return result;
   SK_TRY_ASSIGN(const skillet_options options, whole(*given));
+  SK_TRY(check_flags(options));
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
   if (options.allow_unproven != 0) result.compile.allow_unproven = true;
   if (options.cores < 0) return error(ErrorCode::invalid_argument, "options: cores is {}", options.cores);

@@ -118,6 +118,9 @@ class Facts(unittest.TestCase):
         capture = MODEL.parent
         done = subprocess.run(["skillet", "decode", str(capture), "--json"], capture_output=True, text=True, check=True)
         self.assertEqual(skillet.decode(capture), json.loads(done.stdout))
+        self.assertEqual(skillet.decode(DIGITS, chip="a311d"), skillet.decode(DIGITS, "--chip", "a311d"))
+        with self.assertRaisesRegex(skillet.Error, "^(?!skillet: ).*for which chip"):
+            skillet.decode(DIGITS)
         with self.assertRaisesRegex(skillet.IoFailed, "/nonexistent: No such file"):
             skillet.decode("/nonexistent")
         with self.assertRaises(skillet.WrongType):
@@ -172,7 +175,13 @@ class Sessions(unittest.TestCase):
             real = info.dequantize(recorded_input())
             self.assertEqual(real.dtype, np.float32)
             self.assertTrue(np.array_equal(info.quantize(real), recorded_input()))
-            self.assertEqual(info.quantize([-1e9, 1e9]).tolist(), [0, 255])
+            self.assertEqual(info.quantize([-1e9, 1e9, float("inf"), -float("inf")]).tolist(), [0, 255, 255, 0])
+            halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])  # away from zero, as the QUANTIZE of TensorFlow Lite
+            self.assertEqual(skillet.TensorInfo("t", "int8", (6,), 6, 0.5, 3).quantize(halves / 2).tolist(), [0, 1, 2, 4, 5, 6])
+            with self.assertRaisesRegex(skillet.InvalidArgument, "'in' cannot hold NaN"):
+                info.quantize([0.0, float("nan")])
+            with self.assertRaisesRegex(skillet.InvalidArgument, "'in' stores uint8, not int8"):
+                info.dequantize(recorded_input().astype(np.int8))
             with self.assertRaisesRegex(skillet.InvalidArgument, "'in' takes uint8, not float32; quantize"):
                 session.run(real)
 

@@ -57,21 +57,30 @@ class TensorInfo:
         return whole
 
     def quantize(self, real: Any) -> Array:
-        """Real numbers as the model stores them: nearest, and the end of the range beyond it."""
+        """Real numbers as the model stores them: nearest, halves away from zero as TensorFlow Lite has it, and the end of
+        the range beyond it. What is no number is an error."""
         import numpy
 
         self._need_scale()
-        stored = numpy.rint(numpy.asarray(real, numpy.float64) / self.scale) + self.zero_point
+        given = numpy.asarray(real, numpy.float64)
+        if numpy.isnan(given).any():
+            raise InvalidArgument(f"'{self.name}' cannot hold NaN")
+        steps = numpy.clip(given / self.scale, -(2.0**40), 2.0**40)
+        whole = numpy.trunc(steps)
+        stored = whole + numpy.where(numpy.abs(steps - whole) >= 0.5, numpy.copysign(1.0, steps), 0.0) + self.zero_point
         bounds = numpy.iinfo(self.dtype)
         array: Array = numpy.clip(stored, bounds.min, bounds.max).astype(self.dtype)
         return array
 
     def dequantize(self, stored: Any) -> Array:
-        """What the model stores as real numbers."""
+        """What the model stores, in its own type, as real numbers; of any shape."""
         import numpy
 
         self._need_scale()
-        real = self.scale * (numpy.asarray(stored, numpy.float64) - self.zero_point)
+        given = numpy.asarray(stored)
+        if given.dtype != self.dtype:
+            raise InvalidArgument(f"'{self.name}' stores {self.type}, not {given.dtype}")
+        real = self.scale * (given.astype(numpy.float64) - self.zero_point)
         array: Array = numpy.asarray(real, numpy.float32)
         return array
 

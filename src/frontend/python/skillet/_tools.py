@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def decode(capture: str | os.PathLike[str], *options: str) -> dict[str, Any]:
-    """What a capture holds, by `skillet decode --json`; OPTIONS are the command's own. IoFailed: the capture, or the command, is
-    not there."""
+def decode(capture: str | os.PathLike[str], *options: str, chip: str | None = None) -> dict[str, Any]:
+    """What a capture holds, or what a model is compiled to for CHIP, by `skillet decode --json`; OPTIONS are the command's own.
+    IoFailed: the capture, or the command, is not there."""
+    if chip is not None:
+        options = (*options, "--chip", chip)
     for word in (capture, *options):
         c_text(word, "decode")
     try:
@@ -26,6 +28,6 @@ def decode(capture: str | os.PathLike[str], *options: str) -> dict[str, Any]:
         raise IoFailed(str(cause) if cause.strerror is None else f"{cause.filename}: {cause.strerror}") from cause
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Error(done.stderr.strip() or f"skillet decode: exit code {done.returncode}")
+        raise Error(done.stderr.strip().removeprefix("skillet: ") or f"skillet decode: exit code {done.returncode}")
     decoded: dict[str, Any] = json.loads(done.stdout)
     return decoded
