@@ -90,6 +90,7 @@ struct FieldFacts {
   uint64_t address = 0;       // kinds other than value; 0: none
   uint64_t extent_bytes = 0;  // from there on; 0: not known
   bool unused = false;        // an address that the operation does not use
+  bool output = false;        // an address that the operation writes from
   // The row that it was read by, of which descriptor, and where: with these a value can be changed.
   const bits::Descriptor* descriptor = nullptr;
   const bits::Row* row = nullptr;  // null: a word as it is
@@ -143,6 +144,9 @@ class Driver {
   virtual std::span<const Chip> chips() const = 0;
   virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;  // error without words: not ours
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
+  // Steps of the output by which the result of an op that supports() takes may differ from the CPU's, given the same
+  // input; where bytes are only moved or chosen there is no difference all the same.
+  virtual int tolerance(const Chip&, const ir::Graph&, ir::OpId) const { return 1; }
   // How many different scales the weights of `op` may have; what they cost is one job more for each.
   virtual size_t weight_scales_max(const Chip&, const ir::Graph&, ir::OpId) const { return SIZE_MAX; }
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error

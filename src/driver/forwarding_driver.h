@@ -18,6 +18,9 @@ class ForwardingDriver : public Driver {
   Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return inner_.supports(chip, graph, op);
   }
+  int tolerance(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return inner_.tolerance(chip, graph, op);
+  }
   size_t weight_scales_max(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return inner_.weight_scales_max(chip, graph, op);
   }

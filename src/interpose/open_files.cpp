@@ -25,14 +25,14 @@ std::string variable(const char* name, const char* otherwise = "") {
 }
 
 // Wrong values are logged and taken as not set: there is nobody to return an error to.
-standin::Options options() {
+standin::Options options(const std::string& chip) {
   standin::Options options;
   options.traces = variable(kTraceVariable, "0") != "0";
   const std::string fault = variable(kFaultVariable, "reset");
   if (fault == "error") options.on_fault = standin::OnFault::error;
   if (fault != "error" && fault != "reset")
     log::warning("{}={}: must be reset or error; taking reset", kFaultVariable, fault);
-  auto faults = standin::FaultPlan::parse(variable(kFailVariable));
+  auto faults = standin::FaultPlan::parse(variable(kFailVariable), chip);
   if (faults.ok()) {
     options.faults = std::move(faults).value();
   } else {
@@ -44,8 +44,9 @@ standin::Options options() {
 // "null:CHIP" computes nothing, for timing what is before the device.
 Result<std::unique_ptr<standin::Kernel>> make_kernel(const std::string& chip) {
   constexpr std::string_view kNull = "null:";
-  if (!chip.starts_with(kNull)) return standin::create_kernel(chip, options());
-  return standin::create_kernel(chip.substr(kNull.size()), nullptr, options());
+  if (!chip.starts_with(kNull)) return standin::create_kernel(chip, options(chip));
+  const std::string name = chip.substr(kNull.size());
+  return standin::create_kernel(name, nullptr, options(name));
 }
 
 }  // namespace

@@ -62,26 +62,27 @@ Result<void> parse_range(std::string_view text, uint64_t& first, uint64_t& last)
 
 }  // namespace
 
-Result<FaultPlan::Row> FaultPlan::parse_row(std::string_view text) {
+Result<FaultPlan::Row> FaultPlan::parse_row(std::string_view text, const std::string& chip) {
   const size_t first = text.find(':'), second = first == text.npos ? text.npos : text.find(':', first + 1);
   if (second == text.npos) return error(ErrorCode::invalid_argument, "must be CALL:N:WHAT, such as submit:3:EIO");
   Row row;
   row.call = text.substr(0, first);
-  const std::vector<std::string_view> names = call_names();
+  const std::vector<std::string_view> names = call_names(chip);
   if (std::ranges::find(names, row.call) == names.end())
-    return error(ErrorCode::invalid_argument, "no call '{}': there are {}", row.call, fmt::join(names, ", "));
+    return error(ErrorCode::invalid_argument, "no call '{}'{}{}: there are {}", row.call,
+                 chip.empty() ? "" : " in the kernel of ", chip, fmt::join(names, ", "));
   SK_TRY(parse_range(text.substr(first + 1, second - first - 1), row.first, row.last));
   SK_TRY_ASSIGN(row.fault, parse_fault(row.call, text.substr(second + 1)));
   row.count = std::make_unique<std::atomic<uint64_t>>(0);
   return row;
 }
 
-Result<FaultPlan> FaultPlan::parse(std::string_view text) {
+Result<FaultPlan> FaultPlan::parse(std::string_view text, const std::string& chip) {
   FaultPlan plan;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, comma);
-    SK_TRY_ASSIGN(Row row, parse_row(part).with_context(fmt::format("fault '{}'", part)));
+    SK_TRY_ASSIGN(Row row, parse_row(part, chip).with_context(fmt::format("fault '{}'", part)));
     plan.rows_.push_back(std::move(row));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }

@@ -33,7 +33,8 @@ class FaultPlan {
   // Comma list of CALL:N:WHAT; N counts the calls of that name from 1: a number, a range 2-5 or 2-*, or * for all of
   // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. A job of several in one submit is
   // "job:5:reset", which takes these and `drop`. An error names the part and what is allowed.
-  static Result<FaultPlan> parse(std::string_view text);
+  // Of the calls of `chip`'s kernel; "": of any kernel.
+  static Result<FaultPlan> parse(std::string_view text, const std::string& chip = "");
 
   bool empty() const { return rows_.empty(); }
   // Counts one call and tells its fate.
@@ -46,7 +47,7 @@ class FaultPlan {
     Fault fault;
     std::unique_ptr<std::atomic<uint64_t>> count;
   };
-  static Result<Row> parse_row(std::string_view text);
+  static Result<Row> parse_row(std::string_view text, const std::string& chip);
   std::vector<Row> rows_;
 };
 

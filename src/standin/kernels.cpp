@@ -19,8 +19,10 @@ Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options o
   return create_kernel(chip, std::move(simulator), std::move(options));
 }
 
-std::vector<std::string_view> call_names() {
+std::vector<std::string_view> call_names(const std::string& chip) {
+  if (rocket::has(chip)) return rocket::call_names();
   std::vector<std::string_view> names = etnaviv::call_names();
+  if (!chip.empty()) return names;
   for (const std::string_view one : rocket::call_names()) {
     if (std::ranges::find(names, one) == names.end()) names.push_back(one);
   }

@@ -137,6 +137,13 @@ TEST(FaultPlan, SaysWhichCallsFailAndHow) {
     ASSERT_FALSE(plan.ok()) << text;
     EXPECT_NE(plan.error().message.find(message), std::string::npos) << text << ": " << plan.error().message;
   }
+  // What a kernel does not have would never fail.
+  const std::tuple<const char*, const char*, bool> of_kernels[] = {
+      {"gem_cpu_prep:*:EIO", "a311d", true}, {"gem_cpu_prep:*:EIO", "rk3588", false}, {"prep_bo:*:EIO", "a311d", false},
+      {"prep_bo:*:EIO", "rk3588", true},     {"job:1:drop", "imx8mp", false},         {"job:1:drop", "rk3588", true},
+      {"submit:1:EIO", "a311d", true},       {"submit:1:EIO", "rk3588", true}};
+  for (const auto& [text, chip, is_fine] : of_kernels)
+    EXPECT_EQ(FaultPlan::parse(text, chip).ok(), is_fine) << text << chip;
 }
 
 // Who reads waits for who writes, who writes for all.

@@ -199,7 +199,11 @@ class Jobs(unittest.TestCase):
                 self.assertEqual({row["differing"] for row in rows["written"]}, {0})
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
-                self.assertEqual((code, err), (FAILED, ""))  # computes nothing
+                self.assertEqual(code, FAILED)  # computes nothing, and says that it is done
+                self.assertIn(f"submission 0: null:{chip} says that it is done, but wrote nothing at ", err)
+                code, text, _ = skillet("replay", recorded, "--device", f"null:{chip}", "--json")
+                self.assertEqual(code, FAILED)
+                self.assertGreater(len(json.loads(text)["not_written"][0]["fields"]), 3)
 
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
         """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""

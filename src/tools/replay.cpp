@@ -14,6 +14,7 @@
 #include "capture/reader.h"
 #include "driver/field_edit.h"
 #include "runtime/device_context.h"
+#include "tools/checked_replay.h"
 #include "tools/decoded.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
@@ -70,6 +71,7 @@ Result<Input> parse_input(const std::string& text) {
 struct Device {
   runtime::NamedCore core;
   std::unique_ptr<uapi::Replayer> replayer;
+  CheckedReplay checked;
 };
 
 Result<Device> open_device(const std::string& name, const driver::Chip& recorded) {
@@ -78,7 +80,8 @@ Result<Device> open_device(const std::string& name, const driver::Chip& recorded
     return error(ErrorCode::invalid_argument, "{} is a {}; the jobs were recorded for a {}", name, core.chip.name,
                  recorded.name);
   SK_TRY_ASSIGN(auto replayer, uapi::open_replayer(core.core, core.calls));
-  return Device{std::move(core), std::move(replayer)};
+  CheckedReplay checked(*core.driver, core.chip, *replayer);
+  return Device{std::move(core), std::move(replayer), std::move(checked)};
 }
 
 // One buffer that a submission wrote.
@@ -88,6 +91,13 @@ struct Written {
   uint64_t size_bytes = 0, hash = 0;
   std::optional<uint64_t> differing;  // bytes that are not as on the other side
   uint64_t first = 0;                 // of those
+};
+
+// Outputs that a device said it had written.
+struct Unwritten {
+  size_t submission = 0;
+  std::string device;
+  std::vector<std::string> paths;  // of the fields with their addresses
 };
 
 void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, Written& out) {
@@ -132,6 +142,7 @@ class Replays {
   const std::string& cut_off() const { return reader_.cut_off(); }
 
   const std::vector<Written>& written() const { return written_; }
+  const std::vector<Unwritten>& unwritten() const { return unwritten_; }
   bool differs() const {
     return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
   }
@@ -190,8 +201,12 @@ class Replays {
     capture::Submission changed = one;
     SK_TRY(change(changed));
     const Progress progress(fmt::format("running submission {}", reader_.index()));
-    SK_TRY(device_.replayer->run(changed));
-    if (other_) SK_TRY(other_->replayer->run(options_.against.empty() ? one : changed).with_context("the other side"));
+    SK_TRY(run_on(device_, options_.device, changed));
+    if (other_) {
+      const bool is_device = !options_.against.empty();
+      SK_TRY(run_on(*other_, is_device ? options_.against : options_.device, is_device ? changed : one)
+                 .with_context("the other side"));
+    }
     for (const capture::BufferSnapshot& buffer : changed.buffers) {
       if (buffer.listed && buffer.write) SK_TRY(note(buffer));
     }
@@ -209,6 +224,12 @@ class Replays {
                         reader_.index(), buffer.handle, buffer.size_bytes, buffer.handle));
       if (buffer.listed) known_.insert(buffer.handle);
     }
+  }
+
+  Result<void> run_on(Device& device, const std::string& name, const capture::Submission& submission) {
+    SK_TRY_ASSIGN(const std::vector<std::string> unwritten, device.checked.run(submission));
+    if (!unwritten.empty()) unwritten_.push_back({reader_.index(), name, unwritten});
+    return {};
   }
 
   static Result<void> fill(Input& input, capture::BufferSnapshot& buffer) {
@@ -277,6 +298,7 @@ class Replays {
   std::optional<Error> one_problem_;
   std::vector<Written> written_;
   std::set<uint32_t> known_;  // buffers that earlier submissions list
+  std::vector<Unwritten> unwritten_;
 };
 
 void print(const Options& options, const Replays& replays) {
@@ -291,7 +313,11 @@ void print(const Options& options, const Replays& replays) {
       if (one.differing) row["differing"] = *one.differing;
       rows.push_back(std::move(row));
     }
-    return out_json({{"device", options.device}, {"compared_with", other}, {"written", rows}});
+    nlohmann::json missing = nlohmann::json::array();
+    for (const Unwritten& one : replays.unwritten())
+      missing.push_back({{"submission", one.submission}, {"device", one.device}, {"fields", one.paths}});
+    return out_json(
+        {{"device", options.device}, {"compared_with", other}, {"written", rows}, {"not_written", missing}});
   }
   TextTable table({"submission", "buffer", "bytes", "hash", other.empty() ? "" : "differs from " + other});
   for (const Written& one : replays.written())
@@ -317,7 +343,10 @@ Result<void> replay(const Options& options, Outcome& outcome) {
   SK_TRY(replays.run().with_context(options.path));
   print(options, replays);
   if (!replays.cut_off().empty()) log::warning("{}", replays.cut_off());
-  if (replays.differs() || !replays.cut_off().empty()) outcome.exit_code = kFailed;
+  for (const Unwritten& one : replays.unwritten())
+    log::warning("submission {}: {} says that it is done, but wrote nothing at {}{}", one.submission, one.device,
+                 one.paths[0], one.paths.size() == 1 ? "" : fmt::format(" and {} others", one.paths.size() - 1));
+  if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty()) outcome.exit_code = kFailed;
   return {};
 }
 

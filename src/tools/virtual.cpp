@@ -57,7 +57,7 @@ void allow_unproven(PreloadedCommand& command) {
 
 Result<int> run_virtual(const Options& options) {
   SK_TRY(runtime::open_target("sim:" + options.chip));
-  SK_TRY(standin::FaultPlan::parse(options.fail));
+  SK_TRY(standin::FaultPlan::parse(options.fail, options.chip));
   SK_TRY_ASSIGN(const Root root, Root::create());
   PreloadedCommand command{.command = options.command,
                            .library = "libskillet-virtual.so",

@@ -31,7 +31,7 @@ std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tall
   for (const runtime::LayerDiff& diff : *diffs) {
     tally.compared += diff.compared;
     const ir::Graph& graph = session.graph();
-    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, graph, graph.op(diff.op)))
+    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
                          diff.differing, diff.elems, diff.max_abs_diff);
   }

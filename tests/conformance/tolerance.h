@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "driver/chip.h"
-#include "drivers/rockchip/support.h"
-#include "drivers/vivante/support.h"
+#include "driver/driver.h"
 #include "ir/graph.h"
 
 namespace skillet {
@@ -37,9 +35,8 @@ inline bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
          std::ranges::all_of(op.outputs, is_alike);
 }
 
-inline int tolerance_of(const driver::Chip& chip, const ir::Graph& graph, const ir::Op& op) {
-  if (moves_bytes(graph, op)) return 0;
-  return chip.family == "rockchip" ? drivers::rockchip::tolerance(op.kind) : drivers::vivante::tolerance(op.kind);
+inline int tolerance_of(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) {
+  return moves_bytes(graph, graph.op(op)) ? 0 : driver::driver_of(chip).value()->tolerance(chip, graph, op);
 }
 
 }  // namespace skillet

@@ -256,7 +256,9 @@ class Decoder {
                  : is_next_task                       ? FieldKind::commands
                                                       : FieldKind::constant;
     facts.address = value;
-    facts.unused = value == 0 && !uses_.uses(static_cast<uint32_t>(facts.descriptor->address));
+    const auto at = static_cast<uint32_t>(facts.descriptor->address);
+    facts.unused = value == 0 && !uses_.uses(at);
+    facts.output = (at == hw::DpuDstBaseAddr::kAddress || at == hw::PpuDstBaseAddr::kAddress) && uses_.uses(at);
     if (facts.kind != FieldKind::commands) return;
     for (const capture::Job& job : submission_.jobs) {
       for (const capture::Commands& list : job.commands) {

@@ -402,8 +402,6 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 }  // namespace
 
-int tolerance(ir::OpKind /*kind*/) { return 1; }
-
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {

@@ -13,14 +13,11 @@ namespace skillet::drivers::rockchip {
 namespace hw = ::skillet::rockchip::hw;
 
 // `graph` has passed ir::verify(). What is taken compiles in any graph, has a CPU kernel, and its result is within
-// tolerance() of that kernel's.
+// a step of that kernel's: the chip rounds once, with a 15-bit multiplier, where TFLite rounds twice with a 31-bit one
+// (section 7.10).
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
 
 // A window of such sizes.
 driver::Support takes_window(const hw::ChipRow& chip, const Window& w);
-
-// Steps of the output by which a result may differ from the CPU's, given the same input: the chip rounds once, with a
-// 15-bit multiplier, where TFLite rounds twice with a 31-bit one (section 7.10).
-int tolerance(ir::OpKind kind);
 
 }  // namespace skillet::drivers::rockchip

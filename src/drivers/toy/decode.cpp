@@ -62,6 +62,7 @@ class Decoder {
         facts.kind = is_commands ? driver::FieldKind::commands : driver::FieldKind::memory;
         facts.address = value.integer;
         facts.unused = unused;
+        facts.output = std::string_view(row.name) == "result";
         facts.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
       }
       fields_.add(facts, value.integer, [&](driver::AnnotatedField& field) {

@@ -136,6 +136,7 @@ class Decoder {
     if (row.kind != bits::ValueKind::address) return facts;
     facts.kind = is_constant(row.name) ? driver::FieldKind::constant : driver::FieldKind::memory;
     facts.address = value.integer;
+    facts.output = is_output(row.name);
     return facts;
   }
 
@@ -152,6 +153,8 @@ class Decoder {
   static bool is_constant(std::string_view row) {
     return row == "kernel_address" || row == "pwl_lut_address" || row == "in_tile_list_address";
   }
+
+  static bool is_output(std::string_view row) { return row == "out_address" || row == "out_base_address"; }
 
   static std::string shape_of(const hw::NnInstruction& nn) {
     return fmt::format("{}x{}x{} -> {}x{}x{}, kernel {}x{}", nn.in_y_size, nn.in_x_size, nn.kernel_z_size,

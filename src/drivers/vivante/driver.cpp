@@ -50,6 +50,10 @@ class VivanteDriver final : public driver::Driver {
     return vivante::supports(row_of(chip), graph, op);
   }
 
+  int tolerance(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return vivante::tolerance(row_of(chip), graph, op);
+  }
+
   size_t weight_scales_max(const driver::Chip&, const ir::Graph&, ir::OpId) const override { return kMaxChannelGroups; }
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,

@@ -25,9 +25,10 @@ constexpr int32_t kMaxPad = 2;
 // The finest output of LOGISTIC for which its table (16 entries an octave, straight lines between) is exact enough: the
 // lines are at most 2e-4 off.
 constexpr float kMinLogisticScale = 0x1p-11F;
-// A difference below 3 steps is one of at most 2. The chip's rounding takes a half of it, the CPU's two roundings three
-// quarters, the 15-bit multiplier next to nothing; the rest is what the weights of an addition may be off.
-constexpr double kAdditionErrorMax = 3 - 0.5 - 0.75 - 0.05;
+// A difference below n + 1 steps is one of at most n. The chip's rounding takes a half of it, the CPU's two roundings
+// three quarters, the 15-bit multiplier next to nothing; the rest is what the weights of an addition may be off.
+constexpr double addition_error_max(int steps) { return steps + 1 - 0.5 - 0.75 - 0.05; }
+constexpr int kAdditionStepsMax = 2;
 constexpr float kAdditionScaleEnd = 0x1p108F;
 constexpr double kTableOffMax = 1;  // steps
 
@@ -225,7 +226,7 @@ Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, c
   if (largest_rescaled(0x1p-19F * larger / out) < kLargestSum)
     return Support::no(Remedy::range, "sums can leave 32 bits: scales {} and {} to {}", s0, s1, out);
   const double off = addition_error(graph, op, weights);
-  if (!(off <= kAdditionErrorMax))
+  if (!(off <= addition_error_max(kAdditionStepsMax)))
     return Support::no(
         Remedy::range,
         "the chip's 8-bit weights of scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
@@ -464,6 +465,11 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   return support;
 }
 
-int tolerance(ir::OpKind kind) { return kind == OpKind::add || kind == OpKind::sub ? 2 : 1; }
+int tolerance(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  if (op.kind != OpKind::add && op.kind != OpKind::sub) return 1;
+  const double off = addition_error(graph, op, addition_weights(chip, graph, op));
+  return off <= addition_error_max(1) ? 1 : kAdditionStepsMax;
+}
 
 }  // namespace skillet::drivers::vivante

@@ -15,9 +15,10 @@ namespace skillet::drivers::vivante {
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
 // Steps of the output by which a result may differ from the CPU's, given the same input. 1: the chip rounds once, with
-// a 15-bit multiplier, where TFLite rounds twice with a 31-bit one; data movement is exact all the same. ADD: 2, since
-// its operands have 8-bit weights; scales for which that is not enough are refused.
-int tolerance(ir::OpKind kind);
+// a 15-bit multiplier, where TFLite rounds twice with a 31-bit one; data movement is exact all the same. 2: additions
+// whose 8-bit weights are too coarse for that, which is where the output is much finer than an operand; scales for
+// which 2 is not enough are refused.
+int tolerance(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
 // QUANTIZE to a type of the other sign that means the same: the same bytes in the chip's memory.
 bool is_sign_change(const ir::Graph& graph, const ir::Op& op);
