@@ -8,6 +8,7 @@
 #include <random>
 
 #include "passes/passes.h"
+#include "passes/testing/digests.h"
 #include "passes/testing/letters.h"
 
 namespace skillet::passes {
@@ -119,6 +120,35 @@ int worst_seen(const WeightedLayer& a, const WeightedLayer& b, std::mt19937& ran
     }
   }
   return worst;
+}
+
+void tell(std::string& text, const std::optional<SharedScales>& one) {
+  if (!one) {
+    text += "none\n";
+    return;
+  }
+  text += fmt::format("{} scales, {} off, {:.3f} expected\n", one->scales, one->worst, one->expected);
+  for (const float scale : one->layer.scales) text += fmt::format(" {:.6g}", scale);
+  for (const int32_t bias : one->layer.biases) text += fmt::format(" {}", bias);
+  for (const int8_t weight : one->layer.weights) text += fmt::format(" {}", weight);
+}
+
+// Each scale, bias and weight of layers of all kinds is what it was. For a change that is meant: the new digest.
+TEST(WeightScales, AreWhatTheyWere) {
+  std::mt19937 random(2);
+  const auto dice = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  std::string text;
+  for (int round = 0; round < 400; ++round) {
+    const auto layer = weighted_layer(random_layer(dice), 0);
+    ASSERT_TRUE(layer.has_value());
+    tell(text, share_exactly(*layer, 4));
+    for (size_t scales = 1; scales <= 5; ++scales) tell(text, share(*layer, scales));
+  }
+#ifndef __FP_FAST_FMA  // which rounds once where others round twice
+  EXPECT_EQ(fmt::format("{:016x}", digest(text)), "d0cb5d7dacce7a41");
+#endif
 }
 
 // What the numbers must hold on to, for layers of all kinds.
