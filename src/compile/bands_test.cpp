@@ -90,108 +90,110 @@ std::string compiled(const Net& net, const BandDriver& driver, Options options, 
   return got.ok() ? text_of(*got, with_notes) : got.error().message;
 }
 
+struct Predicted {
+  const char* what;
+  const Net& net;
+  Options options;
+  const char* text;
+  std::function<void(BandDriver&)> with = [](BandDriver&) {};
+};
+const Predicted kPredicted[] = {
+    {"two",
+     kChain,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 0.28 ms instead of 0.50 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"three",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.22 ms instead of 0.50 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"strides, and one result on the way",
+     kStrides,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 18 % more to compute; predicted 0.06 ms instead of 0.09 in one piece, the host's copies "
+     "0.01 instead of 0.01"},
+    {"residuals",
+     kResidual,
+     {.cores = 2},
+     "N[bcde]/2\n"
+     "in 2 bands of rows, 8 % more to compute; predicted 0.38 ms instead of 0.66 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"what needs all rows follows",
+     kTail,
+     {.cores = 2},
+     "N[bc]/2 N[d]\n"
+     "in 2 bands of rows, 0 % more to compute; with the part that follows predicted 0.13 ms instead of 0.18 in one "
+     "piece, the host's copies 0.01 instead of 0.01"},
+    {"an op of the CPU between",
+     kStop,
+     {.cores = 2},
+     "N[b]/2 C[c] N[de]/2\n"
+     "in 2 bands of rows, 0 % more to compute; predicted 0.11 ms instead of 0.19 in one piece, the host's copies "
+     "0.03 instead of 0.03\n"
+     "in 2 bands of rows, 2 % more to compute; predicted 0.19 ms instead of 0.35 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"the memory is shared",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.64 ms instead of 0.82 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.memory_bytes_per_us = 90; }},
+    {"the cores' way to it is slow",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.45 ms instead of 1.15 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.core_bytes_per_us = 50; }},
+    {"starting costs much",
+     kChain,
+     {.cores = 2},
+     "N[bcd]\n"
+     "in one piece; 3 ops in 2 bands of rows: predicted 1.07 ms instead of 0.90 in one piece, the host's copies 0.03 "
+     "instead of 0.03",
+     [](BandDriver& d) { d.model.submit_us = 400; }},
+    {"as fast, but divided",
+     kChain,
+     {.cores = 2, .runs = Runs::fastest},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 1.07 ms instead of 0.90 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.submit_us = 400; }},
+    {"the host is slow to fill",
+     kChain,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 0.96 ms instead of 1.11 in one piece, the host's copies "
+     "0.72 instead of 0.64",
+     [](BandDriver& d) { d.model.host_in_bytes_per_us = 20; }},
+    {"the host is slow to fetch",
+     kResidual,
+     {.cores = 2, .runs = Runs::fastest},
+     "N[bcde]/2\n"
+     "in 2 bands of rows, 8 % more to compute; predicted 1.02 ms instead of 1.25 in one piece, the host's copies "
+     "0.67 instead of 0.62",
+     [](BandDriver& d) { d.model.host_out_bytes_per_us = 20; }},
+    {"the longest",
+     kTail,
+     {.cores = 4, .runs = Runs::longest},
+     "N[bc]/4 N[d]\n"
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.11 ms instead of 0.18 in one "
+     "piece, the host's copies 0.01 instead of 0.01"},
+    {"the fastest of them",
+     kTail,
+     {.cores = 4, .runs = Runs::fastest},
+     "N[b]/4 N[cd]\n"
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.10 ms instead of 0.18 in one "
+     "piece, the host's copies 0.04 instead of 0.01"},
+};
+
 TEST(PlanBands, SaysWhatIsPredicted) {
-  const struct {
-    const char* what;
-    const Net& net;
-    Options options;
-    const char* text;
-    std::function<void(BandDriver&)> with = [](BandDriver&) {};
-  } kRows[] = {
-      {"two",
-       kChain,
-       {.cores = 2},
-       "N[bcd]/2\n"
-       "in 2 bands of rows, 4 % more to compute; predicted 0.28 ms instead of 0.50 in one piece, the host's copies "
-       "0.03 instead of 0.03"},
-      {"three",
-       kChain,
-       {.cores = 3},
-       "N[bcd]/3\n"
-       "in 3 bands of rows, 8 % more to compute; predicted 0.22 ms instead of 0.50 in one piece, the host's copies "
-       "0.03 instead of 0.03"},
-      {"strides, and one result on the way",
-       kStrides,
-       {.cores = 2},
-       "N[bcd]/2\n"
-       "in 2 bands of rows, 18 % more to compute; predicted 0.06 ms instead of 0.09 in one piece, the host's copies "
-       "0.01 instead of 0.01"},
-      {"residuals",
-       kResidual,
-       {.cores = 2},
-       "N[bcde]/2\n"
-       "in 2 bands of rows, 8 % more to compute; predicted 0.38 ms instead of 0.66 in one piece, the host's copies "
-       "0.03 instead of 0.03"},
-      {"what needs all rows follows",
-       kTail,
-       {.cores = 2},
-       "N[bc]/2 N[d]\n"
-       "in 2 bands of rows, 0 % more to compute; with the part that follows predicted 0.13 ms instead of 0.18 in one "
-       "piece, the host's copies 0.01 instead of 0.01"},
-      {"an op of the CPU between",
-       kStop,
-       {.cores = 2},
-       "N[b]/2 C[c] N[de]/2\n"
-       "in 2 bands of rows, 0 % more to compute; predicted 0.11 ms instead of 0.19 in one piece, the host's copies "
-       "0.03 instead of 0.03\n"
-       "in 2 bands of rows, 2 % more to compute; predicted 0.19 ms instead of 0.35 in one piece, the host's copies "
-       "0.03 instead of 0.03"},
-      {"the memory is shared",
-       kChain,
-       {.cores = 3},
-       "N[bcd]/3\n"
-       "in 3 bands of rows, 8 % more to compute; predicted 0.64 ms instead of 0.82 in one piece, the host's copies "
-       "0.03 instead of 0.03",
-       [](BandDriver& d) { d.model.memory_bytes_per_us = 90; }},
-      {"the cores' way to it is slow",
-       kChain,
-       {.cores = 3},
-       "N[bcd]/3\n"
-       "in 3 bands of rows, 8 % more to compute; predicted 0.45 ms instead of 1.15 in one piece, the host's copies "
-       "0.03 instead of 0.03",
-       [](BandDriver& d) { d.model.core_bytes_per_us = 50; }},
-      {"starting costs much",
-       kChain,
-       {.cores = 2},
-       "N[bcd]\n"
-       "in one piece; 3 ops in 2 bands of rows: predicted 1.07 ms instead of 0.90 in one piece, the host's copies 0.03 "
-       "instead of 0.03",
-       [](BandDriver& d) { d.model.submit_us = 400; }},
-      {"as fast, but divided",
-       kChain,
-       {.cores = 2, .runs = Runs::fastest},
-       "N[bcd]/2\n"
-       "in 2 bands of rows, 4 % more to compute; predicted 1.07 ms instead of 0.90 in one piece, the host's copies "
-       "0.03 instead of 0.03",
-       [](BandDriver& d) { d.model.submit_us = 400; }},
-      {"the host is slow to fill",
-       kChain,
-       {.cores = 2},
-       "N[bcd]/2\n"
-       "in 2 bands of rows, 4 % more to compute; predicted 0.96 ms instead of 1.11 in one piece, the host's copies "
-       "0.72 instead of 0.64",
-       [](BandDriver& d) { d.model.host_in_bytes_per_us = 20; }},
-      {"the host is slow to fetch",
-       kResidual,
-       {.cores = 2, .runs = Runs::fastest},
-       "N[bcde]/2\n"
-       "in 2 bands of rows, 8 % more to compute; predicted 1.02 ms instead of 1.25 in one piece, the host's copies "
-       "0.67 instead of 0.62",
-       [](BandDriver& d) { d.model.host_out_bytes_per_us = 20; }},
-      {"the longest",
-       kTail,
-       {.cores = 4, .runs = Runs::longest},
-       "N[bc]/4 N[d]\n"
-       "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.11 ms instead of 0.18 in one "
-       "piece, the host's copies 0.01 instead of 0.01"},
-      {"the fastest of them",
-       kTail,
-       {.cores = 4, .runs = Runs::fastest},
-       "N[b]/4 N[cd]\n"
-       "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.10 ms instead of 0.18 in one "
-       "piece, the host's copies 0.04 instead of 0.01"},
-  };
-  for (const auto& row : kRows) {
+  for (const Predicted& row : kPredicted) {
     BandDriver driver;
     row.with(driver);
     EXPECT_EQ(compiled(row.net, driver, row.options, true), row.text) << row.what;
