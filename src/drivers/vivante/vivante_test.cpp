@@ -34,9 +34,9 @@ TEST(VivanteMoves, AxesMayCountFromTheEnd) {
     const Scatter& job = moves->jobs[0];
     return fmt::format("{} {} {}", job.along_x.step, job.along_y.step, job.along_z[0].step);
   };
-  EXPECT_EQ(moved("4x6", "6x4", "1 0"), "4 1 1");
-  EXPECT_EQ(moved("4x6", "6x4", "-1 0"), "4 1 1");
-  EXPECT_EQ(moved("4x6", "6x4", "-1 -2"), "4 1 1");
+  EXPECT_EQ(moved("4x6", "6x4", "1 0"), "4 1 24");
+  EXPECT_EQ(moved("4x6", "6x4", "-1 0"), "4 1 24");
+  EXPECT_EQ(moved("4x6", "6x4", "-1 -2"), "4 1 24");
   EXPECT_EQ(moved("1x2x3x4", "1x3x2x4", "0 2 1 3"), moved("1x2x3x4", "1x3x2x4", "-4 -2 -3 -1"));
 }
 
