@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <set>
 
@@ -64,6 +65,10 @@ std::string text_of(const Compiled& compiled) {
       out += name;
       if (!reason.empty()) reasons += fmt::format("\n{}: {}", name, reason);
     }
+    // The program is that of these ops, not of others with as many.
+    for (size_t i = 0; part.program && i < std::min(part.program->operations.size(), part.partition.op_map.size()); ++i)
+      EXPECT_EQ(part.program->operations[i].kind,
+                compiled.graph.tensor(compiled.graph.op(part.partition.op_map[i]).outputs[0]).name);
     out += "]";
     EXPECT_EQ(part.program.has_value(), part.partition.on_npu);
     EXPECT_EQ(part.program ? part.program->operations.size() : part.partition.op_map.size(),
@@ -257,6 +262,30 @@ TEST(Advice, SaysHowToQuantize) {
     const std::string advice = quantization_advice(letters.graph, {c.driver, {}});
     EXPECT_NE(advice.find(c.words), std::string::npos) << advice;
     EXPECT_EQ(advice.empty(), std::string_view(c.words).empty()) << advice;
+  }
+}
+
+// Each kind that has weights, alone and behind one that is as it should be.
+TEST(Advice, LooksAtEveryOpWithWeights) {
+  const OneScaleDriver coarse;
+  constexpr std::array kKinds = {ir::OpKind::conv_2d, ir::OpKind::depthwise_conv_2d, ir::OpKind::transpose_conv,
+                                 ir::OpKind::fully_connected};
+  for (const ir::OpKind kind : kKinds) {
+    for (const ir::OpKind before : {ir::OpKind::relu, ir::OpKind::fully_connected}) {
+      Letters letters("a", {"c=mul(a,V)", "d=mul(c,W)"}, "d");
+      ir::Graph& graph = letters.graph;
+      graph.ops[0].kind = before, graph.ops[1].kind = kind;
+      const bool two = before == ir::OpKind::fully_connected;
+      if (!two) graph.ops[0].inputs.resize(1);
+      graph.tensor(letters.id('W')).quant = {{0.5F, 0.25F}, {0, 0}, 0};
+      const std::string advice = quantization_advice(graph, {&coarse, {}});
+      EXPECT_NE(advice.find(fmt::format("1 of {} operations with weights have a scale", two ? 2 : 1)),
+                std::string::npos)
+          << ir::op_kind_name(kind) << ": " << advice;
+      // Without its weights there is nothing to say of it.
+      graph.ops[1].inputs[1] = ir::kNoTensor;
+      EXPECT_EQ(quantization_advice(graph, {&coarse, {}}), "");
+    }
   }
 }
 

@@ -157,12 +157,17 @@ TEST(TuningFiles, WrongOnesNameTheField) {
     std::string from, to, message;
   };
   const std::string deep(200'000, '[');
+  std::string many;
+  for (int i = 0; i < 70'000; ++i) many += "\"\",";
   const std::vector<Wrong> rows = {
       {"{", "", "the text is no JSON"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": 2", "skillet_tuning must be 1"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": \"1\"", "skillet_tuning must be 1"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": " + deep, "the text is no JSON"},
       {"\"skillet_tuning\"", "\"tuning\"", "skillet_tuning is missing"},
+      {"\"parts\": [", "\"parts\": {}, \"rest\": [", "parts must be a list"},
+      {"\"switches\": [", "\"switches\": \"x\", \"rest\": [", "switches must be a list"},
+      {"\"switches\": [", "\"switches\": [" + many, "switches is too long"},
       {"\"chip\": \"chip\"", "\"chip\": 3", "chip must be a text"},
       {"\"chip\"", "\"ship\"", "chip is missing"},
       {"\"build\": \"0123\"", "\"build\": \"" + std::string(5000, 'x') + "\"", "build is too long"},

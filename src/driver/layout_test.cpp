@@ -107,6 +107,9 @@ TEST(Layout, NamedLayouts) {
   EXPECT_EQ(print(planar_layout(s, 0x80)), "block 1, strides elem 1 px 1 row 3 block 6 image 30, 30 bytes, xor 0x80");
   EXPECT_EQ(print(blocked_layout(s, 4, 0, 7)),
             "block 4, strides elem 1 px 4 row 12 block 24 image 48, 48 bytes, pad 0x07");
+  TensorLayout longer = nhwc_layout(s);
+  longer.size_bytes = 77;
+  EXPECT_EQ(print(longer), "block 5, strides elem 1 px 5 row 15 block 5 image 30, 77 bytes");
   EXPECT_TRUE(same_as_host(nhwc_layout(s), s));
   EXPECT_FALSE(same_as_host(nhwc_layout(s, 1), s));
   EXPECT_FALSE(same_as_host(planar_layout(s), s));

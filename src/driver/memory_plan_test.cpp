@@ -77,5 +77,19 @@ TEST(MemoryPlan, OfNetworksIsNearWhatIsNeededAtOnce) {
   }
 }
 
+// No order that is tried may get lost: together the plans are as small as they were.
+TEST(MemoryPlan, OfManyIsAsSmallAsItWas) {
+  std::mt19937 random(3);
+  uint64_t planned = 0, least = 0;
+  for (int i = 0; i < 400; ++i) {
+    const std::vector<Lifetime> lifetimes = testing::random_lifetimes(random, 8 + random() % 40);
+    const MemoryPlan plan = plan_memory(lifetimes, 1);
+    expect_valid(lifetimes, 1, plan);
+    planned += plan.size_bytes, least += least_memory(lifetimes, 1);
+  }
+  EXPECT_EQ(least, 30485U);
+  EXPECT_EQ(planned, 30497U);
+}
+
 }  // namespace
 }  // namespace skillet::driver

@@ -75,6 +75,19 @@ void expect_wrong(const std::string& message, const std::function<void(Program&)
   EXPECT_EQ(result.error().message, "program: " + message);
 }
 
+// The last word may be cut short: what it lacks is 0.
+TEST(Program, PrintsCommandsOfAnyLength) {
+  const std::string words[] = {" 44332211", " 88776655", " 000000aa", " 0000bbaa", " 00ccbbaa", " ddccbbaa"};
+  for (uint64_t odd = 1; odd <= 4; ++odd) {
+    Program program;
+    program.buffers = {{.name = "commands", .role = BufferRole::commands, .size_bytes = 12}};
+    program.buffers[0].contents = Bytes{0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xaa, 0xbb, 0xcc, 0xdd};
+    program.jobs = {{.name = "j", .commands = {{0, 0, 8 + odd}}}};
+    const std::string text = print(program);
+    EXPECT_TRUE(text.ends_with("  0000:" + words[0] + words[1] + words[1 + odd] + "\n")) << text;
+  }
+}
+
 TEST(Program, VerifyTakesWhatIsRight) {
   EXPECT_TRUE(verify(sample()).ok());
   EXPECT_TRUE(verify(Program{}).ok());

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "passes/testing/digests.h"
 #include "passes/testing/layers.h"
 #include "ref/ref.h"
 
@@ -104,6 +108,64 @@ TEST(Bands, ComputeWhatTheRunComputes) {
       ASSERT_EQ(bands.size(), static_cast<size_t>(count));
       EXPECT_EQ(check(layers.graph, bands, input), "") << count << " bands";
     }
+  }
+}
+
+// The rows of all tensors, those that the bands compute for nobody too. For a change that is meant: the new digest,
+// once the text that SKILLET_BANDS names a file for is what it should be.
+TEST(Bands, HaveTheRowsThatTheyHad) {
+  std::string text;
+  for (const Net& net : nets()) {
+    const Layers layers(net.image, net.ops, net.outputs);
+    for (int count = 2; count <= net.most; ++count) {
+      for (const Band& band : split_bands(layers.graph, count)) {
+        text += fmt::format("{} {}:", net.name, count);
+        for (const Rows& rows : band.rows) text += fmt::format(" {}-{}", rows.begin, rows.end);
+        for (const Rows& rows : band.gives) text += fmt::format(" gives {}-{}", rows.begin, rows.end);
+        text += "\n" + ir::print_without_constants(band.graph);
+      }
+    }
+  }
+  if (const char* path = std::getenv("SKILLET_BANDS")) std::ofstream(path) << text;
+  EXPECT_EQ(fmt::format("{:016x}", digest(text)), "1cfa7c46ae12e081");
+}
+
+// What is row-wise only with what it has; the text of the op with one thing changed.
+TEST(Bands, RowWiseIsWhatKeepsRows) {
+  const struct {
+    const char *tensors, *op;
+    size_t ops;
+  } kRows[] = {
+      {"1x8x4x2;1x8x4x2", "RELU in=[0] out=[1]", 1},
+      {"1x8x4x2;1x4x8x2", "TRANSPOSE in=[0 2] out=[1]", 0},
+      {"2x8x4x2;2x8x4x2", "RELU in=[0] out=[1]", 0},
+      {"8x4x2;8x4x2", "RELU in=[0] out=[1]", 0},
+      {"1x8x4x2;1x16x4x2", "CONCATENATION in=[0 0] out=[1] axis=1", 0},
+      {"1x8x4x2;1x16x4x2", "CONCATENATION in=[0 0] out=[1] axis=-3", 0},
+      {"1x8x4x2;1x8x8x2", "CONCATENATION in=[0 0] out=[1] axis=2", 0},
+      {"1x8x4x2;1x8x4x4", "CONCATENATION in=[0 0] out=[1] axis=3", 1},
+      {"1x8x4x2;1x8x4x4", "CONCATENATION in=[0 0] out=[1] axis=-1", 1},
+      {"1x8x4x2;1x8x4x2", "ADD in=[0 3] out=[1]", 1},   // one for each channel
+      {"1x8x4x2;1x8x4x2", "ADD in=[0 4] out=[1]", 0},   // one for each row
+      {"1x8x4x2;1x8x4x2", "ADD in=[0 5] out=[1]", 1},   // an image of one row
+      {"1x8x4x2;1x12x4x2", "PAD in=[0 6] out=[1]", 1},  // rows before and behind
+      {"1x8x4x2;1x4x4x2", "MAX_POOL_2D in=[0] out=[1] stride_h=2 filter_h=2", 1},
+      {"1x8x4x2;1x1x1x2", "MEAN in=[0 7] out=[1] keep_dims=true", 0},
+  };
+  for (const auto& row : kRows) {
+    const std::string_view both = row.tensors;
+    const size_t cut = both.find(';');
+    const auto graph = ir::parse(fmt::format(
+        "graph \"rows\"\ntensor 0 \"a\" uint8 {} scale=0.5 zero=3\ntensor 1 \"b\" uint8 {} scale=0.5 zero=3\n"
+        "tensor 2 \"order\" int32 4 const=[0 2 1 3]\ntensor 3 \"k\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+        "tensor 4 \"r\" uint8 1x8x1x1 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8]\n"
+        "tensor 5 \"i\" uint8 1x1x4x2 scale=0.5 zero=3 const=[1 2 3 4 5 6 7 8]\n"
+        "tensor 6 \"p\" int32 4x2 const=[0 0 1 3 0 0 0 0]\ntensor 7 \"x\" int32 2 const=[1 2]\n"
+        "inputs 0\noutputs 1\nop 0 {}\n",
+        both.substr(0, cut), both.substr(cut + 1), row.op));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    ASSERT_TRUE(ir::verify(*graph).ok()) << row.op << ": " << ir::verify(*graph).error().message;
+    EXPECT_EQ(row_wise_ops(*graph).size(), row.ops) << row.op;
   }
 }
 

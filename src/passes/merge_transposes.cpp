@@ -15,7 +15,9 @@ std::optional<Order> order_of(const Rewriter& rewriter, const ir::Op& op) {
   const ir::Tensor& order = rewriter.tensor(op.inputs[1]);
   if (!order.is_constant() || order.dtype != ir::DType::int32 || rewriter.tensor(op.inputs[0]).is_variable)
     return std::nullopt;
-  return order.values<int32_t>();
+  Order out = order.values<int32_t>();
+  for (int32_t& axis : out) axis += axis < 0 ? static_cast<int32_t>(out.size()) : 0;
+  return out;
 }
 
 bool is_identity(const Order& order) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
+#include "passes/testing/digests.h"
 #include "passes/testing/letters.h"
 
 namespace skillet::passes {
@@ -47,6 +51,35 @@ TEST(Partition, DividesByDataFlow) {
       {{"a", {}, "a"}, ""},
   };
   for (const auto& row : kRows) EXPECT_EQ(parts_of(row.graph), row.parts);
+}
+
+// Every part needs what earlier ones computed only, and gives what later ones need; there are as few as there were.
+TEST(Partition, OfRandomGraphs) {
+  std::mt19937 random(3);
+  std::string text;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> lines;
+    const size_t count = 1 + random() % 12;
+    for (size_t i = 0; i < count; ++i) {
+      const char a = static_cast<char>('a' + random() % (2 + i)), b = static_cast<char>('a' + random() % (2 + i));
+      const char to = static_cast<char>('c' + i);
+      lines.push_back(random() % 3 == 0 ? fmt::format("{}=relu({})", to, a) : fmt::format("{}=add({},{})", to, a, b));
+    }
+    std::string outputs(1, static_cast<char>('c' + count - 1));
+    if (random() % 2 == 0) outputs += static_cast<char>('c' + random() % count);
+    const Letters letters("ab", {lines.begin(), lines.end()}, outputs);
+    std::set<ir::TensorId> known(letters.graph.inputs.begin(), letters.graph.inputs.end());
+    const AddMulDriver driver;
+    for (const Partition& part : partition(letters.graph, supports(letters.graph, {&driver, {}}))) {
+      for (const ir::OpId op : part.op_map) {
+        for (const ir::TensorId id : letters.graph.op(op).inputs) EXPECT_TRUE(known.contains(id)) << round;
+        known.insert(letters.graph.op(op).outputs[0]);
+      }
+    }
+    EXPECT_EQ(known.size(), 2 + count);
+    text += parts_of(letters) + "\n";
+  }
+  EXPECT_EQ(fmt::format("{:016x}", digest(text)), "6d10c573b9804076") << text.substr(0, 1000);
 }
 
 TEST(Partition, VariablesStayOnTheCpuInOrder) {

@@ -90,9 +90,9 @@ ir::Op cut_off(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, int32_t r
 
 bool is_plain(const ir::Tensor& in, const ir::Tensor& filter, const ir::Tensor& out) {
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
-  return is_computed_byte(in) && is_computed_byte(out) && filter.is_constant() && ir::is_8bit(filter.dtype) &&
-         in.shape.elems() > 0 && out.shape.elems() > 0 && filter.shape.elems() > 0 && !zeros.empty() &&
-         std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
+  return is_computed_byte(in) && is_computed_byte(out) && in.dtype == out.dtype && filter.is_constant() &&
+         ir::is_8bit(filter.dtype) && in.shape.elems() > 0 && out.shape.elems() > 0 && filter.shape.elems() > 0 &&
+         !zeros.empty() && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
 }
 
 // One for each phase.

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "passes/passes.h"
+#include "passes/testing/digests.h"
 #include "passes/testing/letters.h"
 
 namespace skillet::passes {
@@ -119,6 +120,72 @@ int worst_seen(const WeightedLayer& a, const WeightedLayer& b, std::mt19937& ran
     }
   }
   return worst;
+}
+
+void tell(std::string& text, const std::optional<SharedScales>& one) {
+  if (!one) {
+    text += "none\n";
+    return;
+  }
+  text += fmt::format("{} scales, {} off, {:.3f} expected\n", one->scales, one->worst, one->expected);
+  for (const float scale : one->layer.scales) text += fmt::format(" {:.6g}", scale);
+  for (const int32_t bias : one->layer.biases) text += fmt::format(" {}", bias);
+  for (const int8_t weight : one->layer.weights) text += fmt::format(" {}", weight);
+}
+
+// What is no layer whose scales can be shared, with one thing changed.
+TEST(WeightedLayer, IsWhatTensorFlowLiteMeans) {
+  std::mt19937 random(4);
+  const auto dice = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  ir::Graph graph = random_layer(dice);
+  for (size_t i = 0; i < 2; ++i) graph.tensor(1).quant.scales[i] = 0.25F / static_cast<float>(1 + i);
+  ASSERT_TRUE(weighted_layer(graph, 0).has_value());
+  const auto is_layer = [&](const auto& change) {
+    ir::Graph changed = graph;
+    change(changed);
+    return weighted_layer(changed, 0).has_value();
+  };
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.ops[0].kind = ir::OpKind::batch_matmul; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.ops[0].inputs[0] = ir::kNoTensor; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.ops[0].outputs.clear(); }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(0).dtype = ir::DType::uint8; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(3).dtype = ir::DType::int16; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(3).quant = {}; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(1).quant.zero_points[1] = 1; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(1).quant.scales[1] = 0; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(1).data = {}; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(2).dtype = ir::DType::int8; }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) { g.tensor(2).data = g.tensor(2).data.first(4); }));
+  EXPECT_FALSE(is_layer([](ir::Graph& g) {
+    for (float& scale : g.tensor(1).quant.scales) scale = 0.5F;
+  })) << "one scale";
+  // Without a bias it is 0.
+  ir::Graph bare = graph;
+  bare.ops[0].inputs.resize(2);
+  const auto layer = weighted_layer(bare, 0);
+  ASSERT_TRUE(layer.has_value());
+  EXPECT_EQ(layer->biases, std::vector<int32_t>(layer->channels(), 0));
+}
+
+// Each scale, bias and weight of layers of all kinds is what it was. For a change that is meant: the new digest.
+TEST(WeightScales, AreWhatTheyWere) {
+  std::mt19937 random(2);
+  const auto dice = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  std::string text;
+  for (int round = 0; round < 400; ++round) {
+    const auto layer = weighted_layer(random_layer(dice), 0);
+    ASSERT_TRUE(layer.has_value());
+    tell(text, share_exactly(*layer, 4));
+    for (size_t scales = 1; scales <= 5; ++scales) tell(text, share(*layer, scales));
+    for (size_t most = 1; most <= 6; ++most) text += fmt::format("{} enough\n", enough_scales(*layer, most));
+  }
+#ifndef __FP_FAST_FMA  // which rounds once where others round twice
+  EXPECT_EQ(fmt::format("{:016x}", digest(text)), "10c113bb86561d07");
+#endif
 }
 
 // What the numbers must hold on to, for layers of all kinds.

@@ -1,4 +1,6 @@
 // Sessions whose device fails at a job, with and without a CPU that can stand in: each run is right or an error.
+#include <map>
+
 #include "runtime/toy_session.h"
 #include "uapi/testing/forwarding_device.h"
 
@@ -147,6 +149,157 @@ TEST_F(ToySession, WithoutMemoryTheCpuStandsIn) {
     ++fell_back;
   }
   EXPECT_GT(fell_back, 6);
+}
+
+// Counts what is taken and given back; one call fails, and the first submissions may be lost, as when another program's
+// job makes the NPU hang.
+class CountedDevice : public uapi::ForwardingDevice {
+ public:
+  struct Counts {
+    int calls_left = -1;
+    int lost = 0, submitted = 0;  // submissions
+    std::map<uapi::Handle, int> buffers, accesses;
+    std::map<uapi::JobId, int> jobs;
+
+    // Nothing; or what was not given back, or more than once.
+    std::string left() const {
+      std::string out;
+      for (const auto& [handle, count] : buffers) out += count == 0 ? "" : fmt::format(" buffer {}: {}", handle, count);
+      for (const auto& [handle, count] : accesses)
+        out += count == 0 ? "" : fmt::format(" access {}: {}", handle, count);
+      for (const auto& [id, count] : jobs) out += count == 0 ? "" : fmt::format(" job {}: {}", id, count);
+      return out;
+    }
+  };
+  CountedDevice(std::unique_ptr<Device> inner, Counts& counts) : ForwardingDevice(std::move(inner)), c_(counts) {}
+
+  Result<uapi::Handle> alloc(uint64_t size_bytes) override {
+    SK_TRY(call());
+    return taken(ForwardingDevice::alloc(size_bytes));
+  }
+  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+    SK_TRY(call());
+    return taken(ForwardingDevice::alloc_commands(size_bytes));
+  }
+  Result<void> free(uapi::Handle handle) override {
+    --c_.buffers[handle];
+    return ForwardingDevice::free(handle);
+  }
+  Result<std::span<uint8_t>> map(uapi::Handle handle) override {
+    SK_TRY(call());
+    return ForwardingDevice::map(handle);
+  }
+  Result<void> begin_cpu(uapi::Handle handle, bool write) override {
+    SK_TRY(call());
+    ++c_.accesses[handle];
+    return ForwardingDevice::begin_cpu(handle, write);
+  }
+  Result<void> end_cpu(uapi::Handle handle) override {
+    --c_.accesses[handle];
+    SK_TRY(ForwardingDevice::end_cpu(handle));
+    return call();
+  }
+  Result<uapi::JobId> prepare(const uapi::Job& job) override {
+    SK_TRY(call());
+    auto id = ForwardingDevice::prepare(job);
+    if (id.ok()) ++c_.jobs[*id];
+    return id;
+  }
+  void release(uapi::JobId id) override {
+    --c_.jobs[id];
+    ForwardingDevice::release(id);
+  }
+  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
+    SK_TRY(call());
+    ++c_.submitted;
+    is_lost_ = c_.lost > 0;
+    if (is_lost_) return --c_.lost, uapi::Fence{};
+    return ForwardingDevice::submit(jobs);
+  }
+  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
+    if (is_lost_) return {};
+    SK_TRY(ForwardingDevice::wait(fence, timeout));
+    return call();
+  }
+  bool loses_jobs() const override { return true; }
+
+ private:
+  Result<void> call() {
+    if (c_.calls_left-- == 0) return error(ErrorCode::device, "call refused");
+    return {};
+  }
+  Result<uapi::Handle> taken(Result<uapi::Handle> handle) {
+    if (handle.ok()) ++c_.buffers[*handle];
+    return handle;
+  }
+  Counts& c_;
+  bool is_lost_ = false;  // the last submission
+};
+
+// Whatever call fails: each run is right or an error, the next one too, and in the end all is given back once.
+TEST_F(ToySession, GivesEverythingBackWhereverACallFails) {
+  CountedDevice::Counts counts;
+  target();
+  target_.context->device = std::make_unique<CountedDevice>(std::move(target_.context->device), counts);
+  for (const bool allow_fallback : {true, false}) {
+    int failures = 0;
+    for (int calls = 0;; ++calls) {
+      SCOPED_TRACE(calls);
+      ASSERT_LT(calls, 1000);
+      counts.calls_left = calls;
+      auto session = Session::create(chain(), target_, {.allow_fallback = allow_fallback});
+      EXPECT_TRUE(session.ok() || !allow_fallback);
+      for (uint8_t run = 0; run < 3 && session.ok(); ++run) {
+        const Inputs inputs(run);
+        const std::span<const uint8_t> spans[] = {inputs.x, inputs.y};
+        const auto outputs = (*session)->run(spans);
+        EXPECT_TRUE(outputs.ok() || !allow_fallback);
+        if (outputs.ok()) {
+          EXPECT_EQ(*outputs, inputs.expected());
+        } else {
+          EXPECT_NE(outputs.error().message.find("call refused"), std::string::npos) << outputs.error().message;
+        }
+      }
+      if (session.ok()) session->reset();
+      EXPECT_EQ(counts.left(), "");
+      if (counts.calls_left >= 0) break;
+      ++failures;
+    }
+    EXPECT_GT(failures, 30);
+  }
+}
+
+// What left no trace runs once more, with its inputs and the initialisation, which is a submission too; what leaves
+// none again is an error that says so.
+TEST_F(ToySession, WhatWasLostRunsOnceMore) {
+  CountedDevice::Counts counts;
+  target();
+  target_.context->device = std::make_unique<CountedDevice>(std::move(target_.context->device), counts);
+  for (const int lost : {0, 1, 2, 3}) {
+    auto session = open(chain_of_one(), target_, {.allow_fallback = false});
+    const Inputs inputs(5);
+    const std::span<const uint8_t> spans[] = {inputs.x};
+    ASSERT_TRUE(session->run(spans).ok());
+    counts.submitted = 0;
+    counts.lost = lost;
+    const Inputs next(9);
+    const std::span<const uint8_t> next_spans[] = {next.x};
+    const auto ran = session->run(next_spans);
+    EXPECT_EQ(ran.ok(), lost < 3);
+    if (ran.ok()) {
+      Bytes wanted = next.x;
+      for (uint8_t& byte : wanted) byte = std::max<uint8_t>(byte, 100);
+      EXPECT_EQ((*ran)[0], wanted);
+    } else {
+      EXPECT_NE(ran.error().message.find("left its output untouched: the NPU hung"), std::string::npos)
+          << ran.error().message;
+    }
+    EXPECT_EQ(counts.lost, 0);
+    EXPECT_EQ(counts.submitted, lost == 0 ? 1 : 3);
+    EXPECT_TRUE(session->run(spans).ok()) << "the one after it";
+    session.reset();
+    EXPECT_EQ(counts.left(), "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, DeviceFails, ::testing::Bool(),

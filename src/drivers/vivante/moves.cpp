@@ -62,7 +62,8 @@ Result<Moves> resized(const ir::Graph& graph, const ir::Op& op) {
 
 Result<Moves> transposed(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& from = graph.tensor(op.inputs[0]).shape;
-  const std::vector<int32_t> order = graph.tensor(op.inputs[1]).values<int32_t>();
+  std::vector<int32_t> order = graph.tensor(op.inputs[1]).values<int32_t>();
+  for (int32_t& axis : order) axis += axis < 0 ? from.rank() : 0;
   const int32_t outer = from.rank() - 3;  // dimensions of 1 before those of an image; negative: ones that lack
   std::array<int64_t, 3> step = {1, 1, 1};
   int64_t size = 1;

@@ -8,6 +8,7 @@
 #include "base/splitmix64.h"
 #include "drivers/vivante/encode.h"
 #include "drivers/vivante/lower.h"
+#include "drivers/vivante/moves.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/tile.h"
 #include "drivers/vivante/tp.h"
@@ -19,6 +20,25 @@ namespace skillet::drivers::vivante {
 namespace {
 
 const hw::ChipRow& a311d() { return *hw::find_chip("a311d"); }
+
+// Where each element goes, whichever end the axes are counted from.
+TEST(VivanteMoves, AxesMayCountFromTheEnd) {
+  const auto moved = [](const char* from, const char* to, const char* order) {
+    const auto graph = ir::parse(
+        fmt::format("graph \"moves\"\ntensor 0 \"a\" uint8 {} scale=1 zero=0\ntensor 1 \"b\" uint8 {} scale=1 zero=0\n"
+                    "tensor 2 \"o\" int32 {} const=[{}]\ninputs 0\noutputs 1\nop 0 TRANSPOSE in=[0 2] out=[1]\n",
+                    from, to, std::ranges::count(std::string_view(order), ' ') + 1, order));
+    EXPECT_TRUE(graph.ok() && ir::verify(*graph).ok()) << order;
+    const auto moves = moves_of(*graph, graph->ops[0]);
+    if (!moves.ok()) return moves.error().message;
+    const Scatter& job = moves->jobs[0];
+    return fmt::format("{} {} {}", job.along_x.step, job.along_y.step, job.along_z[0].step);
+  };
+  EXPECT_EQ(moved("4x6", "6x4", "1 0"), "4 1 24");
+  EXPECT_EQ(moved("4x6", "6x4", "-1 0"), "4 1 24");
+  EXPECT_EQ(moved("4x6", "6x4", "-1 -2"), "4 1 24");
+  EXPECT_EQ(moved("1x2x3x4", "1x3x2x4", "0 2 1 3"), moved("1x2x3x4", "1x3x2x4", "-4 -2 -3 -1"));
+}
 
 // The examples of the specification, section 9.4.
 TEST(VivanteTile, EqualsTheSpecifiedExamples) {

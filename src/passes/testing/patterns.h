@@ -174,7 +174,8 @@ class Patterns : RandomOps {
     const TensorId amounts = ints(margins, {4, 2}), to = like(at_);
     emit({.kind = OpKind::pad, .inputs = {at_, amounts}}, to);
     if (shape()[1] < kernel || shape()[2] < kernel) return;
-    conv_of(chance(2), {.kernel = kernel, .stride = range(1, 2), .padding = ir::Padding::valid});
+    const bool depthwise = chance(2);
+    conv_of(depthwise, {.kernel = kernel, .stride = range(1, 2), .padding = ir::Padding::valid});
   }
 
   void batched_conv() {
@@ -345,7 +346,8 @@ class Patterns : RandomOps {
       return;
     }
     const int32_t zero = chance(2) ? lowest() : lowest() + range(0, 255);
-    const TensorId alpha = constant(dtype_, {1, 1, count}, bytes(count), {{power(-9, -5)}, {zero}, 0}), to = result();
+    const float scale = power(-9, -5);
+    const TensorId alpha = constant(dtype_, {1, 1, count}, bytes(count), {{scale}, {zero}, 0}), to = result();
     emit({.kind = OpKind::prelu, .inputs = {at_, alpha}}, to);
   }
 
@@ -391,7 +393,8 @@ class Patterns : RandomOps {
     to({count, whole[1] / count, whole[2], whole[3]});
     for (int i = range(1, 3); i > 0; --i) {
       if (chance(2)) {
-        conv_of(chance(2), {.kernel = range(1, 3)});
+        const bool depthwise = chance(2);
+        conv_of(depthwise, {.kernel = range(1, 3)});
       } else {
         const TensorId before = at_, other = like(before), sum = result();
         emit({.kind = OpKind::relu6, .inputs = {before}}, other);

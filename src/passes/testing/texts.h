@@ -163,6 +163,18 @@ inline const Row kRows[] = {
      "op 1 TRANSPOSE in=[2 3] out=[4]\n"
      "op 2 RELU in=[4] out=[5]\n",
      "op 0 RELU in=[0] out=[5] source=2\n", "two TRANSPOSE cancel out"},
+    {"merge_transposes",
+     "tensor 0 \"a\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4 const=[0 -1 1 2]\n"
+     "tensor 2 \"b\" uint8 1x4x2x3 scale=0.5 zero=3\n"
+     "tensor 3 \"q\" int32 4 const=[0 2 -1 1]\n"
+     "tensor 4 \"c\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "tensor 5 \"d\" uint8 1x2x3x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 5\n"
+     "op 0 TRANSPOSE in=[0 1] out=[2]\n"
+     "op 1 TRANSPOSE in=[2 3] out=[4]\n"
+     "op 2 RELU in=[4] out=[5]\n",
+     "op 0 RELU in=[0] out=[5] source=2\n", "two TRANSPOSE cancel out"},
     {"merge_reshapes",
      "tensor 0 \"a\" uint8 1x1x1x4 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x4 scale=0.5 zero=3\n"

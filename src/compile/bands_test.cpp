@@ -1,0 +1,257 @@
+// Runs of layers over several cores: which ones, by costs that are given, what is said of them, and what becomes of
+// bands that do not compile.
+#include "compile/bands.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "passes/testing/layers.h"
+#include "passes/testing/letters.h"
+
+namespace skillet::compile {
+namespace {
+
+using passes::Layers;
+
+// A microsecond for 100 elements of the result, and its bytes; 3 to start.
+driver::Cost cost_of(const driver::Chip&, const ir::Graph& graph, ir::OpId op) {
+  const auto elems = static_cast<double>(graph.tensor(graph.op(op).outputs[0]).shape.elems());
+  return {.start_us = 3, .compute_us = elems / 100, .memory_bytes = elems};
+}
+
+class BandDriver : public passes::AddMulDriver {
+ public:
+  driver::CostModel model{.of_op = cost_of,
+                          .core_bytes_per_us = 400,
+                          .memory_bytes_per_us = 1000,
+                          .host_in_bytes_per_us = 2000,
+                          .host_out_bytes_per_us = 500,
+                          .submit_us = 4};
+  int refused_height = -1;   // of a result
+  int unproven_height = -1;  // of a result
+  int bad_height = -1;       // of a result that the compiler does not take
+  ErrorCode code = ErrorCode::out_of_range;
+
+  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    const int height = graph.tensor(graph.op(op).outputs[0]).shape[1];
+    if (height == refused_height || graph.op(op).kind == ir::OpKind::relu)
+      return driver::Support::no(driver::Remedy::none, "no such height");
+    return height == unproven_height ? driver::Support::yes_unproven("a new height") : driver::Support::yes();
+  }
+  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
+                                  const driver::CompileOptions&) const override {
+    driver::Program program;
+    for (const ir::Op& op : graph.ops) {
+      if (graph.tensor(op.outputs[0]).shape[1] == bad_height) return error(code, "{} rows", bad_height);
+      program.operations.push_back({static_cast<ir::OpId>(program.operations.size()), "x", 1});
+    }
+    return program;
+  }
+  const driver::CostModel* costs(const driver::Chip&) const override { return &model; }
+};
+
+struct Net {
+  ir::Shape image;
+  std::vector<std::string> ops;
+  const char* outputs;
+};
+const Net kChain = {{1, 48, 32, 8}, {"b=conv(a) k=3", "c=conv(b) k=3", "d=conv(c) k=3"}, "d"};
+const Net kResidual = {{1, 48, 32, 8}, {"b=conv(a) k=3", "c=add(b,a)", "d=conv(c) k=3", "e=add(d,c)"}, "e"};
+const Net kStrides = {{1, 48, 32, 8}, {"b=conv(a) k=3 s=2", "c=conv(b) k=3 s=2 c=16", "d=conv(c) k=3 c=4"}, "cd"};
+const Net kTail = {{1, 40, 40, 8}, {"b=conv(a) k=3", "c=average(b) k=8 s=8", "d=conv(c) k=5 valid c=10"}, "d"};
+const Net kStop = {{1, 48, 32, 8}, {"b=conv(a) k=3", "c=relu(b)", "d=conv(c) k=3", "e=conv(d) k=3"}, "e"};
+
+// "N[b c]/2 C[d]": parts, by what their ops compute, with the number of their bands; and what is said of each.
+std::string text_of(const Compiled& compiled, bool with_notes) {
+  std::string out, notes;
+  for (const Part& part : compiled.parts) {
+    out += fmt::format("{}{}[", out.empty() ? "" : " ", part.partition.on_npu ? "N" : "C");
+    for (const ir::OpId op : part.partition.op_map) out += compiled.graph.tensor(compiled.graph.op(op).outputs[0]).name;
+    out += part.bands.empty() ? "]" : fmt::format("]/{}", part.bands.size());
+    if (!part.note.empty()) notes += "\n" + part.note;
+    EXPECT_EQ(part.program.has_value(), part.partition.on_npu && part.bands.empty());
+    for (const Band& band : part.bands) EXPECT_EQ(band.program.operations.size(), band.rows.graph.ops.size());
+    Part copy = part;
+    std::string names;
+    for (const PartProgram& one : programs(copy)) names += one.band + ";";
+    std::string wanted = part.program ? ";" : "";
+    for (size_t i = 0; i < part.bands.size(); ++i) wanted += fmt::format(", band {};", i);
+    EXPECT_EQ(names, wanted);
+  }
+  return with_notes ? out + notes : out;
+}
+
+std::string compiled(const Net& net, const BandDriver& driver, Options options, bool with_notes = false) {
+  const Layers layers(net.image, net.ops, net.outputs);
+  EXPECT_EQ(layers.problem, "");
+  options.rewrite = false;
+  const auto got = compile(layers.graph, {&driver, {}}, options);
+  return got.ok() ? text_of(*got, with_notes) : got.error().message;
+}
+
+struct Predicted {
+  const char* what;
+  const Net& net;
+  Options options;
+  const char* text;
+  std::function<void(BandDriver&)> with = [](BandDriver&) {};
+};
+const Predicted kPredicted[] = {
+    {"two",
+     kChain,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 0.28 ms instead of 0.50 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"three",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.22 ms instead of 0.50 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"strides, and one result on the way",
+     kStrides,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 18 % more to compute; predicted 0.06 ms instead of 0.09 in one piece, the host's copies "
+     "0.01 instead of 0.01"},
+    {"residuals",
+     kResidual,
+     {.cores = 2},
+     "N[bcde]/2\n"
+     "in 2 bands of rows, 8 % more to compute; predicted 0.38 ms instead of 0.66 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"what needs all rows follows",
+     kTail,
+     {.cores = 2},
+     "N[bc]/2 N[d]\n"
+     "in 2 bands of rows, 0 % more to compute; with the part that follows predicted 0.13 ms instead of 0.18 in one "
+     "piece, the host's copies 0.01 instead of 0.01"},
+    {"an op of the CPU between",
+     kStop,
+     {.cores = 2},
+     "N[b]/2 C[c] N[de]/2\n"
+     "in 2 bands of rows, 0 % more to compute; predicted 0.11 ms instead of 0.19 in one piece, the host's copies "
+     "0.03 instead of 0.03\n"
+     "in 2 bands of rows, 2 % more to compute; predicted 0.19 ms instead of 0.35 in one piece, the host's copies "
+     "0.03 instead of 0.03"},
+    {"the memory is shared",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.64 ms instead of 0.82 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.memory_bytes_per_us = 90; }},
+    {"the cores' way to it is slow",
+     kChain,
+     {.cores = 3},
+     "N[bcd]/3\n"
+     "in 3 bands of rows, 8 % more to compute; predicted 0.45 ms instead of 1.15 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.core_bytes_per_us = 50; }},
+    {"starting costs much",
+     kChain,
+     {.cores = 2},
+     "N[bcd]\n"
+     "in one piece; 3 ops in 2 bands of rows: predicted 1.07 ms instead of 0.90 in one piece, the host's copies 0.03 "
+     "instead of 0.03",
+     [](BandDriver& d) { d.model.submit_us = 400; }},
+    {"as fast, but divided",
+     kChain,
+     {.cores = 2, .runs = Runs::fastest},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 1.07 ms instead of 0.90 in one piece, the host's copies "
+     "0.03 instead of 0.03",
+     [](BandDriver& d) { d.model.submit_us = 400; }},
+    {"the host is slow to fill",
+     kChain,
+     {.cores = 2},
+     "N[bcd]/2\n"
+     "in 2 bands of rows, 4 % more to compute; predicted 0.96 ms instead of 1.11 in one piece, the host's copies "
+     "0.72 instead of 0.64",
+     [](BandDriver& d) { d.model.host_in_bytes_per_us = 20; }},
+    {"the host is slow to fetch",
+     kResidual,
+     {.cores = 2, .runs = Runs::fastest},
+     "N[bcde]/2\n"
+     "in 2 bands of rows, 8 % more to compute; predicted 1.02 ms instead of 1.25 in one piece, the host's copies "
+     "0.67 instead of 0.62",
+     [](BandDriver& d) { d.model.host_out_bytes_per_us = 20; }},
+    {"the longest",
+     kTail,
+     {.cores = 4, .runs = Runs::longest},
+     "N[bc]/4 N[d]\n"
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.11 ms instead of 0.18 in one "
+     "piece, the host's copies 0.01 instead of 0.01"},
+    {"the fastest of them",
+     kTail,
+     {.cores = 4, .runs = Runs::fastest},
+     "N[b]/4 N[cd]\n"
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.10 ms instead of 0.18 in one "
+     "piece, the host's copies 0.04 instead of 0.01"},
+};
+
+TEST(PlanBands, SaysWhatIsPredicted) {
+  for (const Predicted& row : kPredicted) {
+    BandDriver driver;
+    row.with(driver);
+    EXPECT_EQ(compiled(row.net, driver, row.options, true), row.text) << row.what;
+  }
+}
+
+// What divides no run: the note says nothing, and nothing is in bands.
+TEST(PlanBands, OnlyWhereTheyAreWanted) {
+  const BandDriver driver;
+  const struct {
+    const char* what;
+    Options options;
+    const char* text;
+  } kRows[] = {
+      {"two", {.cores = 2}, "N[bcd]/2"},
+      {"one", {.cores = 1}, "N[bcd]"},
+      {"results inside are kept", {.driver = {.keep_intermediates = true}, .cores = 2}, "N[bcd]"},
+      {"as recorded", {.driver = {.tuning = driver::Tuning::recorded}, .cores = 2}, "N[bcd]"},
+      {"not worth the way", {.min_macs_per_byte = 1'000'000, .cores = 2}, "C[bcd]"},
+      {"worth it", {.min_macs_per_byte = 10, .cores = 2}, "N[bcd]/2"},
+  };
+  for (const auto& row : kRows) EXPECT_EQ(compiled(kChain, driver, row.options), row.text) << row.what;
+}
+
+// The driver is asked of each band's rows: 25 are those of a band of b, with the row below.
+TEST(PlanBands, TakesTheNextBestWhereABandIsRefused) {
+  BandDriver driver;
+  driver.refused_height = 26;
+  EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
+  driver.refused_height = -1;
+  driver.unproven_height = 26;
+  EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
+  EXPECT_EQ(compiled(kChain, driver, {.driver = {.allow_unproven = true}, .cores = 2}), "N[bcd]/2");
+}
+
+TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {
+  BandDriver driver;
+  driver.bad_height = 26;
+  EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bcd]");
+  driver.code = ErrorCode::invalid_argument;
+  EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "26 rows") << "no band's fault";
+}
+
+// By predicted time a part is weighed in one piece first.
+TEST(PlanBands, AfterTheWeighing) {
+  const BandDriver driver;
+  Prices prices;
+  double us = 1;
+  prices.judge = [&](const driver::Program& program) -> Result<std::vector<OperationCost>> {
+    return std::vector<OperationCost>(program.operations.size(), OperationCost{.device_us = us});
+  };
+  prices.cpu = {.macs_per_us = 1000, .bytes_per_us = 1000};
+  prices.in_bytes_per_us = prices.out_bytes_per_us = 1000;
+  EXPECT_EQ(compiled(kChain, driver, {.prices = &prices, .cores = 2}), "N[bcd]/2");
+  EXPECT_EQ(compiled(kStop, driver, {.prices = &prices, .cores = 2}), "N[b]/2 C[c] N[de]/2");
+  us = 1e7;
+  EXPECT_EQ(compiled(kChain, driver, {.prices = &prices, .cores = 2}), "C[bcd]");
+}
+
+}  // namespace
+}  // namespace skillet::compile
