@@ -63,6 +63,25 @@ TEST_F(KernelOfEtnaviv, ChecksEachCall) {
   EXPECT_EQ(call(abi::kGetParam, abi::GetParam{0, 0x55, 0}), -EINVAL);
 }
 
+TEST_F(KernelOfEtnaviv, SaysWhichDriverItIs) {
+  char name[8] = {}, date[4] = {}, text[16] = {};
+  drm::Version args{.version_major = -1,
+                    .version_minor = -1,
+                    .version_patch = -1,
+                    .name_len = sizeof name,
+                    .name = name,
+                    .date_len = sizeof date,
+                    .date = date,
+                    .desc_len = sizeof text,
+                    .desc = text};
+  ASSERT_EQ(call(drm::kVersion, static_cast<void*>(&args)), 0);
+  EXPECT_EQ(fmt::format("{}.{}.{}", args.version_major, args.version_minor, args.version_patch), "1.4.0");
+  EXPECT_EQ(std::string_view(name), "etnaviv");
+  EXPECT_EQ(std::string_view(date, sizeof date), "2015") << "as much as there is room for";
+  EXPECT_EQ(args.date_len, 8u) << "and how long it is";
+  EXPECT_EQ(std::string_view(text), "etnaviv DRM");
+}
+
 TEST_F(KernelOfEtnaviv, TakesWholePagesOfUserMemory) {
   alignas(4096) static uint8_t memory[8192];
   const auto at = reinterpret_cast<uintptr_t>(&memory[0]);
@@ -128,6 +147,7 @@ TEST_F(KernelOfEtnaviv, ChecksSubmissions) {
   EXPECT_EQ(relocated({.submit_offset = 4, .reloc_idx = 1}), -EINVAL);
   EXPECT_EQ(relocated({.submit_offset = 4, .reloc_offset = 4093}), -EINVAL);
   EXPECT_EQ(relocated({.submit_offset = 4, .flags = 1}), -EINVAL);
+  EXPECT_EQ(relocated({.submit_offset = 12, .reloc_offset = 4092}), 0) << "the last word of the buffer";
   EXPECT_EQ(submit({{.flags = 0}, {{3, one, 0}}, {{.submit_offset = 8}, {.submit_offset = 4}}}), -EINVAL);
 }
 

@@ -96,6 +96,8 @@ TEST_F(RocketCalls, OfALifeOfBuffersAndJobs) {
   EXPECT_TRUE(device_->wait(fence, std::chrono::seconds(7)).ok());
   EXPECT_EQ(logged_->take(), "prep_bo 3, 7 s\nprep_bo 2, 7 s\n") << "by what each job writes, and once";
   EXPECT_EQ(device_->map(one).value()[0], 2);
+  ASSERT_TRUE(device_->wait(device_->submit({&second, 1}).value(), std::chrono::seconds(7)).ok());
+  EXPECT_EQ(logged_->take(), "submit (1 tasks, in 3, out 2)\nprep_bo 2, 7 s\n") << "without the jobs of before";
   ASSERT_TRUE(device_->begin_cpu(one, true).ok());
   EXPECT_EQ(logged_->take(), "prep_bo 2, 5 s\n") << "nothing runs: no other buffer is waited for";
   ASSERT_TRUE(device_->free(one).ok());
