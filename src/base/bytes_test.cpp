@@ -1,5 +1,6 @@
 #include "base/bytes.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -129,6 +130,35 @@ TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
   ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   EXPECT_TRUE(says(check_place(name), "is a socket, not a file"));
   ::close(fd);
+}
+
+// Whoever has the old file open keeps it whole; links stay links, and files with two names stay one file.
+TEST_F(Files, AreReplacedAsAWhole) {
+  const auto inode = [](const std::string& name) {
+    struct stat status {};
+    EXPECT_EQ(::stat(name.c_str(), &status), 0);
+    return status.st_ino;
+  };
+  ASSERT_TRUE(write_file(path("file"), Bytes(5, 1)).ok());
+  ASSERT_EQ(::chmod(path("file").c_str(), 0640), 0);
+  const int old = ::open(path("file").c_str(), O_RDONLY | O_CLOEXEC);
+  fs::create_symlink(path("file"), path("link"));
+  for (const char* name : {"file", "link"}) {
+    const auto before = inode(path("file"));
+    ASSERT_TRUE(write_file(path(name), Bytes(3, 2)).ok());
+    EXPECT_NE(inode(path("file")), before) << name;
+    EXPECT_EQ(read_file(path("file")).value(), Bytes(3, 2)) << name;
+    EXPECT_TRUE(fs::is_symlink(path("link")));
+    EXPECT_EQ(fs::status(path("file")).permissions(), static_cast<fs::perms>(0640));
+  }
+  uint8_t bytes[9];
+  EXPECT_EQ(::read(old, bytes, sizeof bytes), 5);
+  ::close(old);
+  fs::create_hard_link(path("file"), path("other"));
+  ASSERT_TRUE(write_file(path("file"), Bytes(4, 3)).ok());
+  EXPECT_EQ(inode(path("file")), inode(path("other")));
+  EXPECT_EQ(read_file(path("other")).value(), Bytes(4, 3));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 3) << "nothing else is left";
 }
 
 }  // namespace

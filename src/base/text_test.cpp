@@ -18,6 +18,9 @@ TEST(Text, NothingSteersATerminal) {
                       "31m"),
             "?31m");                                                     // CSI in one character
   EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters stay, and what is no text
+  EXPECT_EQ(printable("\xC2"), "\xC2");                                  // cut off
+  EXPECT_EQ(printable("a\xC2\x9B"), "a?");                               // at the end
+  EXPECT_EQ(printable("\xC2\xA0"), "\xC2\xA0");
 }
 
 TEST(Text, NothingTurnsRound) {

@@ -1,4 +1,9 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/sync_file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +13,7 @@
 #include "standin/fault_plan.h"
 #include "standin/jobs.h"
 #include "standin/simulated.h"
+#include "standin/sync_file.h"
 #include "uapi/etnaviv/abi.h"
 #include "uapi/testing/forwarding_device.h"
 
@@ -317,6 +323,173 @@ TEST(Recorder, KeepsWhatIsNotAsInAPlainSubmission) {
     calls->close(fd);
     ASSERT_EQ(capture.submissions.size(), 1u);
     EXPECT_EQ(capture.submissions[0].parameters, one.parameters);
+  }
+}
+
+// ---- fences ----
+
+struct Fence {
+  explicit Fence(bool is_signalled) : fd(create_sync_file()) {
+    if (is_signalled) signal_sync_file(fd);
+  }
+  ~Fence() { ::close(fd); }
+  int fd;
+};
+
+TEST(SyncFile, TellsWhetherItIsSignalled) {
+  const Fence waiting(false), signalled(true);
+  EXPECT_EQ(sync_state(waiting.fd), SyncState::waiting);
+  EXPECT_EQ(sync_state(signalled.fd), SyncState::signalled);
+  signal_sync_file(signalled.fd);
+  EXPECT_EQ(sync_state(signalled.fd), SyncState::signalled);
+  EXPECT_EQ(sync_state(-1), SyncState::not_a_fence);
+  EXPECT_EQ(sync_state(1 << 20), SyncState::not_a_fence);
+  const int file = ::memfd_create("no fence", MFD_CLOEXEC);
+  EXPECT_EQ(sync_state(file), SyncState::not_a_fence);
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(sync_state(pipe[0]), SyncState::not_a_fence) << "readable, but no fence";
+  for (const int fd : {file, pipe[0], pipe[1]}) ::close(fd);
+  EXPECT_NE(::fcntl(waiting.fd, F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(SyncFile, IsSignalledWhenBothAre) {
+  for (const bool first : {false, true}) {
+    for (const bool second : {false, true}) {
+      const Fence a(first), b(second);
+      sync_merge_data args{};
+      args.fd2 = b.fd;
+      ASSERT_EQ(sync_file_ioctl(a.fd, SYNC_IOC_MERGE, &args, "npu"), 0);
+      EXPECT_EQ(sync_state(args.fence), first && second ? SyncState::signalled : SyncState::waiting);
+      ::close(args.fence);
+    }
+  }
+  const Fence a(true), b(true);
+  struct Row {
+    int32_t fd2;
+    uint32_t flags, pad;
+    int result;
+  };
+  for (const Row& row : {Row{b.fd, 1, 0, -EINVAL}, Row{b.fd, 0, 1, -EINVAL}, Row{-1, 0, 0, -ENOENT}}) {
+    sync_merge_data args{};
+    args.fd2 = row.fd2, args.flags = row.flags, args.pad = row.pad;
+    EXPECT_EQ(sync_file_ioctl(a.fd, SYNC_IOC_MERGE, &args, "npu"), row.result);
+  }
+  sync_merge_data args{};
+  EXPECT_EQ(sync_file_ioctl(a.fd, SYNC_IOC_MERGE, nullptr, "npu"), -ENOTTY);
+  EXPECT_EQ(sync_file_ioctl(-1, SYNC_IOC_MERGE, &args, "npu"), -ENOTTY);
+  EXPECT_EQ(sync_file_ioctl(a.fd, SYNC_IOC_MERGE + 1, &args, "npu"), -ENOTTY);
+}
+
+TEST(SyncFile, DescribesItself) {
+  for (const bool signalled : {false, true}) {
+    const Fence fence(signalled);
+    sync_file_info args{};
+    ASSERT_EQ(sync_file_ioctl(fence.fd, SYNC_IOC_FILE_INFO, &args, "etnaviv"), 0);
+    EXPECT_EQ(args.num_fences, 1u);
+    EXPECT_EQ(args.status, signalled ? 1 : 0);
+    EXPECT_STREQ(args.name, "skillet");
+    sync_fence_info one{};
+    args.sync_fence_info = reinterpret_cast<uintptr_t>(&one);
+    ASSERT_EQ(sync_file_ioctl(fence.fd, SYNC_IOC_FILE_INFO, &args, "etnaviv"), 0);
+    EXPECT_STREQ(one.obj_name, "npu");
+    EXPECT_STREQ(one.driver_name, "etnaviv");
+    EXPECT_EQ(one.status, signalled ? 1 : 0);
+    args.flags = 1;
+    EXPECT_EQ(sync_file_ioctl(fence.fd, SYNC_IOC_FILE_INFO, &args, "etnaviv"), -EINVAL);
+    args.flags = 0, args.pad = 1;
+    EXPECT_EQ(sync_file_ioctl(fence.fd, SYNC_IOC_FILE_INFO, &args, "etnaviv"), -EINVAL);
+  }
+}
+
+// ---- memory ----
+
+TEST(Buffer, IsWholePagesWhicheverItsMemory) {
+  for (const Backing backing : {Backing::own, Backing::shared}) {
+    for (const auto& [size, whole] : {std::pair<uint64_t, uint64_t>{1, 4096}, {4096, 4096}, {4097, 8192}}) {
+      std::shared_ptr<Buffer> buffer;
+      ASSERT_EQ(Buffer::create(size, backing, buffer), 0);
+      EXPECT_EQ(buffer->size_bytes(), whole);
+      EXPECT_TRUE(std::ranges::all_of(buffer->bytes(), [](uint8_t byte) { return byte == 0; }));
+      EXPECT_TRUE(buffer->is_present());
+      std::ranges::fill(buffer->bytes(), uint8_t{5});
+      const uint8_t* const place = buffer->bytes().data();
+      const int fd = buffer->descriptor();
+      ASSERT_GE(fd, 0);
+      EXPECT_EQ(buffer->descriptor(), fd) << "made once";
+      EXPECT_EQ(buffer->bytes().data(), place) << "its memory stays where it is";
+      buffer->bytes()[whole - 1] = 9;
+      uint8_t ends[2];
+      ASSERT_EQ(::pread(fd, &ends[0], 1, 0) + ::pread(fd, &ends[1], 1, static_cast<off_t>(whole - 1)), 2);
+      EXPECT_EQ(ends[0], 5);
+      EXPECT_EQ(ends[1], 9) << "who has the descriptor sees what is written later";
+      EXPECT_NE(::ftruncate(fd, 0), 0) << "who has it must not cut it off";
+      EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+      buffer.reset();
+      EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "it goes with the buffer";
+    }
+  }
+}
+
+TEST(Buffer, ImportsFilesOfWholePages) {
+  struct Row {
+    off_t size;
+    int result;
+  };
+  for (const Row& row : {Row{0, -EINVAL}, Row{4095, -EINVAL}, Row{4096, 0}, Row{4097, -EINVAL}, Row{8192, 0}}) {
+    const int fd = ::memfd_create("camera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ASSERT_EQ(::ftruncate(fd, row.size), 0);
+    std::shared_ptr<Buffer> buffer;
+    EXPECT_EQ(Buffer::import(fd, buffer), row.result) << row.size;
+    if (row.result == 0) {
+      EXPECT_EQ(buffer->size_bytes(), static_cast<uint64_t>(row.size));
+      EXPECT_NE(::ftruncate(fd, 0), 0) << "sealed";
+      EXPECT_EQ(Buffer::identify(fd), Buffer::identify(buffer->descriptor()));
+      buffer->bytes()[1] = 7;
+      uint8_t byte = 0;
+      EXPECT_EQ(::pread(fd, &byte, 1, 1), 1);
+      EXPECT_EQ(byte, 7);
+    }
+    ::close(fd);
+  }
+  std::shared_ptr<Buffer> buffer;
+  EXPECT_EQ(Buffer::import(-1, buffer), -EBADF);
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  EXPECT_EQ(Buffer::import(pipe[0], buffer), -EBADF);
+  EXPECT_EQ(Buffer::identify(pipe[0]), std::nullopt);
+  ::close(pipe[0]), ::close(pipe[1]);
+}
+
+TEST(Buffer, OfUserMemoryIsThereWhileItIsMapped) {
+  void* const memory = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::shared_ptr<Buffer> buffer;
+  ASSERT_EQ(Buffer::of_user_memory(reinterpret_cast<uintptr_t>(memory), 8192, buffer), 0);
+  EXPECT_EQ(buffer->bytes().data(), memory);
+  EXPECT_TRUE(buffer->is_present());
+  EXPECT_EQ(buffer->descriptor(), -EINVAL) << "memory of a process cannot be exported";
+  ::munmap(static_cast<uint8_t*>(memory) + 4096, 4096);
+  EXPECT_FALSE(buffer->is_present());
+  buffer.reset();
+  static_cast<uint8_t*>(memory)[0] = 1;  // still the process's
+  std::shared_ptr<Buffer> gone;
+  EXPECT_EQ(Buffer::of_user_memory(reinterpret_cast<uintptr_t>(memory), 8192, gone), -EFAULT);
+  ::munmap(memory, 4096);
+}
+
+// Only jobs that have not ended are kept.
+TEST(Buffer, ForgetsJobsThatHaveEnded) {
+  Jobs jobs;
+  std::shared_ptr<Buffer> buffer;
+  ASSERT_EQ(Buffer::create(1, Backing::own, buffer), 0);
+  for (int i = 0; i < 3; ++i) {
+    const JobId job = jobs.begin();
+    buffer->add_job(jobs, job, true);
+    EXPECT_EQ(buffer->last_writer(jobs), job);
+    EXPECT_EQ(buffer->busy(jobs, false), job);
+    jobs.finish(job);
+    EXPECT_EQ(buffer->last_writer(jobs), std::nullopt);
   }
 }
 

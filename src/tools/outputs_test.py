@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What the verbs print is what it was: exit code, text and error lines of many commands, with times of this machine
+left out, and the files that they write, against tests/expectations/command.txt. After a change that was meant:
+
+    python3 src/tools/outputs_test.py SKILLET --update      at the top of the source tree; git diff says what it touched
+
+usage: outputs_test.py SKILLET      run at the top of the source tree
+"""
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+EXPECTED = Path("tests/expectations/command.txt")
+LONGEST = 70  # lines of an output that are kept as they are; of a longer one a hash
+
+MODELS = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
+DIGITS, CONV, CHAIN = MODELS
+FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
+REFUSED = "tests/models/refused/no_kernel.tflite"
+PICTURE = "models/digits/3.png"
+A311D, A311D_JOIN, RK3588 = (f"tests/captures/{name}" for name in ("a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"))
+
+# One a line; TMP is a folder of its own for all of them, in this order. "~": times of this machine are left out.
+COMMANDS = f"""
+check {DIGITS}
+check {CONV} --device sim:rk3588
+check {CONV} --device sim:a311d --json
+check {CHAIN} --device sim:imx8mp --allow-unproven
+check {FC} --device cpu
+check {FC} --json
+check {REFUSED} --device sim:a311d
+check {DIGITS} --device sim:a311d --require 100%
+check {JOIN} --device sim:rk3588 --require 101%
+check {DIGITS} --html TMP/page.html
+fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
+fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
+fix {CHAIN} -o TMP/chain.tflite --device sim:a311d
+run TMP/digits.tflite --device cpu --random 3 --output TMP/fixed.npy ~
+run {DIGITS} --device cpu --random 3 --output TMP/whole.npy ~
+plan {DIGITS}
+plan {CONV} --chip a311d --json
+plan {CHAIN} --chip rk3588 --chip imx8mp --tuning tuned
+plan {FC} --chip imx8mp --only-proven --set error_percent=7
+plan {RK3588}
+plan {A311D} --json
+plan --parameters
+compile {DIGITS} --device sim:a311d ~
+compile {DIGITS} --device sim:rk3588 --cores 3 --json ~
+compile {CONV} --device sim:a311d --text -o TMP/conv.program ~
+compile {CHAIN} --device sim:imx8mp --report ~
+compile {DIGITS} --device sim:rk3588 --explain --tuning tuned ~
+compile {CHAIN} --device sim:a311d --explain-partition ~
+compile {FC} --device sim:rk3588 -o TMP/fc.program ~
+decode {A311D}
+decode {A311D} --submission 1 --all
+decode {A311D_JOIN} --buffers --json
+decode {A311D_JOIN} --last 1 --model {JOIN}
+decode {RK3588} --all
+decode {RK3588} --weights TMP/weights
+decode {A311D} --extract TMP/buffers
+decode {A311D} --weights TMP/weights_a311d
+decode TMP/conv.program
+decode {CONV} --chip rk3588 --buffers
+decode {A311D} --submission 9
+diff {A311D} {A311D}
+diff {A311D} {A311D_JOIN}
+diff {A311D} {A311D}/model.tflite --json
+diff TMP/conv.program {CONV} --chip a311d
+diff {CONV} {CONV} --tuning tuned --chip rk3588
+lookup kernel_x_size
+lookup 15.31 --json
+lookup 0x1030 --chip rk3588
+lookup nn_instruction:0
+lookup no_such_thing
+replay {A311D_JOIN} --device sim:a311d
+replay {A311D} --device sim:a311d --input 3={A311D}/input_0.bin --output TMP/replayed
+replay {A311D} --device sim:a311d --input 3={A311D}/input_0.bin --expect TMP/replayed --json
+replay {RK3588} --device sim:rk3588
+replay {A311D} --device sim:a311d --set nn_instruction.kernel_x_size=2
+tune {DIGITS} --device sim:rk3588 -o TMP/tuning ~
+compile {DIGITS} --device sim:rk3588 --tuning tuned --tuning-file TMP/tuning --explain ~
+devices
+run {DIGITS} --image {PICTURE} --device sim:a311d --compare=layers --labels models/digits_labels.txt ~
+run {DIGITS} --image {PICTURE} models/digits/4.png --device sim:rk3588 --compare --json ~
+run {CONV} --random 7 --device sim:imx8mp --record TMP/run.capture --output TMP/out.npz --top 3 ~
+decode TMP/run.capture
+replay TMP/run.capture --device sim:imx8mp --json
+run {CONV} --random 7 --device cpu --expect TMP/out.npz --tolerance 1 ~
+run {CONV} --random 8 --device cpu --expect TMP/out.npz --tolerance 1 ~
+run {CONV} --random 7 --device sim:a311d --output TMP/folder --repeat 3 --tuning tuned ~
+run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models/digits_labels.txt ~
+eval {DIGITS} --data models/digits --device sim:a311d --layers ~
+eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
+bug {CONV} --device sim:a311d -o TMP/bug.tar ~
+""".strip().splitlines()
+HAS_NODES = any(Path(folder).glob(name) for folder, name in (("/dev/dri", "renderD*"), ("/dev/accel", "accel*")))
+if HAS_NODES:  # are listed too
+    COMMANDS.remove("devices")
+
+TIMES = [
+    (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
+    (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
+    (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?(?:ns|us|ms|s)\b)"), r"T\1"),
+    (re.compile(r" {2,}"), "  "),
+    (re.compile(r"-{3,}"), "---"),
+]
+
+
+def file_lines(folder):
+    """Those whose contents depend on nothing but the command."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix not in (".tar", ".capture", ""):
+            yield f"{path.relative_to(folder)} {path.stat().st_size} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
+def shown(text, folder, is_timed):
+    text = text.replace(str(folder), "TMP")
+    for pattern, by in TIMES if is_timed else []:
+        text = pattern.sub(by, text)
+    lines = [line.rstrip() for line in text.splitlines()]
+    if len(lines) > LONGEST:
+        lines = [f"({len(lines)} lines, {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]})"]
+    return lines
+
+
+def run(line, folder):
+    is_timed = line.endswith(" ~")
+    args = line.removesuffix(" ~").replace("TMP", str(folder)).split()
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SKILLET_")} | {"XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
+    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120, env=env, stdin=subprocess.DEVNULL)
+    return [f"$ {line}", *shown(done.stdout, folder, is_timed), *(f"! {one}" for one in shown(done.stderr, folder, is_timed)), f"= {done.returncode}", ""]
+
+
+def all_outputs():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        blocks = [run(line, folder) for line in COMMANDS]
+        return blocks + [["$ (files)", *file_lines(folder), "= 0", ""]]
+
+
+class Outputs(unittest.TestCase):
+    maxDiff = None
+
+    def test_they_are_what_they_were(self):
+        expected, block = {}, None
+        for line in EXPECTED.read_text().splitlines():
+            if line.startswith("$ "):
+                block = expected.setdefault(line, [])
+            if block is not None:
+                block.append(line)
+        for block in all_outputs():
+            with self.subTest(block[0]):
+                self.assertEqual(expected.get(block[0]), block, f"not as in {EXPECTED}; if that was meant: outputs_test.py SKILLET --update")
+
+
+if "--update" in sys.argv:
+    EXPECTED.write_text("Written by src/tools/outputs_test.py --update\n\n" + "\n".join(line for block in all_outputs() for line in block) + "\n")
+else:
+    unittest.main()

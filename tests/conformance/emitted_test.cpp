@@ -1,0 +1,213 @@
+// What the compilers answer and emit for random operations and graphs is what it was: answers with their reasons,
+// programs byte by byte, their decoded text, their predicted times, as a hash for each chip and kind of operation.
+// Other tests say whether results are right; this one says that nothing changed unnoticed. After a change that was
+// meant, SKILLET_UPDATE=1 emitted_test writes tests/expectations/emitted.txt, and git diff says what it touched.
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "base/testing/in_tree.h"
+#include "compile/compile.h"
+#include "compile/report.h"
+#include "random_case.h"
+#include "random_graph.h"
+#include "runtime/judge.h"
+#include "runtime/record_program.h"
+
+namespace skillet {
+namespace {
+
+constexpr uint32_t kCasesOfKind = 14, kGraphs = 36;
+constexpr const char* kFile = "tests/expectations/emitted.txt";
+
+class Hash {
+ public:
+  void add(std::string_view text) {
+    value_ = XXH3_64bits_withSeed(text.data(), text.size(), value_);
+    ++count_;
+  }
+  void add(std::span<const uint8_t> bytes) { add({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
+  std::string text() const { return count_ == 0 ? "-" : fmt::format("{:08x}", static_cast<uint32_t>(value_)); }
+
+ private:
+  uint64_t value_ = 0;
+  size_t count_ = 0;
+};
+
+// Of all cases of a kind on a chip.
+struct Line {
+  Hash answers, recorded, proven, tuned, switched, chosen, bands, decoded, priced;
+
+  std::string text() const {
+    return fmt::format("answers {} recorded {} proven {} tuned {} switched {} chosen {} bands {} decoded {} priced {}",
+                       answers.text(), recorded.text(), proven.text(), tuned.text(), switched.text(), chosen.text(),
+                       bands.text(), decoded.text(), priced.text());
+  }
+};
+
+class Emitter {
+ public:
+  explicit Emitter(const std::string& chip)
+      : chip_(driver::find_chip(chip).value()), driver_(*driver::driver_of(chip_).value()) {
+    if (auto judge = runtime::timing_judge(chip_); judge.ok()) judge_ = std::move(judge).value();
+    if (auto prices = runtime::timing_prices(driver_, chip_); prices.ok()) prices_ = std::move(prices).value();
+  }
+
+  const driver::Chip& chip() const { return chip_; }
+
+  void add(const ir::Graph& graph, Line& line) {
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      const auto id = static_cast<ir::OpId>(i);
+      const driver::Support one = driver_.supports(chip_, graph, id);
+      line.answers.add(
+          fmt::format("{} {} {} {}", one.ok, one.unproven, one.reason, driver_.weight_scales_max(chip_, graph, id)));
+    }
+    using driver::Tuning;
+    compile::Options options;
+    options.driver.tuning = Tuning::recorded;
+    add(graph, options, line.recorded, &line);
+    options.driver = {.tuning = Tuning::proven, .keep_intermediates = true};
+    add(graph, options, line.proven, &line);
+    options.driver = {.tuning = Tuning::tuned, .allow_unproven = true};
+    for (const compile::Part& part : add(graph, options, line.tuned, &line)) {
+      if (part.program) look_at(part, options.driver, line);
+    }
+    options.cores = 3;
+    options.runs = compile::Runs::longest;
+    add(graph, options, line.bands, nullptr);
+    options.runs = compile::Runs::that_pay;
+    options.prices = prices_ ? &*prices_ : nullptr;
+    add(graph, options, line.bands, nullptr);
+    add_switched(graph, line);
+  }
+
+ private:
+  std::vector<compile::Part> add(const ir::Graph& graph, const compile::Options& options, Hash& to, Line* line) {
+    auto compiled = compile::compile(graph, {&driver_, chip_}, options);
+    if (!compiled.ok()) {
+      to.add(compiled.error().message);
+      return {};
+    }
+    (line == nullptr ? to : line->answers).add(compile::print(*compiled));
+    to.add(compile::print(compiled->graph, compiled->weighings));
+    for (compile::Part& part : compiled->parts) {
+      to.add(part.note);
+      for (const compile::PartProgram& one : compile::programs(part)) {
+        const auto bytes = driver::serialise(*one.program, false);
+        EXPECT_TRUE(bytes.ok()) << bytes.error().message;
+        if (bytes.ok()) to.add(*bytes);
+      }
+    }
+    return std::move(compiled->parts);
+  }
+
+  // Every switch in turn, on top of the tuning that has the fewest.
+  void add_switched(const ir::Graph& graph, Line& line) {
+    const auto switches = driver_.switches();
+    compile::Options options;
+    options.driver = {.switches = {std::string(switches[next_switch_++ % switches.size()].name)},
+                      .allow_unproven = true};
+    options.rewrite = next_switch_ % 2 == 0;
+    add(graph, options, line.switched, nullptr);
+  }
+
+  // What else is said of a program.
+  void look_at(const compile::Part& part, driver::CompileOptions options, Line& line) {
+    const driver::Program& program = *part.program;
+    const ir::Graph& graph = part.partition.graph;
+    const auto choices = driver_.choices(chip_, graph, options);
+    ASSERT_TRUE(choices.ok()) << choices.error().message;
+    for (const driver::Choice& choice : *choices) {
+      options.choices = {choice};
+      const auto chosen = driver_.compile(chip_, graph, options);
+      line.chosen.add(fmt::format("{} {} {}", choice.op, choice.name, choice.value));
+      line.chosen.add(chosen.ok() ? driver::serialise(*chosen, false).value() : to_bytes(chosen.error().message));
+    }
+    if (const driver::CostModel* costs = driver_.costs(chip_); costs != nullptr) {
+      for (size_t i = 0; i < graph.ops.size(); ++i) {
+        const driver::Cost one = costs->of_op(chip_, graph, static_cast<ir::OpId>(i));
+        line.priced.add(fmt::format("{:.4g} {:.4g} {:.4g}", one.start_us, one.compute_us, one.memory_bytes));
+      }
+    }
+    if (judge_) {
+      const auto costs = judge_(program);
+      if (!costs.ok()) line.priced.add(costs.error().message);
+      for (size_t i = 0; costs.ok() && i < costs->size(); ++i)
+        line.priced.add(fmt::format("{:.4g} {:.4g}", (*costs)[i].device_us, (*costs)[i].wall_us()));
+    }
+    auto sent = runtime::record_programs(chip_.name, {{program, &graph, {}}});
+    ASSERT_TRUE(sent.ok()) << sent.error().message;
+    for (const capture::Submission& submission : sent->capture.submissions) {
+      const auto decoded = driver_.decode(chip_, submission);
+      line.decoded.add(decoded.ok() ? decoded->text : decoded.error().message);
+    }
+  }
+
+  static Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+  driver::Chip chip_;
+  const driver::Driver& driver_;
+  compile::Judge judge_;  // none for chips that are not timed
+  std::optional<compile::Prices> prices_;
+  size_t next_switch_ = 0;
+};
+
+std::map<std::string, std::string> emit(const std::string& chip) {
+  Emitter emitter(chip);
+  std::map<std::string, std::string> lines;
+  const std::vector<ir::OpKind> kinds = kinds_of(emitter.chip());
+  for (const ir::OpKind kind : kinds) {
+    Line line;
+    for (uint32_t seed = 1; seed <= kCasesOfKind; ++seed) {
+      const Case one = CaseMaker(seed).make(kind);
+      if (ir::verify(one.graph).ok()) emitter.add(one.graph, line);
+    }
+    lines[fmt::format("{} {}", chip, ir::op_kind_name(kind))] = line.text();
+  }
+  Line line;
+  for (uint32_t seed = 1; seed <= kGraphs; ++seed) emitter.add(GraphMaker(seed).make(), line);
+  lines[chip + " graphs"] = line.text();
+  return lines;
+}
+
+std::map<std::string, std::string> expected() {
+  std::ifstream in(in_tree(kFile));
+  std::map<std::string, std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos && !line.starts_with('#')) lines[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return lines;
+}
+
+class Emitted : public ::testing::TestWithParam<const char*> {};  // a chip
+
+TEST_P(Emitted, IsWhatItWas) {
+  const auto now = emit(GetParam());
+  auto before = expected();
+  if (std::getenv("SKILLET_UPDATE") != nullptr) {
+    const std::string own = fmt::format("{} ", GetParam());
+    std::erase_if(before, [&](const auto& line) { return line.first.starts_with(own); });
+    before.insert(now.begin(), now.end());
+    std::ofstream out(in_tree(kFile));
+    out << "# Hashes of what the compilers answer and emit (tests/conformance/emitted_test.cpp). To write it anew:\n"
+           "# SKILLET_UPDATE=1 build/release/tests/conformance/emitted_test\n";
+    for (const auto& [name, text] : before) out << name << ": " << text << "\n";
+    ASSERT_TRUE(out.flush().good()) << "cannot write " << kFile;
+  }
+  for (const auto& [name, text] : now) {
+    const auto found = before.find(name);
+    ASSERT_NE(found, before.end()) << kFile << ": no line for " << name << "; SKILLET_UPDATE=1 writes it anew";
+    EXPECT_EQ(found->second, text) << name << ": not as in " << kFile << "; if that was meant, SKILLET_UPDATE=1";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, Emitted, ::testing::Values("a311d", "s905d3", "imx8mp", "rk3588"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace skillet
