@@ -1,14 +1,17 @@
 #include "base/own_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <new>
 
 namespace skillet {
 namespace {
@@ -42,6 +45,18 @@ Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return failure(path, written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Result<void> read_all(int fd, std::span<uint8_t> to, size_t at, const std::string& path) {
+  while (!to.empty()) {
+    const ssize_t count = ::pread(fd, to.data(), to.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(path);
+    if (count == 0) return error(ErrorCode::io, "{}: was cut off while it was read", path);
+    to = to.subspan(static_cast<size_t>(count));
+    at += static_cast<size_t>(count);
   }
   return {};
 }
@@ -89,7 +104,8 @@ Result<std::string> temporary_name(const std::string& path) {
   return fmt::format("{}.{:016x}{:016x}{}", path, random[0], random[1], kTemporary);
 }
 
-Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes) {
+Result<std::optional<SharedBytes>> read_own_file(const std::string& path, uint64_t limit_bytes,
+                                                 const CheckStart& check_start) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (fd.get() < 0 && errno == ENOENT) return std::optional<SharedBytes>();
   if (fd.get() < 0 && errno == ELOOP) return error(ErrorCode::io, "{}: is a link", path);
@@ -98,11 +114,16 @@ Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_
   if (::fstat(fd.get(), &status) != 0) return failure(path);
   SK_TRY(check_own(status, path, limit_bytes));
   const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) return std::optional(SharedBytes());
-  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (mapped == MAP_FAILED) return failure(path);
-  const std::shared_ptr<const void> owner(mapped, [size](void* at) { ::munmap(at, size); });
-  return std::optional(SharedBytes(owner, {static_cast<const uint8_t*>(mapped), size}));
+  std::array<uint8_t, kStartBytes> buffer;
+  const auto start = std::span(buffer).first(std::min(size, buffer.size()));
+  SK_TRY(read_all(fd.get(), start, 0, path));
+  SK_TRY(check_start(start, size));
+  auto* const bytes = static_cast<uint8_t*>(::operator new(size, std::align_val_t(kReadAlignment)));
+  const std::shared_ptr<const void> owner(bytes,
+                                          [](void* at) { ::operator delete(at, std::align_val_t(kReadAlignment)); });
+  std::ranges::copy(start, bytes);
+  SK_TRY(read_all(fd.get(), std::span(bytes, size).subspan(start.size()), start.size(), path));
+  return std::optional(SharedBytes(owner, {bytes, size}));
 }
 
 Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts) {
