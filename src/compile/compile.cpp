@@ -87,6 +87,7 @@ class Compiler {
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
     out_.graph = std::move(graph);
+    out_.model_ops = out_.graph.ops.size();
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;

@@ -84,6 +84,7 @@ struct Compiled {
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
   std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
+  size_t model_ops = 0;                              // before the passes
   double passes_ms = 0;
 };
 

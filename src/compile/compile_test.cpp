@@ -291,6 +291,46 @@ TEST(Report, SaysWhatWasRewritten) {
   EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
 }
 
+// Op 1 was written as two, 2 was taken in by it, 0 is constant, and 3 stands as it was; of a model of five, 4 is dead.
+TEST(Report, CountsTheModelsOwnOps) {
+  Letters letters("a", {"b=add(a,a)", "c=add(b,b)", "d=relu(c)"}, "d");
+  const int32_t sources[] = {1, 1, 3};
+  for (size_t i = 0; i < 3; ++i) letters.graph.ops[i].source_index = sources[i];
+  const passes::Rewrite taken_in[] = {{"", 1, {2}, ""}};
+  const auto count = [&](bool first, bool second, bool third) {
+    const ModelUse use = model_use(letters.graph, taken_in, 5, {first, second, third});
+    EXPECT_EQ(use.ops, 5u);
+    return use.npu_ops;
+  };
+  EXPECT_EQ(count(true, true, true), 3u);
+  EXPECT_EQ(count(true, true, false), 2u);
+  EXPECT_EQ(count(true, false, true), 1u) << "all of what was written must be on the NPU";
+  EXPECT_EQ(count(false, true, true), 1u);
+  letters.graph.ops[2].source_index = 7;  // none of the model's
+  EXPECT_EQ(count(true, true, true), 2u);
+}
+
+// What passes make of a convolution shares its work as it is divided; what it took in is its own; and where nothing of
+// it multiplies, one has all.
+TEST(Report, DividesTheModelsWorkAmongWhatComputesIt) {
+  Compiled compiled;
+  ir::Graph& graph = compiled.graph;
+  const auto tensor = [&](int64_t side, int64_t channels) {
+    return graph.add_tensor({.name = "t", .dtype = ir::DType::uint8, .shape = {{1, side, side, channels}}});
+  };
+  const ir::TensorId filter = graph.add_tensor({.name = "w", .dtype = ir::DType::uint8, .shape = {{4, 1, 1, 4}}});
+  const auto add = [&](int32_t source, int64_t side) {
+    graph.add_op({.kind = side == 0 ? ir::OpKind::reshape : ir::OpKind::conv_2d,
+                  .inputs = {tensor(side, 4), filter, ir::kNoTensor},
+                  .outputs = {tensor(side, 4)},
+                  .source_index = source});
+  };
+  for (const auto& [source, side] : {std::pair(0, 0), {0, 2}, {0, 4}, {1, 0}, {-1, 4}, {9, 4}}) add(source, side);
+  compiled.rewrites = {{"", 0, {2}, ""}};
+  EXPECT_EQ(model_macs(compiled, {70, 7, 32}), (std::vector<uint64_t>{0, 20, 82, 7, 0, 0}));
+  EXPECT_EQ(model_macs(compiled, {0, 0, 0}), std::vector<uint64_t>(6));
+}
+
 TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;
