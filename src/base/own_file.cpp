@@ -67,6 +67,9 @@ Result<std::shared_ptr<uint8_t>> pages(size_t size_bytes, const std::string& pat
   void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return failure(path);
   ::madvise(mapped, size_bytes, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE  // Linux 5.14
+  ::madvise(mapped, size_bytes, MADV_POPULATE_WRITE);
+#endif
   return std::shared_ptr<uint8_t>(static_cast<uint8_t*>(mapped), [size_bytes](void* at) { ::munmap(at, size_bytes); });
 }
 
