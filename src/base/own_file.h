@@ -1,10 +1,11 @@
-// Files that this user keeps for later, in folders that others may write to: mapped only when they are what we wrote,
+// Files that this user keeps for later, in folders that others may write to: read only when they are what we wrote,
 // replaced whole or not at all.
 // Called by the program cache, and where recordings replace each other.
 // Must not know: what is in them.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -15,9 +16,16 @@
 
 namespace skillet {
 
-// The bytes of a regular file of this user that nobody else may write, without reading them. No link is followed,
-// nothing waited for. Nothing when there is no such file.
-Result<std::optional<SharedBytes>> map_own_file(const std::string& path, uint64_t limit_bytes);
+// What its first bytes say of a file of `size_bytes`. An error: the rest is not worth reading.
+using CheckStart = std::function<Result<void>(std::span<const uint8_t> start, uint64_t size_bytes)>;
+inline constexpr size_t kStartBytes = 128;  // or all where it has fewer
+inline constexpr size_t kReadAlignment = 64;
+
+// The bytes of a regular file of this user that nobody else may write, at a multiple of kReadAlignment: a copy, which
+// stays as it is whatever becomes of the file. No link is followed, nothing waited for. Nothing when there is no such
+// file.
+Result<std::optional<SharedBytes>> read_own_file(const std::string& path, uint64_t limit_bytes,
+                                                 const CheckStart& check_start);
 
 // PATH with an ending nobody foresees, so that nobody has put a link there.
 Result<std::string> temporary_name(const std::string& path);

@@ -1,7 +1,6 @@
 #include "base/own_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kLimit = 1 << 20;
+const CheckStart kAny = [](std::span<const uint8_t>, uint64_t) -> Result<void> { return {}; };
 
 class OwnFile : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class OwnFile : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
   Bytes contents() const {
-    const auto file = map_own_file(path_, kLimit);
+    const auto file = read_own_file(path_, kLimit, kAny);
     return file.ok() && *file ? Bytes((*file)->begin(), (*file)->end()) : Bytes{};
   }
   // In a process of its own that may write files of `limit` bytes, as on a disk that is full there.
@@ -50,20 +50,41 @@ class OwnFile : public ::testing::Test {
 
 const Bytes kOld(3000, 1), kNew(100'000, 2);
 
-// A file that has grown costs nothing until somebody reads it.
-TEST_F(OwnFile, IsNotReadWhenItIsMapped) {
-  constexpr size_t kPages = 256, kPageBytes = 4096;
+// A file that has grown costs nothing once its first bytes say so.
+TEST_F(OwnFile, IsReadWhenItsStartIsRight) {
+  constexpr uint64_t kGrown = 1ULL << 33;
   ASSERT_TRUE(replace_own_file(path_, {Bytes{1, 2}}).ok());
-  fs::resize_file(path_, kPages * kPageBytes);
-  const auto file = map_own_file(path_, kLimit).value();
-  ASSERT_EQ(file->size(), kPages * kPageBytes);
-  std::vector<unsigned char> there(kPages);
-  ASSERT_EQ(::mincore(const_cast<uint8_t*>(file->data()), file->size(), there.data()), 0);
-  EXPECT_EQ(std::ranges::count_if(there, [](unsigned char one) { return (one & 1) != 0; }), 1) << "what was written";
+  fs::resize_file(path_, kGrown);
+  const auto file = read_own_file(path_, kGrown, [&](std::span<const uint8_t> start, uint64_t size) -> Result<void> {
+    EXPECT_EQ(start.size(), kStartBytes);
+    EXPECT_EQ(start[1], 2);
+    EXPECT_EQ(size, kGrown);
+    return error(ErrorCode::malformed, "too long");
+  });
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().message, "too long");
+}
+
+// Cut off or overwritten in place, before its bytes are read and afterwards: whoever has them has all of them.
+TEST_F(OwnFile, StaysAsItWasRead) {
+  for (const size_t size : {size_t{0}, size_t{1}, kStartBytes, kNew.size()}) {
+    ASSERT_TRUE(replace_own_file(path_, {std::span(kNew).first(size)}).ok());
+    const auto file = read_own_file(path_, kLimit, kAny).value();
+    fs::resize_file(path_, 0);
+    EXPECT_EQ(Bytes(file->begin(), file->end()), Bytes(size, 2));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(file->data()) % kReadAlignment, 0u);
+  }
+  ASSERT_TRUE(replace_own_file(path_, {kNew}).ok());
+  const auto cut_off = read_own_file(path_, kLimit, [&](std::span<const uint8_t>, uint64_t) -> Result<void> {
+    fs::resize_file(path_, kNew.size() - 1);
+    return {};
+  });
+  ASSERT_FALSE(cut_off.ok());
+  EXPECT_EQ(cut_off.error().message, path_ + ": was cut off while it was read");
 }
 
 TEST_F(OwnFile, KeepsPartsInOrder) {
-  EXPECT_FALSE(map_own_file(path_, kLimit).value().has_value());
+  EXPECT_FALSE(read_own_file(path_, kLimit, kAny).value().has_value());
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(replace_own_file(path_, {Bytes{1, 2}, Bytes{}, Bytes{3}}).ok());
     EXPECT_EQ(contents(), Bytes({1, 2, 3}));
@@ -119,7 +140,7 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
     ASSERT_TRUE(write_file(victim, kOld).ok());
     fs::remove(path_);
     one.make(path_);
-    const auto file = map_own_file(path_, kLimit);
+    const auto file = read_own_file(path_, kLimit, kAny);
     ASSERT_FALSE(file.ok());
     EXPECT_NE(file.error().message.find(one.message), std::string::npos) << file.error().message;
     // It gives way to the right one, and nothing that it points to is touched.
@@ -129,7 +150,7 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
   }
   fs::remove(path_);
   fs::create_directory(path_);
-  EXPECT_NE(map_own_file(path_, kLimit).error().message.find("no regular file"), std::string::npos);
+  EXPECT_NE(read_own_file(path_, kLimit, kAny).error().message.find("no regular file"), std::string::npos);
   EXPECT_FALSE(replace_own_file(path_, {kNew}).ok());
   EXPECT_EQ(files(), 2u) << "no temporary file stays";
 }

@@ -339,6 +339,27 @@ TEST(Report, CountsTheModelsOwnOps) {
   EXPECT_EQ(count(true, true, true), 2u);
 }
 
+// What passes make of a convolution shares its work as it is divided; what it took in is its own; and where nothing of
+// it multiplies, one has all.
+TEST(Report, DividesTheModelsWorkAmongWhatComputesIt) {
+  Compiled compiled;
+  ir::Graph& graph = compiled.graph;
+  const auto tensor = [&](int64_t side, int64_t channels) {
+    return graph.add_tensor({.name = "t", .dtype = ir::DType::uint8, .shape = {{1, side, side, channels}}});
+  };
+  const ir::TensorId filter = graph.add_tensor({.name = "w", .dtype = ir::DType::uint8, .shape = {{4, 1, 1, 4}}});
+  const auto add = [&](int32_t source, int64_t side) {
+    graph.add_op({.kind = side == 0 ? ir::OpKind::reshape : ir::OpKind::conv_2d,
+                  .inputs = {tensor(side, 4), filter, ir::kNoTensor},
+                  .outputs = {tensor(side, 4)},
+                  .source_index = source});
+  };
+  for (const auto& [source, side] : {std::pair(0, 0), {0, 2}, {0, 4}, {1, 0}, {-1, 4}, {9, 4}}) add(source, side);
+  compiled.rewrites = {{"", 0, {2}, ""}};
+  EXPECT_EQ(model_macs(compiled, {70, 7, 32}), (std::vector<uint64_t>{0, 20, 82, 7, 0, 0}));
+  EXPECT_EQ(model_macs(compiled, {0, 0, 0}), std::vector<uint64_t>(6));
+}
+
 TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;

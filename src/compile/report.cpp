@@ -1,6 +1,9 @@
 #include "compile/report.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "ir/macs.h"
 
 namespace skillet::compile {
 namespace {
@@ -76,25 +79,57 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
 
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu) {
-  constexpr int kNone = -1;
+  constexpr int kNone = -1, kPart = 2;
   std::vector<int> all_on_npu(model_ops, kNone);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const int32_t source = graph.ops[i].source_index;
     if (source < 0 || static_cast<size_t>(source) >= model_ops) continue;
     int& known = all_on_npu[static_cast<size_t>(source)];
-    known = known != 0 && on_npu[i] ? 1 : 0;
+    const int here = on_npu[i] ? 1 : 0;
+    known = known == kNone || known == here ? here : kPart;
   }
   for (const auto& [gone, now] : absorbed_by(rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
     if (from < model_ops && to < model_ops && all_on_npu[to] == kNone) all_on_npu[to] = all_on_npu[from];
   }
-  return {.npu_ops = static_cast<size_t>(std::ranges::count(all_on_npu, 1)), .ops = model_ops};
+  const auto count = [&](int place) { return static_cast<size_t>(std::ranges::count(all_on_npu, place)); };
+  return {.npu_ops = count(1), .ops = model_ops, .part_ops = count(kPart)};
 }
 
 ModelUse model_use(const Compiled& compiled) {
   std::vector<bool> on_npu;
   for (const OpPlace& place : compiled.ops) on_npu.push_back(place.on_npu);
   return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, on_npu);
+}
+
+// Ops that were made of one share its work as they do theirs.
+std::vector<uint64_t> model_macs(const Compiled& compiled, std::vector<uint64_t> macs) {
+  const std::vector<ir::Op>& ops = compiled.graph.ops;
+  std::vector<uint64_t> out(ops.size());
+  std::map<size_t, std::vector<size_t>> made_of;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const int32_t source = ops[i].source_index;
+    if (source >= 0 && static_cast<size_t>(source) < macs.size()) made_of[static_cast<size_t>(source)].push_back(i);
+  }
+  for (const auto& [gone, now] : absorbed_by(compiled.rewrites)) {
+    const auto from = static_cast<size_t>(gone), to = static_cast<size_t>(now);
+    if (from < macs.size() && to < macs.size() && !made_of.contains(from)) macs[to] += std::exchange(macs[from], 0);
+  }
+  for (const auto& [source, made] : made_of) {
+    const auto work = [&](size_t i) { return ir::op_macs(compiled.graph, static_cast<ir::OpId>(i)); };
+    uint64_t left = macs[source], all = 0;
+    for (const size_t i : made) all += work(i);
+    for (const size_t i : made) {
+      out[i] = all == 0 ? 0
+                        : static_cast<uint64_t>(static_cast<double>(macs[source]) * static_cast<double>(work(i)) /
+                                                static_cast<double>(all));
+      out[i] = std::min(out[i], left);
+      left -= out[i];
+    }
+    const auto most = std::ranges::max_element(made, {}, work);
+    out[*most] += left;
+  }
+  return out;
 }
 
 }  // namespace skillet::compile

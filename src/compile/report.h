@@ -49,10 +49,15 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
 // Of the model's own operations, whatever passes made of them: one is on the NPU when all that compute it are.
 struct ModelUse {
   size_t npu_ops = 0, ops = 0;
+  size_t part_ops = 0;  // computed by several, some of them on the NPU
 };
 // `on_npu`: by op of `graph`.
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu);
 ModelUse model_use(const Compiled& compiled);
+
+// `macs`: by op of the model, what it asks for. By op of the compiled graph: what it does of that, whatever passes made
+// of it.
+std::vector<uint64_t> model_macs(const Compiled& compiled, std::vector<uint64_t> macs);
 
 }  // namespace skillet::compile

@@ -1,5 +1,5 @@
 // Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), packed by zstd or as it is. As it is,
-// constants lie at multiples of 64 bytes, so that a mapped file is used in place.
+// constants lie at multiples of 64 bytes, so that a file which was read is used in place.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -198,22 +198,29 @@ Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& 
   return program;
 }
 
-Result<Header> read_header(std::span<const uint8_t> file) {
+// `start`: of a file of `size_bytes`, its first bytes.
+Result<Header> begin_header(std::span<const uint8_t> start, uint64_t size_bytes) {
   Header header;
   const Header known;
   const size_t magic_bytes = known.magic.size();
-  if (file.size() < magic_bytes || !std::equal(known.magic.begin(), known.magic.end(), file.begin()))
+  if (start.size() < magic_bytes || !std::equal(known.magic.begin(), known.magic.end(), start.begin()))
     return error(ErrorCode::malformed, "not a skillet program file");
-  if (file.size() < magic_bytes + 4) return error(ErrorCode::malformed, "truncated program file");
-  if (const auto version = load_le<uint32_t>(file.data() + magic_bytes); version != known.version)
+  if (start.size() < magic_bytes + 4) return error(ErrorCode::malformed, "truncated program file");
+  if (const auto version = load_le<uint32_t>(start.data() + magic_bytes); version != known.version)
     return error(ErrorCode::unsupported, "program file of version {}; this build reads version {}: compile it again",
                  version, known.version);
-  if (file.size() < sizeof header) return error(ErrorCode::malformed, "truncated program file");
-  std::memcpy(&header, file.data(), sizeof header);
-  const std::span<const uint8_t> stored = file.subspan(sizeof header);
-  if (header.stored_bytes != stored.size())
-    return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", stored.size(),
+  if (start.size() < sizeof header) return error(ErrorCode::malformed, "truncated program file");
+  std::memcpy(&header, start.data(), sizeof header);
+  if (header.stored_bytes != size_bytes - sizeof header)
+    return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", size_bytes - sizeof header,
                  header.stored_bytes);
+  return header;
+}
+
+Result<Header> read_header(std::span<const uint8_t> file) {
+  SK_TRY_ASSIGN(const Header header, begin_header(file, file.size()));
+  const Header known;
+  const std::span<const uint8_t> stored = file.subspan(sizeof header);
   if (header.packed > 1 || header.table_bytes > std::min(kLimitBytes, capture::expansion_limit(file.size())))
     return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
   if (checksum_of(header, stored) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
@@ -244,6 +251,11 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   std::memcpy(file.data(), &header, sizeof header);
   std::ranges::copy(stored, file.begin() + sizeof header);
   return file;
+}
+
+Result<void> check_file_size(std::span<const uint8_t> start, uint64_t size_bytes) {
+  SK_TRY(begin_header(start, size_bytes));
+  return {};
 }
 
 Result<Program> deserialise(const SharedBytes& file) {

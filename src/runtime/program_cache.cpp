@@ -16,7 +16,7 @@ namespace skillet::runtime {
 namespace {
 
 // A cache file: 64 bytes of this text, the key, spaces and a line feed; then a program file that is not packed, so that
-// constants are used where they are mapped. The key carries the version of everything else.
+// constants are used where they were read to. The key carries the version of everything else.
 constexpr std::string_view kMagic = "skillet-program-cache 2 ";
 constexpr size_t kHeadBytes = 64;
 constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
@@ -35,11 +35,14 @@ Result<void> save(const std::string& path, const std::string& key, const driver:
   return replace_own_file(path, {{reinterpret_cast<const uint8_t*>(head.data()), head.size()}, body});
 }
 
-Result<driver::Program> parse(const SharedBytes& file, const std::string& key) {
+// A file of another key, or of another length than it says, is not read to its end.
+Result<std::optional<SharedBytes>> read(const std::string& path, const std::string& key) {
   const std::string head = head_of(key);
-  if (file.size() <= head.size() || !std::equal(head.begin(), head.end(), file.begin()))
-    return error(ErrorCode::malformed, "it does not begin with its key");
-  return driver::deserialise(file.subspan(head.size()));
+  return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) -> Result<void> {
+    if (start.size() <= head.size() || !std::equal(head.begin(), head.end(), start.begin()))
+      return error(ErrorCode::malformed, "{}: does not begin with its key", path);
+    return driver::check_file_size(start.subspan(head.size()), size_bytes - head.size()).with_context(path);
+  });
 }
 
 }  // namespace
@@ -128,13 +131,13 @@ std::string graph_key(const ir::Graph& graph) {
 
 std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const ir::Graph& graph,
                                                    const std::string& path, const std::string& key) const {
-  auto file = map_own_file(path, kLimitBytes);
+  auto file = read(path, key);
   if (!file.ok()) {
     log::warning("cache: {}; compiling", file.error().message);
     return std::nullopt;
   }
   if (!*file) return std::nullopt;
-  auto program = parse(**file, key);
+  auto program = driver::deserialise((*file)->subspan(kHeadBytes));
   // What it is not replaced for here would fail to load each time.
   if (program.ok()) {
     auto checked = check_program(*program, chip.name, graph);

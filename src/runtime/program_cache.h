@@ -11,8 +11,9 @@
 namespace skillet::runtime {
 
 // A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
-// and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay in
-// the mapped file. Whatever is wrong with a file or the folder: the program is compiled, and a warning says why.
+// and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay
+// where the file was read to. Whatever is wrong with a file or the folder: the program is compiled, and a warning says
+// why.
 class CachingDriver : public driver::ForwardingDriver {
  public:
   // `inner` is borrowed. `extra`: what else decides about what it compiles.

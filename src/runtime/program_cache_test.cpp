@@ -28,6 +28,7 @@ ir::Graph without_slice() {
   return graph;
 }
 constexpr ir::TensorId kK = 6;
+constexpr uint64_t kGrownBytes = 1 << 29;
 
 TEST(ProgramCache, CompilesOnce) {
   const std::filesystem::path folder = empty_folder();
@@ -59,6 +60,8 @@ TEST(ProgramCache, CompilesOnce) {
   }
   ASSERT_TRUE(write_file(path, std::span(good).first(good.size() / 2)).ok());
   EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "truncated";
+  std::filesystem::resize_file(path, kGrownBytes);
+  EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "grown, without a byte on the disk";
   // Another graph's file under this name.
   std::filesystem::copy_file(fmt::format("{}/{}.skp", folder.string(), cache_key(chip, other, {})), path,
                              std::filesystem::copy_options::overwrite_existing);
@@ -134,7 +137,7 @@ TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   EXPECT_EQ(toy.compiled, compiled);
 }
 
-// Constants lie in the mapped file, where a copy by words needs no more than an aligned load.
+// Constants lie where the file was read to, where a copy by words needs no more than an aligned load.
 TEST(ProgramCache, ConstantsAreAlignedInTheFile) {
   const ToyDriver toy;
   const CachingDriver caching(toy, empty_folder().string());

@@ -22,6 +22,9 @@
 
 namespace skillet::runtime {
 
+// SessionOptions::min_macs_per_byte of the TensorFlow Lite delegate, unless it is told otherwise.
+inline constexpr uint64_t kDelegateMacsPerByte = 4;
+
 struct SessionOptions {
   driver::CompileOptions compile;  // simulated devices take unproven ops in any case
   // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.

@@ -1,11 +1,11 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "base/text.h"
 #include "compile/advice.h"
-#include "ir/macs.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/apart.h"
@@ -22,7 +22,7 @@ namespace {
 
 struct Options {
   std::string model, device, require, html, per_channel = "exact";  // no device: each chip
-  bool json = false, allow_unproven = false;
+  bool json = false, allow_unproven = false, delegate = false;
 };
 
 struct Row {
@@ -37,6 +37,7 @@ struct Report {
   size_t npu_parts = 0, parts = 0;
   std::string advice;
   std::vector<passes::Rewrite> rewrites;
+  uint64_t macs = 0;  // of the model
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
 };
@@ -48,21 +49,20 @@ void place_on_cpu(const ir::Graph& graph, Row& row) {
   if (!kernel.ok()) row.op.why += (row.op.why.empty() ? "" : "; ") + kernel.error().message;
 }
 
-// By operation of the model: what it asks for, whatever passes make of it.
-std::vector<uint64_t> macs_of(const ir::Graph& graph) {
-  std::vector<uint64_t> out;
-  for (size_t i = 0; i < graph.ops.size(); ++i) out.push_back(ir::op_macs(graph, static_cast<ir::OpId>(i)));
+// Of a device and of each chip alike.
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out;
+  out.compile.allow_unproven = options.allow_unproven;
+  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  out.cores = 1;  // how many share the work changes nothing about where
   return out;
 }
 
 Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
-  const std::vector<uint64_t> macs = macs_of(graph);
+  std::vector<uint64_t> model_macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  runtime::SessionOptions session;
-  session.compile.allow_unproven = options.allow_unproven;
-  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  session.cores = 1;  // how many share the work changes nothing about where
+  const runtime::SessionOptions session = session_options(options);
   outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
@@ -73,16 +73,16 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .parts = compiled.parts.size(),
       .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
       .rewrites = compiled.rewrites,
+      .macs = std::accumulate(model_macs.begin(), model_macs.end(), uint64_t{0}),
       .model = compile::model_use(compiled),
       .simulated = {}};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
+  const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(model_macs));
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
-      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu"};
-      if (ir::op_macs(compiled.graph, op) != 0)
-        row.macs = macs[static_cast<size_t>(compiled.graph.op(op).source_index)];
+      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = macs[static_cast<size_t>(op)]};
       if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
       report.rows.push_back(std::move(row));
     }
@@ -95,25 +95,20 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
 
 struct Totals {
   size_t npu = 0, cpu = 0, nowhere = 0;
-  uint64_t macs = 0, npu_macs = 0;
+  uint64_t npu_macs = 0;
 };
 
 Totals total(const Report& report) {
   Totals out;
   for (const Row& row : report.rows) {
     (row.where == "npu" ? out.npu : row.where == "cpu" ? out.cpu : out.nowhere) += 1;
-    out.macs += row.macs;
     if (row.where == "npu") out.npu_macs += row.macs;
   }
   return out;
 }
 
 // Of the multiply-accumulates; of the operations where there are none.
-double percent_on_npu(const Totals& sum) {
-  const size_t ops = sum.npu + sum.cpu + sum.nowhere;
-  if (sum.macs == 0) return ops == 0 ? 0 : 100.0 * static_cast<double>(sum.npu) / static_cast<double>(ops);
-  return 100.0 * static_cast<double>(sum.npu_macs) / static_cast<double>(sum.macs);
-}
+double percent_on_npu(const Report& report) { return share_on_npu(report.macs, total(report).npu_macs, report.model); }
 
 void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
@@ -122,11 +117,12 @@ void print_text(const Options& options, const Report& report) {
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", printable(options.model), report.device, table.print());
   const Totals sum = total(report);
-  const double share = percent_on_npu(sum);
-  out("{} operations: {} on the NPU in {} part(s), {} on the CPU", report.rows.size(), sum.npu, report.npu_parts,
-      sum.cpu);
-  if (sum.nowhere) out(", {} nowhere", sum.nowhere);
-  out("; {} MACs, {:.1f} % of them on the NPU\n", print_count(sum.macs), share);
+  out("{} on the NPU in {} part(s); {} MACs, {:.1f} % of them on the NPU\n", print_use(report.model), report.npu_parts,
+      print_count(report.macs), percent_on_npu(report));
+  if (!report.rewrites.empty() || sum.nowhere != 0) {
+    out("as compiled {} operations: {} on the NPU, {} on the CPU", report.rows.size(), sum.npu, sum.cpu);
+    out("{}\n", sum.nowhere != 0 ? fmt::format(", {} nowhere", sum.nowhere) : "");
+  }
   if (report.simulated)
     out("NPU: {}; the whole network, with the mainline kernel and {} on the CPU: {}\n",
         print_simulated(report.simulated->device_us, report.simulated->error),
@@ -151,12 +147,20 @@ void print_json(const Options& options, const Report& report) {
                     {"note", row.op.note},
                     {"unproven", row.op.unproven}});
   const Totals sum = total(report);
-  nlohmann::json report_json = {
-      {"model", options.model},       {"device", report.device},       {"ops", rows},
-      {"parts", report.parts},        {"npu_parts", report.npu_parts}, {"npu_ops", sum.npu},
-      {"cpu_ops", sum.cpu},           {"nowhere_ops", sum.nowhere},    {"macs", sum.macs},
-      {"npu_macs", sum.npu_macs},     {"advice", report.advice},       {"model_npu_ops", report.model.npu_ops},
-      {"model_ops", report.model.ops}};
+  nlohmann::json report_json = {{"model", options.model},
+                                {"device", report.device},
+                                {"ops", rows},
+                                {"parts", report.parts},
+                                {"npu_parts", report.npu_parts},
+                                {"npu_ops", sum.npu},
+                                {"cpu_ops", sum.cpu},
+                                {"nowhere_ops", sum.nowhere},
+                                {"macs", report.macs},
+                                {"npu_macs", sum.npu_macs},
+                                {"advice", report.advice},
+                                {"model_npu_ops", report.model.npu_ops},
+                                {"model_ops", report.model.ops},
+                                {"model_part_ops", report.model.part_ops}};
   if (report.simulated)
     report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
                                 {"wall_ms", report.simulated->whole_us() / 1000},
@@ -190,7 +194,8 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
   if (!options.html.empty()) SK_TRY(check_place(options.html));
   outcome.begin();
-  SK_TRY_ASSIGN(const ChipsReport report, check_chips(options.model, graph, options.allow_unproven));
+  SK_TRY_ASSIGN(const ChipsReport report,
+                check_chips(options.model, graph, session_options(options), options.delegate));
   if (!options.html.empty()) {
     const std::string page = chips_html(report);
     SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
@@ -213,7 +218,7 @@ Result<void> check(const Options& options, Outcome& outcome) {
     print_text(options, report);
   const Totals sum = total(report);
   outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
-  return check_required(required, percent_on_npu(sum), report.device);
+  return check_required(required, percent_on_npu(report), report.device);
 }
 
 }  // namespace
@@ -235,6 +240,10 @@ void add_check(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
+  verb.flag("--delegate", options->delegate,
+            "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
+            "docs/delegate.md")
+      .excludes(device);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "compile/advice.h"
-#include "compile/compile.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
+#include "tools/delegate_claims.h"
 #include "tools/model_ops.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
@@ -24,16 +24,18 @@ std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) 
   return "nowhere";
 }
 
-// A result on an NPU is within one step of the CPU's, given the same inputs, but where its weights were changed.
-std::string error_of(const compile::Compiled& compiled, const compile::OpRow& row) {
+// How far a result on an NPU may be from the CPU's, given the same inputs.
+std::string error_of(const compile::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
   if (!row.on_npu) return "0";
+  int steps = target.driver->tolerance(target.chip, compiled.graph, row.op);
   for (const passes::WeightChange& change : compiled.weight_changes)
-    if (change.op == row.op) return fmt::format("up to {}", std::max(change.worst, 1));
-  return "up to 1";
+    if (change.op == row.op) steps = std::max(steps, change.worst);
+  return fmt::format("up to {}", steps);
 }
 
 // One operation after the passes, told of the model's operation that it comes from.
-void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile::OpRow& row) {
+void add_place(ChipCheck& out, const compile::Target& target, const compile::Compiled& compiled,
+               const compile::OpRow& row) {
   const int32_t source = compiled.graph.op(row.op).source_index;
   if (source < 0 || static_cast<size_t>(source) >= out.where.size()) return;
   const auto at = static_cast<size_t>(source);
@@ -42,7 +44,7 @@ void add_place(ChipCheck& out, const compile::Compiled& compiled, const compile:
   std::string& known = out.where[at];
   known = known == "folded" || known == where ? where : "both";
   if (!why.empty() && out.why[at].empty()) out.why[at] = compile::without_names(why);
-  if (where != "nowhere") out.error[at] = error_of(compiled, row);
+  if (where != "nowhere") out.error[at] = error_of(target, compiled, row);
 }
 
 // The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
@@ -97,56 +99,95 @@ nlohmann::json us_json(const ChipCheck& chip) {
 }
 
 Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
-                             const ChipsReport& report, bool allow_unproven) {
-  compile::Options options;
-  options.driver.allow_unproven = allow_unproven;
-  const compile::Target target{&driver, chip};
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile::compile(graph, target, options));
+                             const ChipsReport& report, runtime::SessionOptions session) {
+  const runtime::Target target{.name = chip.name, .chip = chip, .driver = &driver};
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session));
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .rows = compile::rows(compiled)};
   out.where.assign(report.ops.size(), "folded");
   out.why.assign(report.ops.size(), "");
   out.error.assign(report.ops.size(), "");
   out.us.assign(report.ops.size(), -1);
   add_cpu_times(chip.name, compiled.graph, out.rows);
-  if (!allow_unproven) {
-    options.driver.allow_unproven = true;
-    SK_TRY_ASSIGN(const compile::Compiled with_unproven, compile::plan(graph, target, options));
+  out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
+  if (!session.compile.allow_unproven) {
+    session.compile.allow_unproven = true;
+    SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
     compile::advise_unproven(out.rows, compiled, with_unproven);
   }
-  for (const compile::OpRow& row : out.rows) add_place(out, compiled, row);
+  for (const compile::OpRow& row : out.rows) add_place(out, target, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
     if (from < out.where.size() && to < out.where.size() && out.where[to] == "folded") out.where[to] = out.where[from];
   }
   SK_TRY(add_times(out, driver, compiled));
-  for (size_t i = 0; i < report.ops.size(); ++i) {
-    if (out.where[i] == "npu") out.npu_macs += report.ops[i].macs;
-  }
-  out.npu_ops = compile::model_use(compiled).npu_ops;
+  const std::vector<uint64_t> macs = compile::model_macs(compiled, macs_of(graph));
+  for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
+  out.use = compile::model_use(compiled);
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
-  out.advice = compile::quantization_advice(compiled.graph, target);
+  return out;
+}
+
+// The same of the model's own operations, as the delegate claims them. A host runs the others.
+Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
+                                 const ChipsReport& report, runtime::SessionOptions session) {
+  session.min_macs_per_byte = runtime::kDelegateMacsPerByte;
+  const runtime::Target target{.name = chip.name, .chip = chip, .driver = &driver};
+  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session));
+  ChipCheck out{.chip = chip, .where = {}, .why = {}, .us = std::vector<double>(report.ops.size(), -1)};
+  for (size_t i = 0; i < report.ops.size(); ++i) {
+    const std::string& why = claims.why_not[i];
+    const bool on_npu = why.empty();
+    out.where.push_back(on_npu ? "npu" : "cpu");
+    out.why.push_back(compile::without_names(why));
+    out.error.push_back(on_npu ? "up to 1" : "0");
+    out.rows.push_back({.op = static_cast<ir::OpId>(i),
+                        .kind = report.ops[i].kind,
+                        .output = report.ops[i].output,
+                        .on_npu = on_npu,
+                        .why = why});
+    out.use.npu_ops += on_npu ? 1 : 0;
+    out.npu_macs += on_npu ? report.ops[i].macs : 0;
+  }
+  out.use.ops = report.ops.size();
+  out.npu_parts = claims.partitions;
+  out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel});
   return out;
 }
 
 }  // namespace
 
-double ChipsReport::percent_on_npu(const ChipCheck& chip) const {
-  if (macs > 0) return 100.0 * static_cast<double>(chip.npu_macs) / static_cast<double>(macs);
-  return ops.empty() ? 0 : 100.0 * static_cast<double>(chip.npu_ops) / static_cast<double>(ops.size());
+std::vector<uint64_t> macs_of(const ir::Graph& graph) {
+  std::vector<uint64_t> out;
+  for (size_t i = 0; i < graph.ops.size(); ++i) out.push_back(ir::op_macs(graph, static_cast<ir::OpId>(i)));
+  return out;
 }
+
+double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use) {
+  if (macs > 0) return 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs);
+  return use.ops == 0 ? 0 : 100.0 * static_cast<double>(use.npu_ops) / static_cast<double>(use.ops);
+}
+
+std::string print_use(const compile::ModelUse& use) {
+  const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
+  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
+}
+
+double ChipsReport::percent_on_npu(const ChipCheck& chip) const { return share_on_npu(macs, chip.npu_macs, chip.use); }
 
 bool ChipsReport::has_op_nowhere() const {
   return std::ranges::any_of(
       chips, [](const ChipCheck& chip) { return std::ranges::find(chip.where, "nowhere") != chip.where.end(); });
 }
 
-Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph, bool allow_unproven) {
+Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
+                                const runtime::SessionOptions& session, bool delegate) {
   ChipsReport out{.model = model, .ops = {}, .macs = 0, .chips = {}};
+  const std::vector<uint64_t> macs = macs_of(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
     out.ops.push_back({std::string(ir::op_name(op)),
                        op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(),
-                       ir::op_macs(graph, static_cast<ir::OpId>(i)),
+                       macs[i],
                        {}});
     out.macs += out.ops.back().macs;
   }
@@ -154,7 +195,8 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
       if (!chip.unproven.empty()) continue;
-      auto checked = check_chip(*driver, chip, graph, out, allow_unproven);
+      auto checked = delegate ? check_delegate(*driver, chip, graph, out, session)
+                              : check_chip(*driver, chip, graph, out, session);
       if (!checked.ok()) return std::move(checked).error().with_context(chip.name);
       out.chips.push_back(std::move(checked).value());
     }
@@ -174,9 +216,8 @@ std::string print_chips(const ChipsReport& report) {
   }
   std::string out = fmt::format("{}\n\n{}", report.model, table.print());
   for (const ChipCheck& chip : report.chips) {
-    out +=
-        fmt::format("\n{} ({}): {} of {} operations on the NPU in {} part(s), {:.1f} % of the MACs\n", chip.chip.name,
-                    chip.chip.title, chip.npu_ops, report.ops.size(), chip.npu_parts, report.percent_on_npu(chip));
+    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {:.1f} % of the MACs\n", chip.chip.name,
+                       chip.chip.title, print_use(chip.use), chip.npu_parts, report.percent_on_npu(chip));
     out += print_advice(chip.rows, chip.advice);
   }
   return out;
@@ -193,7 +234,8 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"title", chip.chip.title},
                      {"where", chip.where},
                      {"why", chip.why},
-                     {"npu_ops", chip.npu_ops},
+                     {"npu_ops", chip.use.npu_ops},
+                     {"part_ops", chip.use.part_ops},
                      {"npu_parts", chip.npu_parts},
                      {"npu_macs", chip.npu_macs},
                      {"percent_on_npu", report.percent_on_npu(chip)},

@@ -10,6 +10,7 @@
 #include "compile/report.h"
 #include "driver/chip.h"
 #include "ir/graph.h"
+#include "runtime/session.h"
 
 namespace skillet::tools {
 
@@ -29,7 +30,8 @@ struct ChipCheck {
   double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
   double time_error = 0;               // share of the times
   std::vector<compile::OpRow> rows;    // by operation after the passes
-  size_t npu_ops = 0, npu_parts = 0;
+  compile::ModelUse use;
+  size_t npu_parts = 0;
   uint64_t npu_macs = 0;
   std::string advice;
 };
@@ -39,13 +41,20 @@ struct ChipsReport {
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
 
-  // Of the multiply-accumulates; of the operations where there are none.
   double percent_on_npu(const ChipCheck& chip) const;
   bool has_op_nowhere() const;
 };
 
-// Chips of which something is proven to work.
-Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph, bool allow_unproven);
+// By operation of the model.
+std::vector<uint64_t> macs_of(const ir::Graph& graph);
+// In percent: of the multiply-accumulates; of the operations where there are none.
+double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use);
+// "4 of 9 operations (2 more in part)"
+std::string print_use(const compile::ModelUse& use);
+
+// Chips of which something is proven to work. `delegate`: what its defaults give to them, without times.
+Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
+                                const runtime::SessionOptions& session, bool delegate);
 
 std::string print_chips(const ChipsReport& report);
 std::string chips_json_text(const ChipsReport& report);

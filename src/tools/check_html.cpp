@@ -31,9 +31,8 @@ std::string chip_box(const ChipsReport& report, const ChipCheck& chip) {
                                                           print_ms(chip.wall_us / 1000), 100 * chip.time_error);
   return fmt::format(
       "<div class=\"chip\"><b>{}</b> <small>{}</small><div class=\"bar\"><div style=\"width:{:.1f}%\"></div></div>"
-      "{:.1f} % of the work on the NPU<br>{} of {} operations, {} part(s){}</div>\n",
-      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, chip.npu_ops, report.ops.size(),
-      chip.npu_parts, time);
+      "{:.1f} % of the work on the NPU<br>{}, {} part(s){}</div>\n",
+      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, print_use(chip.use), chip.npu_parts, time);
 }
 
 std::string reasons(const ChipCheck& chip) {

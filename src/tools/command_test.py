@@ -3,6 +3,7 @@
 
 usage: command_test.py SKILLET      run at the top of the source tree
 """
+import itertools
 import json
 import os
 import resource
@@ -17,6 +18,7 @@ from pathlib import Path
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
 PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
+BATCH, SCALES = "tests/models/conv_batch3_u8.tflite", "tests/models/conv_scales_i8.tflite"
 CAPTURE, OTHER_CAPTURE = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/a311d_concat2_i8"
 
 # arguments, exit code, words of the one error line (exit code 0: of the output)
@@ -123,6 +125,43 @@ class Command(unittest.TestCase):
         checked = report("check", MODEL, "--device", "sim:a311d")
         ran = report("run", MODEL, "--device", "sim:a311d")
         self.assertEqual(places(checked), places(ran))
+
+    def test_check_of_a_chip_and_of_all_agree(self):
+        for model, of, more in itertools.product((MODEL, BATCH, SCALES), ("a311d", "rk3588"), ([], ["--per-channel", "approximate"])):
+            with self.subTest(model=model, chip=of, more=more):
+                every = report("check", model, "--allow-unproven", *more)
+                one = report("check", model, "--device", "sim:" + of, *more)
+                chip = next(chip for chip in every["chips"] if chip["chip"] == of)
+                self.assertEqual((len(every["ops"]), chip["npu_ops"], chip["part_ops"], chip["npu_macs"], every["macs"]),
+                                 (one["model_ops"], one["model_npu_ops"], one["model_part_ops"], one["npu_macs"], one["macs"]))
+                self.assertEqual(chip["npu_parts"], one["npu_parts"])
+
+    def test_check_of_all_chips_reads_the_word_on_scales(self):
+        for more, environment, is_off in (([], {}, False), (["--per-channel", "approximate"], {}, True),
+                                          ([], {"SKILLET_PER_CHANNEL": "approximate"}, True)):
+            with self.subTest(more=more, environment=environment), tempfile.TemporaryDirectory() as folder:
+                page = Path(folder) / "page.html"
+                done = subprocess.run([SKILLET, "check", SCALES, "--allow-unproven", "--json", "--html", page, *more],
+                                      capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                chip = next(one for one in json.loads(done.stdout)["chips"] if one["chip"] == "a311d")
+                self.assertEqual(set(chip["error"]) != {"up to 1"}, is_off, "weights that share scales")
+                for error in chip["error"]:
+                    self.assertIn(f">{error}<", page.read_text())
+
+    def test_check_says_what_the_delegate_claims(self):
+        for chip in report("check", MODEL)["chips"]:
+            claimed = next(one for one in report("check", MODEL, "--delegate")["chips"] if one["chip"] == chip["chip"])
+            for where, all_of_it in zip(claimed["where"], chip["where"]):
+                self.assertIn((where, all_of_it), {("npu", "npu"), ("cpu", "npu"), ("cpu", "cpu"), ("cpu", "both"),
+                                                   ("npu", "folded"), ("cpu", "folded")})
+            self.assertEqual(claimed["where"].count("npu"), claimed["npu_ops"])
+        self.assertEqual(skillet("check", MODEL, "--delegate", "--device", "sim:a311d").returncode, 2)
+
+    def test_plan_refuses_what_is_no_chip(self):
+        for bad in (["--chip", "nope"], ["--chip", "a311d", "--chip", "nope"], ["--set", "nope=1"]):
+            self.assertEqual(skillet("plan", MODEL, *bad).returncode, 2, bad)
+        self.assertEqual(len(report("plan", MODEL, "--chip", "a311d", "--chip", "a311d")["chips"]), 1)
 
     def test_a_report_holds_what_somebody_else_needs(self):
         with tempfile.TemporaryDirectory() as folder:

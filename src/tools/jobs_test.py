@@ -200,7 +200,7 @@ class Jobs(unittest.TestCase):
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
                 self.assertEqual(code, FAILED)  # computes nothing, and says that it is done
-                self.assertIn(f"submission 0: null:{chip} says that it is done, but wrote nothing at ", err)
+                self.assertIn(f": null:{chip} says that it is done, but wrote nothing at ", err)
                 code, text, _ = skillet("replay", recorded, "--device", f"null:{chip}", "--json")
                 self.assertEqual(code, FAILED)
                 self.assertGreater(len(json.loads(text)["not_written"][0]["fields"]), 3)

@@ -138,13 +138,25 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
   if (!refusals.empty()) out("\n{}", refusals);
 }
 
+// Those asked for, each once, or all that are timed. Error: there is no such chip, or no such parameter of it.
+Result<std::vector<std::string>> chips_of(const Options& options, std::span<const sim::ParameterValue> values) {
+  const std::vector<std::string_view> timed = sim::timed_chips(sim::Jobs::open);
+  std::vector<std::string> out;
+  for (const std::string& chip : options.chips) {
+    const bool is_timed = std::ranges::find(timed, chip) != timed.end();
+    if (!is_timed) SK_TRY(driver::find_chip(chip));
+    if (std::ranges::find(out, chip) == out.end()) out.push_back(chip);
+  }
+  if (out.empty()) out.assign(timed.begin(), timed.end());
+  for (const std::string& chip : out)
+    if (std::ranges::find(timed, chip) != timed.end()) SK_TRY(sim::create_timer(chip, sim::Jobs::open, values));
+  return out;
+}
+
 Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
-  std::vector<std::string> chips = options.chips;
-  if (chips.empty()) {
-    for (const std::string_view chip : sim::timed_chips(sim::Jobs::open)) chips.emplace_back(chip);
-  }
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
   std::vector<ChipPlan> plans;
   outcome.begin();
   for (const std::string& chip : chips) {

@@ -79,8 +79,8 @@ Result<void> Core::run_chain(const Task& task, const Dma& dma, TaskResult& resul
 Result<void> Core::run_stream(Stream& stream, const Dma& dma, TaskResult& result) {
   if (stream.commands * hw::kCommandBytes > options_.max_elements_per_task)
     return not_modelled("a stream of {} commands", stream.commands);
-  std::vector<uint8_t> bytes(stream.commands * hw::kCommandBytes);
-  SK_TRY(dma.read(stream.address, bytes, "commands"));
+  SK_TRY_ASSIGN(const std::vector<uint8_t> bytes,
+                dma.read(stream.address, stream.commands * hw::kCommandBytes, "commands"));
   for (uint64_t i = 0; i < stream.commands; ++i) {
     const std::array words{load_le<uint32_t>(&bytes[i * 8]), load_le<uint32_t>(&bytes[i * 8 + 4])};
     const auto command = bits::read<hw::Command>(words);
@@ -186,8 +186,9 @@ Result<void> Core::run_convolution(const Dma& dma) {
 Result<void> Core::fetch_weights(const ConvJob& job, const Dma& dma) {
   if (!job.weight_reuse) {
     weights_ = {{}, job.data_banks, job.weight_banks};
-    weights_.bytes.resize(static_cast<size_t>(job.weight_bytes));
-    return dma.read(static_cast<uint64_t>(job.weight_address), weights_.bytes, "weights");
+    SK_TRY_ASSIGN(weights_.bytes, dma.read(static_cast<uint64_t>(job.weight_address),
+                                           static_cast<uint64_t>(job.weight_bytes), "weights"));
+    return {};
   }
   if (weights_.bytes.empty()) return not_modelled("cna.cbuf_con0.weight_reuse, but no task of the job fetched weights");
   if (job.data_banks != weights_.data_banks || job.weight_banks != weights_.weight_banks)

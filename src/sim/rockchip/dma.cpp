@@ -21,6 +21,13 @@ Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what,
   return {};
 }
 
+Result<std::vector<uint8_t>> Dma::read(uint64_t address, uint64_t size, std::string_view what) const {
+  SK_TRY(transfer<false>(address, static_cast<size_t>(size), what, [](const uint8_t*, size_t, size_t) {}));
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  SK_TRY(read(address, bytes, what));
+  return bytes;
+}
+
 Result<void> Dma::read(uint64_t address, std::span<uint8_t> to, std::string_view what) const {
   return transfer<false>(address, to.size(), what, [to](const uint8_t* memory, size_t done, size_t count) {
     std::memcpy(to.data() + done, memory, count);

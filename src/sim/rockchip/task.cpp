@@ -31,8 +31,7 @@ Result<void> write(Registers& registers, const hw::Command& command) {
 Result<uint32_t> read_task(Registers& registers, const Dma& dma, const Commands& task, const Options& options) {
   const uint64_t count = task.size_bytes / hw::kCommandBytes;
   if (count == 0 || count > options.max_elements_per_task) return not_modelled("{} commands", count);
-  std::vector<uint8_t> bytes(count * hw::kCommandBytes);
-  SK_TRY(dma.read(task.address, bytes, "commands"));
+  SK_TRY_ASSIGN(const std::vector<uint8_t> bytes, dma.read(task.address, count * hw::kCommandBytes, "commands"));
   for (uint64_t i = 0; i < count; ++i) {
     const std::array words{load_le<uint32_t>(&bytes[i * 8]), load_le<uint32_t>(&bytes[i * 8 + 4])};
     const auto command = bits::read<hw::Command>(words);

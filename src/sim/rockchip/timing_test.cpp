@@ -1,6 +1,8 @@
 #include "sim/rockchip/timing.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "sim/rockchip/test_support.h"
 
@@ -54,6 +56,13 @@ TEST(RockchipTiming, ImageLayersTakeATapACycle) {
   const Window image{.pixels = 320 * 320, .channels = 3, .kernels = 32, .rows = 6, .columns = 6, .packed = true};
   EXPECT_EQ(conv_cycles(Lanes{}, image), 3686400);
   EXPECT_EQ(conv_cycles({.image_columns = 2}, image), 1843200);
+}
+
+int peak_is_small() {
+  constexpr long kMostKib = 512 << 10;
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss < kMostKib ? 0 : 3;
 }
 
 std::unique_ptr<Timer> timer(std::initializer_list<ParameterValue> values = {}) {
@@ -177,6 +186,18 @@ TEST(RockchipTiming, OtherBlocks) {
   const Totals added = total(costs({testing::element_wise_program(64, 0x904202C0)}));
   EXPECT_EQ(added.written_bytes, 64 * 16);
   EXPECT_GE(added.read_bytes, 2 * 64 * 16);
+}
+
+// A count that a damaged file has costs no memory: the stream says 2 GiB, of which some pages are there.
+TEST(RockchipTiming, UnmappedCommandsCostNoMemory) {
+  const auto timed = [](uint64_t address) {
+    const Scene scene;
+    const Commands commands{.address = address, .size_bytes = uint64_t{1} << 31};
+    const auto found = timer()->time_job({.commands = {&commands, 1}}, scene.memory);
+    ::_exit(found.ok() ? 1 : found.error().message.find("IOMMU fault") == std::string::npos ? 2 : peak_is_small());
+  };
+  for (const uint64_t address : {testing::kStream, uint64_t{0x900000}})
+    EXPECT_EXIT(timed(address), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(RockchipTiming, BadStreamsAreErrors) {

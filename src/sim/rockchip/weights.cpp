@@ -126,8 +126,8 @@ Weights arranged(const ConvJob& conv, const std::vector<int8_t>& spread, Weights
 
 // All bytes that may belong to the weights: those that the registers announce, and those of wider filler.
 Result<Bytes> read_stored(const ConvJob& conv, const Dma& dma) {
-  Bytes stored(static_cast<size_t>(conv.weight_bytes));
-  SK_TRY(dma.read(static_cast<uint64_t>(conv.weight_address), stored, "weights"));
+  SK_TRY_ASSIGN(Bytes stored, dma.read(static_cast<uint64_t>(conv.weight_address),
+                                       static_cast<uint64_t>(conv.weight_bytes), "weights"));
   if (conv.depthwise) return stored;
   Bytes beyond(static_cast<size_t>(conv.taps() * kLaneGroup));
   const auto end = static_cast<uint64_t>(conv.weight_address + conv.weight_bytes);

@@ -107,7 +107,9 @@ void log_result(const Partitioner& partitioner) {
   log::write(log::Level::info,
              fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
                          partitioner.kernels.size(), untold ? "; log=info tells why not the others" : ""));
-  if (partitioner.kernels.empty() && !partitioner.advice.empty()) log::warning("{}", partitioner.advice);
+  if (!partitioner.kernels.empty()) return;
+  if (untold) log::warning("nothing is claimed, such as {}", partitioner.refusals[0]);
+  if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
 }
 
 Result<void> check_strict(const Partitioner& partitioner) {

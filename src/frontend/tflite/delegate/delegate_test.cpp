@@ -134,7 +134,10 @@ TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
     std::string said;
     EXPECT_EQ(claimed({{"log", "info"}}, said), 0U);
     EXPECT_NE(said.find(row.reason), std::string::npos) << said;
+    EXPECT_EQ(claimed({{"log", "warning"}}, said), 0U);
+    EXPECT_NE(said.find(row.reason), std::string::npos) << "where nothing is claimed a reason is said: " << said;
     EXPECT_EQ(claimed({{"log", "warning"}, {"min_macs_per_byte", "0"}}, said), 1U) << "the threshold is lifted";
+    EXPECT_EQ(said.find("nothing is claimed"), std::string::npos) << said;
   }
 }
 

@@ -1,0 +1,25 @@
+// What a program that loads the TensorFlow Lite delegate gives to the NPU: whole operations of the model, in partitions
+// that are worth the way.
+// Called by `skillet check --delegate`.
+// Must not know: the delegate's interface to its host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "runtime/session.h"
+
+namespace skillet::tools {
+
+struct DelegateClaims {
+  std::vector<std::string> why_not;  // by operation of the model; empty: it is claimed
+  size_t partitions = 0;
+};
+
+// `session.min_macs_per_byte` as the delegate has it.
+Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
+                                       runtime::SessionOptions session);
+
+}  // namespace skillet::tools
