@@ -25,7 +25,7 @@ std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) 
 }
 
 // How far a result on an NPU may be from the CPU's, given the same inputs.
-std::string error_of(const compile::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
+std::string error_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
   if (!row.on_npu) return "0";
   int steps = target.driver->tolerance(target.chip, compiled.graph, row.op);
   for (const passes::WeightChange& change : compiled.weight_changes)
@@ -34,7 +34,7 @@ std::string error_of(const compile::Target& target, const compile::Compiled& com
 }
 
 // One operation after the passes, told of the model's operation that it comes from.
-void add_place(ChipCheck& out, const compile::Target& target, const compile::Compiled& compiled,
+void add_place(ChipCheck& out, const runtime::Target& target, const compile::Compiled& compiled,
                const compile::OpRow& row) {
   const int32_t source = compiled.graph.op(row.op).source_index;
   if (source < 0 || static_cast<size_t>(source) >= out.where.size()) return;
