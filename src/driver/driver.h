@@ -170,6 +170,8 @@ class Driver {
     return decode_as(chip, submission, Detail::full);
   }
   virtual Result<Annotated> decode_as(const Chip& chip, const capture::Submission& submission, Detail detail) const = 0;
+  // In which order compile() sends weights, where a job does not tell it: as sim::Weights::order. Empty: jobs tell.
+  virtual std::string_view weights_order() const { return ""; }
   virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
 };
 

@@ -40,6 +40,7 @@ class ForwardingDriver : public Driver {
   Result<Annotated> decode_as(const Chip& chip, const capture::Submission& submission, Detail detail) const override {
     return inner_.decode_as(chip, submission, detail);
   }
+  std::string_view weights_order() const override { return inner_.weights_order(); }
   HardwareRows hardware_rows(const Chip& chip) const override { return inner_.hardware_rows(chip); }
 
  protected:

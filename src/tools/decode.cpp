@@ -51,14 +51,16 @@ class JsonPrinter {
   bool is_first_ = true;
 };
 
-// A capture; or the submissions that a program file, or a model for a chip, would make.
-Result<capture::Reader> open_any(const Options& options) {
+// A capture; or the submissions that a program file, or a model for a chip, would make: those are ours.
+Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
   auto reader = capture::Reader::open(options.path);
+  is_ours = false;
   if (reader.ok() || reader.error().code != ErrorCode::malformed) return reader;
   // What it is stands in its first bytes: nothing else is read whole.
   SK_TRY_ASSIGN(const Bytes start, read_file_start(options.path, kProgramMark.size()));
   const std::string_view mark(reinterpret_cast<const char*>(start.data()), start.size());
   if (!options.path.ends_with(".tflite") && mark != kProgramMark) return reader;
+  is_ours = true;
   std::optional<driver::Chip> chip;
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, driver::find_chip(options.chip));
@@ -68,8 +70,8 @@ Result<capture::Reader> open_any(const Options& options) {
   return std::move(side).error();
 }
 
-Result<capture::Reader> open_reader(const Options& options) {
-  SK_TRY_ASSIGN(capture::Reader reader, open_any(options));
+Result<capture::Reader> open_reader(const Options& options, bool& is_ours) {
+  SK_TRY_ASSIGN(capture::Reader reader, open_any(options, is_ours));
   if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
   if (options.submission >= static_cast<int64_t>(reader.count()))
     return error(ErrorCode::invalid_argument, "{} has {} submissions (counted from 0), no {}", options.path,
@@ -99,8 +101,9 @@ std::string print(const Options& options, const Decoded& decoded) {
 // One submission after the other.
 class Decoding {
  public:
-  Decoding(const Options& options, const driver::Chip& chip, const driver::Driver& driver)
-      : options_(options), chip_(chip), driver_(driver) {}
+  // `is_ours`: our compiler made the jobs.
+  Decoding(const Options& options, const driver::Chip& chip, const driver::Driver& driver, bool is_ours)
+      : options_(options), chip_(chip), driver_(driver), is_ours_(is_ours) {}
 
   // What needs the chip but no submission.
   Result<void> prepare() {
@@ -151,6 +154,7 @@ class Decoding {
     if (!is_wanted) return {};
     if (!options_.weights.empty()) {
       SK_TRY_ASSIGN(decoded.weights, weights_of(chip_.name, decoded.submission, memory_));
+      if (is_ours_) settle_order(decoded.weights, driver_.weights_order());
     }
     if (json)
       json->add(decoded);
@@ -171,6 +175,7 @@ class Decoding {
   const Options& options_;
   const driver::Chip& chip_;
   const driver::Driver& driver_;
+  bool is_ours_;
   std::optional<ModelOps> ops_;
   size_t unreadable_ = 0;
   std::string first_unreadable_;
@@ -178,10 +183,11 @@ class Decoding {
 };
 
 Result<void> decode(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(capture::Reader reader, open_reader(options));
+  bool is_ours = false;
+  SK_TRY_ASSIGN(capture::Reader reader, open_reader(options, is_ours));
   SK_TRY_ASSIGN(const driver::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  Decoding decoding(options, chip, *driver);
+  Decoding decoding(options, chip, *driver, is_ours);
   SK_TRY(decoding.prepare());
   outcome.begin();
   SK_TRY(decoding.run(reader).with_context(options.path));

@@ -1,5 +1,6 @@
 #include "tools/decode_weights.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,17 @@ Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Sub
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   return all;
+}
+
+void settle_order(SubmissionWeights& weights, std::string_view order) {
+  for (std::optional<sim::Weights>& one : weights) {
+    if (!one || one->others.empty() || order.empty()) continue;
+    const auto found = std::ranges::find(one->others, order, &sim::Weights::order);
+    if (found == one->others.end() && one->order != order) continue;
+    sim::Weights right = found == one->others.end() ? *one : *found;
+    right.others.clear();
+    one = std::move(right);
+  }
 }
 
 Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights) {

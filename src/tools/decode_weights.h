@@ -20,6 +20,9 @@ using SubmissionWeights = std::vector<std::optional<sim::Weights>>;
 Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
                                      const RecordedMemory& memory);
 
+// Keeps the reading of that order alone (driver::Driver::weights_order()), for jobs of which it is known who made them.
+void settle_order(SubmissionWeights& weights, std::string_view order);
+
 // FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each. Where a job does not tell the order of its
 // weights, the other readings too: ..._weights_ORDER.npy.
 Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights);

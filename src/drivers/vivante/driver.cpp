@@ -38,6 +38,7 @@ class VivanteDriver final : public driver::Driver {
   }
 
   std::string_view name() const override { return "vivante"; }
+  std::string_view weights_order() const override { return "patches"; }
   std::span<const driver::Chip> chips() const override { return chips_; }
 
   Result<driver::Chip> identify(const capture::DeviceInfo& info) const override {
