@@ -60,7 +60,8 @@ ir::OpId Rewriter::only_producer(ir::TensorId tensor) const {
 
 ir::OpId Rewriter::only_reader(ir::TensorId tensor) const {
   const auto& readers = consumers_[static_cast<size_t>(tensor)];
-  return readers.size() == 1 && !is_output(tensor) && !graph_.tensor(tensor).is_variable ? readers[0] : -1;
+  if (readers.size() != 1 || is_output(tensor) || graph_.tensor(tensor).is_variable) return -1;
+  return std::ranges::count(graph_.op(readers[0]).inputs, tensor) == 1 ? readers[0] : -1;
 }
 
 bool Rewriter::is_output(ir::TensorId tensor) const {

@@ -41,7 +41,7 @@ class Rewriter {
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
   Level level(ir::OpId op);  // as if weights had one scale: what becomes of their scales is decided last
 
-  // -1: none, or it is no op's alone: others read it too, or the graph returns it.
+  // -1: none, or it is no op's alone: others read it too, or the op in two places, or the graph returns it.
   ir::OpId only_producer(ir::TensorId tensor) const;
   ir::OpId only_reader(ir::TensorId tensor) const;
   bool is_output(ir::TensorId tensor) const;

@@ -235,6 +235,7 @@ const Guard kGuards[] = {
     {"fold_pads", "b\" uint8 1x5x5x1 scale=0.5 zero=3", "b\" uint8 1x5x5x1 scale=0.5 zero=4",
      "b\" uint8 1x5x5x1 scale=0.5 zero=3"},
     {"fold_pads", "inputs 0", "inputs 0 1", nullptr},
+    {"fold_pads", "in=[2 3]", "in=[2 2]", "in=[2 3]"},  // the filter would be padded too
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[3 3 1 2]", "const=[4 2 1 2]"},
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 2 1]", "const=[4 2 1 2]"},
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 0 0]",

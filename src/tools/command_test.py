@@ -18,7 +18,7 @@ from pathlib import Path
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
 PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
-BATCH, SCALES = "tests/models/conv_batch3_u8.tflite", "tests/models/conv_scales_i8.tflite"
+BATCH, SCALES = "tests/models/batch/conv_batch3_u8.tflite", "tests/models/conv_scales_i8.tflite"
 CAPTURE, OTHER_CAPTURE = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/a311d_concat2_i8"
 
 # arguments, exit code, words of the one error line (exit code 0: of the output)
