@@ -113,6 +113,18 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(shapes, [[64, 32, 1, 1]])
         self.refused(CANNOT_BEGIN, "Not a directory", "decode", A311D, "--weights", MODEL + "/x")
 
+    def test_the_order_of_our_own_weights_is_known(self):
+        """Recorded jobs have this filter in another order, which nothing in a job tells."""
+        model, folder, program = "tests/models/conv5x5_one_channel_u8.tflite", self.path / "own", str(self.path / "program")
+        self.fine("compile", model, "--device", "sim:a311d", "-o", program)
+        for args in ([model, "--chip", "a311d"], [program], [model, "--chip", "s905d3"]):
+            with self.subTest(args=args):
+                out = self.fine("decode", *args, "--weights", str(folder))
+                self.assertNotIn("  or  ", out)
+                (name,) = [file.name for file in folder.iterdir() if "weights" in file.name]
+                self.assertIn((folder / name).read_bytes()[-5 * 5 * 5:], Path(model).read_bytes())
+                shutil.rmtree(folder)
+
     def test_decode_json_is_whole(self):
         report = json.loads(self.fine("decode", A311D, "--json"))
         self.assertEqual((report["count"], report["device"]["kernel_driver"], report["device"]["facts"]["model"]), (2, "etnaviv", 0x8000))
