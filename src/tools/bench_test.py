@@ -167,6 +167,24 @@ class Check(unittest.TestCase):
         self.assertEqual(json.loads(skillet("plan", MODEL, "--chip", "rk3588", "--json")[1])["chips"][0]["cores"], 1)
         self.assertNotIn("cores", json.loads(skillet("plan", MODEL, "--chip", "a311d", "--json")[1])["chips"][0])
 
+    def test_cores_share_the_memory(self):
+        sys.path.insert(0, "tests/models")
+        import ssd_model
+        net = ssd_model.Model()
+        picture = net.tensor("picture", [1, 96, 96, 32], ssd_model.UINT8, 1 / 255)
+        conv = net.conv("conv", picture, [[[[0.1] * 32]] for _ in range(32)], [0] * 32)  # waits for memory, not for the MACs
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "memory.tflite"
+            model.write_bytes(net.bytes([picture], [conv]))
+            ms = []
+            for cores in (1, 2, 3):
+                run = json.loads(skillet("run", str(model), "--device", "sim:rk3588", "--cores", str(cores), "--json")[1])
+                self.assertEqual(run["simulated"]["cores"], cores)
+                ms.append(run["simulated"]["device_ms"])
+            one, two, three = ms
+            self.assertAlmostEqual(one / two, 2, delta=0.1)  # 10.7 GB/s each
+            self.assertAlmostEqual(one / three, 3 * 8 / 10.7, delta=0.1)  # of 24 GB/s
+
     def test_what_only_a_word_keeps_from_the_npu_says_so(self):
         chips = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--json")[1])["chips"]}
         taken = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--allow-unproven", "--json")[1])["chips"]}
