@@ -107,6 +107,17 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
   return plan;
 }
 
+Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vector<std::string>& names,
+                                         const Tuned& tuned, const Options& options,
+                                         std::span<const sim::ParameterValue> values) {
+  std::vector<ChipPlan> out;
+  for (const std::string& name : names) {
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, values));
+    out.push_back(std::move(plan));
+  }
+  return out;
+}
+
 nlohmann::json json_of(const ChipPlan& plan) {
   if (!plan.refusal.empty()) return {{"chip", plan.chip}, {"refusal", plan.refusal}};
   const ProgramTiming& t = plan.timing;
@@ -181,12 +192,9 @@ Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& 
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
   SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
   SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
-  std::vector<ChipPlan> plans;
-  for (const std::string& chip : chips) {
-    auto plan = plan_chip(graph, chip, tuned, options, values);
-    outcome.begin_with(plan);
-    SK_TRY_ASSIGN(plans.emplace_back(), std::move(plan));
-  }
+  auto planned = plan_chips(graph, chips, tuned, options, values);
+  outcome.begin_with(planned);
+  SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
   if (!timed) return error(ErrorCode::unsupported, "{}", plans[0].refusal);
   if (options.json) {

@@ -123,13 +123,15 @@ class TuneTest(unittest.TestCase):
             done = skillet("plan", MODEL, "--tuning-file", self.file, *(f"--chip={chip}" for chip in chips))
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(words, done.stderr)
-        file = json.loads(Path(self.file).read_text(encoding="utf-8"))
-        file["parts"][0]["choices"] = [{"op": 0, "name": "fry", "value": 1}]
-        Path(self.file).write_text(json.dumps(file), encoding="utf-8")
+        for chip in CHIPS:
+            file = self.tuned(chip)
+            file["parts"][0]["choices"] = [{"op": 0, "name": "fry", "value": 1}]
+            Path(self.file).write_text(json.dumps(file), encoding="utf-8")
+            for row in rows:
+                done = skillet(*row, "--tuning-file", self.file)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("op 0 has no choice 'fry'", done.stderr)
         for row in rows:
-            done = skillet(*row, "--tuning-file", self.file)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("op 0 has no choice 'fry'", done.stderr)
             done = skillet(*row, "--tuning-file", "no_such_file")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("no_such_file", done.stderr)
