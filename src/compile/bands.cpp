@@ -13,16 +13,17 @@ namespace {
 constexpr double kWorth = 0.9;  // of the time in one piece
 constexpr size_t kMaxCuts = 16;
 
-// Microseconds of one inference.
-struct Prediction {
-  double total = 0;
-  double copies = 0;  // of the host, to and from the cores
-};
-
 double bytes_of(const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
   double sum = 0;
   for (const ir::TensorId id : ids) sum += static_cast<double>(graph.tensor(id).bytes());
   return sum;
+}
+
+double copy_in_us(const driver::CostModel& costs, const ir::Graph& graph) {
+  return bytes_of(graph, graph.inputs) / costs.host_in_bytes_per_us;
+}
+double copy_out_us(const driver::CostModel& costs, const ir::Graph& graph) {
+  return bytes_of(graph, graph.outputs) / costs.host_out_bytes_per_us;
 }
 
 // The one place that predicts; a better model replaces of_piece() and of_bands().
@@ -31,30 +32,23 @@ class Predictor {
   explicit Predictor(const Target& target) : chip_(target.chip), costs_(*target.driver->costs(target.chip)) {}
 
   Prediction of_piece(const ir::Graph& graph) const {
-    const double copies = copy_in(graph) + copy_out(graph);
+    const double copies = copy_in_us(costs_, graph) + copy_out_us(costs_, graph);
     return {costs_.submit_us + copies + on_core(graph, 1), copies};
   }
 
-  // The host fills and starts one core after the other, and then fetches from them in this order.
   Prediction of_bands(const std::vector<passes::Band>& bands) const {
-    Prediction out;
-    std::vector<double> ready;
+    std::vector<const ir::Graph*> graphs;
+    std::vector<double> core_us;
     for (const passes::Band& band : bands) {
-      out.total += copy_in(band.graph) + costs_.submit_us;
-      out.copies += copy_in(band.graph) + copy_out(band.graph);
-      ready.push_back(out.total + on_core(band.graph, bands.size()));
+      graphs.push_back(&band.graph);
+      core_us.push_back(on_core(band.graph, bands.size()));
     }
-    for (size_t i = 0; i < bands.size(); ++i) out.total = std::max(out.total, ready[i]) + copy_out(bands[i].graph);
-    return out;
+    return time_of_bands(costs_, graphs, core_us);
   }
 
   double compute_us(const ir::Graph& graph) const { return of(graph).compute_us; }
 
  private:
-  double copy_in(const ir::Graph& graph) const { return bytes_of(graph, graph.inputs) / costs_.host_in_bytes_per_us; }
-  double copy_out(const ir::Graph& graph) const {
-    return bytes_of(graph, graph.outputs) / costs_.host_out_bytes_per_us;
-  }
   driver::Cost of(const ir::Graph& graph) const {
     driver::Cost sum;
     for (size_t op = 0; op < graph.ops.size(); ++op) sum += costs_.of_op(chip_, graph, static_cast<ir::OpId>(op));
@@ -192,6 +186,20 @@ class Planner {
 };
 
 }  // namespace
+
+Prediction time_of_bands(const driver::CostModel& costs, std::span<const ir::Graph* const> bands,
+                         std::span<const double> core_us) {
+  Prediction out;
+  std::vector<double> ready;
+  for (size_t i = 0; i < bands.size(); ++i) {
+    const double in = copy_in_us(costs, *bands[i]);
+    out.total += in + costs.submit_us;
+    out.copies += in + copy_out_us(costs, *bands[i]);
+    ready.push_back(out.total + core_us[i]);
+  }
+  for (size_t i = 0; i < bands.size(); ++i) out.total = std::max(out.total, ready[i]) + copy_out_us(costs, *bands[i]);
+  return out;
+}
 
 BandPlan plan_bands(const ir::Graph& graph, const passes::Partition& part, const Target& target,
                     const Options& options) {

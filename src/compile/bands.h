@@ -3,12 +3,23 @@
 // Must not know: a vendor's anything, devices.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "compile/compile.h"
 
 namespace skillet::compile {
+
+// Microseconds of one inference.
+struct Prediction {
+  double total = 0;
+  double copies = 0;  // of the host, to and from the cores
+};
+// Of bands at the same time whose cores take so long each: the host fills and starts one core after the other, and then
+// fetches from them in this order.
+Prediction time_of_bands(const driver::CostModel& costs, std::span<const ir::Graph* const> bands,
+                         std::span<const double> core_us);
 
 struct BandPlan {
   std::vector<passes::Partition> parts;  // the run, and what is left of the part

@@ -56,13 +56,20 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-}  // namespace
-
-Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip) {
+// For whatever chip and build.
+Result<compile::TuningFile> read_tuning_file(const std::string& path) {
   SK_TRY_ASSIGN(const std::string text, read_text(path));
   auto file = compile::parse_tuning_file(text);
   if (!file.ok()) return std::move(file).error().with_context(path);
   file->path = path;
+  return file;
+}
+
+}  // namespace
+
+Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip) {
+  auto file = read_tuning_file(path);
+  if (!file.ok()) return file;
   if (file->chip != chip.name)
     return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', the device has '{}'", path, file->chip,
                  chip.name);
@@ -72,6 +79,21 @@ Result<compile::TuningFile> load_tuning_file(const std::string& path, const driv
                  "`skillet tune`",
                  path, file->build, compile::build_id());
   return file;
+}
+
+Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
+                                                                   std::span<const driver::Chip> chips) {
+  std::shared_ptr<const compile::TuningFile> out;
+  if (path.empty() || chips.empty()) return out;
+  SK_TRY_ASSIGN(const compile::TuningFile read, read_tuning_file(expand_home(path)));
+  const auto at = std::ranges::find(chips, read.chip, &driver::Chip::name);
+  if (at == chips.end() && chips.size() > 1)
+    return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', which is none of those asked for",
+                 read.path, read.chip);
+  SK_TRY_ASSIGN(compile::TuningFile file, load_tuning_file(read.path, at == chips.end() ? chips[0] : *at));
+  if (chips.size() > 1) log::warning("{}: is for {}; the other chips go without it", file.path, file.chip);
+  out = std::make_shared<const compile::TuningFile>(std::move(file));
+  return out;
 }
 
 Result<void> check_tuning_file(const Target& target, const std::string& path) {

@@ -3,7 +3,10 @@
 // Must not know: devices, a vendor's anything.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "compile/tune.h"
 #include "compile/tuning_file.h"
@@ -32,6 +35,9 @@ class TunedDriver : public driver::ForwardingDriver {
 
 // The file at `path`, for this chip and build. Error names the file, and the field that is wrong.
 Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip);
+// Of several chips: for the one that it says, of which it warns; an error where that is none of them. No path: null.
+Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
+                                                                   std::span<const driver::Chip> chips);
 // The same, for whoever wants to know it before a graph comes. No path, or no NPU: fine.
 Result<void> check_tuning_file(const Target& target, const std::string& path);
 

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "compile/advice.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/check_chips.h"
 #include "tools/model.h"
@@ -21,7 +23,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, require, html, per_channel = "exact";  // no device: each chip
+  std::string model, device, require, html, per_channel = "exact", tuning_file;  // no device: each chip
   bool json = false, allow_unproven = false, delegate = false;
 };
 
@@ -53,6 +55,7 @@ void place_on_cpu(const ir::Graph& graph, Row& row) {
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.allow_unproven = options.allow_unproven;
+  out.tuning_file = options.tuning_file;
   out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   out.cores = 1;  // how many share the work changes nothing about where
   return out;
@@ -62,10 +65,12 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
   std::vector<uint64_t> model_macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   const runtime::SessionOptions session = session_options(options);
-  outcome.begin();
   const Progress progress(fmt::format("compiling for {}", target.name));
-  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
+  auto made = runtime::compile_for(target, std::move(graph), session);
+  outcome.begin_with(made);
+  SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
   Report report{
       .device = target.name,
       .rows = {},
@@ -124,9 +129,8 @@ void print_text(const Options& options, const Report& report) {
     out("{}\n", sum.nowhere != 0 ? fmt::format(", {} nowhere", sum.nowhere) : "");
   }
   if (report.simulated)
-    out("NPU: {}; the whole network, with the mainline kernel and {} on the CPU: {}\n",
-        print_simulated(report.simulated->device_us, report.simulated->error),
-        fmt::format("{:.2f} ms", report.simulated->cpu_us / 1000), print_ms(report.simulated->whole_us() / 1000));
+    out("NPU{}: {}{}\n", on_cores(report.simulated->cores),
+        print_simulated(report.simulated->device_us, report.simulated->error), print_whole(*report.simulated));
   if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
@@ -161,11 +165,7 @@ void print_json(const Options& options, const Report& report) {
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
                                 {"model_part_ops", report.model.part_ops}};
-  if (report.simulated)
-    report_json["simulated"] = {{"device_ms", report.simulated->device_us / 1000},
-                                {"wall_ms", report.simulated->whole_us() / 1000},
-                                {"cpu_ms", report.simulated->cpu_us / 1000},
-                                {"error", report.simulated->error}};
+  if (report.simulated) report_json["simulated"] = json_of(*report.simulated);
   out_json(report_json);
 }
 
@@ -193,9 +193,11 @@ Result<void> check_required(const std::optional<double>& required, double percen
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
   if (!options.html.empty()) SK_TRY(check_place(options.html));
-  outcome.begin();
-  SK_TRY_ASSIGN(const ChipsReport report,
-                check_chips(options.model, graph, session_options(options), options.delegate));
+  runtime::SessionOptions session = session_options(options);
+  SK_TRY_ASSIGN(session.tuning, runtime::tuning_file_for(std::exchange(session.tuning_file, ""), proven_chips()));
+  auto checked = check_chips(options.model, graph, session, options.delegate);
+  outcome.begin_with(checked);
+  SK_TRY_ASSIGN(const ChipsReport report, std::move(checked));
   if (!options.html.empty()) {
     const std::string page = chips_html(report);
     SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
@@ -208,7 +210,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
 }
 
 Result<void> check(const Options& options, Outcome& outcome) {
-  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--html", options.html}}));
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--html", options.html}}));
   SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
   if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));
@@ -240,6 +242,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
+  add_tuning_file(verb, options->tuning_file);
   verb.flag("--delegate", options->delegate,
             "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
             "docs/delegate.md")

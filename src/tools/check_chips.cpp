@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compile/advice.h"
+#include "driver/steps_off.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
 #include "tools/delegate_claims.h"
@@ -25,12 +26,12 @@ std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) 
 }
 
 // How far a result on an NPU may be from the CPU's, given the same inputs.
-std::string error_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
-  if (!row.on_npu) return "0";
-  int steps = target.driver->tolerance(target.chip, compiled.graph, row.op);
+int steps_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
+  if (!row.on_npu) return 0;
+  int steps = driver::steps_off(*target.driver, target.chip, compiled.graph, row.op);
   for (const passes::WeightChange& change : compiled.weight_changes)
     if (change.op == row.op) steps = std::max(steps, change.worst);
-  return fmt::format("up to {}", steps);
+  return steps;
 }
 
 // One operation after the passes, told of the model's operation that it comes from.
@@ -44,7 +45,7 @@ void add_place(ChipCheck& out, const runtime::Target& target, const compile::Com
   std::string& known = out.where[at];
   known = known == "folded" || known == where ? where : "both";
   if (!why.empty() && out.why[at].empty()) out.why[at] = compile::without_names(why);
-  if (where != "nowhere") out.error[at] = error_of(target, compiled, row);
+  if (where != "nowhere") out.steps[at] = std::max(out.steps[at], steps_of(target, compiled, row));
 }
 
 // The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
@@ -70,6 +71,7 @@ Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compi
   const bool is_told = ops.size() == timing->costs.size();
   out.wall_us = timing->whole_us();
   out.time_error = timing->error;
+  out.cores = timing->cores;
   for (const compile::OpRow& row : out.rows) {
     double* const us = us_of(row.op);
     if (us == nullptr || (row.on_npu && !is_told)) continue;
@@ -92,6 +94,12 @@ void add_edges(const ir::Graph& graph, std::vector<ModelOp>& ops) {
   }
 }
 
+nlohmann::json steps_json(const ChipCheck& chip) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const int steps : chip.steps) out.push_back(steps_text(steps));
+  return out;
+}
+
 nlohmann::json us_json(const ChipCheck& chip) {
   nlohmann::json out = nlohmann::json::array();
   for (const double us : chip.us) out.push_back(us < 0 ? nlohmann::json() : nlohmann::json(us));
@@ -105,7 +113,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .rows = compile::rows(compiled)};
   out.where.assign(report.ops.size(), "folded");
   out.why.assign(report.ops.size(), "");
-  out.error.assign(report.ops.size(), "");
+  out.steps.assign(report.ops.size(), -1);
   out.us.assign(report.ops.size(), -1);
   add_cpu_times(chip.name, compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
@@ -139,7 +147,7 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
     const bool on_npu = why.empty();
     out.where.push_back(on_npu ? "npu" : "cpu");
     out.why.push_back(compile::without_names(why));
-    out.error.push_back(on_npu ? "up to 1" : "0");
+    out.steps.push_back(on_npu ? driver::steps_off(driver, chip, graph, static_cast<ir::OpId>(i)) : 0);
     out.rows.push_back({.op = static_cast<ir::OpId>(i),
                         .kind = report.ops[i].kind,
                         .output = report.ops[i].output,
@@ -162,6 +170,11 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph) {
   return out;
 }
 
+std::string steps_text(int steps) {
+  if (steps < 0) return "";
+  return steps == 0 ? "0" : fmt::format("up to {}", steps);
+}
+
 double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use) {
   if (macs > 0) return 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs);
   return use.ops == 0 ? 0 : 100.0 * static_cast<double>(use.npu_ops) / static_cast<double>(use.ops);
@@ -179,6 +192,15 @@ bool ChipsReport::has_op_nowhere() const {
       chips, [](const ChipCheck& chip) { return std::ranges::find(chip.where, "nowhere") != chip.where.end(); });
 }
 
+std::vector<driver::Chip> proven_chips() {
+  std::vector<driver::Chip> out;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips())
+      if (chip.unproven.empty()) out.push_back(chip);
+  }
+  return out;
+}
+
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
                                 const runtime::SessionOptions& session, bool delegate) {
   ChipsReport out{.model = model, .ops = {}, .macs = 0, .chips = {}};
@@ -192,14 +214,14 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
     out.macs += out.ops.back().macs;
   }
   add_edges(graph, out.ops);
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) {
-      if (!chip.unproven.empty()) continue;
-      auto checked = delegate ? check_delegate(*driver, chip, graph, out, session)
-                              : check_chip(*driver, chip, graph, out, session);
-      if (!checked.ok()) return std::move(checked).error().with_context(chip.name);
-      out.chips.push_back(std::move(checked).value());
-    }
+  for (const driver::Chip& chip : proven_chips()) {
+    SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
+    runtime::SessionOptions own = session;
+    if (own.tuning && own.tuning->chip != chip.name) own.tuning = nullptr;
+    auto checked =
+        delegate ? check_delegate(*driver, chip, graph, out, own) : check_chip(*driver, chip, graph, out, own);
+    if (!checked.ok()) return std::move(checked).error().with_context(chip.name);
+    out.chips.push_back(std::move(checked).value());
   }
   return out;
 }
@@ -240,10 +262,11 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"npu_macs", chip.npu_macs},
                      {"percent_on_npu", report.percent_on_npu(chip)},
                      {"reasons", reasons},
-                     {"error", chip.error},
+                     {"error", steps_json(chip)},
                      {"simulated_us", us_json(chip)},
                      {"wall_ms", chip.wall_us < 0 ? nlohmann::json() : nlohmann::json(chip.wall_us / 1000)},
                      {"advice", chip.advice}});
+    if (chip.cores != 0) chips.back()["cores"] = chip.cores;
   }
   return json_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});
 }

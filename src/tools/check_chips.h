@@ -25,10 +25,11 @@ struct ChipCheck {
   std::vector<std::string> where, why;
   // How far an operation's result may be off the CPU's, in steps of its output, and what it takes there, simulated;
   // below 0: not known.
-  std::vector<std::string> error;
+  std::vector<int> steps;
   std::vector<double> us;
   double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
   double time_error = 0;               // share of the times
+  size_t cores = 0;                    // that the times are of, see ProgramTiming
   std::vector<compile::OpRow> rows;    // by operation after the passes
   compile::ModelUse use;
   size_t npu_parts = 0;
@@ -47,12 +48,17 @@ struct ChipsReport {
 
 // By operation of the model.
 std::vector<uint64_t> macs_of(const ir::Graph& graph);
+// "", "0", "up to 2"
+std::string steps_text(int steps);
 // In percent: of the multiply-accumulates; of the operations where there are none.
 double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use);
 // "4 of 9 operations (2 more in part)"
 std::string print_use(const compile::ModelUse& use);
 
-// Chips of which something is proven to work. `delegate`: what its defaults give to them, without times.
+// Of which something is proven to work.
+std::vector<driver::Chip> proven_chips();
+
+// On each of them; a tuning file is for one. `delegate`: what its defaults give to them, without times.
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
                                 const runtime::SessionOptions& session, bool delegate);
 

@@ -4,6 +4,7 @@
 #include "compile/advice.h"
 #include "tools/check_chips.h"
 #include "tools/check_graph.h"
+#include "tools/program_timing.h"
 #include "tools/text_table.h"
 
 namespace skillet::tools {
@@ -26,9 +27,10 @@ ul { padding-left: 1.2rem } li { overflow-wrap: anywhere } small { color: #555 }
 
 std::string chip_box(const ChipsReport& report, const ChipCheck& chip) {
   const double percent = report.percent_on_npu(chip);
-  const std::string time = chip.wall_us < 0 ? ""
-                                            : fmt::format("<br>about {} (simulated, &plusmn;{:.0f} %)",
-                                                          print_ms(chip.wall_us / 1000), 100 * chip.time_error);
+  const std::string time =
+      chip.wall_us < 0 ? ""
+                       : fmt::format("<br>about {} (simulated, &plusmn;{:.0f} %{})", print_ms(chip.wall_us / 1000),
+                                     100 * chip.time_error, on_cores(chip.cores));
   return fmt::format(
       "<div class=\"chip\"><b>{}</b> <small>{}</small><div class=\"bar\"><div style=\"width:{:.1f}%\"></div></div>"
       "{:.1f} % of the work on the NPU<br>{}, {} part(s){}</div>\n",
@@ -66,7 +68,7 @@ std::string op_row(const ChipsReport& report, size_t i) {
   for (const ChipCheck& chip : report.chips)
     out += fmt::format(
         "<td class=\"{0}\" title=\"{1}\">{0}</td><td class=\"number\">{2}</td><td class=\"number\">{3}</td>",
-        chip.where[i], escaped(chip.why[i]), chip.error[i].empty() ? "-" : escaped(chip.error[i]),
+        chip.where[i], escaped(chip.why[i]), chip.steps[i] < 0 ? "-" : steps_text(chip.steps[i]),
         chip.us[i] < 0 ? "-" : us_text(chip.us[i]));
   return out + "</tr>\n";
 }

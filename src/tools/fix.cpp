@@ -131,7 +131,8 @@ Result<Difference> difference(const ir::Graph& before, const ir::Graph& after) {
 // ---- words ----
 
 std::string print_time(const Placed& placed) {
-  return placed.time ? print_simulated(placed.time->device_us, placed.time->error) : "not known";
+  return placed.time ? print_simulated(placed.time->device_us, placed.time->error) + on_cores(placed.time->cores)
+                     : "not known";
 }
 
 std::string print_difference(const Difference& off) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "runtime/judge.h"
 #include "runtime/session.h"
+#include "runtime/tuned_driver.h"
 #include "tools/decoded.h"
 #include "tools/layer_file.h"
 #include "tools/layer_graph.h"
@@ -21,7 +22,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, program = "open", tuning, per_channel = "exact";
+  std::string model, program = "open", tuning, tuning_file, per_channel = "exact";
   std::vector<std::string> layers, chips, sets;
   bool json = false, only_proven = false;
 };
@@ -64,20 +65,27 @@ Result<driver::Tuning> tuning_of(const Options& options, std::string_view otherw
   return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
 }
 
-Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, driver::Tuning tuning,
+// What decides about the programs. The file is of one chip; null: there is none.
+struct Tuned {
+  driver::Tuning tuning = driver::Tuning::proven;
+  std::shared_ptr<const compile::TuningFile> file;
+};
+
+Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, const Tuned& tuned,
                                       const Options& given) {
   const bool allow_unproven = !given.only_proven;
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
   runtime::SessionOptions options;
-  options.compile.tuning = tuning;
+  options.compile.tuning = tuned.tuning;
+  if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
   options.compile.allow_unproven = allow_unproven;
   options.compile.per_channel = *driver::per_channel_from_name(given.per_channel);
   return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
                               options);
 }
 
-Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driver::Tuning tuning,
-                           const Options& options, std::span<const sim::ParameterValue> values) {
+Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, const Tuned& tuned, const Options& options,
+                           std::span<const sim::ParameterValue> values) {
   ChipPlan plan{.chip = name};
   const auto timer = sim::create_timer(name, sim::Jobs::open, values);
   const auto chip = driver::find_chip(name);
@@ -85,7 +93,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driv
     plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
     return plan;
   }
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuning, options));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuned, options));
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
     for (const driver::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
@@ -99,29 +107,42 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, driv
   return plan;
 }
 
+Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vector<std::string>& names,
+                                         const Tuned& tuned, const Options& options,
+                                         std::span<const sim::ParameterValue> values) {
+  std::vector<ChipPlan> out;
+  for (const std::string& name : names) {
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, values));
+    out.push_back(std::move(plan));
+  }
+  return out;
+}
+
 nlohmann::json json_of(const ChipPlan& plan) {
   if (!plan.refusal.empty()) return {{"chip", plan.chip}, {"refusal", plan.refusal}};
   const ProgramTiming& t = plan.timing;
-  return {{"chip", plan.chip},
-          {"simulated", true},
-          {"device_ms", t.device_us / 1000},
-          {"wall_ms", (t.wall_us + plan.cpu_us) / 1000},
-          {"error", t.error},
-          {"low_ms", t.device_us / 1000 * (1 - t.error)},
-          {"high_ms", t.device_us / 1000 * (1 + t.error)},
-          {"dram_read_bytes", t.read_bytes},
-          {"dram_written_bytes", t.written_bytes},
-          {"device_memory_bytes", plan.memory_bytes},
-          {"tasks", t.tasks},
-          {"submissions", t.submissions},
-          {"npu_ops", plan.npu_ops},
-          {"cpu_ops", plan.cpu_ops},
-          {"cpu_ms", plan.cpu_us / 1000}};
+  nlohmann::json out = {{"chip", plan.chip},
+                        {"simulated", true},
+                        {"device_ms", t.device_us / 1000},
+                        {"wall_ms", (t.wall_us + plan.cpu_us) / 1000},
+                        {"error", t.error},
+                        {"low_ms", t.device_us / 1000 * (1 - t.error)},
+                        {"high_ms", t.device_us / 1000 * (1 + t.error)},
+                        {"dram_read_bytes", t.read_bytes},
+                        {"dram_written_bytes", t.written_bytes},
+                        {"device_memory_bytes", plan.memory_bytes},
+                        {"tasks", t.tasks},
+                        {"submissions", t.submissions},
+                        {"npu_ops", plan.npu_ops},
+                        {"cpu_ops", plan.cpu_ops},
+                        {"cpu_ms", plan.cpu_us / 1000}};
+  if (t.cores != 0) out["cores"] = t.cores;
+  return out;
 }
 
 void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
   TextTable table({"chip", "device", "mainline wall", "error", "DRAM", "device memory", "tasks", "CPU ops", "of them"});
-  std::string refusals;
+  std::string refusals, cores;
   for (const ChipPlan& plan : plans) {
     if (!plan.refusal.empty()) {
       refusals += fmt::format("{}: {}\n", plan.chip, plan.refusal);
@@ -133,8 +154,12 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
                print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
                fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops),
                fmt::format("{:.2f} ms", plan.cpu_us / 1000)});
+    if (t.cores != 0)
+      cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
+                           on_cores(t.cores));
   }
   out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
+  if (!cores.empty()) out("\n{}", cores);
   if (!refusals.empty()) out("\n{}", refusals);
 }
 
@@ -153,16 +178,23 @@ Result<std::vector<std::string>> chips_of(const Options& options, std::span<cons
   return out;
 }
 
+Result<Tuned> tuned_for(const Options& options, driver::Tuning tuning, const std::vector<std::string>& names) {
+  std::vector<driver::Chip> chips;
+  for (const std::string& name : names)
+    if (auto chip = driver::find_chip(name); chip.ok()) chips.push_back(std::move(chip).value());
+  Tuned out{.tuning = tuning, .file = nullptr};
+  SK_TRY_ASSIGN(out.file, runtime::tuning_file_for(options.tuning_file, chips));
+  return out;
+}
+
 Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
   SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
-  std::vector<ChipPlan> plans;
-  outcome.begin();
-  for (const std::string& chip : chips) {
-    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, chip, tuning, options, values));
-    plans.push_back(std::move(plan));
-  }
+  SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
+  auto planned = plan_chips(graph, chips, tuned, options, values);
+  outcome.begin_with(planned);
+  SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
   if (!timed) return error(ErrorCode::unsupported, "{}", plans[0].refusal);
   if (options.json) {
@@ -221,7 +253,7 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
   SK_TRY_ASSIGN(const driver::Tuning tuning, tuning_of(options, "recorded"));
   SK_TRY_ASSIGN(const driver::Chip found, driver::find_chip(chip));
   SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, tuning, options));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, {tuning, nullptr}, options));
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
   for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
   out.left_out += made.left_out;
@@ -352,6 +384,7 @@ void add_plan(CommandLine& app, Outcome& outcome) {
   verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
+  add_tuning_file(verb, options->tuning_file);
   verb.flag("--only-proven", options->only_proven,
             "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
   verb.option("--per-channel", options->per_channel, kPerChannelHelp)

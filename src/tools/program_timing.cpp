@@ -1,11 +1,75 @@
 #include "tools/program_timing.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compile/bands.h"
 #include "runtime/judge.h"
 #include "runtime/record_program.h"
 #include "tools/recorded_memory.h"
 #include "tools/text_table.h"
 
 namespace skillet::tools {
+namespace {
+
+// Null: its runs of layers are not divided.
+const driver::CostModel* costs_of(std::string_view name) {
+  const auto chip = driver::find_chip(name);
+  if (!chip.ok()) return nullptr;
+  const auto driver = driver::driver_of(*chip);
+  return driver.ok() ? (*driver)->costs(*chip) : nullptr;
+}
+
+Result<ProgramTiming> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
+                                    std::span<const sim::ParameterValue> overrides) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
+  ProgramTiming out{.error = timer->error()};
+  if (!programs.empty()) {
+    SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(std::string(chip), std::move(programs)));
+    SK_TRY_ASSIGN(out, time_capture(*timer, capture::Reader::of(std::move(done.capture))));
+  }
+  out.cores = costs_of(chip) != nullptr ? 1 : 0;
+  return out;
+}
+
+// Of what all cores move together, each has its part, and no more than one alone.
+Result<std::vector<sim::ParameterValue>> shared_memory(std::string_view chip, const driver::CostModel& costs,
+                                                       size_t cores) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
+  const double alone = timer->parameter("dram_gbps"),
+               share = costs.memory_bytes_per_us / 1e3 / static_cast<double>(cores);
+  if (alone <= share) return std::vector<sim::ParameterValue>();
+  return std::vector<sim::ParameterValue>{{"dram_gbps", share}};
+}
+
+void add_traffic(ProgramTiming& sum, ProgramTiming one) {
+  std::move(one.costs.begin(), one.costs.end(), std::back_inserter(sum.costs));
+  sum.read_bytes += one.read_bytes;
+  sum.written_bytes += one.written_bytes;
+  sum.tasks += one.tasks;
+  sum.submissions += one.submissions;
+  sum.cores = std::max(sum.cores, one.cores);
+}
+
+Result<ProgramTiming> time_bands(std::string_view chip, const driver::CostModel& costs,
+                                 const std::vector<compile::Band>& bands) {
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> shared, shared_memory(chip, costs, bands.size()));
+  ProgramTiming out{.cores = bands.size()};
+  std::vector<const ir::Graph*> graphs;
+  std::vector<double> core_us;
+  for (const compile::Band& band : bands) {
+    SK_TRY_ASSIGN(ProgramTiming one, time_programs(chip, {{band.program, &band.rows.graph, {}}}, shared));
+    graphs.push_back(&band.rows.graph);
+    core_us.push_back(one.wall_us);
+    out.device_us = std::max(out.device_us, one.device_us);
+    add_traffic(out, std::move(one));
+  }
+  out.wall_us = compile::time_of_bands(costs, graphs, core_us).total;
+  return out;
+}
+
+}  // namespace
+
 Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
   ProgramTiming out{.error = timer.error()};
   RecordedMemory memory;
@@ -32,21 +96,24 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
 
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides) {
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
   std::vector<runtime::ProgramToRecord> programs;
   for (const compile::Part& part : parts) {
     if (part.program && !part.program->jobs.empty()) programs.push_back({*part.program, &part.partition.graph, {}});
   }
-  if (programs.empty()) return ProgramTiming{.error = timer->error()};
-  SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(std::string(chip), std::move(programs)));
-  return time_capture(*timer, capture::Reader::of(std::move(done.capture)));
+  return time_programs(chip, std::move(programs), overrides);
 }
 
 Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled) {
   if (std::ranges::count(sim::timed_chips(sim::Jobs::open), chip) == 0) return std::optional<ProgramTiming>();
-  for (const compile::Part& part : compiled.parts)
-    if (!part.bands.empty()) return std::optional<ProgramTiming>();
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts));
+  const driver::CostModel* const costs = costs_of(chip);
+  for (const compile::Part& part : compiled.parts) {
+    if (part.bands.empty() || costs == nullptr) continue;
+    SK_TRY_ASSIGN(ProgramTiming one, time_bands(chip, *costs, part.bands));
+    timing.device_us += one.device_us;
+    timing.wall_us += one.wall_us;
+    add_traffic(timing, std::move(one));
+  }
   std::vector<compile::OpRow> rows = compile::rows(compiled);
   add_cpu_times(chip, compiled.graph, rows);
   for (const compile::OpRow& row : rows) timing.cpu_us += row.on_npu ? 0 : row.cpu_us;
@@ -63,6 +130,26 @@ void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<co
 
 std::string print_simulated(double us, double error) {
   return fmt::format("{} (simulated, +-{:.0f} %)", print_ms(us / 1000), error * 100);
+}
+
+std::string print_whole(const ProgramTiming& timing) {
+  return fmt::format("; the whole network, with the mainline kernel{} and {:.2f} ms on the CPU: {}",
+                     timing.cores > 1 ? ", the host's copies to and from the cores" : "", timing.cpu_us / 1000,
+                     print_ms(timing.whole_us() / 1000));
+}
+
+std::string on_cores(size_t cores) {
+  if (cores == 0) return "";
+  return cores == 1 ? ", on one core" : fmt::format(", on {} cores", cores);
+}
+
+nlohmann::json json_of(const ProgramTiming& timing) {
+  nlohmann::json out = {{"device_ms", timing.device_us / 1000},
+                        {"wall_ms", timing.whole_us() / 1000},
+                        {"cpu_ms", timing.cpu_us / 1000},
+                        {"error", timing.error}};
+  if (timing.cores != 0) out["cores"] = timing.cores;
+  return out;
 }
 
 }  // namespace skillet::tools

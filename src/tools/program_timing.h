@@ -3,6 +3,7 @@
 // Must not know: a vendor's anything; how a time is made.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct ProgramTiming {
   double error = 0;  // share of each of them
   double read_bytes = 0, written_bytes = 0;
   size_t tasks = 0, submissions = 0;
+  size_t cores = 0;  // of an NPU with several: at most so many work at the same time; 0: it has one
 };
 
 Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
@@ -30,13 +32,19 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides = {});
 
-// The whole network: the same, and the operations that are left to the CPU. Nothing where the chip is not timed, or
-// where a part runs on several cores in bands: how they share memory is not modelled.
+// The whole network: the same, and the operations that are left to the CPU. A part in bands takes the NPU as long as
+// the slowest core with its share of the memory, and its wall time is until the host has put the output together.
+// Nothing where the chip is not timed.
 Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled);
 
 // What the CPU of such a board takes for the operations that are left to it; nothing where the chip is not timed.
 void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows);
 // "3.4 ms (simulated, +-20 %)"
 std::string print_simulated(double us, double error);
+// Of ProgramTiming::cores: "", ", on one core", ", on 3 cores"
+std::string on_cores(size_t cores);
+// "; the whole network, with the mainline kernel and 0.10 ms on the CPU: 5.2 ms"
+std::string print_whole(const ProgramTiming& timing);
+nlohmann::json json_of(const ProgramTiming& timing);
 
 }  // namespace skillet::tools

@@ -188,12 +188,9 @@ std::string print_times(const RunResult& result, const Session& session) {
   table.add(
       {"inference", print_ms(median(runs)), runs.size() > 1 ? fmt::format("median of {}", runs.size()) : "all parts"});
   if (result.simulated)
-    table.add(
-        {"simulated", print_ms(result.simulated->device_us / 1000),
-         fmt::format("the NPU of such a chip, +-{:.0f} %; the whole network, with the mainline kernel and {} on the "
-                     "CPU: {}",
-                     result.simulated->error * 100, fmt::format("{:.2f} ms", result.simulated->cpu_us / 1000),
-                     print_ms(result.simulated->whole_us() / 1000))});
+    table.add({"simulated", print_ms(result.simulated->device_us / 1000),
+               fmt::format("the NPU of such a chip{}, +-{:.0f} %{}", on_cores(result.simulated->cores),
+                           result.simulated->error * 100, print_whole(*result.simulated))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
   return fmt::format("{}\n{}", print_parts(session), table.print());
@@ -287,11 +284,7 @@ std::string print_text(const RunResult& result, const Session& session) {
 std::string print_json(const RunResult& result, const Session& session) {
   const Where where = count(session);
   nlohmann::json simulated;
-  if (result.simulated)
-    simulated = {{"device_ms", result.simulated->device_us / 1000},
-                 {"wall_ms", result.simulated->whole_us() / 1000},
-                 {"cpu_ms", result.simulated->cpu_us / 1000},
-                 {"error", result.simulated->error}};
+  if (result.simulated) simulated = json_of(*result.simulated);
   const nlohmann::json out = {{"model", result.model},
                               {"device", result.device},
                               {"simulated", simulated},

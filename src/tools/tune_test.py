@@ -5,6 +5,7 @@ file is wrong.
 usage: tune_test.py SKILLET      run at the top of the source tree
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,13 +14,13 @@ from pathlib import Path
 
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
-VERBS = [["run", MODEL], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "1"], ["compile", MODEL]]
+VERBS = [["run", MODEL], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "1"], ["compile", MODEL], ["check", MODEL]]
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
 
 
-def skillet(*arguments, around=()):
-    return subprocess.run([*around, SKILLET, *arguments], capture_output=True, text=True, timeout=300)
+def skillet(*arguments, around=(), env=None):
+    return subprocess.run([*around, SKILLET, *arguments], capture_output=True, text=True, timeout=300, env=env)
 
 
 def values(done):
@@ -103,6 +104,37 @@ class TuneTest(unittest.TestCase):
         self.tuned("a311d")
         done = skillet(*VERBS[1], "--device", "sim:a311d", "--against", "sim:imx8mp", "--tuning-file", self.file)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_predicted(self):
+        self.tuned("a311d")
+        env = os.environ | {"SKILLET_TUNING_FILE": self.file}
+        ran = json.loads(skillet("run", MODEL, "--device", "sim:a311d", "--tuning-file", self.file, "--json").stdout)["simulated"]
+        rows = [("plan", MODEL, "--json"), ("check", MODEL, "--allow-unproven", "--json")]
+        for row in rows:
+            plain = {one["chip"]: one["wall_ms"] for one in json.loads(skillet(*row).stdout)["chips"]}
+            for done in (skillet(*row, "--tuning-file", self.file), skillet(*row, env=env)):
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("is for a311d; the other chips go without it", done.stderr)
+                chips = {one["chip"]: one["wall_ms"] for one in json.loads(done.stdout)["chips"]}
+                self.assertAlmostEqual(chips["a311d"], ran["wall_ms"])
+                self.assertNotEqual(chips.pop("a311d"), plain["a311d"])
+                self.assertEqual(chips, {name: plain[name] for name in chips}, "without it")
+        for words, chips in [("chip is 'a311d', the device has 'rk3588'", ["rk3588"]), ("chip is 'a311d', which is none of", ["rk3588", "imx8mp"])]:
+            done = skillet("plan", MODEL, "--tuning-file", self.file, *(f"--chip={chip}" for chip in chips))
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(words, done.stderr)
+        for chip in CHIPS:
+            file = self.tuned(chip)
+            file["parts"][0]["choices"] = [{"op": 0, "name": "fry", "value": 1}]
+            Path(self.file).write_text(json.dumps(file), encoding="utf-8")
+            for row in rows:
+                done = skillet(*row, "--tuning-file", self.file)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("op 0 has no choice 'fry'", done.stderr)
+        for row in rows:
+            done = skillet(*row, "--tuning-file", "no_such_file")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("no_such_file", done.stderr)
 
     def test_a_part_that_the_file_does_not_have(self):
         good = self.tuned("a311d")

@@ -8,9 +8,9 @@
 
 #include "base/int_math.h"
 #include "base/log.h"
+#include "driver/steps_off.h"
 #include "random_graph.h"
 #include "runtime/session.h"
-#include "tolerance.h"
 
 namespace skillet {
 namespace {
@@ -184,7 +184,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChann
     for (const runtime::LayerDiff& diff : *diffs) {
       if (!diff.compared) return ir::describe_op(now, diff.op) + ": not compared" + text;
       const OpKind kind = now.op(diff.op).kind;
-      const int tolerance = tolerance_of(target.chip, now, diff.op);
+      const int tolerance = driver::steps_off(*target.driver, target.chip, now, diff.op);
       const int allowed = std::max(tolerance, worst.contains(diff.op) ? worst[diff.op] : 0);
       if (diff.max_abs_diff > allowed)
         return fmt::format("{}: differs by up to {}, {} allowed{}", ir::describe_op(now, diff.op), diff.max_abs_diff,

@@ -9,10 +9,10 @@
 
 #include "base/int_math.h"
 #include "base/log.h"
+#include "driver/steps_off.h"
 #include "random_graph.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
-#include "tolerance.h"
 
 namespace skillet {
 namespace {
@@ -31,7 +31,7 @@ std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tall
   for (const runtime::LayerDiff& diff : *diffs) {
     tally.compared += diff.compared;
     const ir::Graph& graph = session.graph();
-    if (diff.compared && diff.max_abs_diff > tolerance_of(chip, graph, diff.op))
+    if (diff.compared && diff.max_abs_diff > driver::steps_off(*driver::driver_of(chip).value(), chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
                          diff.differing, diff.elems, diff.max_abs_diff);
   }

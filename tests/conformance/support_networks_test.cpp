@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <random>
 
+#include "driver/steps_off.h"
 #include "page.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
-#include "tolerance.h"
 
 namespace skillet {
 namespace {
@@ -43,7 +43,7 @@ std::string judge(const ir::Graph& graph, const runtime::Target& target, std::mt
   int allowed = 0;
   for (const runtime::LayerDiff& diff : *diffs) {
     const ir::Graph& own = (*session)->graph();
-    const int tolerance = tolerance_of(target.chip, own, diff.op);
+    const int tolerance = driver::steps_off(*target.driver, target.chip, own, diff.op);
     allowed += tolerance;
     ran = true;
     if (diff.compared && diff.max_abs_diff > tolerance)

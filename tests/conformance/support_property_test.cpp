@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <map>
 
+#include "driver/steps_off.h"
 #include "random_case.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
-#include "tolerance.h"
 
 namespace skillet {
 namespace {
@@ -50,7 +50,7 @@ std::string judge_on_chip(const Case& one, driver::Tuning tuning, const runtime:
   for (const runtime::LayerDiff& diff : *diffs) {
     const ir::Graph& graph = (*session)->graph();
     compared |= diff.op == one.op && diff.compared;
-    if (diff.compared && diff.max_abs_diff > tolerance_of(target.chip, graph, diff.op))
+    if (diff.compared && diff.max_abs_diff > driver::steps_off(*target.driver, target.chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(graph, diff.op), diff.differing,
                          diff.elems, diff.max_abs_diff);
   }

@@ -1,17 +1,11 @@
-// By how much a chip's result of an operation may differ from the CPU's: not at all where bytes are only moved or
-// chosen, else as its driver says. Called by the tests over random graphs and operations.
-#pragma once
+#include "driver/steps_off.h"
 
 #include <algorithm>
 #include <array>
 
-#include "driver/driver.h"
-#include "ir/graph.h"
+namespace skillet::driver {
 
-namespace skillet {
-
-// Each byte of the outputs is a byte of an input, or padding.
-inline bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
+bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
   using ir::OpKind;
   constexpr std::array kMoves = {OpKind::concatenation,
                                  OpKind::split,
@@ -28,6 +22,7 @@ inline bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
                                  OpKind::max_pool_2d};
   const ir::Tensor& first = graph.tensor(op.outputs[0]);
   const auto is_alike = [&](ir::TensorId id) {
+    if (id < 0) return true;  // left out
     const ir::Tensor& other = graph.tensor(id);
     return other.dtype == ir::DType::int32 || other.quant == first.quant;  // axes and sizes are no data
   };
@@ -35,8 +30,8 @@ inline bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
          std::ranges::all_of(op.outputs, is_alike);
 }
 
-inline int tolerance_of(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) {
-  return moves_bytes(graph, graph.op(op)) ? 0 : driver::driver_of(chip).value()->tolerance(chip, graph, op);
+int steps_off(const Driver& driver, const Chip& chip, const ir::Graph& graph, ir::OpId op) {
+  return moves_bytes(graph, graph.op(op)) ? 0 : driver.tolerance(chip, graph, op);
 }
 
-}  // namespace skillet
+}  // namespace skillet::driver
