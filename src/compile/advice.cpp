@@ -52,7 +52,9 @@ ir::Graph per_tensor(ir::Graph graph) {
 size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& target) {
   if (target.driver == nullptr) return 0;
   const auto is_per_channel = [&](const ir::Op& op) {
-    return has_weights(op.kind) && op.input(1) != ir::kNoTensor && differs(graph.tensor(op.input(1)).quant.scales);
+    if (!has_weights(op.kind) || op.input(1) == ir::kNoTensor) return false;
+    const std::vector<float>& scales = graph.tensor(op.input(1)).quant.scales;
+    return differs(scales) && std::ranges::min(scales) > 0;  // 0 is no scale to share
   };
   if (std::ranges::none_of(graph.ops, is_per_channel)) return 0;
   if (target.per_channel == driver::PerChannel::approximate) return 0;

@@ -37,8 +37,10 @@ Result<void> check_quant(const Tensor& tensor) {
   if (!range) return error(ErrorCode::malformed, "a tensor of this type cannot be quantized");
   // Products of two small scales, as of a bias, may well underflow to 0.
   const bool wide = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
+  // TensorFlow Lite multiplies the sums of such a channel, with the bias, by 0: its outputs are the zero point.
+  const bool is_channel_of_weights = tensor.is_constant() && tensor.dtype == DType::int8 && quant.per_channel();
   for (float scale : quant.scales) {
-    if (!std::isfinite(scale) || scale < 0 || (scale == 0 && !wide)) {
+    if (!std::isfinite(scale) || scale < 0 || (scale == 0 && !wide && !is_channel_of_weights)) {
       return error(ErrorCode::malformed, "scale {} is not a positive number", scale);
     }
   }

@@ -70,6 +70,24 @@ TEST(Verify, RefusesBadTensors) {
   }
 }
 
+// TensorFlow Lite takes it; no other 0 means anything.
+TEST(Verify, TakesScaleZeroOfAChannelOfWeights) {
+  constexpr std::string_view kTensor = R"(tensor 0 "w" int8 2x1 scale=[0 1] zero=0 axis=0 const=[1 2])";
+  const auto is_taken = [&](std::string_view from, std::string_view to) {
+    std::string text(kTensor);
+    if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+    const auto graph = parse(text);
+    EXPECT_TRUE(graph.ok()) << text;
+    return graph.ok() && verify(*graph).ok();
+  };
+  EXPECT_TRUE(is_taken("", ""));
+  EXPECT_TRUE(is_taken("[0 1]", "[0 0]"));
+  EXPECT_FALSE(is_taken("[0 1]", "0"));
+  EXPECT_FALSE(is_taken("[0 1]", "[0 -1]"));
+  EXPECT_FALSE(is_taken("int8", "uint8"));
+  EXPECT_FALSE(is_taken(" const=[1 2]", ""));
+}
+
 TEST(Verify, BoundsTheTotalSize) {
   Graph graph;
   for (int i = 0; i < 20; ++i) graph.add_tensor({.dtype = DType::int32, .shape = {1 << 30}});

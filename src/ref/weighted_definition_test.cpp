@@ -6,6 +6,24 @@
 namespace skillet::ref {
 namespace {
 
+// A channel of scale 0 is the zero point: TensorFlow Lite multiplies its sums, with the bias, by 0.
+TEST(Definition, OfChannelWithScaleZero) {
+  for (const char* op : {"CONV_2D", "FULLY_CONNECTED"}) {
+    const bool is_conv = op[0] == 'C';
+    const char *image = is_conv ? "1x1x2x1" : "2x1", *filter = is_conv ? "2x1x1x1" : "2x1";
+    const char* result = is_conv ? "1x1x2x2" : "2x2";
+    expect_values(fmt::format(R"(tensor 0 "in" int8 {} scale=1 zero=0 const=[3 -4]
+tensor 1 "w" int8 {} scale=[0 1] zero=0 axis=0 const=[100 2]
+tensor 2 "b" int32 2 scale=[0 1] zero=0 axis=0 const=[1000 1]
+tensor 3 "out" int8 {} scale=1 zero=-5 const=[-5 2 -5 -12]
+inputs 0
+outputs 3
+op 0 {} in=[0 1 2] out=[3])",
+                              image, filter, result, op)
+                      .c_str());
+  }
+}
+
 // Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
 // much, as the cells keep what they had.
 TEST(Definition, OfRecurrence) {

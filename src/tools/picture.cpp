@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "tools/exif.h"
+#include "tools/jpeg_scan.h"
 #include "tools/zip_file.h"
 
 namespace skillet::tools {
@@ -89,19 +90,23 @@ std::string_view other_format(std::span<const uint8_t> file) {
 }  // namespace
 
 Result<Picture> load_picture(const std::string& path, int channels) {
-  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
   Picture out;
   int file_channels = 0;
-  const int file_bytes = static_cast<int>(std::min<size_t>(file.size(), INT32_MAX));
+  const auto file_bytes = [&] { return static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)); };
   // Before anything is unpacked: a small file may hold a large picture of one colour.
-  if (stbi_info_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels) != 0 &&
-      int64_t{out.width_px} * out.height_px > kMaxPicturePixels)
+  const bool has_size =
+      stbi_info_from_memory(file.data(), file_bytes(), &out.width_px, &out.height_px, &file_channels) != 0;
+  if (has_size && int64_t{out.width_px} * out.height_px > kMaxPicturePixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
                  out.height_px, kMaxPicturePixels);
-  if (is_damaged_png(file)) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
+  const JpegState jpeg = has_size ? jpeg_state(file) : JpegState::whole;
+  if (jpeg == JpegState::damaged || is_damaged_png(file))
+    return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   if (is_cut_bmp(file)) return error(ErrorCode::malformed, "{}: the picture is cut off", path);
+  if (jpeg == JpegState::endless) file.insert(file.end(), {0xFF, 0xD9});
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(file.data(), file_bytes, &out.width_px, &out.height_px, &file_channels, channels),
+      stbi_load_from_memory(file.data(), file_bytes(), &out.width_px, &out.height_px, &file_channels, channels),
       stbi_image_free);
   if (const std::string_view other = other_format(file); !pixels && !other.empty())
     return error(ErrorCode::unsupported, "{}: this is {}; convert it to PNG, JPEG or BMP", path, other);

@@ -120,8 +120,15 @@ class Results(unittest.TestCase):
         for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             for name in ("image.npy", "image", "arr_0.npy"):
                 (self.path / "in.npz").write_bytes(npz({"other.npy": b"x", name: npy((1, 28, 28, 1), pixels[:784])}, method))
-                got = json.loads(self.run_fine("--json", "--input", str(self.path / "in.npz")))["runs"][0]["outputs"]
-                self.assertEqual(got, wanted)
+                code, out, err = skillet("run", MODEL, "--json", "--input", str(self.path / "in.npz"))
+                self.assertEqual(code, FINE, err)
+                self.assertEqual(json.loads(out)["runs"][0]["outputs"], wanted)
+                self.assertIn("in.npz: 1 of 2 arrays are for no input of the network: 'other'\n", err)
+        (self.path / "in.npz").write_bytes(npz({f"{name}.npy": npy((1, 28, 28, 1), pixels[:784]) for name in ["image", *"abcdef"]}))
+        _, _, err = skillet("run", MODEL, "--input", str(self.path / "in.npz"))
+        self.assertIn("in.npz: 6 of 7 arrays are for no input of the network: 'a', 'b', 'c', 'd', ...\n", err)
+        (self.path / "in.npz").write_bytes(npz({"image.npy": npy((1, 28, 28, 1), pixels[:784])}))
+        self.run_fine("--input", str(self.path / "in.npz"))
 
     def test_archives_have_the_names_that_other_programs_give(self):
         """As the tensors are called, or as --output calls them."""

@@ -47,6 +47,7 @@ Result<std::vector<InputSet>> file_inputs(const InputOptions& options, const ir:
     if (i == 0 || !is_archive) set.name += (set.name.empty() ? "" : ", ") + file_name(path);
     set.tensors.push_back(std::move(bytes));
   }
+  if (is_archive) SK_TRY(warn_of_other_arrays(options.inputs[0], graph));
   return std::vector<InputSet>{std::move(set)};
 }
 

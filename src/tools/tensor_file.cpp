@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/log.h"
 #include "tools/scores.h"
 #include "tools/zip_file.h"
 
@@ -129,19 +130,21 @@ std::string first_names(std::span<const ZipMember> members) {
 }
 
 // By the tensor's name, as we write it, or by its place, as numpy.savez names arrays that get no names.
+const ZipMember* find_array(std::span<const ZipMember> members, const ir::Tensor& tensor, const ArrayName& array) {
+  for (const std::string& name : {tensor.name, array.key, fmt::format("arr_{}", array.index)}) {
+    const auto found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
+    if (found != members.end()) return &*found;
+  }
+  return nullptr;
+}
+
 Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayName& array,
                        std::string_view what) {
   SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
-  const auto find = [&](std::string_view name) {
-    return std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
-  };
-  const std::string by_place = fmt::format("arr_{}", array.index);
-  auto found = find(tensor.name);  // as other programs write it
-  if (found == members.end()) found = find(array.key);
-  if (found == members.end()) found = find(by_place);
-  if (found == members.end())
-    return error(ErrorCode::invalid_argument, "no array '{}' (or '{}') for the {} '{}' among its {}{}", array.key,
-                 by_place, what, tensor.name, members.size(), first_names(members));
+  const ZipMember* found = find_array(members, tensor, array);
+  if (found == nullptr)
+    return error(ErrorCode::invalid_argument, "no array '{}' (or 'arr_{}') for the {} '{}' among its {}{}", array.key,
+                 array.index, what, tensor.name, members.size(), first_names(members));
   const auto is_same = [&](const ZipMember& other) { return is_named(other, array_name(*found)); };
   if (std::ranges::count_if(members, is_same) > 1)
     return error(ErrorCode::malformed, "two arrays are called '{}'", array_name(*found));
@@ -235,6 +238,23 @@ Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor
     return error(ErrorCode::invalid_argument, "{}: {} bytes, the {} '{}' takes {} ({} {})", path, file.size(), what,
                  tensor.name, tensor.bytes(), ir::dtype_name(tensor.dtype), tensor.shape.to_string());
   return file;
+}
+
+Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& graph) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  auto members = zip_members(file);
+  if (!members) return std::move(members).error().with_context(path);
+  const std::vector<std::string> keys = tensor_keys(graph, graph.inputs);
+  std::vector<const ZipMember*> taken;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    taken.push_back(find_array(*members, graph.tensor(graph.inputs[i]), {keys[i], i}));
+  std::vector<ZipMember> others;
+  for (const ZipMember& member : *members)
+    if (std::ranges::find(taken, &member) == taken.end()) others.push_back(member);
+  if (others.empty()) return {};
+  log::warning("{}: {} of {} arrays are for no input of the network{}", path, others.size(), members->size(),
+               first_names(others));
+  return {};
 }
 
 Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {

@@ -26,6 +26,8 @@ struct ArrayName {
 // exactly its bytes. `what`: "input", for messages.
 Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayName& array,
                                std::string_view what = "input");
+// Says which arrays of FILE.npz are for none of the inputs.
+Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& graph);
 // The part after reading the file.
 Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor, std::string_view what = "input");
 // The contents of a tensor as a .npy file. Error where NumPy has no such type.

@@ -159,6 +159,9 @@ constexpr Row kNumberRows[] = {
     {kConv, "uint8;zero=120;uint8 2x1x1x16 scale=0.25 zero=131;uint8",
      "int8;zero=0;int8 2x1x1x16 scale=[0.25 0.5] zero=[0 1] axis=0;int8",
      "int8;zero=0;int8 2x1x1x16 scale=[0.25 0.5] zero=[1 1] axis=0;int8", "zero points that differ"},
+    {kConv, "uint8;zero=120;uint8 2x1x1x16 scale=0.25 zero=131;uint8",
+     "int8;zero=0;int8 2x1x1x16 scale=[0.25 0] zero=[1 1] axis=0;int8",
+     "int8;zero=0;int8 2x1x1x16 scale=[0.25 0.5] zero=[1 1] axis=0;int8", "a channel with scale 0"},
     // 0.5 * 0.25 over the output's scale: below 128, not below 2^-49.
     {kConv, "scale=64", "scale=0.0009765625", "scale=0.0009765627", "a gain of 128"},
     {kConv, "scale=64", "scale=1.5e+14", "scale=7e+13", "a gain of"},

@@ -78,6 +78,9 @@ Support check_activation(const ir::Tensor& out, ir::Activation activation) {
 Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& filter = graph.tensor(graph.op(id).input(1));
   if (filter.quant.empty()) return Support::no(Remedy::quantize, "filter '{}' is not quantized", filter.name);
+  if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
+    return Support::no(Remedy::range, "filter '{}' has a channel with scale 0; the chip has no such scale",
+                       filter.name);
   // Scales that are all the same are one scale written differently.
   const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;

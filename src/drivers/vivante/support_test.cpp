@@ -99,6 +99,8 @@ constexpr Row kConvRows[] = {
      "quantized per channel"},
     {kConv, "scale=0.25 zero=127", "scale=[1 1 1 1 1 1 1 1] zero=[7 7 7 7 7 7 7 8] axis=0",
      "scale=[1 1 1 1 1 1 1 1] zero=[7 7 7 7 7 7 7 7] axis=0", "quantized per channel"},
+    {kConv, "scale=0.25 zero=127", "scale=[1 1 1 1 1 1 1 0] zero=127 axis=0", "scale=[1 1 1 1 1 1 1 1] zero=127 axis=0",
+     "a channel with scale 0"},
     {kConv, "scale=0.25 zero=127", "scale=1e-40 zero=127", "scale=0.25 zero=255", "filter 'filter' has scale"},
     {kConv, "scale=0.25 zero=127", "scale=0.25 zero=256", "scale=0.25 zero=0", "filter 'filter' has scale"},
     {kConv, "\"bias\" int32", "\"bias\" int64", "\"bias\" int32", "bias 'bias' is int64"},
