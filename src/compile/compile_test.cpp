@@ -344,11 +344,11 @@ TEST(Report, CountsTheModelsOwnOps) {
 TEST(Report, DividesTheModelsWorkAmongWhatComputesIt) {
   Compiled compiled;
   ir::Graph& graph = compiled.graph;
-  const auto tensor = [&](int64_t side, int64_t channels) {
+  const auto tensor = [&](int32_t side, int32_t channels) {
     return graph.add_tensor({.name = "t", .dtype = ir::DType::uint8, .shape = {{1, side, side, channels}}});
   };
   const ir::TensorId filter = graph.add_tensor({.name = "w", .dtype = ir::DType::uint8, .shape = {{4, 1, 1, 4}}});
-  const auto add = [&](int32_t source, int64_t side) {
+  const auto add = [&](int32_t source, int32_t side) {
     graph.add_op({.kind = side == 0 ? ir::OpKind::reshape : ir::OpKind::conv_2d,
                   .inputs = {tensor(side, 4), filter, ir::kNoTensor},
                   .outputs = {tensor(side, 4)},

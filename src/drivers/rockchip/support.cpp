@@ -32,8 +32,7 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
     return Support::no(driver::remedy_of_type(filter.dtype), "'{}' is {}; the NPU's weights have 8 bits", filter.name,
                        ir::dtype_name(filter.dtype));
   if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
-    return Support::no(Remedy::range, "'{}' has a channel with scale 0; the NPU has no such scale",
-                       filter.name);
+    return Support::no(Remedy::range, "'{}' has a channel with scale 0; the NPU has no such scale", filter.name);
   const auto good = [](float scale) { return scale >= kScaleMin && scale <= kScaleMax; };
   if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
     return Support::no(Remedy::reconvert, "'{}' has no scale that means anything", filter.name);
