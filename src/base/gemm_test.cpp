@@ -2,32 +2,20 @@
 #include "base/gemm.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <random>
 #include <vector>
 
 #include "base/fixed_point.h"
 #include "base/int_math.h"
+#include "base/testing/vector_targets.h"
 
 namespace skillet::gemm {
 namespace {
 
-class Gemm : public testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { choose(GetParam()); }
-  void TearDown() override { choose(0); }
+class Gemm : public VectorTargets {};
 
- private:
-  // 0: what the CPU has.
-  static void choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Targets, Gemm, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& param) { return std::string(hwy::TargetName(param.param)); });
+INSTANTIATE_TEST_SUITE_P(Targets, Gemm, all_vector_targets(), vector_target_name);
 
 std::vector<int16_t> random_matrix(std::mt19937& random, size_t rows, size_t stride, size_t used, int limit) {
   std::vector<int16_t> out(rows * stride);

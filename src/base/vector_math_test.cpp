@@ -3,7 +3,6 @@
 #include "base/vector_math.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,25 +12,14 @@
 #include <vector>
 
 #include "base/half.h"
+#include "base/testing/vector_targets.h"
 
 namespace skillet::vector_math {
 namespace {
 
-class VectorMath : public testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { choose(GetParam()); }
-  void TearDown() override { choose(0); }
+class VectorMath : public VectorTargets {};
 
- private:
-  // 0: what the CPU has.
-  static void choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Targets, VectorMath, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& param) { return std::string(hwy::TargetName(param.param)); });
+INSTANTIATE_TEST_SUITE_P(Targets, VectorMath, all_vector_targets(), vector_target_name);
 
 template <typename T>
 T random_of(std::mt19937& random) {
