@@ -11,8 +11,10 @@
 
 namespace skillet::testing {
 
-#if defined(__SANITIZE_THREAD__) || SK_HAS_FEATURE(thread_sanitizer)
-constexpr bool kChildrenMayHaveThreads = false;  // ThreadSanitizer ends them
+// ThreadSanitizer ends them; under AddressSanitizer they may wait for memory that a thread of the parent had locked.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || SK_HAS_FEATURE(thread_sanitizer) || \
+    SK_HAS_FEATURE(address_sanitizer)
+constexpr bool kChildrenMayHaveThreads = false;
 #else
 constexpr bool kChildrenMayHaveThreads = true;
 #endif
