@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/rules.h"
 
 namespace skillet::ir {
@@ -13,15 +15,56 @@ void infer_depth_multiplier(const Graph& graph, Op& op) {
   attrs->depth_multiplier = filter.back(0) / input.back(0);
 }
 
+// By tensor: the constant that is read instead of it, or kNoTensor.
+using Known = std::vector<TensorId>;
+
+void read_known(Op& op, const Known& known) {
+  for (TensorId& id : op.inputs) {
+    if (id != kNoTensor && known[static_cast<size_t>(id)] != kNoTensor) id = known[static_cast<size_t>(id)];
+  }
+}
+
+bool can_be_known(const Graph& graph, const Op& op) {
+  const auto is_short = [](const Tensor& tensor) {
+    constexpr int64_t kElemsMax = 256;
+    return tensor.shape.elems() <= kElemsMax && !tensor.is_variable;
+  };
+  const auto is_given = [&](TensorId id) {
+    return id == kNoTensor || (graph.tensor(id).is_constant() && is_short(graph.tensor(id)));
+  };
+  const auto is_list = [&](TensorId id) {
+    const Tensor& tensor = graph.tensor(id);
+    return (tensor.dtype == DType::int32 || tensor.dtype == DType::int64) && is_short(tensor);
+  };
+  return op.kind != OpKind::opaque && !op.inputs.empty() && std::ranges::all_of(op.outputs, is_list) &&
+         (op.kind == OpKind::shape || std::ranges::all_of(op.inputs, is_given));
+}
+
+void add_known(Graph& graph, OpId id, const Evaluate& evaluate, Known& known) {
+  if (!can_be_known(graph, graph.op(id))) return;
+  Result<std::vector<Bytes>> values = evaluate(graph, id);
+  if (!values) return;
+  for (size_t i = 0; i < values->size(); ++i) {
+    const TensorId output = graph.op(id).outputs[i];
+    Tensor constant = graph.tensor(output);
+    set_constant(constant, std::move((*values)[i]));
+    known[static_cast<size_t>(output)] = graph.add_tensor(std::move(constant));
+    known.push_back(kNoTensor);
+  }
+}
+
 }  // namespace
 
-Result<void> infer_shapes(Graph& graph) {
+Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate) {
   SK_TRY(check_structure(graph));
+  Known known(graph.tensors.size(), kNoTensor);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
+    read_known(graph.ops[i], known);
     infer_depth_multiplier(graph, graph.ops[i]);
     Result<Shapes> shapes = check_op(graph, graph.ops[i]);
     if (!shapes) return std::move(shapes).error().with_context(describe_op(graph, static_cast<OpId>(i)));
     for (size_t j = 0; j < shapes->size(); ++j) graph.tensor(graph.ops[i].outputs[j]).shape = (*shapes)[j];
+    if (evaluate) add_known(graph, static_cast<OpId>(i), evaluate, known);
   }
   return {};
 }

@@ -13,6 +13,7 @@ constexpr Pass kExact[] = {
     {"merge_quantizes", merge_quantizes},
     {"merge_transposes", merge_transposes},
     {"merge_reshapes", merge_reshapes},
+    {"tiles_to_resize", tiles_to_resize},
     {"fold_space_to_batch", fold_space_to_batch},
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},

@@ -135,6 +135,22 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   return row->prepare(context);
 }
 
+Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op) {
+  SK_TRY_ASSIGN(const auto kernel, prepare(graph, op));
+  std::vector<std::span<uint8_t>> tensors(graph.tensors.size());
+  for (const ir::TensorId id : graph.op(op).inputs) {
+    if (id == ir::kNoTensor) continue;
+    const std::span<const uint8_t> data = graph.tensor(id).data;
+    tensors[static_cast<size_t>(id)] = {const_cast<uint8_t*>(data.data()), data.size()};  // which kernels only read
+  }
+  std::vector<Bytes> outputs;
+  for (const ir::TensorId id : graph.op(op).outputs)
+    outputs.emplace_back(static_cast<size_t>(graph.tensor(id).bytes()));
+  for (size_t i = 0; i < outputs.size(); ++i) tensors[static_cast<size_t>(graph.op(op).outputs[i])] = outputs[i];
+  SK_TRY(kernel->run(tensors));
+  return outputs;
+}
+
 Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
   SK_TRY(ir::verify(graph));
   SK_TRY(check_memory(graph));

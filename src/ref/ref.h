@@ -26,6 +26,9 @@ class Kernel {
 // read-only file.
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
 
+// The bytes of each output of an op whose inputs are constants, or which reads their shapes alone. Error: no kernel.
+Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op);
+
 // What each byte of a computed tensor is before the first run: a variable starts as zero.
 inline uint8_t initial_byte(const ir::Tensor& tensor) {
   const bool offset = tensor.is_variable && tensor.dtype == ir::DType::int8;

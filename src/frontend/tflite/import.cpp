@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/tflite/options.h"
+#include "ref/ref.h"
 
 namespace skillet::tflite {
 namespace {
@@ -64,7 +65,7 @@ class Importer {
                  .with_context(fmt::format("op {}", i)));
     }
     add_empty_constants();
-    SK_TRY(ir::infer_shapes(graph_));
+    SK_TRY(ir::infer_shapes(graph_, ref::compute));
     SK_TRY(ir::verify(graph_));
     SK_TRY(check_size());
     return std::move(graph_);

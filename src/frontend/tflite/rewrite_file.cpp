@@ -96,7 +96,7 @@ class Writer {
   Result<void> add_tensors() {
     buffers_ = all_old(model_->buffers());
     tensors_ = all_old(old_graph_->tensors());
-    for (size_t i = before_.tensors.size(); i < after_.tensors.size(); ++i) {
+    for (size_t i = tensors_.size(); i < after_.tensors.size(); ++i) {
       const ir::Tensor& tensor = after_.tensors[i];
       if (type_code(tensor.dtype) < 0)
         return error(ErrorCode::internal, "a new tensor '{}' is {}", tensor.name, ir::dtype_name(tensor.dtype));
@@ -142,7 +142,12 @@ class Writer {
     const ir::Op& model = before_.ops[source];
     const schema::Operator* from = old_graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(source));
     const bool same_options = op.kind == model.kind && op.opaque_name == model.opaque_name && op.attrs == model.attrs;
-    if (same_options && op.inputs == model.inputs && op.outputs == model.outputs) return old(from);
+    // Not the importer's operands: it reads what it knows of shapes instead of computing it.
+    const auto is_of_file = [](const std::vector<ir::TensorId>& ids, const flatbuffers::Vector<int32_t>* list) {
+      return list != nullptr ? std::ranges::equal(ids, *list) : ids.empty();
+    };
+    if (same_options && is_of_file(op.inputs, from->inputs()) && is_of_file(op.outputs, from->outputs()))
+      return old(from);
     const auto inputs = out_.CreateVector(written_inputs(op)), outputs = out_.CreateVector(op.outputs);
     if (!same_options) return add_new(op, inputs, outputs);
     for (int id = kOperatorFields; id < kOperatorFieldsKnown; ++id) {
@@ -235,6 +240,12 @@ class Writer {
                           schema::CreateSplitOptions(out_, op.as<ir::SplitAttrs>().count).Union()};
       case ir::OpKind::pad:
       case ir::OpKind::transpose: return NewOptions{};  // have none
+      case ir::OpKind::resize_nearest_neighbor: {
+        const auto& attrs = op.as<ir::ResizeAttrs>();
+        return NewOptions{
+            schema::BuiltinOptions::ResizeNearestNeighborOptions,
+            schema::CreateResizeNearestNeighborOptions(out_, attrs.align_corners, attrs.half_pixel_centers).Union()};
+      }
       case ir::OpKind::depth_to_space:
         return NewOptions{schema::BuiltinOptions::DepthToSpaceOptions,
                           schema::CreateDepthToSpaceOptions(out_, op.as<ir::BlockAttrs>().block_size).Union()};
