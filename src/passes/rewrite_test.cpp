@@ -272,6 +272,7 @@ const Guard kGuards[] = {
     {"pads_to_steps", "b\" uint8 1x5x3x1 scale=0.5", "b\" uint8 1x5x3x1 scale=0.25", "b\" uint8 1x5x3x1 scale=0.5"},
     {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 17 0 0 1 0 0]", "[0 0 16 0 0 1 0 0]"},
     {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=1", "stride_h=2 stride_w=2"},
+    {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=3", "stride_h=1 stride_w=2"},
     {"transposed_to_convolution", "[1 4 2 1]", "[1 9 2 1]", "[1 5 2 1]"},
     {"transposed_to_convolution", "b\" int8 1x4x2x1", "b\" uint8 1x4x2x1", "b\" int8 1x4x2x1"},
     {"transposed_to_convolution", "inputs 2", "inputs 2 1", nullptr},

@@ -130,6 +130,7 @@ class Lowerer {
   Result<void> lower_concatenation(const ir::Op& op);
   Result<void> lower_division(const ir::Op& op);
   Result<void> lower_reshape(const ir::Op& op);
+  Result<void> lower_interleave(const ir::Op& op);
   Result<Lowered> finish();
 
   const hw::ChipRow& chip_;

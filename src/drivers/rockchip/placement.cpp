@@ -5,6 +5,7 @@
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/fusion.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
@@ -142,7 +143,12 @@ class Planner {
       case OpKind::maximum:
       case OpKind::minimum:
       case OpKind::resize_bilinear:
+      case OpKind::depth_to_space:
       case OpKind::resize_nearest_neighbor: return kAtom;
+      case OpKind::reshape:
+      case OpKind::squeeze:
+      case OpKind::expand_dims:
+        return keeps_channels(tensor(op.inputs[0]).shape, tensor(op.outputs[0]).shape) ? 0 : kAtom;
       case OpKind::pad: return kDepthwiseGroup;
       default: return 0;
     }

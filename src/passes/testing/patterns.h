@@ -364,14 +364,15 @@ class Patterns : RandomOps {
   }
 
   void transposed_conv() {
-    const int stride = range(1, 3), outputs = range(1, 4);
+    const int outputs = range(1, 4);
     const std::array kernel = {range(1, 5), range(1, 5)};
     ir::ConvAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
-    attrs.stride_h = attrs.stride_w = stride;
+    attrs.stride_h = attrs.stride_w = range(1, 3);
+    if (chance(3)) attrs.stride_w = range(1, 3);
     if (chance(3)) attrs.activation = ir::Activation::relu;
     std::vector<int32_t> size = {1, 0, 0, outputs};
     for (size_t axis = 1; axis < 3; ++axis) {
-      const int32_t inputs = shape()[static_cast<int32_t>(axis)];
+      const int32_t inputs = shape()[static_cast<int32_t>(axis)], stride = axis == 1 ? attrs.stride_h : attrs.stride_w;
       size[axis] = attrs.padding == ir::Padding::same ? inputs * stride - range(0, stride - 1)
                                                       : (inputs - 1) * stride + kernel[axis - 1] + range(0, stride - 1);
     }
