@@ -30,6 +30,36 @@ TEST(RockchipMoves, JoinedRowsAndColumns) {
   judge(rows, 0);
 }
 
+// Pieces that end within 16 channels.
+TEST(RockchipMoves, JoinedChannels) {
+  const auto of = [](const char* a, const char* b, const char* c, const char* out, const char* type = "uint8") {
+    return same(0, a, type) + same(1, b, type) + same(2, c, type) + same(3, out, type) +
+           "inputs 0 1 2\noutputs 3\nop 0 CONCATENATION in=[0 1 2] out=[3] axis=-1\n";
+  };
+  const Row rows[] = {
+      {"small ones", of("1x4x5x3", "1x4x5x7", "1x4x5x1", "1x4x5x11"), 4},
+      {"over surfaces", of("1x4x5x17", "1x4x5x16", "1x4x5x40", "1x4x5x73", "int8"), 4},
+      {"one pixel", of("1x20", "1x5", "1x1", "1x26"), 4},
+      {"the last one alone ends within", of("1x3x3x16", "1x3x3x32", "1x3x3x5", "1x3x3x53"), 3},
+      {"the same twice",
+       same(0, "1x3x4x5") + same(1, "1x3x4x10") + "inputs 0\noutputs 1\nop 0 CONCATENATION in=[0 0] out=[1] axis=3\n",
+       3},
+      {"within another one",
+       same(0, "1x3x4x5") + same(1, "1x3x4x10") + same(2, "1x3x4x16") + same(3, "1x3x4x26") + same(4, "1x3x4x36") +
+           "inputs 0 2\noutputs 4\nop 0 CONCATENATION in=[0 0] out=[1] axis=3\n"
+           "op 1 CONCATENATION in=[2 1] out=[3] axis=3\nop 2 CONCATENATION in=[1 3] out=[4] axis=3\n",
+       0},
+  };
+  judge(rows, 0);
+  const Row scaled[] = {
+      {"other scales",
+       tensor(0, "1x3x7x20", 0.02F, 5) + tensor(1, "1x3x7x9", 0.03F, 100) + tensor(2, "1x3x7x29", 0.05F, 60) +
+           "inputs 0 1\noutputs 2\nop 0 CONCATENATION in=[0 1] out=[2] axis=3\n",
+       3},
+  };
+  judge(scaled, 1);
+}
+
 // What follows the pieces in memory stays as it is, whatever is joined to what.
 TEST(RockchipMoves, JoinedTwice) {
   const std::string text =
@@ -345,7 +375,7 @@ class Chain {
     for (Image& b : images_) {
       Shape s = b.shape;
       s[at] = a.shape[at];
-      if (s != a.shape || (axis == 3 && a.shape[2] % 16 != 0)) continue;
+      if (s != a.shape) continue;
       b.unread = false;
       s[at] += b.shape[at];
       const int other = b.id;

@@ -1,5 +1,7 @@
 #include "drivers/rockchip/interleave.h"
 
+#include <algorithm>
+
 #include "base/int_math.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
@@ -107,6 +109,27 @@ std::vector<InterleavePass> row_passes(const Interleave& all) {
     out.push_back({std::move(conv), bytes_of(copies.first * row.pixels()), bytes_before(copies, row.width)});
   }
   return out;
+}
+
+bool are_surfaces(const ir::Graph& graph, std::span<const ir::TensorId> pieces) {
+  return std::all_of(pieces.begin(), pieces.end() - 1,
+                     [&](ir::TensorId piece) { return plane_of(graph.tensor(piece).shape).channels % kAtom == 0; });
+}
+
+Joined joined_of(const ir::Graph& graph, const ir::Op& op) {
+  Joined out{.to = plane_of(graph.tensor(op.outputs[0]).shape)};
+  for (const ir::TensorId piece : op.inputs) {
+    const int32_t channels = plane_of(graph.tensor(piece).shape).channels;
+    for (int32_t c = 0; c < channels; ++c) out.chosen.push_back(out.lanes + c);
+    out.lanes += align_up(channels, kAtom);
+  }
+  return out;
+}
+
+Conv make_joined(const Joined& joined) {
+  Conv conv{.in = joined.from(), .out = joined.to};
+  choose(conv, joined.chosen);
+  return conv;
 }
 
 }  // namespace skillet::drivers::rockchip

@@ -32,4 +32,18 @@ std::vector<InterleavePass> row_passes(const Interleave& all);
 // Where there are surfaces of 16 channels for each pixel only, else as many weights as there are channels by channels.
 int64_t weights_of(const Interleave& all);
 
+// Pieces of which all but the last end where a surface does.
+bool are_surfaces(const ir::Graph& graph, std::span<const ir::TensorId> pieces);
+// CONCATENATION of others: their surfaces one behind the other, and then the channels without what is between them.
+struct Joined {
+  Plane to;
+  int32_t lanes = 0;            // of all surfaces
+  std::vector<int32_t> chosen;  // of them, by channel
+
+  Plane from() const { return {to.height, to.width, lanes}; }
+  int64_t weights() const { return int64_t{to.channels} * lanes; }
+};
+Joined joined_of(const ir::Graph& graph, const ir::Op& op);
+Conv make_joined(const Joined& joined);
+
 }  // namespace skillet::drivers::rockchip

@@ -137,7 +137,22 @@ Result<void> Lowerer::lower_copy(const ir::Op& op, const PadAmounts& pads) {
 
 Result<void> Lowerer::lower_concatenation(const ir::Op& op) {
   if (axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) != 0) return lower_moves(op);
-  Place output = place_of(op.outputs[0]);
+  if (!are_surfaces(graph_, op.inputs)) return lower_joined(op);
+  return copy_pieces(op, place_of(op.outputs[0]));
+}
+
+Result<void> Lowerer::lower_joined(const ir::Op& op) {
+  const Joined joined = joined_of(graph_, op);
+  Conv conv = make_joined(joined);
+  conv.input = temporary(tensor(op.outputs[0]).name + " (pieces)", joined.from());
+  conv.output = place_of(op.outputs[0]);
+  SK_TRY(copy_pieces(op, conv.input));
+  emit("joined channels", std::move(conv));
+  return {};
+}
+
+// A copy of a single atom writes behind its end: in their order, and in one job.
+Result<void> Lowerer::copy_pieces(const ir::Op& op, Place output) {
   bool copied = false;
   for (const TensorId piece : op.inputs) {
     const ir::Tensor& from = tensor(piece);

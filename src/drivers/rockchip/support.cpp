@@ -288,13 +288,8 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
 
 // Pieces begin at multiples of 16 channels: those lie together.
 Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int32_t channels = plane_of(graph.tensor(parts[i]).shape).channels;
-    if (i + 1 < parts.size() && channels % kAtom != 0)
-      return Support::no(Remedy::form, "a piece of {} channels in front of others; the NPU keeps {} together", channels,
-                         kAtom);
-  }
-  return Support::yes();
+  if (are_surfaces(graph, parts)) return Support::yes();
+  return Support::no(Remedy::form, "a piece that ends within {} channels, which the NPU keeps together", kAtom);
 }
 
 // Rows, columns or channels as they are, in other places; of CONCATENATION in other units too.
@@ -318,7 +313,12 @@ Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir:
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const auto& attrs = op.as<ir::ConcatAttrs>();
   if (axis_from_back(to.shape, attrs.axis) != 0) return moves(chip, graph, op);
-  if (const Support parts = pieces(graph, op.inputs); !parts.ok) return parts;
+  if (!are_surfaces(graph, op.inputs)) {
+    const Joined joined = joined_of(graph, op);
+    if (joined.weights() > kWeightsMax)
+      return Support::no(Remedy::split, "{} channels, each of which has a weight for each other one", joined.lanes);
+    if (const Support one = fits(chip, {.in = joined.from(), .out = joined.to}); !one.ok) return one;
+  }
   for (const ir::TensorId input : op.inputs) {
     const ir::Tensor& from = graph.tensor(input);
     ir::Tensor piece = to;

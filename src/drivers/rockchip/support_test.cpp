@@ -193,8 +193,10 @@ constexpr Row kNumberRows[] = {
 };
 
 constexpr Row kLayoutRows[] = {
-    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x4x4x17;1x4x4x16;1x4x4x33", "1x4x4x32;1x4x4x17;1x4x4x49",
-     "a piece of 17 channels in front of others"},
+    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x4x4x2047;1x4x4x2;1x4x4x2049", "1x4x4x2007;1x4x4x2;1x4x4x2009",
+     "has a weight for each other one"},
+    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x1x2048x17;1x1x2048x1;1x1x2048x18",
+     "1x1x2047x17;1x1x2047x1;1x1x2047x18", "rows of 2048 and 2048 pixels"},
     {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=0", "1x4x8x16;axis=2", "axis 0 is none of an image's"},
     {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=-4", "1x8x4x16;axis=-3", "axis -4 is none of an image's"},
     {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32;axis=3", "1x4x4x16;1x4x8191x16;1x4x8195x16;axis=2",
