@@ -5,8 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "passes/rewrite.h"
-#include "ref/ref.h"
+#include "passes/picks.h"
 
 namespace skillet::passes {
 namespace {
@@ -14,40 +13,6 @@ namespace {
 constexpr int64_t kElemsMax = 1 << 22;   // of the image
 constexpr int64_t kFilterMax = 1 << 20;  // weights: chips write depthwise filters out for all channels
 constexpr int32_t kStrideMax = 7;
-
-// The operand that is the image.
-size_t image_of(const ir::Op& op) { return op.kind == ir::OpKind::split ? 1 : 0; }
-
-// The element of the image that each one of the outputs is, by output; empty: the CPU has no kernel for the op.
-std::vector<std::vector<int32_t>> picked(const Rewriter& rewriter, ir::Op op) {
-  ir::Graph graph;
-  const auto add = [&](ir::TensorId& id, bool is_number) {
-    ir::Tensor tensor = rewriter.tensor(id);
-    if (is_number) tensor.dtype = ir::DType::int32, tensor.quant = {};
-    id = graph.add_tensor(std::move(tensor));
-  };
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool is_image = i == image_of(op);
-    if (op.inputs[i] == ir::kNoTensor || (!is_image && !rewriter.tensor(op.inputs[i]).is_constant())) return {};
-    add(op.inputs[i], is_image);
-  }
-  for (ir::TensorId& output : op.outputs) add(output, true);
-  graph.inputs = {op.inputs[image_of(op)]};
-  graph.outputs = op.outputs;
-  graph.add_op(op);
-  auto cpu = ref::Interpreter::create(graph);
-  if (!cpu.ok()) return {};
-  const std::span<uint8_t> numbers = cpu->tensor(graph.inputs[0]);
-  for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i));
-  if (!cpu->run().ok()) return {};
-  std::vector<std::vector<int32_t>> out;
-  for (const ir::TensorId output : graph.outputs) {
-    const std::span<const uint8_t> results = cpu->tensor(output);
-    std::vector<int32_t>& one = out.emplace_back(results.size() / 4);
-    for (size_t i = 0; i < one.size(); ++i) one[i] = load_le<int32_t>(results.data() + 4 * i);
-  }
-  return out;
-}
 
 struct Pick {
   int32_t row = 0, column = 0, channel = 0;
@@ -131,7 +96,7 @@ bool moves_elements(ir::OpKind kind) {
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!moves_elements(old.kind) || old.outputs.empty()) return;
-  const ir::TensorId image = old.inputs[image_of(old)];
+  const ir::TensorId image = old.inputs[image_operand(old)];
   if (image == ir::kNoTensor) return;
   const ir::Tensor from = rewriter.tensor(image);
   const auto is_image = [](const ir::Tensor& one) {

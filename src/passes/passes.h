@@ -61,6 +61,8 @@ Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // l
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
 Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> pixels_to_pointwise(ir::Graph& graph,
+                                 const Target& target);  // pixels of others: padded, mirrored, resized
 Result<void> moves_to_convolution(ir::Graph& graph,
                                   const Target& target);  // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
 Result<void> joins_to_channels(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows

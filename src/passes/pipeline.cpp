@@ -23,6 +23,7 @@ constexpr Pass kExact[] = {
     {"average_to_depthwise", average_to_depthwise},
     {"average_to_pointwise", average_to_pointwise},
     {"moves_to_convolution", moves_to_convolution},
+    {"pixels_to_pointwise", pixels_to_pointwise},
     {"joins_to_channels", joins_to_channels},
     {"pads_to_steps", pads_to_steps},
     {"transposed_to_convolution", transposed_to_convolution},

@@ -56,6 +56,7 @@ const PlainDriver kPlain;
 const PlainDriver kMoving({OpKind::transpose, OpKind::concatenation, OpKind::split});
 
 const PlainDriver kAdding({OpKind::add});
+const PlainDriver kTransposing({OpKind::add, OpKind::transpose});
 // PAD by at most two, CONCATENATION of one quantization.
 class NarrowDriver : public PlainDriver {
  public:
@@ -93,6 +94,7 @@ const PlainDriver& driver_for(const Pass& pass) {
     return kNarrow;
   if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
     return kAdding;
+  if (pass.name == "pixels_to_pointwise") return kTransposing;
   return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
 }
 
@@ -276,6 +278,10 @@ const Guard kGuards[] = {
     {"transposed_to_convolution", "[1 4 2 1]", "[1 9 2 1]", "[1 5 2 1]"},
     {"transposed_to_convolution", "b\" int8 1x4x2x1", "b\" uint8 1x4x2x1", "b\" int8 1x4x2x1"},
     {"transposed_to_convolution", "inputs 2", "inputs 2 1", nullptr},
+    {"pixels_to_pointwise", "half_pixel_centers=true", "align_corners=true", ""},
+    {"pixels_to_pointwise", "const=[1 4]", "const=[1 5]", "const=[2 8]"},
+    {"pixels_to_pointwise", "b\" int8 1x1x4x1 scale=0.5", "b\" int8 1x1x4x1 scale=0.25", "b\" int8 1x1x4x1 scale=0.5"},
+    {"pixels_to_pointwise", "inputs 0", "inputs 0 1", nullptr},
     {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
     {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},
