@@ -34,7 +34,7 @@ bool choose_pixels(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   for (size_t i = 0; i < elements[0].size(); ++i) {
     const int32_t first = elements[0][i - i % static_cast<size_t>(channels)];
     const auto channel = static_cast<int32_t>(i % static_cast<size_t>(channels));
-    if (first % channels != 0 || elements[0][i] != first + channel) return false;
+    if (first < 0 || first % channels != 0 || elements[0][i] != first + channel) return false;
     if (channel == 0) out.pixels.push_back({{first / channels, 1}});
   }
   out.rounded = [](int64_t sum) { return sum; };

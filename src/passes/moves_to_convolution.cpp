@@ -1,6 +1,6 @@
 // What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
-// SPLIT_V) as a convolution for each result, whose filters have a single 1 each. Which element each one of a result is,
-// the CPU's kernel says: it is run on elements that are their own numbers.
+// SPLIT_V, PAD of channels) as a convolution for each result, whose filters have a single 1 each, or none. Which
+// element each one of a result is, the CPU's kernel says: it is run on elements that are their own numbers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -24,7 +24,10 @@ struct Moves {
   int32_t stride_h = 1, stride_w = 1, kernel_h = 1, kernel_w = 1;
 };
 
+constexpr Pick kPadding = {-1, -1, -1};
+
 Pick pick_of(const ir::Shape& from, int32_t element) {
+  if (element < 0) return kPadding;
   const int32_t pixel = element / from[3];
   return {pixel / from[2], pixel % from[2], element % from[3]};
 }
@@ -43,14 +46,18 @@ std::optional<Moves> moves_of(const ir::Shape& from, const ir::Shape& to, const 
   };
   Moves out;
   for (int32_t c = 0; c < channels; ++c) out.picks.push_back(at(0, 0, c));
-  if (rows > 1) out.stride_h = at(1, 0, 0).row - out.picks[0].row;
-  if (columns > 1) out.stride_w = at(0, 1, 0).column - out.picks[0].column;
+  const auto some = std::ranges::find_if(out.picks, [](const Pick& pick) { return pick != kPadding; });
+  if (some == out.picks.end()) return std::nullopt;
+  const auto first_channel = static_cast<int32_t>(some - out.picks.begin());
+  if (rows > 1) out.stride_h = at(1, 0, first_channel).row - some->row;
+  if (columns > 1) out.stride_w = at(0, 1, first_channel).column - some->column;
   if (std::min(out.stride_h, out.stride_w) < 1 || std::max(out.stride_h, out.stride_w) > kStrideMax)
     return std::nullopt;
   for (int32_t y = 0; y < rows; ++y)
     for (int32_t x = 0; x < columns; ++x)
       for (int32_t c = 0; c < channels; ++c) {
         const Pick& first = out.picks[static_cast<size_t>(c)];
+        if (first == kPadding && at(y, x, c) == kPadding) continue;
         if (at(y, x, c) != Pick{first.row + y * out.stride_h, first.column + x * out.stride_w, first.channel})
           return std::nullopt;
       }
@@ -76,6 +83,7 @@ ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, 
   Bytes ones(static_cast<size_t>(shape.elems()), 0);
   for (int32_t c = 0; c < outputs; ++c) {
     const Pick& pick = moves.picks[static_cast<size_t>(c)];
+    if (pick == kPadding) continue;
     const int64_t row = (depthwise ? 0 : int64_t{c} * moves.kernel_h) + pick.row;
     ones[static_cast<size_t>((row * moves.kernel_w + pick.column) * inputs + pick.channel)] = 1;
   }
@@ -90,7 +98,8 @@ ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, 
 
 bool moves_elements(ir::OpKind kind) {
   return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
-         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v;
+         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v ||
+         kind == ir::OpKind::pad;
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {

@@ -53,6 +53,7 @@ Result<void> fold_constants(ir::Graph& graph, const Target& target);        // o
 Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // QUANTIZE that undoes another, or nothing
 Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
 Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
+Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
 Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
 Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before

@@ -27,13 +27,13 @@ std::vector<std::vector<int32_t>> picked(const Rewriter& rewriter, ir::Op op) {
   auto cpu = ref::Interpreter::create(graph);
   if (!cpu.ok()) return {};
   const std::span<uint8_t> numbers = cpu->tensor(graph.inputs[0]);
-  for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i));
+  for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i + 1));
   if (!cpu->run().ok()) return {};
   std::vector<std::vector<int32_t>> out;
   for (const ir::TensorId output : graph.outputs) {
     const std::span<const uint8_t> results = cpu->tensor(output);
     std::vector<int32_t>& one = out.emplace_back(results.size() / 4);
-    for (size_t i = 0; i < one.size(); ++i) one[i] = load_le<int32_t>(results.data() + 4 * i);
+    for (size_t i = 0; i < one.size(); ++i) one[i] = load_le<int32_t>(results.data() + 4 * i) - 1;
   }
   return out;
 }

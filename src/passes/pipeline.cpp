@@ -13,6 +13,7 @@ constexpr Pass kExact[] = {
     {"merge_quantizes", merge_quantizes},
     {"merge_transposes", merge_transposes},
     {"merge_reshapes", merge_reshapes},
+    {"flatten_in_dense", flatten_in_dense},
     {"fold_space_to_batch", fold_space_to_batch},
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},

@@ -235,7 +235,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto mixture = mixture_of(rewriter, id);
   if (!mixture) return;
   const ir::Tensor from = rewriter.tensor(mixture->from), to = rewriter.tensor(mixture->to);
-  if (is_same(*mixture) && from.shape == to.shape) {
+  if (is_same(*mixture) && from.shape == to.shape && same_meaning(from, to)) {
     std::vector<ir::Op> ops = {rewriter.reshape(mixture->from, mixture->to)};
     rewriter.replace(
         {.ops = {id}, .kept = id, .by = std::move(ops), .text = fmt::format("{} becomes RESHAPE", ir::op_name(old))});

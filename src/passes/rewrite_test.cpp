@@ -75,6 +75,19 @@ class NarrowDriver : public PlainDriver {
 };
 const NarrowDriver kNarrow;
 
+// No image becomes a row.
+class ImageDriver : public PlainDriver {
+ public:
+  ImageDriver() : PlainDriver({OpKind::fully_connected}) {}
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind == OpKind::reshape && graph.tensor(op.outputs[0]).shape.rank() == 2)
+      return driver::Support::no(driver::Remedy::none, "RESHAPE to rows");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+const ImageDriver kImages;
+
 // One image at a time.
 class SingleDriver : public PlainDriver {
  public:
@@ -95,6 +108,7 @@ const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
     return kAdding;
   if (pass.name == "pixels_to_pointwise") return kTransposing;
+  if (pass.name == "flatten_in_dense") return kImages;
   return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
 }
 
@@ -282,6 +296,9 @@ const Guard kGuards[] = {
     {"pixels_to_pointwise", "const=[1 4]", "const=[1 5]", "const=[2 8]"},
     {"pixels_to_pointwise", "b\" int8 1x1x4x1 scale=0.5", "b\" int8 1x1x4x1 scale=0.25", "b\" int8 1x1x4x1 scale=0.5"},
     {"pixels_to_pointwise", "inputs 0", "inputs 0 1", nullptr},
+    {"flatten_in_dense", "outputs 4", "outputs 4 2", nullptr},
+    {"flatten_in_dense", "b\" int8 1x4 scale=0.5", "b\" int8 1x4 scale=0.25", "b\" int8 1x4 scale=0.5"},
+    {"flatten_in_dense", "in=[2 3]", "in=[2 3] keep_num_dims=true", nullptr},
     {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
     {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},

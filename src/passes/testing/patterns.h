@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 22)) {
+    switch (range(0, 23)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -104,6 +104,7 @@ class Patterns : RandomOps {
       case 19: return images();
       case 20: return mirrored();
       case 21: return resized();
+      case 22: return deeper();
       default: return activation();
     }
   }
@@ -396,6 +397,11 @@ class Patterns : RandomOps {
     emit({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, operand}}, like(at_));
   }
 
+  void deeper() {
+    const TensorId operand = ints({0, 0, 0, 0, 0, 0, range(0, 2), range(1, 3)}, {4, 2});
+    emit({.kind = OpKind::pad, .inputs = {at_, operand}}, like(at_));
+  }
+
   void resized() {
     const OpKind kind = chance(3) ? OpKind::resize_nearest_neighbor : OpKind::resize_bilinear;
     ir::ResizeAttrs attrs;
@@ -473,7 +479,8 @@ class Patterns : RandomOps {
   }
 
   void dense() {
-    const int32_t depth = shape()[3], rows = static_cast<int32_t>(shape().elems()) / depth, outputs = range(1, 5);
+    const auto elems = static_cast<int32_t>(shape().elems());
+    const int32_t depth = chance(2) ? elems : shape()[3], rows = elems / depth, outputs = range(1, 5);
     const std::vector<int32_t> dims = {rows, depth}, image_dims = {1, 1, rows, outputs};
     const TensorId flat = like(at_), operand = ints(dims), weights = filter({outputs, depth}, 0), to = image({1});
     emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{dims}, .inputs = {at_, operand}}, flat);

@@ -130,6 +130,16 @@ inline const Row kRows[] = {
      "op 5 RESHAPE in=[7 15] out=[14] shape=[1 1 1 4] source=0\n"
      "op 6 TRANSPOSE in=[14 16] out=[2] source=0\n",
      "RESIZE_BILINEAR becomes two CONV_2D 1x1 of 2 channels and ADD"},
+    {"flatten_in_dense",
+     "tensor 0 \"a\" int8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[1 4]\n"
+     "tensor 2 \"b\" int8 1x4 scale=0.5 zero=3\n"
+     "tensor 3 \"w\" int8 1x4 scale=0.5 zero=0 const=[1 2 3 4]\n"
+     "tensor 4 \"c\" int8 1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 4\n"
+     "op 0 RESHAPE in=[0 1] out=[2]\n"
+     "op 1 FULLY_CONNECTED in=[2 3] out=[4]\n",
+     "op 0 FULLY_CONNECTED in=[0 3] out=[4] source=1\n", "RESHAPE into FULLY_CONNECTED"},
     {"moves_to_convolution",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
