@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/fixed_point.h"
-
 namespace skillet::passes {
 namespace {
 
@@ -50,40 +48,12 @@ std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
-// The CPU kernels' arithmetic (ref/): of a sum of pixels, before limits.
-class Rounding {
- public:
-  Rounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to)
-      : pixels_(average.pixels()), zero_(from.quant.zero_point()), out_zero_(to.quant.zero_point()) {
-    if (!average.is_mean) return;
-    const auto ratio =
-        quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
-    int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(pixels_));
-    shift = std::min({shift, 32, 31 + ratio.shift});
-    mean_ =
-        QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
-  }
-  // Right shifts, the second of two roundings; 0: there is none.
-  int32_t shift() const { return mean_ ? std::max(-mean_->shift, 0) : 0; }
-  int64_t operator()(int64_t sum) const {
-    if (mean_)
-      return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
-    const int64_t half = sum > 0 ? pixels_ / 2 : -(pixels_ / 2);
-    return (sum + half) / pixels_;
-  }
-
- private:
-  int64_t pixels_;
-  int32_t zero_, out_zero_;
-  std::optional<QuantizedMultiplier> mean_;
-};
-
 // The larger the weight, the finer the scale; half a weight moves what lies between two steps.
 constexpr std::array kWeights = {Weights{1, 0},    Weights{64, 0},   Weights{64, 32},
                                  Weights{64, -32}, Weights{127, 63}, Weights{127, -63}};
 
 bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
-  const Rounding wanted(average, from, to);
+  const AverageRounding wanted(average, from, to);
   const auto by = quantize_multiplier(conv_multiplier(from, average.scale(weights), to));
   const int64_t lowest = from.dtype == ir::DType::int8 ? -128 : 0, pixels = average.pixels();
   const int64_t zero = pixels * from.quant.zero_point();
@@ -99,7 +69,7 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
 // Both kernels round twice, to a step's fraction of 2^-shift and then to a step: together as one rounding that starts
 // half of that fraction earlier. A bias is what the two shifts differ by.
 std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
-  const int32_t wanted = Rounding(average, from, to).shift();
+  const int32_t wanted = AverageRounding(average, from, to).shift();
   for (const int32_t weight : {64, 127, 96, 112, 80}) {
     Weights one{.weight = weight};
     const double multiplier = conv_multiplier(from, average.scale(one), to);
@@ -113,6 +83,24 @@ std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& fr
 }
 
 }  // namespace
+
+AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to)
+    : pixels_(average.pixels()), zero_(from.quant.zero_point()), out_zero_(to.quant.zero_point()) {
+  if (!average.is_mean) return;
+  const auto ratio =
+      quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
+  int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(pixels_));
+  shift = std::min({shift, 32, 31 + ratio.shift});
+  mean_ =
+      QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
+}
+
+int64_t AverageRounding::operator()(int64_t sum) const {
+  if (mean_)
+    return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
+  const int64_t half = sum > 0 ? pixels_ / 2 : -(pixels_ / 2);
+  return (sum + half) / pixels_;
+}
 
 float Average::scale(const Weights& weights) const {
   auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));

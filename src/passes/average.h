@@ -1,10 +1,12 @@
 // Averages as sums of a convolution: what passes that rewrite AVERAGE_POOL_2D and MEAN share.
-// Called by average_to_depthwise.cpp and average_to_pointwise.cpp.
+// Called by average_to_depthwise.cpp, average_to_pointwise.cpp and mixture.cpp.
 // Must not know: what an average becomes.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
+#include "base/fixed_point.h"
 #include "passes/rewrite.h"
 
 namespace skillet::passes {
@@ -28,6 +30,20 @@ struct Average {
 
 // None: it is no average, or one with padding, or not of bytes in images.
 std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op);
+
+// The CPU kernels' arithmetic (ref/): of a sum of pixels, before limits.
+class AverageRounding {
+ public:
+  AverageRounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to);
+  // Right shifts, the second of two roundings; 0: there is none.
+  int32_t shift() const { return mean_ ? std::max(-mean_->shift, 0) : 0; }
+  int64_t operator()(int64_t sum) const;
+
+ private:
+  int64_t pixels_;
+  int32_t zero_, out_zero_;
+  std::optional<QuantizedMultiplier> mean_;
+};
 
 // With which a convolution gives the same byte for every sum that there can be: all of them are tried.
 std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to);

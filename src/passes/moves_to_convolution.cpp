@@ -1,12 +1,11 @@
 // What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
-// SPLIT_V) as a convolution for each result, whose filters have a single 1 each. Which element each one of a result is,
-// the CPU's kernel says: it is run on elements that are their own numbers.
+// SPLIT_V, PAD of channels) as a convolution for each result, whose filters have a single 1 each, or none. Which
+// element each one of a result is, the CPU's kernel says: it is run on elements that are their own numbers.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "passes/rewrite.h"
-#include "ref/ref.h"
+#include "passes/picks.h"
 
 namespace skillet::passes {
 namespace {
@@ -14,40 +13,6 @@ namespace {
 constexpr int64_t kElemsMax = 1 << 22;   // of the image
 constexpr int64_t kFilterMax = 1 << 20;  // weights: chips write depthwise filters out for all channels
 constexpr int32_t kStrideMax = 7;
-
-// The operand that is the image.
-size_t image_of(const ir::Op& op) { return op.kind == ir::OpKind::split ? 1 : 0; }
-
-// The element of the image that each one of the outputs is, by output; empty: the CPU has no kernel for the op.
-std::vector<std::vector<int32_t>> picked(const Rewriter& rewriter, ir::Op op) {
-  ir::Graph graph;
-  const auto add = [&](ir::TensorId& id, bool is_number) {
-    ir::Tensor tensor = rewriter.tensor(id);
-    if (is_number) tensor.dtype = ir::DType::int32, tensor.quant = {};
-    id = graph.add_tensor(std::move(tensor));
-  };
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool is_image = i == image_of(op);
-    if (op.inputs[i] == ir::kNoTensor || (!is_image && !rewriter.tensor(op.inputs[i]).is_constant())) return {};
-    add(op.inputs[i], is_image);
-  }
-  for (ir::TensorId& output : op.outputs) add(output, true);
-  graph.inputs = {op.inputs[image_of(op)]};
-  graph.outputs = op.outputs;
-  graph.add_op(op);
-  auto cpu = ref::Interpreter::create(graph);
-  if (!cpu.ok()) return {};
-  const std::span<uint8_t> numbers = cpu->tensor(graph.inputs[0]);
-  for (size_t i = 0; i < numbers.size() / 4; ++i) store_le(numbers.data() + 4 * i, static_cast<int32_t>(i));
-  if (!cpu->run().ok()) return {};
-  std::vector<std::vector<int32_t>> out;
-  for (const ir::TensorId output : graph.outputs) {
-    const std::span<const uint8_t> results = cpu->tensor(output);
-    std::vector<int32_t>& one = out.emplace_back(results.size() / 4);
-    for (size_t i = 0; i < one.size(); ++i) one[i] = load_le<int32_t>(results.data() + 4 * i);
-  }
-  return out;
-}
 
 struct Pick {
   int32_t row = 0, column = 0, channel = 0;
@@ -59,7 +24,10 @@ struct Moves {
   int32_t stride_h = 1, stride_w = 1, kernel_h = 1, kernel_w = 1;
 };
 
+constexpr Pick kPadding = {-1, -1, -1};
+
 Pick pick_of(const ir::Shape& from, int32_t element) {
+  if (element < 0) return kPadding;
   const int32_t pixel = element / from[3];
   return {pixel / from[2], pixel % from[2], element % from[3]};
 }
@@ -78,14 +46,18 @@ std::optional<Moves> moves_of(const ir::Shape& from, const ir::Shape& to, const 
   };
   Moves out;
   for (int32_t c = 0; c < channels; ++c) out.picks.push_back(at(0, 0, c));
-  if (rows > 1) out.stride_h = at(1, 0, 0).row - out.picks[0].row;
-  if (columns > 1) out.stride_w = at(0, 1, 0).column - out.picks[0].column;
+  const auto some = std::ranges::find_if(out.picks, [](const Pick& pick) { return pick != kPadding; });
+  if (some == out.picks.end()) return std::nullopt;
+  const auto first_channel = static_cast<int32_t>(some - out.picks.begin());
+  if (rows > 1) out.stride_h = at(1, 0, first_channel).row - some->row;
+  if (columns > 1) out.stride_w = at(0, 1, first_channel).column - some->column;
   if (std::min(out.stride_h, out.stride_w) < 1 || std::max(out.stride_h, out.stride_w) > kStrideMax)
     return std::nullopt;
   for (int32_t y = 0; y < rows; ++y)
     for (int32_t x = 0; x < columns; ++x)
       for (int32_t c = 0; c < channels; ++c) {
         const Pick& first = out.picks[static_cast<size_t>(c)];
+        if (first == kPadding && at(y, x, c) == kPadding) continue;
         if (at(y, x, c) != Pick{first.row + y * out.stride_h, first.column + x * out.stride_w, first.channel})
           return std::nullopt;
       }
@@ -111,6 +83,7 @@ ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, 
   Bytes ones(static_cast<size_t>(shape.elems()), 0);
   for (int32_t c = 0; c < outputs; ++c) {
     const Pick& pick = moves.picks[static_cast<size_t>(c)];
+    if (pick == kPadding) continue;
     const int64_t row = (depthwise ? 0 : int64_t{c} * moves.kernel_h) + pick.row;
     ones[static_cast<size_t>((row * moves.kernel_w + pick.column) * inputs + pick.channel)] = 1;
   }
@@ -125,13 +98,14 @@ ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, 
 
 bool moves_elements(ir::OpKind kind) {
   return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
-         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v;
+         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v ||
+         kind == ir::OpKind::pad;
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!moves_elements(old.kind) || old.outputs.empty()) return;
-  const ir::TensorId image = old.inputs[image_of(old)];
+  const ir::TensorId image = old.inputs[image_operand(old)];
   if (image == ir::kNoTensor) return;
   const ir::Tensor from = rewriter.tensor(image);
   const auto is_image = [](const ir::Tensor& one) {

@@ -54,6 +54,7 @@ Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // Q
 Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
 Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
 Result<void> tiles_to_resize(ir::Graph& graph, const Target& target);       // rows and pixels repeated by TILE
+Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
 Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
 Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
@@ -62,6 +63,8 @@ Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // l
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
 Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> pixels_to_pointwise(ir::Graph& graph,
+                                 const Target& target);  // pixels of others: padded, mirrored, resized
 Result<void> moves_to_convolution(ir::Graph& graph,
                                   const Target& target);  // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
 Result<void> joins_to_channels(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows

@@ -56,6 +56,7 @@ const PlainDriver kPlain;
 const PlainDriver kMoving({OpKind::transpose, OpKind::concatenation, OpKind::split});
 
 const PlainDriver kAdding({OpKind::add});
+const PlainDriver kTransposing({OpKind::add, OpKind::transpose});
 // PAD by at most two, CONCATENATION of one quantization.
 class NarrowDriver : public PlainDriver {
  public:
@@ -73,6 +74,19 @@ class NarrowDriver : public PlainDriver {
   }
 };
 const NarrowDriver kNarrow;
+
+// No image becomes a row.
+class ImageDriver : public PlainDriver {
+ public:
+  ImageDriver() : PlainDriver({OpKind::fully_connected}) {}
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind == OpKind::reshape && graph.tensor(op.outputs[0]).shape.rank() == 2)
+      return driver::Support::no(driver::Remedy::none, "RESHAPE to rows");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+const ImageDriver kImages;
 
 // One image at a time.
 class SingleDriver : public PlainDriver {
@@ -93,6 +107,8 @@ const PlainDriver& driver_for(const Pass& pass) {
     return kNarrow;
   if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
     return kAdding;
+  if (pass.name == "pixels_to_pointwise") return kTransposing;
+  if (pass.name == "flatten_in_dense") return kImages;
   return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
 }
 
@@ -272,9 +288,17 @@ const Guard kGuards[] = {
     {"pads_to_steps", "b\" uint8 1x5x3x1 scale=0.5", "b\" uint8 1x5x3x1 scale=0.25", "b\" uint8 1x5x3x1 scale=0.5"},
     {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 17 0 0 1 0 0]", "[0 0 16 0 0 1 0 0]"},
     {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=1", "stride_h=2 stride_w=2"},
+    {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=3", "stride_h=1 stride_w=2"},
     {"transposed_to_convolution", "[1 4 2 1]", "[1 9 2 1]", "[1 5 2 1]"},
     {"transposed_to_convolution", "b\" int8 1x4x2x1", "b\" uint8 1x4x2x1", "b\" int8 1x4x2x1"},
     {"transposed_to_convolution", "inputs 2", "inputs 2 1", nullptr},
+    {"pixels_to_pointwise", "half_pixel_centers=true", "align_corners=true", ""},
+    {"pixels_to_pointwise", "const=[1 4]", "const=[1 5]", "const=[2 8]"},
+    {"pixels_to_pointwise", "b\" int8 1x1x4x1 scale=0.5", "b\" int8 1x1x4x1 scale=0.25", "b\" int8 1x1x4x1 scale=0.5"},
+    {"pixels_to_pointwise", "inputs 0", "inputs 0 1", nullptr},
+    {"flatten_in_dense", "outputs 4", "outputs 4 2", nullptr},
+    {"flatten_in_dense", "b\" int8 1x4 scale=0.5", "b\" int8 1x4 scale=0.25", "b\" int8 1x4 scale=0.5"},
+    {"flatten_in_dense", "in=[2 3]", "in=[2 3] keep_num_dims=true", nullptr},
     {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
     {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},

@@ -1,6 +1,7 @@
 // TRANSPOSE_CONV as a convolution that makes all phases of the output as channels, and DEPTH_TO_SPACE that puts them in
-// their places. Filters of a phase see a window of the image that has its middle at their pixel; where the output ends
-// elsewhere, the image is padded at its end, and what is too much is cut off by a filter of a single one.
+// their places; RESHAPE where only columns have phases, or images are one column wide. Filters of a phase see a window
+// of the image that has its middle at their pixel; where the output ends elsewhere, the image is padded at its end, and
+// what is too much is cut off by a filter of a single one.
 #include <algorithm>
 #include <utility>
 
@@ -127,6 +128,18 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, co
   return op;
 }
 
+// Phases side by side in memory.
+bool reshapes(const Axis& rows, const Axis& columns) {
+  return rows.stride == 1 || (columns.stride == 1 && columns.inputs + columns.more() == 1);
+}
+
+// Puts phases in their places.
+ir::Op places(Rewriter& rewriter, ir::TensorId apart, ir::TensorId result, const Axis& rows, const Axis& columns) {
+  if (rows.stride != columns.stride) return rewriter.reshape(apart, result);
+  return {
+      .kind = ir::OpKind::depth_to_space, .attrs = ir::BlockAttrs{rows.stride}, .inputs = {apart}, .outputs = {result}};
+}
+
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::transpose_conv) return;
@@ -135,12 +148,13 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Tensor out = rewriter.tensor(old.outputs[0]);
   const bool bias_known = old.input(3) == ir::kNoTensor || (rewriter.tensor(old.inputs[3]).is_constant() &&
                                                             rewriter.tensor(old.inputs[3]).dtype == ir::DType::int32);
-  if (!is_plain(in, filter, out) || !bias_known || attrs.stride_h != attrs.stride_w || attrs.stride_h > kStrideMax ||
+  if (!is_plain(in, filter, out) || !bias_known || std::max(attrs.stride_h, attrs.stride_w) > kStrideMax ||
       !rewriter.tensor(old.inputs[0]).is_constant() || rewriter.level(id) == Level::proven)
     return;
   const Axis rows = axis_of(attrs, attrs.stride_h, filter.shape[1], in.shape[1], out.shape[1]);
   const Axis columns = axis_of(attrs, attrs.stride_w, filter.shape[2], in.shape[2], out.shape[2]);
   const int32_t block = rows.stride * columns.stride;
+  if (attrs.stride_h != attrs.stride_w && !reshapes(rows, columns)) return;
   if (filter.shape.elems() / rows.kernel / columns.kernel > kBytesMax / block / rows.taps() / columns.taps() ||
       std::max(rows.cut(), columns.cut()) > 4)
     return;
@@ -166,15 +180,17 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     if (cuts)
       result = add_like(rewriter, result, "/whole",
                         {from[0], from[1] * rows.stride, from[2] * columns.stride, out.shape[3]});
-    ops.push_back({.kind = ir::OpKind::depth_to_space, .attrs = ir::BlockAttrs{rows.stride}, .inputs = {apart}});
-    ops.back().outputs = {result};
+    ops.push_back(places(rewriter, apart, result, rows, columns));
   } else if (rows.cut() + columns.cut() > 0) {
     result = add_like(rewriter, result, "/whole", {from[0], from[1], from[2], out.shape[3]});
     ops.back().outputs = {result};
   }
   if (result != old.outputs[0]) ops.push_back(cut_off(rewriter, result, old.outputs[0], rows.cut(), columns.cut()));
   std::string text = fmt::format("TRANSPOSE_CONV {}x{} becomes CONV_2D {}x{}{}", rows.kernel, columns.kernel,
-                                 rows.taps(), columns.taps(), block > 1 ? " and DEPTH_TO_SPACE" : "");
+                                 rows.taps(), columns.taps(),
+                                 block == 1                      ? ""
+                                 : rows.stride == columns.stride ? " and DEPTH_TO_SPACE"
+                                                                 : " and RESHAPE");
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
 }
 

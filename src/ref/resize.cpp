@@ -117,6 +117,18 @@ KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vecto
 
 }  // namespace
 
+std::vector<BilinearTap> bilinear_taps(ir::DType dtype, int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
+  constexpr double kOne = 1 << 10;
+  std::vector<BilinearTap> out;
+  if (dtype == ir::DType::int8) {
+    for (const auto& tap : integer_taps(input, output, attrs))
+      out.push_back({tap.low, tap.high, static_cast<double>(tap.from_low) / kOne});
+  } else {
+    for (const auto& tap : float_taps(input, output, attrs)) out.push_back({tap.low, tap.high, double{tap.from_low}});
+  }
+  return out;
+}
+
 std::vector<size_t> nearest_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
   const float scale = attrs.align_corners && output > 1 ? static_cast<float>(input - 1) / static_cast<float>(output - 1)
                                                         : static_cast<float>(input) / static_cast<float>(output);

@@ -356,5 +356,65 @@ TEST(RockchipGraphs, EnlargedImages) {
   judge(rows, 0);
 }
 
+// What the network gives as a whole, beside the kernel of the operation that the passes wrote otherwise.
+void judge_whole(const ir::Graph& graph, uint32_t seed) {
+  const auto target = runtime::open_target("sim:rk3588");
+  const auto session = runtime::Session::create(graph, *target, {.allow_fallback = false, .cores = 1});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
+  const std::vector<Bytes> got = run(**session, seed);
+  auto cpu = ref::Interpreter::create(graph);
+  ASSERT_TRUE(cpu.ok()) << cpu.error().message;
+  std::mt19937 random(seed);
+  for (uint8_t& byte : cpu->tensor(graph.inputs[0])) byte = static_cast<uint8_t>(random());
+  ASSERT_TRUE(cpu->run().ok());
+  const std::span<const uint8_t> wanted = cpu->tensor(graph.outputs[0]);
+  ASSERT_EQ(got.at(0).size(), wanted.size());
+  const bool is_signed = graph.tensor(graph.outputs[0]).dtype == ir::DType::int8;
+  const auto value = [&](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
+  int most = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) most = std::max(most, std::abs(value(got[0][i]) - value(wanted[i])));
+  EXPECT_LE(most, 1);
+}
+
+TEST(RockchipGraphs, TransposedConvolutions) {
+  std::mt19937 random(11);
+  const auto range = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  for (uint32_t round = 0; round < 150; ++round) {
+    const bool same = range(0, 1) == 0, is_signed = range(0, 1) == 0, per_channel = is_signed && range(0, 1) == 0;
+    int stride[2] = {range(1, 4), 0}, in[2] = {range(1, 9), range(1, 9)}, kernel[2], out[2];
+    stride[1] = stride[0];
+    if (range(0, 3) == 0) stride[0] = 1;             // columns alone
+    if (range(0, 3) == 0) stride[1] = 1, in[1] = 1;  // a sound
+    for (int i : {0, 1}) {
+      kernel[i] = stride[i] == 1 && in[i] == 1 ? 1 : range(1, 5);
+      out[i] =
+          same ? in[i] * stride[i] - range(0, stride[i] - 1) : (in[i] - 1) * stride[i] + std::max(kernel[i], stride[i]);
+    }
+    const int inputs = std::array{1, 3, 16, 20, 40}[random() % 5], outputs = std::array{1, 3, 16, 21, 32}[random() % 5];
+    const char* const type = is_signed ? "int8" : "uint8";
+    std::string scales = "0.01";
+    for (int i = 0; per_channel && i < outputs; ++i)
+      scales += fmt::format(" {}", 0.001F * static_cast<float>(range(5, 10)));
+    if (per_channel) scales = "[" + scales.substr(5) + "]";
+    const std::string text =
+        tensor(0, fmt::format("1x{}x{}x{}", in[0], in[1], inputs).c_str(), 0.02F, 5, type) +
+        fmt::format("tensor 1 \"w\" {} {}x{}x{}x{} scale={} zero={}{} const=zeros\n", type, outputs, kernel[0],
+                    kernel[1], inputs, scales, is_signed ? 0 : 120, per_channel ? " axis=0" : "") +
+        numbers(2, "4", {1, out[0], out[1], outputs}) +
+        tensor(3, fmt::format("1x{}x{}x{}", out[0], out[1], outputs).c_str(), 0.2F, 9, type) +
+        fmt::format("inputs 0\noutputs 3\nop 0 TRANSPOSE_CONV in=[2 1 0] out=[3] padding={} stride_h={} stride_w={}\n",
+                    same ? "same" : "valid", stride[0], stride[1]);
+    SCOPED_TRACE(text);
+    auto graph = ir::parse("graph \"\"\n" + text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    fill(*graph, random);
+    judge_whole(*graph, round);
+    if (HasFatalFailure() || HasNonfatalFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace skillet

@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/conv.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
 
@@ -72,11 +73,14 @@ driver::Cost of_op(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id
     case ir::OpKind::relu:
     case ir::OpKind::relu6:
     case ir::OpKind::quantize: return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
-    case ir::OpKind::split:
-    case ir::OpKind::split_v:
     case ir::OpKind::reshape:
     case ir::OpKind::squeeze:
-    case ir::OpKind::expand_dims: return {};  // another name for the same bytes
+    case ir::OpKind::expand_dims: {
+      const ir::Tensor& to = tensor(op.outputs[0]);
+      return keeps_channels(tensor(op.inputs[0]).shape, to.shape) ? driver::Cost{} : copy(to, to, {});
+    }
+    case ir::OpKind::split:
+    case ir::OpKind::split_v: return {};  // another name for the same bytes
     case ir::OpKind::max_pool_2d: {
       const Window w = maximum_window(graph, id);
       const size_t steps = steps_to(w.kernel_height).size() + steps_to(w.kernel_width).size();

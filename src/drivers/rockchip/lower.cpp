@@ -83,6 +83,7 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::slice:
     case OpKind::strided_slice: return lower_moves(op);
     case OpKind::space_to_depth: return lower_blocks(op);
+    case OpKind::depth_to_space: return lower_interleave(op);
     case OpKind::concatenation: return lower_concatenation(op);
     case OpKind::split:
     case OpKind::split_v: return lower_division(op);

@@ -3,6 +3,7 @@
 #include "base/int_math.h"
 #include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/lowerer.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
@@ -136,7 +137,22 @@ Result<void> Lowerer::lower_copy(const ir::Op& op, const PadAmounts& pads) {
 
 Result<void> Lowerer::lower_concatenation(const ir::Op& op) {
   if (axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) != 0) return lower_moves(op);
-  Place output = place_of(op.outputs[0]);
+  if (!are_surfaces(graph_, op.inputs)) return lower_joined(op);
+  return copy_pieces(op, place_of(op.outputs[0]));
+}
+
+Result<void> Lowerer::lower_joined(const ir::Op& op) {
+  const Joined joined = joined_of(graph_, op);
+  Conv conv = make_joined(joined);
+  conv.input = temporary(tensor(op.outputs[0]).name + " (pieces)", joined.from());
+  conv.output = place_of(op.outputs[0]);
+  SK_TRY(copy_pieces(op, conv.input));
+  emit("joined channels", std::move(conv));
+  return {};
+}
+
+// A copy of a single atom writes behind its end: in their order, and in one job.
+Result<void> Lowerer::copy_pieces(const ir::Op& op, Place output) {
   bool copied = false;
   for (const TensorId piece : op.inputs) {
     const ir::Tensor& from = tensor(piece);
@@ -169,8 +185,34 @@ Result<void> Lowerer::lower_division(const ir::Op& op) {
 
 Result<void> Lowerer::lower_reshape(const ir::Op& op) {
   const TensorId from = op.inputs[0], to = op.outputs[0];
+  if (!keeps_channels(tensor(from).shape, tensor(to).shape)) return lower_interleave(op);
   SK_TRY(surfaces_of(from));
   return alias(from, to, 0);
+}
+
+Result<void> Lowerer::lower_interleave(const ir::Op& op) {
+  const Interleave all = *interleave_of(graph_, op);
+  SK_TRY_ASSIGN(const Place from, surfaces_of(op.inputs[0]));
+  const Place to = place_of(op.outputs[0]);
+  if (all.rows == 1 && all.columns == 1)
+    return copy(tensor(op.inputs[0]), op.outputs[0], from, to, {}, ir::Activation::none);
+  const auto emit_all = [&](const char* kind, std::vector<InterleavePass> passes, const Place& in, const Place& out) {
+    for (InterleavePass& pass : passes) {
+      pass.conv.input = in;
+      pass.conv.output = out;
+      pass.conv.input.offset_bytes += pass.from_bytes;
+      pass.conv.output.offset_bytes += pass.to_bytes;
+      emit(kind, std::move(pass.conv));
+    }
+  };
+  Place wide = to;
+  if (all.rows > 1) {
+    const int32_t lanes = all.rows * all.surfaces() * kAtom;
+    wide = temporary(tensor(op.inputs[0]).name + " (wide)", {all.from.height, all.to.width, lanes});
+  }
+  emit_all("columns of channels", column_passes(all), from, wide);
+  if (all.rows > 1) emit_all("rows of channels", row_passes(all), wide, to);
+  return {};
 }
 
 }  // namespace skillet::drivers::rockchip

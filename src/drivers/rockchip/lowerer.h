@@ -126,10 +126,12 @@ class Lowerer {
   Result<void> copy(const ir::Tensor& from, ir::TensorId to, const Place& input, const Place& output,
                     const PadAmounts& pads, ir::Activation activation);
   Result<void> lower_copy(const ir::Op& op, const PadAmounts& pads);
-  // A copy of a single atom writes behind its end: in their order, and in one job.
   Result<void> lower_concatenation(const ir::Op& op);
+  Result<void> lower_joined(const ir::Op& op);
+  Result<void> copy_pieces(const ir::Op& op, Place output);
   Result<void> lower_division(const ir::Op& op);
   Result<void> lower_reshape(const ir::Op& op);
+  Result<void> lower_interleave(const ir::Op& op);
   Result<Lowered> finish();
 
   const hw::ChipRow& chip_;

@@ -5,6 +5,7 @@
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/fusion.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
@@ -39,7 +40,7 @@ class Planner {
     free_tail_.assign(graph_.tensors.size(), true);
     // From the end: what a joined tensor lies in is known before its pieces.
     for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
-      if (op->kind == OpKind::concatenation && is_of_channels(*op)) place(*op);
+      if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
     for (const ir::Op& op : graph_.ops) evict(op);
     return std::move(out_);
@@ -122,7 +123,9 @@ class Planner {
       case OpKind::slice:
       case OpKind::strided_slice: return kDepthwiseGroup;
       case OpKind::space_to_depth: return kKernelGroup;
-      case OpKind::concatenation: return is_of_channels(op) ? kAtom : kDepthwiseGroup;
+      case OpKind::concatenation:
+        if (!is_of_channels(op)) return kDepthwiseGroup;
+        return are_surfaces(graph_, op.inputs) ? kAtom : kKernelGroup;
       case OpKind::split:
       case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
       case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
@@ -142,7 +145,12 @@ class Planner {
       case OpKind::maximum:
       case OpKind::minimum:
       case OpKind::resize_bilinear:
+      case OpKind::depth_to_space:
       case OpKind::resize_nearest_neighbor: return kAtom;
+      case OpKind::reshape:
+      case OpKind::squeeze:
+      case OpKind::expand_dims:
+        return keeps_channels(tensor(op.inputs[0]).shape, tensor(op.outputs[0]).shape) ? 0 : kAtom;
       case OpKind::pad: return kDepthwiseGroup;
       default: return 0;
     }

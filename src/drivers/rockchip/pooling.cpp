@@ -1,6 +1,7 @@
 #include "drivers/rockchip/pooling.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/int_math.h"
 #include "drivers/rockchip/choices.h"
@@ -19,6 +20,20 @@ void copy_bytes(Conv& conv) {
   conv.out_gain = output_gain(1, true);
 }
 
+}  // namespace
+
+void choose(Conv& conv, std::span<const int32_t> chosen) {
+  const auto values = static_cast<size_t>(conv.taps()) * static_cast<size_t>(conv.in.channels);
+  Bytes weights(chosen.size() * values, kWeightZero);
+  for (size_t c = 0; c < chosen.size(); ++c) {
+    if (chosen[c] >= 0) weights[c * values + static_cast<size_t>(chosen[c])] = kWeightZero + 1;
+  }
+  conv.weights = std::move(weights);
+  copy_bytes(conv);
+}
+
+namespace {
+
 Conv only_tap(const Window& w, int32_t tap, const Tuning& tuning) {
   Conv conv = constant_depthwise(w, {&tap, 1}, tuning);
   copy_bytes(conv);
@@ -29,10 +44,9 @@ Conv only_tap(const Window& w, int32_t tap, const Tuning& tuning) {
 Conv repeated(const Plane& row, int32_t times, int32_t count) {
   Conv conv{.in = row, .out = {row.height, row.width, kAtom * count}, .gap = (times - 1) * row.width};
   conv.out_pitch = row.width;
-  Bytes weights(static_cast<size_t>(conv.out.channels) * kAtom, kWeightZero);
-  for (size_t c = 0; c < static_cast<size_t>(conv.out.channels); ++c) weights[c * kAtom + c % kAtom] = kWeightZero + 1;
-  conv.weights = std::move(weights);
-  copy_bytes(conv);
+  std::vector<int32_t> chosen(static_cast<size_t>(conv.out.channels));
+  for (size_t c = 0; c < chosen.size(); ++c) chosen[c] = static_cast<int32_t>(c % kAtom);
+  choose(conv, chosen);
   return conv;
 }
 
@@ -226,11 +240,9 @@ Window blocks_window(const Plane& in, const Plane& out) {
 
 Conv make_blocks(const Plane& in, const Plane& out) {
   Conv conv = shape_of(blocks_window(in, out));
-  const auto channels = static_cast<size_t>(out.channels);
-  Bytes weights(channels * channels, kWeightZero);  // as many values in a window as outputs
-  for (size_t c = 0; c < channels; ++c) weights[c * (channels + 1)] = kWeightZero + 1;
-  conv.weights = std::move(weights);
-  copy_bytes(conv);
+  std::vector<int32_t> chosen(static_cast<size_t>(out.channels));  // as many values in a window as outputs
+  std::iota(chosen.begin(), chosen.end(), 0);
+  choose(conv, chosen);
   return conv;
 }
 

@@ -56,6 +56,9 @@ Conv make_repeated_rows(const Plane& plane, int32_t times, const Copies& copies)
 Conv make_repeated_columns(const Plane& plane, int32_t times, const Copies& copies);
 uint64_t bytes_before(const Copies& copies, int32_t row_pixels);
 
+// Each output channel is the byte of that number of its window, [tap][channel]; -1: it is nobody's.
+void choose(Conv& conv, std::span<const int32_t> chosen);
+
 // SPACE_TO_DEPTH: a convolution of which each weight chooses one value.
 Window blocks_window(const Plane& in, const Plane& out);
 Conv make_blocks(const Plane& in, const Plane& out);

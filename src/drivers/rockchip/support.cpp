@@ -7,6 +7,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/elementwise.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/pooling.h"
@@ -22,7 +23,8 @@ using ir::OpKind;
 
 constexpr double kUnitMax = 0.5, kOperandMax = 16;  // of additions, in steps of the output
 constexpr int32_t kRepeatMax = 64;
-constexpr int32_t kGapMax = 8190;  // pixels behind a row: 13 bits
+constexpr int64_t kWeightsMax = 1 << 22;  // of what only moves bytes
+constexpr int32_t kGapMax = 8190;         // pixels behind a row: 13 bits
 
 Support filter(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
@@ -230,7 +232,6 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
 }
 
 Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
-  constexpr int64_t kWeightsMax = 1 << 22;
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(from), takes(to), same_types(from, to)});
   if (!first.ok) return first;
@@ -287,13 +288,8 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
 
 // Pieces begin at multiples of 16 channels: those lie together.
 Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int32_t channels = plane_of(graph.tensor(parts[i]).shape).channels;
-    if (i + 1 < parts.size() && channels % kAtom != 0)
-      return Support::no(Remedy::form, "a piece of {} channels in front of others; the NPU keeps {} together", channels,
-                         kAtom);
-  }
-  return Support::yes();
+  if (are_surfaces(graph, parts)) return Support::yes();
+  return Support::no(Remedy::form, "a piece that ends within {} channels, which the NPU keeps together", kAtom);
 }
 
 // Rows, columns or channels as they are, in other places; of CONCATENATION in other units too.
@@ -317,7 +313,12 @@ Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir:
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   const auto& attrs = op.as<ir::ConcatAttrs>();
   if (axis_from_back(to.shape, attrs.axis) != 0) return moves(chip, graph, op);
-  if (const Support parts = pieces(graph, op.inputs); !parts.ok) return parts;
+  if (!are_surfaces(graph, op.inputs)) {
+    const Joined joined = joined_of(graph, op);
+    if (joined.weights() > kWeightsMax)
+      return Support::no(Remedy::split, "{} channels, each of which has a weight for each other one", joined.lanes);
+    if (const Support one = fits(chip, {.in = joined.from(), .out = joined.to}); !one.ok) return one;
+  }
   for (const ir::TensorId input : op.inputs) {
     const ir::Tensor& from = graph.tensor(input);
     ir::Tensor piece = to;
@@ -343,6 +344,27 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   return all_of({takes(from), pieces(graph, op.outputs)});
 }
 
+// Channels as pixels side by side.
+Support interleaved(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const Interleave& all) {
+  const Support first = all_of({takes(from), takes(to), same_types(from, to), fits_flat(from), fits_flat(to)});
+  if (!first.ok) return first;
+  if (const Support same = keeps_values(from, to); !same.ok) return same;
+  const int64_t gap = all.rows > 1 ? int64_t{all.rows - 1} * all.to.width : all.columns - 1;
+  if (std::max(all.rows, all.columns) > kRepeatMax || gap > kGapMax)
+    return Support::no(Remedy::form, "{} rows and {} columns of each pixel; the NPU takes {} and leaves out at most {}",
+                       all.rows, all.columns, kRepeatMax, kGapMax);
+  if (weights_of(all) > kWeightsMax)
+    return Support::no(Remedy::split, "{} channels, each of which has a weight for each other one", all.from.channels);
+  std::vector<Support> parts = {Support::yes()};
+  for (const auto& passes : {column_passes(all), row_passes(all)})
+    for (const InterleavePass& pass : passes) parts.push_back(fits(chip, {.in = pass.conv.in, .out = pass.conv.out}));
+  return all_of(parts);
+}
+
+Support pixels_of_channels(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  return interleaved(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), *interleave_of(graph, op));
+}
+
 // What keeps channels moves nothing.
 Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
@@ -350,7 +372,8 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   if (!first.ok) return first;
   if (from.quant != to.quant || from.dtype != to.dtype)
     return Support::no(Remedy::same_scale, "its output has another quantization");
-  if (plane_of(from.shape).channels == plane_of(to.shape).channels) return Support::yes();
+  if (keeps_channels(from.shape, to.shape)) return Support::yes();
+  if (const auto all = interleave_of(graph, op)) return interleaved(chip, from, to, *all);
   return Support::no(Remedy::form, "{} to {} moves channels, which lie in groups of {}", from.shape.to_string(),
                      to.shape.to_string(), kAtom);
 }
@@ -386,6 +409,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::maximum:
     case OpKind::minimum: return selection(graph, op);
     case OpKind::space_to_depth: return blocks(chip, graph, op);
+    case OpKind::depth_to_space: return pixels_of_channels(chip, graph, op);
     case OpKind::resize_bilinear:
     case OpKind::resize_nearest_neighbor: return enlarged(chip, graph, op);
     case OpKind::relu:

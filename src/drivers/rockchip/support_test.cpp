@@ -78,6 +78,20 @@ inputs 0
 outputs 2
 op 0 RESIZE_NEAREST_NEIGHBOR in=[0 1] out=[2]
 )";
+constexpr const char* kBlocks = R"(graph ""
+tensor 0 "in" uint8 1x2x2x64 scale=1 zero=128
+tensor 1 "out" uint8 1x4x4x16 scale=1 zero=128
+inputs 0
+outputs 1
+op 0 DEPTH_TO_SPACE in=[0] out=[1] block_size=2
+)";
+constexpr const char* kReshape = R"(graph ""
+tensor 0 "in" uint8 1x2x2x64 scale=1 zero=128
+tensor 1 "out" uint8 1x16x16 scale=1 zero=128
+inputs 0
+outputs 1
+op 0 RESHAPE in=[0] out=[1]
+)";
 
 // In `graph`, each text of `find` becomes the one at its place in `refused`, or in `taken`; ; separates them.
 struct Row {
@@ -179,8 +193,10 @@ constexpr Row kNumberRows[] = {
 };
 
 constexpr Row kLayoutRows[] = {
-    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x4x4x17;1x4x4x16;1x4x4x33", "1x4x4x32;1x4x4x17;1x4x4x49",
-     "a piece of 17 channels in front of others"},
+    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x4x4x2047;1x4x4x2;1x4x4x2049", "1x4x4x2007;1x4x4x2;1x4x4x2009",
+     "has a weight for each other one"},
+    {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32", "1x1x2048x17;1x1x2048x1;1x1x2048x18",
+     "1x1x2047x17;1x1x2047x1;1x1x2047x18", "rows of 2048 and 2048 pixels"},
     {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=0", "1x4x8x16;axis=2", "axis 0 is none of an image's"},
     {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=-4", "1x8x4x16;axis=-3", "axis -4 is none of an image's"},
     {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32;axis=3", "1x4x4x16;1x4x8191x16;1x4x8195x16;axis=2",
@@ -193,6 +209,15 @@ constexpr Row kLayoutRows[] = {
     {kResize, "[4 4];1x4x4x16", "[130 2];1x130x2x16", "[128 2];1x128x2x16", "rows 65 times"},
     {kResize, "[4 4];1x4x4x16", "[5 4];1x5x4x16", "[6 4];1x6x4x16", "repeats no pixel equally often"},
     {kResize, "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "pixels between others"},
+    {kBlocks, "scale=1;scale=1", "scale=1;scale=2", "scale=2;scale=2", "another quantization"},
+    {kBlocks, "1x2x2x64;1x4x4x16;=2", "1x1x341x36;1x6x2046x1;=6", "1x1x409x25;1x5x2045x1;=5",
+     "leaves out at most 8190"},
+    {kBlocks, "1x2x2x64;1x4x4x16", "1x2x2x2052;1x4x4x513", "1x2x2x2048;1x4x4x512", "has a weight for each other one"},
+    {kReshape, "1x2x2x64;1x16x16", "1x2x2x60;1x5x48", "1x2x2x60;1x80x3", "moves channels"},
+    {kReshape, "1x2x2x64;1x16x16", "1x2x2x65;1x260x1", "1x2x2x64;1x256x1", "1 rows and 65 columns"},
+    {kReshape, "1x2x2x64;1x16x16", "1x2x2x17;1x68", "1x2x2x16;1x64", "moves channels"},
+    {kReshape, "uint8;zero=128;uint8;zero=128", "uint8;zero=100;int8;zero=100", "int8;zero=100;int8;zero=100",
+     "another quantization"},
     {kPad, "zero=128;zero=128", "zero=128;zero=127", "zero=127;zero=127", "another quantization"},
     {kPad, "scale=1;scale=1", "scale=1;scale=2", "scale=2;scale=2", "another quantization"},
     {kPad, "[0 0 1 1 1 1 0 0];1x6x6x16", "[0 0 1 1 1 1 0 1];1x6x6x17", "[0 0 1 1 1 0 0 0];1x6x5x16",

@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 20)) {
+    switch (range(0, 23)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -102,6 +102,9 @@ class Patterns : RandomOps {
       case 17: return mixed_join();
       case 18: return max_pool();
       case 19: return images();
+      case 20: return mirrored();
+      case 21: return resized();
+      case 22: return deeper();
       default: return activation();
     }
   }
@@ -364,14 +367,15 @@ class Patterns : RandomOps {
   }
 
   void transposed_conv() {
-    const int stride = range(1, 3), outputs = range(1, 4);
+    const int outputs = range(1, 4);
     const std::array kernel = {range(1, 5), range(1, 5)};
     ir::ConvAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
-    attrs.stride_h = attrs.stride_w = stride;
+    attrs.stride_h = attrs.stride_w = range(1, 3);
+    if (chance(3)) attrs.stride_w = range(1, 3);
     if (chance(3)) attrs.activation = ir::Activation::relu;
     std::vector<int32_t> size = {1, 0, 0, outputs};
     for (size_t axis = 1; axis < 3; ++axis) {
-      const int32_t inputs = shape()[static_cast<int32_t>(axis)];
+      const int32_t inputs = shape()[static_cast<int32_t>(axis)], stride = axis == 1 ? attrs.stride_h : attrs.stride_w;
       size[axis] = attrs.padding == ir::Padding::same ? inputs * stride - range(0, stride - 1)
                                                       : (inputs - 1) * stride + kernel[axis - 1] + range(0, stride - 1);
     }
@@ -379,6 +383,38 @@ class Patterns : RandomOps {
     ir::Op op{.kind = OpKind::transpose_conv, .attrs = attrs, .inputs = {dims, weights, at_}};
     if (chance(2)) op.inputs.push_back(ints(std::vector<int32_t>(static_cast<size_t>(outputs), range(-500, 500))));
     emit(std::move(op), image({1}));
+  }
+
+  void mirrored() {
+    ir::MirrorPadAttrs attrs;
+    attrs.symmetric = chance(2);
+    std::vector<int32_t> amounts(8, 0);
+    for (size_t axis = 1; axis < 3; ++axis) {
+      const int32_t most = shape()[static_cast<int32_t>(axis)] - (attrs.symmetric ? 0 : 1);
+      for (size_t i = 2 * axis; i < 2 * axis + 2; ++i) amounts[i] = range(0, std::min(most, 3));
+    }
+    const TensorId operand = ints(amounts, {4, 2});
+    emit({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, operand}}, like(at_));
+  }
+
+  void deeper() {
+    const TensorId operand = ints({0, 0, 0, 0, 0, 0, range(0, 2), range(1, 3)}, {4, 2});
+    emit({.kind = OpKind::pad, .inputs = {at_, operand}}, like(at_));
+  }
+
+  void resized() {
+    const OpKind kind = chance(3) ? OpKind::resize_nearest_neighbor : OpKind::resize_bilinear;
+    ir::ResizeAttrs attrs;
+    (chance(2) ? attrs.half_pixel_centers : attrs.align_corners) = chance(2);
+    std::vector<int32_t> size;
+    for (const int axis : {1, 2}) {
+      const int32_t from = shape()[axis];
+      size.push_back(attrs.align_corners && from > 1 ? (from - 1) * range(1, 3) + 1
+                                                     : from * any_of(std::array{1, 2, 2, 3, 4}));
+    }
+    if (chance(4)) size[0] = range(1, 9);
+    const TensorId operand = ints(size);
+    emit({.kind = kind, .attrs = attrs, .inputs = {at_, operand}}, like(at_));
   }
 
   // Rows of one image as those of several, with ops over these.
@@ -443,7 +479,8 @@ class Patterns : RandomOps {
   }
 
   void dense() {
-    const int32_t depth = shape()[3], rows = static_cast<int32_t>(shape().elems()) / depth, outputs = range(1, 5);
+    const auto elems = static_cast<int32_t>(shape().elems());
+    const int32_t depth = chance(2) ? elems : shape()[3], rows = elems / depth, outputs = range(1, 5);
     const std::vector<int32_t> dims = {rows, depth}, image_dims = {1, 1, rows, outputs};
     const TensorId flat = like(at_), operand = ints(dims), weights = filter({outputs, depth}, 0), to = image({1});
     emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{dims}, .inputs = {at_, operand}}, flat);

@@ -101,6 +101,45 @@ inline const Row kRows[] = {
      "op 2 CONV_2D in=[3 6 7] out=[4] padding=valid source=0\n"
      "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
      "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
+    // Half a step away from 0 on both sides of it: bytes from 3 - 128 up, and from 127 down.
+    {"pixels_to_pointwise",
+     "tensor 0 \"a\" int8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[1 4]\n"
+     "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 RESIZE_BILINEAR in=[0 1] out=[2] half_pixel_centers=true\n",
+     "tensor 3 \"a/planes\" int8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 4 \"a/pixels\" int8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 5 \"a/planes/order\" int32 4 const=[0 3 1 2]\n"
+     "tensor 6 \"a/pixels/shape\" int32 4 const=[1 1 1 2]\n"
+     "tensor 7 \"b/pixels\" int8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 8 \"b/above\" int8 1x1x1x4 scale=0.5 zero=-125\n"
+     "tensor 9 \"b/below\" int8 1x1x1x4 scale=0.5 zero=127\n"
+     "tensor 10 \"b/above/parts\" int8 4x1x1x2 scale=0.0625 zero=0 const=[16 0 12 4 4 12 0 16]\n"
+     "tensor 11 \"b/above/bias\" int32 4 scale=0.03125 zero=0 const=[1 1 1 1]\n"
+     "tensor 12 \"b/below/parts\" int8 4x1x1x2 scale=0.25 zero=0 const=[4 0 3 1 1 3 0 4]\n"
+     "tensor 13 \"b/below/bias\" int32 4 scale=0.125 zero=0 const=[12 12 12 12]\n"
+     "tensor 14 \"b/planes\" int8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 15 \"b/planes/shape\" int32 4 const=[1 1 1 4]\n"
+     "tensor 16 \"b/order\" int32 4 const=[0 2 3 1]\n"
+     "op 0 TRANSPOSE in=[0 5] out=[3]\n"
+     "op 1 RESHAPE in=[3 6] out=[4] shape=[1 1 1 2] source=0\n"
+     "op 2 CONV_2D in=[4 10 11] out=[8] padding=valid source=0\n"
+     "op 3 CONV_2D in=[4 12 13] out=[9] padding=valid source=0\n"
+     "op 4 ADD in=[8 9] out=[7] source=0\n"
+     "op 5 RESHAPE in=[7 15] out=[14] shape=[1 1 1 4] source=0\n"
+     "op 6 TRANSPOSE in=[14 16] out=[2] source=0\n",
+     "RESIZE_BILINEAR becomes two CONV_2D 1x1 of 2 channels and ADD"},
+    {"flatten_in_dense",
+     "tensor 0 \"a\" int8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 2 const=[1 4]\n"
+     "tensor 2 \"b\" int8 1x4 scale=0.5 zero=3\n"
+     "tensor 3 \"w\" int8 1x4 scale=0.5 zero=0 const=[1 2 3 4]\n"
+     "tensor 4 \"c\" int8 1x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 4\n"
+     "op 0 RESHAPE in=[0 1] out=[2]\n"
+     "op 1 FULLY_CONNECTED in=[2 3] out=[4]\n",
+     "op 0 FULLY_CONNECTED in=[0 3] out=[4] source=1\n", "RESHAPE into FULLY_CONNECTED"},
     {"moves_to_convolution",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
