@@ -103,6 +103,20 @@ TEST(VivanteTp, LogisticTableIsTheFunction) {
   }
 }
 
+// The two functions that keep or drop a value: where each stretch of the table ends.
+TEST(VivanteTp, TablesOfReluAndAbsAreStretches) {
+  const auto relu = function_table(TableFunction::relu, 0.02F), abs = function_table(TableFunction::abs, 0.02F);
+  ASSERT_EQ(relu.size(), 1024U);
+  ASSERT_EQ(abs.size(), 1024U);
+  constexpr uint32_t kStep = 0x800, kLargest = 0xF7FFF, kMinusZero = 0x100000;
+  for (uint32_t i = 0; i < 1024; ++i) {
+    const uint32_t magnitude = i % 512, kept = magnitude >= 496 ? kLargest : magnitude * kStep;
+    const bool denormal = magnitude < 16;
+    EXPECT_EQ(relu[i], i >= 512 ? kMinusZero : denormal ? 0 : kept) << i;
+    EXPECT_EQ(abs[i], denormal ? (i >= 512 ? kMinusZero : 0) : kept) << i;
+  }
+}
+
 // What a TP job does, by the walk of section 5.2: tiles one pixel wide or as large as the window, all loops counted.
 void apply(const TpOperation& op, const Bytes& from, Bytes& to) {
   for (const hw::TpInstruction& tp : op.instructions) {
