@@ -6,6 +6,7 @@
 
 #include "base/int_math.h"
 #include "base/splitmix64.h"
+#include "capture/job_lists.h"
 #include "drivers/vivante/encode.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/moves.h"
@@ -99,6 +100,20 @@ TEST(VivanteTp, LogisticTableIsTheFunction) {
       if (i != 528 && want >= 0x1p-14) {
         ASSERT_NEAR(entry_value(table[i]) / want, 1, 0x1p-15) << "scale " << in_scale << ", entry " << i;
       }
+    }
+  }
+}
+
+// A packet's values must all be there, up to the stream's last word.
+TEST(VivanteDecode, PacketsStayInTheirStream) {
+  for (const uint32_t count : {1U, 2U, 3U, 7U}) {
+    std::vector<uint32_t> words = {1U << 27 | count << 16 | 0x0e03U};
+    for (uint32_t there = 0; there <= count; ++there) {
+      const auto decoded = driver().decode(driver().chips()[0], {.jobs = capture::one_list(words)});
+      const bool leaves = !decoded.ok() && decoded.error().message.find(fmt::format(
+                                               "the packet's {} values leave the stream", count)) != std::string::npos;
+      EXPECT_EQ(leaves, there < count) << there << " of " << count;
+      words.push_back(0);
     }
   }
 }
