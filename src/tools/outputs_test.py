@@ -98,6 +98,9 @@ run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models
 eval {DIGITS} --data models/digits --device sim:a311d --layers ~
 eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
 bug {CONV} --device sim:a311d -o TMP/bug.tar ~
+fix {DIGITS} -o TMP/digits_a311d.tflite --device sim:a311d
+fix tests/models/conv_scales_i8.tflite -o TMP/scales.tflite --device sim:a311d --json
+run TMP/scales.tflite --device cpu --random 3 --output TMP/scales.npy ~
 plan --layers TMP/layers.csv --chip a311d
 plan --layers TMP/layers.csv --chip rk3588 --json
 plan --layers TMP/layers.csv --chip imx8mp --program vendor
