@@ -12,6 +12,8 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/testing/open_files.h"
+
 namespace skillet {
 namespace {
 
@@ -23,8 +25,13 @@ class Files : public ::testing::Test {
     char name[] = "/tmp/skillet-bytes-XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
+    open_ = skillet::testing::open_files();
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    EXPECT_EQ(skillet::testing::open_files(), open_) << "a file was left open";
+    fs::remove_all(folder_);
+  }
+  size_t open_ = 0;
   std::string path(const char* name) const { return (folder_ / name).string(); }
 
   fs::path folder_;

@@ -11,6 +11,8 @@
 #include <functional>
 #include <thread>
 
+#include "base/testing/open_files.h"
+
 namespace skillet {
 namespace {
 
@@ -24,8 +26,13 @@ class OwnFile : public ::testing::Test {
   void SetUp() override {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
+    open_ = skillet::testing::open_files();
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    EXPECT_EQ(skillet::testing::open_files(), open_) << "a file was left open";
+    fs::remove_all(folder_);
+  }
+  size_t open_ = 0;
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
   Bytes contents() const {
     const auto file = read_own_file(path_, kLimit, kAny);

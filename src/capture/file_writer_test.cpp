@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/testing/open_files.h"
 #include "capture/frames.h"
 #include "capture/reader.h"
 
@@ -19,8 +20,13 @@ class Recordings : public ::testing::Test {
   void SetUp() override {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
+    open_ = skillet::testing::open_files();
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    EXPECT_EQ(skillet::testing::open_files(), open_) << "a file was left open";
+    fs::remove_all(folder_);
+  }
+  size_t open_ = 0;
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   static Submission submission(uint32_t word) { return {.jobs = one_list({word})}; }
   static std::vector<uint32_t> words_in(const std::string& path) {

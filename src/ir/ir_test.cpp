@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/graph.h"
+#include "ir/macs.h"
 
 namespace skillet::ir {
 namespace {
@@ -73,6 +74,28 @@ TEST(Graph, ConstantsKeepTheirBytes) {
   EXPECT_TRUE(empty.is_constant());
   EXPECT_EQ(empty.data.size(), 0U);
   EXPECT_EQ((Tensor{.dtype = DType::int4, .shape = {5}}).bytes(), 3);
+}
+
+// What each kind multiplies, counted by hand.
+TEST(Macs, AreThoseOfTheDefinition) {
+  const auto macs = [](std::string_view tensors, std::string_view op) {
+    const auto graph = parse(fmt::format("graph \"macs\"\n{}inputs 0\noutputs 2\nop 0 {} out=[2]\n", tensors, op));
+    EXPECT_TRUE(graph.ok()) << graph.error().message;
+    return graph.ok() ? op_macs(*graph, 0) : 0;
+  };
+  const auto tensors = [](std::string_view in, std::string_view filter, std::string_view out) {
+    return fmt::format("tensor 0 \"x\" float32 {}\ntensor 1 \"w\" float32 {}\ntensor 2 \"y\" float32 {}\n", in, filter,
+                       out);
+  };
+  EXPECT_EQ(macs(tensors("1x9x8x5", "7x3x2x5", "1x7x6x7"), "CONV_2D in=[0 1 -]"), 7U * 6 * 7 * 3 * 2 * 5);
+  EXPECT_EQ(macs(tensors("1x9x8x5", "1x3x2x10", "1x7x6x10"), "DEPTHWISE_CONV_2D in=[0 1 -]"), 7U * 6 * 10 * 3 * 2);
+  EXPECT_EQ(macs(tensors("3x11", "4x11", "3x4"), "FULLY_CONNECTED in=[0 1 -]"), 3U * 4 * 11);
+  EXPECT_EQ(macs(tensors("1x4", "1x4", "1x4"), "ADD in=[0 1]"), 0U);
+  // Each element of the input, operand 2, meets the filter once for each output channel.
+  EXPECT_EQ(macs("tensor 0 \"s\" int32 4\ntensor 1 \"w\" float32 7x3x2x5\ntensor 2 \"y\" float32 1x11x9x7\n"
+                 "tensor 3 \"x\" float32 1x9x8x5\n",
+                 "TRANSPOSE_CONV in=[0 1 3]"),
+            9U * 8 * 5 * 3 * 2 * 7);
 }
 
 }  // namespace

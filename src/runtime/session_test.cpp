@@ -57,6 +57,15 @@ TEST_F(ToySession, ReadsTensorsInsideTheNpuWhenTheyAreKept) {
   EXPECT_EQ(plain->tensor(kM).error().code, ErrorCode::unsupported);
 }
 
+TEST_F(ToySession, CompareLayersLooksAtEveryElement) {
+  for (const size_t at : {size_t{0}, size_t{1}, size_t{kElems} / 2, size_t{kElems} - 1}) {
+    state_ = {.wrong_run = 0, .wrong_byte = at};
+    auto session = open({.keep_intermediates = true});
+    run(*session, Inputs(5));
+    EXPECT_EQ(session->compare_layers().value().at(0).differing, 1) << at;
+  }
+}
+
 TEST_F(ToySession, CompareLayersFindsTheOpThatIsWrong) {
   auto session = open({.keep_intermediates = true});
   state_.wrong_run = 0;  // the first MAXIMUM

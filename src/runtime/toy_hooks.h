@@ -14,7 +14,8 @@ struct ToyState {
   int runs = 0;
   bool fault = false;      // the next runs report a fault
   int jobs_to_fault = -1;  // after so many jobs one reports a fault
-  int wrong_run = -1;      // this run adds one to its first byte
+  int wrong_run = -1;      // this run adds one to a byte of its result
+  size_t wrong_byte = 0;
 };
 
 class ToyChip : public sim::Device {
@@ -30,19 +31,19 @@ class ToyChip : public sim::Device {
     if (is_init) {
       ++state_.init_runs;
     } else if (state_.runs++ == state_.wrong_run) {
-      SK_TRY(spoil(command, memory));
+      SK_TRY(spoil(command, memory, state_.wrong_byte));
     }
     return {};
   }
   void reset(uint32_t core) override { chip_->reset(core); }
 
  private:
-  static Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory) {
+  static Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory, size_t at) {
     bits::Words<toy::hw::Descriptor> words;
     SK_TRY_ASSIGN(const auto bytes, memory.at(command.job_address.offset, sizeof words, "descriptor"));
     std::memcpy(words.data(), bytes.data(), sizeof words);
     const uint64_t result = bits::read<toy::hw::Descriptor>(words).result.offset;
-    SK_TRY_ASSIGN(const auto first, memory.at(result, 1, "result"));
+    SK_TRY_ASSIGN(const auto first, memory.at(result + at, 1, "result"));
     ++first[0];
     return {};
   }

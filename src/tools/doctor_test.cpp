@@ -232,6 +232,27 @@ TEST(Doctor, FindsEachThingThatIsMissing) {
   }
 }
 
+TEST(Doctor, KnowsContainersByWhatTheyLeave) {
+  struct Case {
+    std::string file, text, name;
+  };
+  const Case cases[] = {{"/.dockerenv", "", "docker"},
+                        {"/run/.containerenv", "", "podman"},
+                        {"/proc/1/cgroup", "0::/kubepods/besteffort/pod1\n", "kubepods"},
+                        {"/proc/1/cgroup", "12:cpu:/docker/0123\n", "docker"},
+                        {"/proc/1/cgroup", "0::/system.slice/containerd.service\n", "containerd"},
+                        {"/proc/1/cgroup", "0::/lxc/box\n", "lxc"},
+                        {"/proc/1/cgroup", "0::/machine.slice/libpod-12\n", "libpod"},
+                        {"/proc/1/environ", std::string("A=b\0container=systemd-nspawn\0C=d", 32), "systemd-nspawn"},
+                        {"/proc/1/environ", "container=oci", "oci"},
+                        {"/proc/1/cgroup", "0::/init.scope\n", ""},
+                        {"/proc/1/environ", "HOME=/", ""}};
+  for (const Case& c : cases) {
+    const Machine machine({{c.file, c.text}});
+    EXPECT_EQ(gather_facts(machine.root()).container, c.name) << c.file << ": " << c.text;
+  }
+}
+
 TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());

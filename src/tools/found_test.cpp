@@ -366,6 +366,22 @@ TEST(Png, IsReadBack) {
   std::remove(path.c_str());
 }
 
+// Of the 256 colours, each channel alone: the cube's level that is nearest.
+TEST(Terminal, ColoursAreTheNearestOfTheCube) {
+  constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
+  for (const int value : {0, 47, 48, 95, 114, 116, 134, 154, 156, 194, 196, 234, 236, 255}) {
+    const auto nearest = std::ranges::min_element(kLevels, {}, [&](int level) { return std::abs(level - value); });
+    const auto level = static_cast<int>(nearest - std::begin(kLevels));
+    for (const auto& [channel, weight] : {std::pair<size_t, int>{0, 36}, {1, 6}, {2, 1}}) {
+      Picture picture = black(1, 1);
+      picture.pixels[channel] = static_cast<uint8_t>(value);
+      EXPECT_EQ(half_blocks(picture, {80, 40}, Colours::c256),
+                fmt::format("\x1b[38;5;{}m\x1b[49m\u2580\x1b[0m\n", 16 + weight * level))
+          << value << " of channel " << channel;
+    }
+  }
+}
+
 TEST(Terminal, HalfBlocksHoldTwoPixels) {
   Picture picture = black(2, 3);
   picture.pixels[0] = 255;  // upper left: red
@@ -378,7 +394,8 @@ TEST(Terminal, HalfBlocksHoldTwoPixels) {
     TerminalSize size;
     size_t columns, rows;
   };
-  const Case kCases[] = {{100, 100, {40, 60}, 40, 20}, {100, 400, {40, 12}, 5, 10}, {1, 1000, {1, 1}, 1, 1}};
+  const Case kCases[] = {{100, 100, {40, 60}, 40, 20}, {100, 400, {40, 12}, 5, 10},        {1, 1000, {1, 1}, 1, 1},
+                         {1000, 1, {80, 24}, 80, 1},   {1000, 1000, {900, 900}, 500, 250}, {3, 3, {80, 40}, 3, 2}};
   for (const Case& c : kCases) {
     const std::string text = half_blocks(black(c.width_px, c.height_px), c.size, Colours::all);
     size_t blocks = 0;

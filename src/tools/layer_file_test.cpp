@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/graph.h"
 #include "tools/layer_graph.h"
 
 namespace skillet::tools {
@@ -121,6 +122,67 @@ TEST(LayerGraph, IsALegalGraph) {
   EXPECT_EQ(made->graph.ops.size(), 6U);
   EXPECT_EQ(made->left_out, 1U);             // the activation, which no operation here has
   EXPECT_EQ(made->graph.inputs.size(), 2U);  // the image, and what the activation gives
+}
+
+// Every kind of layer, both ways to pad, strides, dilation and activations: the graph's text.
+TEST(LayerGraph, SaysWhatTheLayersSay) {
+  const auto with = [](sim::Layer layer, auto change) {
+    change(layer);
+    return layer;
+  };
+  const sim::Layer layers[] = {
+      with(conv(1, {}, 3, 4), [](sim::Layer& l) { l.op = "input"; }),
+      with(conv(2, {1}, 3, 4), [](sim::Layer& l) { l.stride = 2, l.out_h = l.out_w = 4, l.act = "relu6"; }),
+      with(conv(3, {2}, 4, 4),
+           [](sim::Layer& l) { l.op = "dwconv", l.in_h = l.in_w = l.out_h = l.out_w = 4, l.act = "relu"; }),
+      with(conv(4, {3}, 4, 5), [](sim::Layer& l) { l.in_h = l.in_w = 4, l.out_h = l.out_w = 2; }),  // nothing padded
+      with(conv(5, {1}, 3, 4), [](sim::Layer& l) { l.dilation = 2, l.out_h = l.out_w = 4; }),
+      with(conv(6, {3, 5}, 4, 4),
+           [](sim::Layer& l) { l.op = "add", l.in_h = l.in_w = l.out_h = l.out_w = 4, l.act = "relu"; }),
+      with(conv(7, {3, 6}, 4, 8), [](sim::Layer& l) { l.op = "concat", l.in_h = l.in_w = l.out_h = l.out_w = 4; }),
+      with(conv(8, {7}, 8, 6), [](sim::Layer& l) { l.op = "fc", l.in_h = l.in_w = 4, l.out_h = l.out_w = 1; }),
+      with(conv(9, {7}, 8, 8), [](sim::Layer& l) { l.op = "maxpool", l.in_h = l.in_w = l.out_h = l.out_w = 4; }),
+      with(conv(10, {3, 4}, 4, 9), [](sim::Layer& l) { l.op = "concat", l.in_h = l.in_w = l.out_h = l.out_w = 4; }),
+      with(conv(11, {3}, 4, 8), [](sim::Layer& l) { l.op = "dwconv", l.in_h = l.in_w = l.out_h = l.out_w = 4; }),
+      with(conv(12, {9}, 8, 2), [](sim::Layer& l) { l.kh = 1, l.kw = 2, l.in_h = 3, l.out_h = 3, l.out_w = 7; })};
+  const auto made = graph_of(layers);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->left_out, 3U);  // the pool, pieces of different sizes, a depthwise layer with more outputs
+  EXPECT_EQ(ir::print(made->graph), R"(graph ""
+tensor 0 "t0" uint8 1x8x8x3 scale=0.02 zero=128
+tensor 1 "t1" uint8 4x3x3x3 scale=0.01 zero=128 const=xxh3:753cffeb38c47cc6:108
+tensor 2 "t2" int32 4 scale=0.0002 zero=0 const=[0 0 0 0]
+tensor 3 "t3" uint8 1x4x4x4 scale=0.02 zero=128
+tensor 4 "t4" uint8 1x3x3x4 scale=0.01 zero=128 const=xxh3:ea41013d6d1ad4c8:36
+tensor 5 "t5" int32 4 scale=0.0002 zero=0 const=[0 0 0 0]
+tensor 6 "t6" uint8 1x4x4x4 scale=0.02 zero=128
+tensor 7 "t7" uint8 5x3x3x4 scale=0.01 zero=128 const=xxh3:57df62c17a01cc5f:180
+tensor 8 "t8" int32 5 scale=0.0002 zero=0 const=[0 0 0 0 0]
+tensor 9 "t9" uint8 1x2x2x5 scale=0.02 zero=128
+tensor 10 "t10" uint8 4x3x3x3 scale=0.01 zero=128 const=xxh3:9e9d8767dc545339:108
+tensor 11 "t11" int32 4 scale=0.0002 zero=0 const=[0 0 0 0]
+tensor 12 "t12" uint8 1x4x4x4 scale=0.02 zero=128
+tensor 13 "t13" uint8 1x4x4x4 scale=0.02 zero=128
+tensor 14 "t14" uint8 1x4x4x8 scale=0.02 zero=128
+tensor 15 "t15" uint8 1x1x1x128 scale=0.02 zero=128
+tensor 16 "t16" uint8 6x1x1x128 scale=0.01 zero=128 const=xxh3:9fe4c17d81750a11:768
+tensor 17 "t17" int32 6 scale=0.0002 zero=0 const=[0 0 0 0 0 0]
+tensor 18 "t18" uint8 1x1x1x6 scale=0.02 zero=128
+tensor 19 "t19" uint8 1x3x8x8 scale=0.02 zero=128
+tensor 20 "t20" uint8 2x1x2x8 scale=0.01 zero=128 const=xxh3:b0130db68e2ba9a2:32
+tensor 21 "t21" int32 2 scale=0.0002 zero=0 const=[0 0]
+tensor 22 "t22" uint8 1x3x7x2 scale=0.02 zero=128
+inputs 0 15 19
+outputs 9 14 18 22
+op 0 CONV_2D in=[0 1 2] out=[3] stride_h=2 stride_w=2 activation=relu6 source=-1
+op 1 DEPTHWISE_CONV_2D in=[3 4 5] out=[6] activation=relu source=-1
+op 2 CONV_2D in=[6 7 8] out=[9] padding=valid source=-1
+op 3 CONV_2D in=[0 10 11] out=[12] padding=valid dilation_h=2 dilation_w=2 source=-1
+op 4 ADD in=[6 12] out=[13] activation=relu source=-1
+op 5 CONCATENATION in=[6 13] out=[14] axis=3 source=-1
+op 6 CONV_2D in=[15 16 17] out=[18] source=-1
+op 7 CONV_2D in=[19 20 21] out=[22] padding=valid source=-1
+)");
 }
 
 TEST(LayerGraph, LeavesOutWhatItCannotSay) {

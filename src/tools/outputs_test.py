@@ -98,7 +98,32 @@ run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models
 eval {DIGITS} --data models/digits --device sim:a311d --layers ~
 eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
 bug {CONV} --device sim:a311d -o TMP/bug.tar ~
+fix {DIGITS} -o TMP/digits_a311d.tflite --device sim:a311d
+fix tests/models/conv_scales_i8.tflite -o TMP/scales.tflite --device sim:a311d --json
+run TMP/scales.tflite --device cpu --random 3 --output TMP/scales.npy ~
+plan --layers TMP/layers.csv --chip a311d
+plan --layers TMP/layers.csv --chip rk3588 --json
+plan --layers TMP/layers.csv --chip imx8mp --program vendor
+virtual --chip a311d -- SKILLET devices --json
+virtual --chip rk3588 -- SKILLET devices --json
+virtual --chip imx8mp -- SKILLET run {CONV} --random 7 --top 3 ~
+virtual --chip rk3588 -- SKILLET run {DIGITS} --image {PICTURE} --device rocket0 --compare=layers ~
+capture -o TMP/sent.capture -- SKILLET virtual --chip rk3588 -- SKILLET run {CONV} --random 7 --device auto ~
+decode TMP/sent.capture
+capture -o TMP/sent_viv.capture -- SKILLET virtual --chip a311d -- SKILLET run {CONV} --random 7 --device auto ~
+decode TMP/sent_viv.capture
+replay TMP/sent_viv.capture --device sim:a311d
 """.strip().splitlines()
+LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw,act,weight_elems
+0,in,input,,32,32,3,32,32,3,0,0,1,1,1,1,none,0
+1,c,conv,0,32,32,3,16,16,16,3,3,2,2,1,1,relu6,432
+2,d,dwconv,1,16,16,16,16,16,16,3,3,1,1,1,1,relu,144
+3,e,conv,2,16,16,16,16,16,24,1,1,1,1,1,1,none,384
+4,g,conv,3,16,16,24,16,16,24,3,3,1,1,2,2,swish,5184
+5,f,fc,4,16,16,24,1,1,10,1,1,1,1,1,1,none,61440
+"""
+if "SANITIZED" in os.environ:  # programs with a preloaded library are not
+    COMMANDS = [line for line in COMMANDS if not line.startswith(("virtual", "capture")) and "TMP/sent" not in line]
 HAS_NODES = any(Path(folder).glob(name) for folder, name in (("/dev/dri", "renderD*"), ("/dev/accel", "accel*")))
 if HAS_NODES:  # are listed too
     COMMANDS.remove("devices")
@@ -120,7 +145,7 @@ def file_lines(folder):
 
 
 def shown(text, folder, is_timed):
-    text = text.replace(str(folder), "TMP")
+    text = text.replace(str(folder), "TMP").replace(SKILLET, "SKILLET")
     for pattern, by in TIMES if is_timed else []:
         text = pattern.sub(by, text)
     lines = [line.rstrip() for line in text.splitlines()]
@@ -131,7 +156,7 @@ def shown(text, folder, is_timed):
 
 def run(line, folder):
     is_timed = line.endswith(" ~")
-    args = line.removesuffix(" ~").replace("TMP", str(folder)).split()
+    args = line.removesuffix(" ~").replace("TMP", str(folder)).replace("SKILLET", SKILLET).split()
     env = {k: v for k, v in os.environ.items() if not k.startswith("SKILLET_")} | {"XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
     done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120, env=env, stdin=subprocess.DEVNULL)
     return [f"$ {line}", *shown(done.stdout, folder, is_timed), *(f"! {one}" for one in shown(done.stderr, folder, is_timed)), f"= {done.returncode}", ""]
@@ -140,6 +165,7 @@ def run(line, folder):
 def all_outputs():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
+        (folder / "layers.csv").write_text(LAYERS)
         blocks = [run(line, folder) for line in COMMANDS]
         return blocks + [["$ (files)", *file_lines(folder), "= 0", ""]]
 

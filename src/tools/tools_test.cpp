@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/bytes.h"
 #include "tools/exif.h"
 #include "tools/picture.h"
 #include "tools/scores.h"
@@ -95,6 +96,54 @@ TEST(Picture, ReadsBmpAndNamesAFileThatIsNone) {
     ASSERT_FALSE(broken.ok()) << bytes;
     EXPECT_NE(broken.error().message.find(path), std::string::npos);
   }
+}
+
+// A BMP file of 3 x 2 grey pixels, without palette.
+Bytes bmp_file(uint32_t bits, uint32_t compression, int32_t height) {
+  Bytes out(54);
+  out[0] = 'B', out[1] = 'M';
+  const uint32_t row_bytes = (3 * bits + 31) / 32 * 4;
+  for (const auto& [at, word] : {std::pair<size_t, uint32_t>{10, 54}, {14, 40}, {18, 3}, {30, compression}})
+    store_le(out.data() + at, word);
+  store_le(out.data() + 22, height);
+  store_le(out.data() + 26, bits << 16 | 1U);
+  if (compression == 3) {  // the masks of red, green and blue
+    store_le(out.data() + 10, uint32_t{66});
+    out.resize(66);
+    for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) store_le(out.data() + 54 + 4 * i, 0xFF0000U >> (8 * i));
+  }
+  for (uint32_t row = 0; row < 2; ++row) out.insert(out.end(), row_bytes, static_cast<uint8_t>(50 + 100 * row));
+  return out;
+}
+
+TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
+  struct Form {
+    uint32_t bits, compression;
+    int32_t height;  // below 0: the upper row is first
+  };
+  const std::string path = testing::TempDir() + "skillet_forms.bmp";
+  for (const Form& form : {Form{24, 0, 2}, Form{24, 0, -2}, Form{32, 0, 2}, Form{32, 3, 2}, Form{32, 3, -2}}) {
+    SCOPED_TRACE(fmt::format("{} bits, compression {}, height {}", form.bits, form.compression, form.height));
+    const Bytes file = bmp_file(form.bits, form.compression, form.height);
+    ASSERT_TRUE(write_file(path, file).ok());
+    const auto whole = load_picture(path, 3);
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    Bytes rows(9, form.height < 0 ? 50 : 150);
+    rows.insert(rows.end(), 9, form.height < 0 ? 150 : 50);
+    EXPECT_EQ(whole->pixels, rows);
+    for (const size_t missing : {size_t{1}, file.size() - 70}) {
+      ASSERT_TRUE(write_file(path, std::span(file).first(file.size() - missing)).ok());
+      const auto cut = load_picture(path, 3);
+      ASSERT_FALSE(cut.ok());
+      EXPECT_EQ(cut.error().message, path + ": the picture is cut off");
+    }
+  }
+  // Runs: how long they are, nobody knows before they are read.
+  ASSERT_TRUE(write_file(path, bmp_file(8, 1, 2)).ok());
+  const auto runs = load_picture(path, 3);
+  ASSERT_FALSE(runs.ok());
+  EXPECT_NE(runs.error().message.find("not a BMP, PNG or JPEG picture that we can read"), std::string::npos)
+      << runs.error().message;
 }
 
 // A JPEG file up to its Exif segment, with one entry: the orientation.
@@ -290,10 +339,37 @@ TEST(TextTable, AlignsNumbersToTheRight) {
   table.add({"a", "1,000"});
   table.add({"long", "7"});
   EXPECT_EQ(table.print(), "  name  count\n  a     1,000\n  long      7\n");
-  EXPECT_EQ(print_count(1234567), "1,234,567");
-  EXPECT_EQ(print_count(123), "123");
-  EXPECT_EQ(print_ms(1.25), "1.2 ms");
-  EXPECT_EQ(print_bytes(1536), "1.5 KiB");
+}
+
+// At and around each change of the form.
+TEST(TextTable, NumbersAreShort) {
+  for (const auto& [ms, text] : {std::pair<double, std::string_view>{0, "0 ms"},
+                                 {0.0123, "0.012 ms"},
+                                 {1.25, "1.2 ms"},
+                                 {9.94, "9.9 ms"},
+                                 {10, "10 ms"},
+                                 {10.9, "11 ms"},
+                                 {999.4, "999 ms"},
+                                 {1000, "1.00 s"},
+                                 {1234.9, "1.23 s"},
+                                 {61000, "61.00 s"}})
+    EXPECT_EQ(print_ms(ms), text) << ms;
+  for (const auto& [count, text] : {std::pair<uint64_t, std::string_view>{0, "0"},
+                                    {123, "123"},
+                                    {999, "999"},
+                                    {1000, "1,000"},
+                                    {12345, "12,345"},
+                                    {1234567, "1,234,567"},
+                                    {1'000'000'000, "1,000,000,000"}})
+    EXPECT_EQ(print_count(count), text) << count;
+  for (const auto& [bytes, text] : {std::pair<uint64_t, std::string_view>{0, "0 B"},
+                                    {1023, "1023 B"},
+                                    {1024, "1.0 KiB"},
+                                    {1536, "1.5 KiB"},
+                                    {1024 * 1024 - 1, "1024.0 KiB"},
+                                    {1024 * 1024, "1.0 MiB"},
+                                    {uint64_t{5} << 30, "5120.0 MiB"}})
+    EXPECT_EQ(print_bytes(bytes), text) << bytes;
 }
 
 }  // namespace

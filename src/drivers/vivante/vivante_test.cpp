@@ -6,6 +6,7 @@
 
 #include "base/int_math.h"
 #include "base/splitmix64.h"
+#include "capture/job_lists.h"
 #include "drivers/vivante/encode.h"
 #include "drivers/vivante/lower.h"
 #include "drivers/vivante/moves.h"
@@ -100,6 +101,34 @@ TEST(VivanteTp, LogisticTableIsTheFunction) {
         ASSERT_NEAR(entry_value(table[i]) / want, 1, 0x1p-15) << "scale " << in_scale << ", entry " << i;
       }
     }
+  }
+}
+
+// A packet's values must all be there, up to the stream's last word.
+TEST(VivanteDecode, PacketsStayInTheirStream) {
+  for (const uint32_t count : {1U, 2U, 3U, 7U}) {
+    std::vector<uint32_t> words = {1U << 27 | count << 16 | 0x0e03U};
+    for (uint32_t there = 0; there <= count; ++there) {
+      const auto decoded = driver().decode(driver().chips()[0], {.jobs = capture::one_list(words)});
+      const bool leaves = !decoded.ok() && decoded.error().message.find(fmt::format(
+                                               "the packet's {} values leave the stream", count)) != std::string::npos;
+      EXPECT_EQ(leaves, there < count) << there << " of " << count;
+      words.push_back(0);
+    }
+  }
+}
+
+// The two functions that keep or drop a value: where each stretch of the table ends.
+TEST(VivanteTp, TablesOfReluAndAbsAreStretches) {
+  const auto relu = function_table(TableFunction::relu, 0.02F), abs = function_table(TableFunction::abs, 0.02F);
+  ASSERT_EQ(relu.size(), 1024U);
+  ASSERT_EQ(abs.size(), 1024U);
+  constexpr uint32_t kStep = 0x800, kLargest = 0xF7FFF, kMinusZero = 0x100000;
+  for (uint32_t i = 0; i < 1024; ++i) {
+    const uint32_t magnitude = i % 512, kept = magnitude >= 496 ? kLargest : magnitude * kStep;
+    const bool denormal = magnitude < 16;
+    EXPECT_EQ(relu[i], i >= 512 ? kMinusZero : denormal ? 0 : kept) << i;
+    EXPECT_EQ(abs[i], denormal ? (i >= 512 ? kMinusZero : 0) : kept) << i;
   }
 }
 
