@@ -44,6 +44,41 @@ HWY_INLINE hn::Vec<D> scale_by(D d32, hn::Vec<D> x, QuantizedMultiplier by) {
   return hn::Sub(hn::ShiftRightSame(high, right), round_up);
 }
 
+// The same with a bias, a multiplier and a shift for each lane, which are loaded once for many sums.
+template <class D>
+class ChannelScale {
+ public:
+  // Pointers to as many as there are lanes; `bias` may be null.
+  HWY_INLINE ChannelScale(const int32_t* bias, const int32_t* multiplier, const int32_t* shift) {
+    const D d;
+    const hn::RepartitionToWide<D> d64;
+    const hn::RebindToUnsigned<decltype(d64)> du64;
+    const auto shifts = hn::LoadU(d, shift), one = hn::Set(d, 1);
+    bias_ = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias);
+    even_ = hn::LoadU(d, multiplier);
+    odd_ = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(du64, even_)));
+    left_ = hn::Max(shifts, hn::Zero(d));
+    shifts_left_ = !hn::AllTrue(d, hn::Eq(left_, hn::Zero(d)));
+    right_ = hn::Max(hn::Neg(shifts), hn::Zero(d));
+    mask_ = hn::Sub(hn::Shl(one, right_), one);
+    threshold_ = hn::ShiftRight<1>(mask_);
+  }
+  HWY_INLINE hn::Vec<D> apply(hn::Vec<D> sum) const {
+    const D d;
+    auto x = hn::Add(sum, bias_);
+    if (shifts_left_) x = hn::Shl(x, left_);
+    const auto high = high_mul(d, x, even_, odd_);
+    // Halves away from zero: one less is added to what is negative.
+    const auto threshold = hn::Sub(threshold_, hn::BroadcastSignBit(high));
+    const auto round_up = hn::VecFromMask(d, hn::Gt(hn::And(high, mask_), threshold));
+    return hn::Sub(hn::Shr(high, right_), round_up);
+  }
+
+ private:
+  hn::Vec<D> bias_, even_, odd_, left_, right_, mask_, threshold_;
+  bool shifts_left_ = false;
+};
+
 }  // namespace skillet::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

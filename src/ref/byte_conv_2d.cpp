@@ -83,11 +83,7 @@ void run_image(ByteConvPlan& plan, const uint8_t* image, T* out) {
     }
     byte_gemm::matmul(rows, count, plan.depth_padded, plan.filters, plan.channels_out, plan.depth,
                       plan.row_start.data(), plan.sums.data(), plan.channels_out);
-    const auto how = plan.stage.from(0);
-    for (size_t i = 0; i < count; ++i) {
-      gemm::requantize(plan.sums.data() + i * plan.channels_out, plan.channels_out, how,
-                       out + (first + i) * plan.channels_out);
-    }
+    gemm::requantize(plan.sums.data(), count, plan.channels_out, plan.stage.from(0), out + first * plan.channels_out);
   }
 }
 

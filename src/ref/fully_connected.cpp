@@ -23,7 +23,7 @@ void run_quantized(FullyConnectedPlan& plan, const T* in, T* out) {
     gemm::widen(in + r * plan.depth, plan.depth, plan.input_zero_point, plan.row.data());
     gemm::matmul_i16(plan.row.data(), 1, plan.depth_padded, plan.filter.data(), plan.channels, plan.depth_padded,
                      plan.depth_padded, plan.sums.data(), plan.channels);
-    gemm::requantize(plan.sums.data(), plan.channels, plan.stage.from(0), out + r * plan.channels);
+    gemm::requantize(plan.sums.data(), 1, plan.channels, plan.stage.from(0), out + r * plan.channels);
   }
 }
 

@@ -47,10 +47,7 @@ void run_image(TransposeConvPlan& plan, const T* in, T* out) {
       scatter(plan, y, x);
     }
   }
-  for (size_t px = 0; px < w.input_px(); ++px) {
-    gemm::requantize(plan.sums.data() + px * plan.channels, plan.channels, plan.stage.from(0),
-                     out + px * plan.channels);
-  }
+  gemm::requantize(plan.sums.data(), w.input_px(), plan.channels, plan.stage.from(0), out);
 }
 
 }  // namespace
