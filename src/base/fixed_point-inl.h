@@ -31,18 +31,32 @@ HWY_INLINE hn::Vec<D> high_mul(D d32, hn::Vec<D> x, hn::Vec<D> even_multiplier, 
 
 // multiply_by_quantized_multiplier of one multiplier, lane by lane.
 template <class D>
-HWY_INLINE hn::Vec<D> scale_by(D d32, hn::Vec<D> x, QuantizedMultiplier by) {
-  const auto multiplier = hn::Set(d32, by.multiplier);
-  if (by.shift > 0) x = hn::ShiftLeftSame(x, by.shift);
-  const auto high = high_mul(d32, x, multiplier, multiplier);
-  if (by.shift >= 0) return high;
-  // Halves away from zero: one less is added to what is negative.
-  const int right = -by.shift;
-  const auto mask = hn::Set(d32, static_cast<int32_t>((int64_t{1} << right) - 1));
-  const auto threshold = hn::Sub(hn::ShiftRight<1>(mask), hn::BroadcastSignBit(high));
-  const auto round_up = hn::VecFromMask(d32, hn::Gt(hn::And(high, mask), threshold));
-  return hn::Sub(hn::ShiftRightSame(high, right), round_up);
-}
+class OneScale {
+ public:
+  HWY_INLINE explicit OneScale(QuantizedMultiplier by) : left_(by.shift), right_(-by.shift) {
+    const D d;
+    multiplier_ = hn::Set(d, by.multiplier);
+    mask_ = hn::Set(d, right_ > 0 ? static_cast<int32_t>((int64_t{1} << right_) - 1) : 0);
+    threshold_ = hn::ShiftRight<1>(mask_);
+  }
+  HWY_INLINE hn::Vec<D> apply(hn::Vec<D> x) const {
+    if (left_ > 0) x = hn::ShiftLeftSame(x, left_);
+    return divide(high_mul(D(), x, multiplier_, multiplier_));
+  }
+  // The second half: what has been multiplied is shifted to the right. Halves away from zero: one less is added to
+  // what is negative.
+  HWY_INLINE hn::Vec<D> divide(hn::Vec<D> high) const {
+    if (right_ <= 0) return high;
+    const D d;
+    const auto threshold = hn::Sub(threshold_, hn::BroadcastSignBit(high));
+    const auto round_up = hn::VecFromMask(d, hn::Gt(hn::And(high, mask_), threshold));
+    return hn::Sub(hn::ShiftRightSame(high, right_), round_up);
+  }
+
+ private:
+  hn::Vec<D> multiplier_, mask_, threshold_;
+  int left_ = 0, right_ = 0;
+};
 
 // The same with a bias, a multiplier and a shift for each lane, which are loaded once for many sums.
 template <class D>
