@@ -169,12 +169,8 @@ HWY_INLINE void run_any(const Filter& f, const int16_t* const* taps, size_t pixe
 }
 #endif  // HWY_SCALAR || HWY_EMU128
 
-void RunU8(const Filter& f, const int16_t* const* taps, size_t pixels, uint8_t* out) {
-  run_any(f, taps, pixels, out);
-}
-void RunI8(const Filter& f, const int16_t* const* taps, size_t pixels, int8_t* out) {
-  run_any(f, taps, pixels, out);
-}
+void RunU8(const Filter& f, const int16_t* const* taps, size_t pixels, uint8_t* out) { run_any(f, taps, pixels, out); }
+void RunI8(const Filter& f, const int16_t* const* taps, size_t pixels, int8_t* out) { run_any(f, taps, pixels, out); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace skillet::depthwise

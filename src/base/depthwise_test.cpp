@@ -1,5 +1,5 @@
-// Rows of depthwise convolutions equal the plain loop, for every number of channels and taps, side by side or strided, on
-// every instruction set of this CPU.
+// Rows of depthwise convolutions equal the plain loop, for every number of channels and taps, side by side or strided,
+// on every instruction set of this CPU.
 #include "base/depthwise.h"
 
 #include <gtest/gtest.h>

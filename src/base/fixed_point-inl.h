@@ -34,27 +34,22 @@ template <class D>
 class OneScale {
  public:
   HWY_INLINE explicit OneScale(QuantizedMultiplier by) : left_(by.shift), right_(-by.shift) {
-    const D d;
-    multiplier_ = hn::Set(d, by.multiplier);
-    mask_ = hn::Set(d, right_ > 0 ? static_cast<int32_t>((int64_t{1} << right_) - 1) : 0);
-    threshold_ = hn::ShiftRight<1>(mask_);
+    multiplier_ = hn::Set(D(), by.multiplier);
   }
   HWY_INLINE hn::Vec<D> apply(hn::Vec<D> x) const {
     if (left_ > 0) x = hn::ShiftLeftSame(x, left_);
     return divide(high_mul(D(), x, multiplier_, multiplier_));
   }
-  // The second half: what has been multiplied is shifted to the right. Halves away from zero: one less is added to
-  // what is negative.
+  // The second half: what has been multiplied, and so is not INT32_MIN, is shifted to the right. Halves away from zero:
+  // one less is added to what is negative.
   HWY_INLINE hn::Vec<D> divide(hn::Vec<D> high) const {
     if (right_ <= 0) return high;
-    const D d;
-    const auto threshold = hn::Sub(threshold_, hn::BroadcastSignBit(high));
-    const auto round_up = hn::VecFromMask(d, hn::Gt(hn::And(high, mask_), threshold));
-    return hn::Sub(hn::ShiftRightSame(high, right_), round_up);
+    const auto twice = hn::ShiftRightSame(hn::Add(high, hn::BroadcastSignBit(high)), right_ - 1);
+    return hn::ShiftRight<1>(hn::Add(twice, hn::Set(D(), 1)));
   }
 
  private:
-  hn::Vec<D> multiplier_, mask_, threshold_;
+  hn::Vec<D> multiplier_;
   int left_ = 0, right_ = 0;
 };
 
@@ -72,25 +67,28 @@ class ChannelScale {
     even_ = hn::LoadU(d, multiplier);
     odd_ = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(du64, even_)));
     left_ = hn::Max(shifts, hn::Zero(d));
-    shifts_left_ = !hn::AllTrue(d, hn::Eq(left_, hn::Zero(d)));
     right_ = hn::Max(hn::Neg(shifts), hn::Zero(d));
-    mask_ = hn::Sub(hn::Shl(one, right_), one);
-    threshold_ = hn::ShiftRight<1>(mask_);
+    // As OneScale::divide(), but lanes that are not shifted to the right stay what they are.
+    all_to_the_right_ = hn::AllTrue(d, hn::Lt(shifts, hn::Zero(d)));
+    last_ = hn::Min(right_, one);
+    right_ = hn::Sub(right_, last_);
   }
   HWY_INLINE hn::Vec<D> apply(hn::Vec<D> sum) const {
     const D d;
-    auto x = hn::Add(sum, bias_);
-    if (shifts_left_) x = hn::Shl(x, left_);
-    const auto high = high_mul(d, x, even_, odd_);
-    // Halves away from zero: one less is added to what is negative.
-    const auto threshold = hn::Sub(threshold_, hn::BroadcastSignBit(high));
-    const auto round_up = hn::VecFromMask(d, hn::Gt(hn::And(high, mask_), threshold));
-    return hn::Sub(hn::Shr(high, right_), round_up);
+    const auto x = hn::Add(sum, bias_);
+    if (all_to_the_right_) {
+      const auto high = high_mul(d, x, even_, odd_);
+      const auto twice = hn::Shr(hn::Add(high, hn::BroadcastSignBit(high)), right_);
+      return hn::ShiftRight<1>(hn::Add(twice, hn::Set(d, 1)));
+    }
+    const auto high = high_mul(d, hn::Shl(x, left_), even_, odd_);
+    const auto below_zero = hn::And(hn::BroadcastSignBit(high), hn::Neg(last_));
+    return hn::Shr(hn::Add(hn::Shr(hn::Add(high, below_zero), right_), last_), last_);
   }
 
  private:
-  hn::Vec<D> bias_, even_, odd_, left_, right_, mask_, threshold_;
-  bool shifts_left_ = false;
+  hn::Vec<D> bias_, even_, odd_, left_, right_, last_;
+  bool all_to_the_right_ = false;
 };
 
 }  // namespace skillet::HWY_NAMESPACE

@@ -1,5 +1,5 @@
-// CONV_2D, 8-bit, of one group, where the CPU multiplies bytes: windows are gathered as they are, unsigned, and the
-// zero points of both operands are subtracted from the sums instead of the elements.
+// CONV_2D of one group and FULLY_CONNECTED, 8-bit, where the CPU multiplies bytes: windows are gathered as they are,
+// unsigned, and the zero points of both operands are subtracted from the sums instead of the elements.
 #include <algorithm>
 #include <cstring>
 
@@ -102,22 +102,14 @@ void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
   }
 }
 
-}  // namespace
-
-Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
-  const auto& attrs = c.attrs<ir::ConvAttrs>();
-  const ir::Tensor &input = c.input(0), &filter = c.input(1), &output = c.output();
-  ByteConvPlan plan;
-  SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, output.shape));
-  plan.channels_in = dim(input, 3);
-  plan.channels_out = dim(output, 3);
-  SK_TRY_ASSIGN(plan.stage,
-                output_stage({.context = c, .channels = plan.channels_out, .activation = attrs.activation}));
+// What lies in the window and the output's stage of the plan is there.
+Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
+  const ir::Tensor &input = c.input(0), &filter = c.input(1);
   const bool is_signed = input.dtype == ir::DType::int8;
   plan.flip = is_signed ? kSignBit : 0;
   plan.input_zero = static_cast<uint8_t>(input.quant.zero_point() + (is_signed ? 128 : 0));
   plan.filter_zero = filter.quant.zero_point() - (is_signed ? 0 : 128);
-  plan.depth = dim(filter, 1) * dim(filter, 2) * plan.channels_in;
+  plan.depth = elem_count(filter) / plan.channels_out;
   plan.depth_padded = align_up(plan.depth, byte_gemm::kDepthAlign);
   take_filters(plan, filter);
   // A strip of windows that stays in the second-level cache.
@@ -126,16 +118,44 @@ Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
   plan.rows.resize(plan.strip_px * plan.depth_padded);
   plan.row_start.resize(plan.strip_px);
   plan.sums.resize(plan.strip_px * plan.channels_out);
-  return with_8bit(output.dtype, [&](auto type) {
+  return with_8bit(c.output().dtype, [&](auto type) {
     using T = decltype(type);
-    return make_kernel([plan = std::move(plan), batches = dim(input, 0), in = c.input_index(0),
-                        out = c.output_index()](Tensors tensors) mutable {
-      for (size_t b = 0; b < batches; ++b) {
-        run_image(plan, tensors[in].data() + b * plan.window.input_px() * plan.channels_in,
-                  elements<T>(tensors[out]) + b * plan.window.output_px() * plan.channels_out);
-      }
-    });
+    return make_kernel(
+        [plan = std::move(plan), batches, in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
+          for (size_t b = 0; b < batches; ++b) {
+            run_image(plan, tensors[in].data() + b * plan.window.input_px() * plan.channels_in,
+                      elements<T>(tensors[out]) + b * plan.window.output_px() * plan.channels_out);
+          }
+        });
   });
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  const ir::Tensor &input = c.input(0), &output = c.output();
+  ByteConvPlan plan;
+  SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, c.input(1).shape, output.shape));
+  plan.channels_in = dim(input, 3);
+  plan.channels_out = dim(output, 3);
+  SK_TRY_ASSIGN(plan.stage,
+                output_stage({.context = c, .channels = plan.channels_out, .activation = attrs.activation}));
+  return make_byte_kernel(c, std::move(plan), dim(input, 0));
+}
+
+// A convolution of 1x1 over one row of pixels.
+Result<KernelPtr> prepare_byte_fully_connected(const Context& c) {
+  ByteConvPlan plan;
+  plan.channels_in = dim(c.input(1), 1);
+  plan.channels_out = dim(c.input(1), 0);
+  const auto rows = static_cast<int32_t>(elem_count(c.input(0)) / plan.channels_in);
+  plan.window = {.input_h = 1, .input_w = rows, .output_h = 1, .output_w = rows};
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .channels = plan.channels_out,
+                                          .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
+                                          .float_product = true}));
+  return make_byte_kernel(c, std::move(plan), 1);
 }
 
 }  // namespace skillet::ref

@@ -100,8 +100,8 @@ void take_filter(DepthwisePlan& plan, const ir::Tensor& filter, const OutputStag
     }
   }
   const size_t taps = used.size() / plan.channels;
-  plan.filter = depthwise::pack(used.data(), taps, plan.channels, static_cast<size_t>(w.stride_w) * plan.channels,
-                                stage.from(0));
+  plan.filter =
+      depthwise::pack(used.data(), taps, plan.channels, static_cast<size_t>(w.stride_w) * plan.channels, stage.from(0));
   plan.rows.resize((plan.slots + 1) * plan.row_elems + depthwise::kReadBeyond);
   plan.row_in_slot.resize(plan.slots);
   plan.taps.resize(taps + 1, plan.row_outside());
