@@ -293,36 +293,53 @@ void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t 
   for (; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
 }
 
-// Columns [first, first + lanes) of all rows; `how` begins with the first of them.
+// A vector of channels.
 template <typename T>
-HWY_INLINE void requantize_columns(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
-  const D32 d32;
-  const hn::Rebind<T, D32> d8;
-  const skillet::HWY_NAMESPACE::ChannelScale<D32> by(how.bias, how.multiplier, how.shift);
-  const auto zero_point = hn::Set(d32, how.output_zero_point);
-  const auto low = hn::Set(d32, how.clamp_min), high = hn::Set(d32, how.clamp_max);
-  for (size_t r = 0; r < rows; ++r) {
-    const auto value = hn::Add(by.apply(hn::LoadU(d32, acc + r * count)), zero_point);
-    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(value, low), high)), d8, out + r * count);
+class RequantizeChannels {
+ public:
+  HWY_INLINE explicit RequantizeChannels(const Requantize& how)
+      : by_(how.bias, how.multiplier, how.shift),
+        zero_point_(hn::Set(D32(), how.output_zero_point)),
+        low_(hn::Set(D32(), how.clamp_min)),
+        high_(hn::Set(D32(), how.clamp_max)) {}
+  HWY_INLINE void apply(const int32_t* sums, T* out) const {
+    const D32 d32;
+    const hn::Rebind<T, D32> d8;
+    const auto value = hn::Add(by_.apply(hn::LoadU(d32, sums)), zero_point_);
+    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(value, low_), high_)), d8, out);
   }
-}
 
-// Rows of fewer elements than a vector has.
+ private:
+  skillet::HWY_NAMESPACE::ChannelScale<D32> by_;
+  V32 zero_point_, low_, high_;
+};
+
+// Rows of fewer elements than a vector has: as many as fit. What is written beyond them is written again with the next.
 template <typename T>
-HWY_NOINLINE void requantize_narrow(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
+HWY_INLINE void requantize_narrow(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
+  if (count == 0) return;
+  const size_t lanes = hn::Lanes(D32()), at_once = lanes / count;
   HWY_ALIGN int32_t padded[4][32] = {};
   HWY_ALIGN T padded_out[32];
-  if (how.bias != nullptr) std::copy_n(how.bias, count, padded[1]);
-  std::copy_n(how.multiplier, count, padded[2]);
-  std::copy_n(how.shift, count, padded[3]);
+  for (size_t i = 0; i < at_once * count; ++i) {
+    if (how.bias != nullptr) padded[1][i] = how.bias[i % count];
+    padded[2][i] = how.multiplier[i % count];
+    padded[3][i] = how.shift[i % count];
+  }
   Requantize all = how;
   all.bias = padded[1];
   all.multiplier = padded[2];
   all.shift = padded[3];
-  for (size_t r = 0; r < rows; ++r) {
-    std::copy_n(acc + r * count, count, padded[0]);
-    requantize_columns(padded[0], 1, 0, all, padded_out);
-    std::copy_n(padded_out, count, out + r * count);
+  const RequantizeChannels<T> channels(all);
+  for (size_t r = 0; r < rows; r += at_once) {
+    const size_t left = (rows - r) * count;
+    if (left >= lanes) {
+      channels.apply(acc + r * count, out + r * count);
+    } else {
+      std::copy_n(acc + r * count, left, padded[0]);
+      channels.apply(padded[0], padded_out);
+      std::copy_n(padded_out, left, out + r * count);
+    }
   }
 }
 
@@ -337,7 +354,8 @@ HWY_INLINE void requantize_any(const int32_t* acc, size_t rows, size_t count, co
     if (how.bias != nullptr) here.bias += first;
     here.multiplier += first;
     here.shift += first;
-    requantize_columns(acc + first, rows, count, here, out + first);
+    const RequantizeChannels<T> channels(here);
+    for (size_t r = 0; r < rows; ++r) channels.apply(acc + first + r * count, out + first + r * count);
   }
 }
 #endif  // HWY_SCALAR || HWY_EMU128

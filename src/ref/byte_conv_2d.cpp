@@ -24,14 +24,23 @@ struct ByteConvPlan {
   OutputStage stage;
   size_t strip_px = 0;
   // Scratch, reused by every run.
-  std::vector<uint8_t> rows;       // [strip_px][depth_padded]
+  std::vector<uint8_t> rows;       // [strip_px][depth_padded], and what copies run over
   std::vector<int32_t> row_start;  // [strip_px]
   std::vector<int32_t> sums;       // [strip_px][channels_out]
 };
 
+// Copies run over the end of short rows, into what is written next.
+constexpr size_t kCopyBytes = 16;
+
+void copy_bytes(const uint8_t* from, const uint8_t* end, size_t count, uint8_t* to) {
+  const bool may_run_over = count <= kCopyBytes && static_cast<size_t>(end - from) >= kCopyBytes;
+  may_run_over ? std::memcpy(to, from, kCopyBytes) : std::memcpy(to, from, count);
+}
+
 // Writes the window of output pixel (y, x), as stored; padding is the zero point.
 void gather_window(const ByteConvPlan& plan, const uint8_t* image, size_t y, size_t x, uint8_t* row) {
   const Window& w = plan.window;
+  const uint8_t* end = image + w.input_px() * plan.channels_in;
   for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
     const int32_t in_y = w.input_row(y, ky);
     for (int32_t kx = 0; kx < w.kernel_w;) {
@@ -40,7 +49,7 @@ void gather_window(const ByteConvPlan& plan, const uint8_t* image, size_t y, siz
       const int32_t take = inside && w.dilation_w == 1 ? std::min(w.kernel_w - kx, w.input_w - in_x) : 1;
       const size_t count = plan.channels_in * static_cast<size_t>(take);
       if (inside) {
-        std::memcpy(row, image + w.input_index(in_y, in_x) * plan.channels_in, count);
+        copy_bytes(image + w.input_index(in_y, in_x) * plan.channels_in, end, count, row);
       } else {
         std::memset(row, plan.input_zero ^ plan.flip, count);
       }
@@ -63,9 +72,10 @@ const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t fir
     std::memcpy(plan.rows.data(), image + first * plan.depth, count * plan.depth);
   } else {
     const auto output_w = static_cast<size_t>(w.output_w);
+    size_t y = first / output_w, x = first % output_w;
     for (size_t i = 0; i < count; ++i) {
-      gather_window(plan, image, (first + i) / output_w, (first + i) % output_w,
-                    plan.rows.data() + i * plan.depth_padded);
+      gather_window(plan, image, y, x, plan.rows.data() + i * plan.depth_padded);
+      if (++x == output_w) ++y, x = 0;
     }
   }
   if (plan.flip != 0) flip_bits(plan.rows.data(), count * plan.depth_padded, plan.flip);
@@ -115,7 +125,7 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
   // A strip of windows that stays in the second-level cache.
   constexpr size_t kStripBytes = 256 * 1024;
   plan.strip_px = std::clamp<size_t>(kStripBytes / plan.depth_padded, 12, 192);
-  plan.rows.resize(plan.strip_px * plan.depth_padded);
+  plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
   plan.row_start.resize(plan.strip_px);
   plan.sums.resize(plan.strip_px * plan.channels_out);
   return with_8bit(c.output().dtype, [&](auto type) {
