@@ -31,18 +31,65 @@ HWY_INLINE hn::Vec<D> high_mul(D d32, hn::Vec<D> x, hn::Vec<D> even_multiplier, 
 
 // multiply_by_quantized_multiplier of one multiplier, lane by lane.
 template <class D>
-HWY_INLINE hn::Vec<D> scale_by(D d32, hn::Vec<D> x, QuantizedMultiplier by) {
-  const auto multiplier = hn::Set(d32, by.multiplier);
-  if (by.shift > 0) x = hn::ShiftLeftSame(x, by.shift);
-  const auto high = high_mul(d32, x, multiplier, multiplier);
-  if (by.shift >= 0) return high;
-  // Halves away from zero: one less is added to what is negative.
-  const int right = -by.shift;
-  const auto mask = hn::Set(d32, static_cast<int32_t>((int64_t{1} << right) - 1));
-  const auto threshold = hn::Sub(hn::ShiftRight<1>(mask), hn::BroadcastSignBit(high));
-  const auto round_up = hn::VecFromMask(d32, hn::Gt(hn::And(high, mask), threshold));
-  return hn::Sub(hn::ShiftRightSame(high, right), round_up);
-}
+class OneScale {
+ public:
+  HWY_INLINE explicit OneScale(QuantizedMultiplier by) : left_(by.shift), right_(-by.shift) {
+    multiplier_ = hn::Set(D(), by.multiplier);
+  }
+  HWY_INLINE hn::Vec<D> apply(hn::Vec<D> x) const {
+    if (left_ > 0) x = hn::ShiftLeftSame(x, left_);
+    return divide(high_mul(D(), x, multiplier_, multiplier_));
+  }
+  // The second half: what has been multiplied, and so is not INT32_MIN, is shifted to the right. Halves away from zero:
+  // one less is added to what is negative.
+  HWY_INLINE hn::Vec<D> divide(hn::Vec<D> high) const {
+    if (right_ <= 0) return high;
+    const auto twice = hn::ShiftRightSame(hn::Add(high, hn::BroadcastSignBit(high)), right_ - 1);
+    return hn::ShiftRight<1>(hn::Add(twice, hn::Set(D(), 1)));
+  }
+
+ private:
+  hn::Vec<D> multiplier_;
+  int left_ = 0, right_ = 0;
+};
+
+// The same with a bias, a multiplier and a shift for each lane, which are loaded once for many sums.
+template <class D>
+class ChannelScale {
+ public:
+  // Pointers to as many as there are lanes; `bias` may be null.
+  HWY_INLINE ChannelScale(const int32_t* bias, const int32_t* multiplier, const int32_t* shift) {
+    const D d;
+    const hn::RepartitionToWide<D> d64;
+    const hn::RebindToUnsigned<decltype(d64)> du64;
+    const auto shifts = hn::LoadU(d, shift), one = hn::Set(d, 1);
+    bias_ = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias);
+    even_ = hn::LoadU(d, multiplier);
+    odd_ = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(du64, even_)));
+    left_ = hn::Max(shifts, hn::Zero(d));
+    right_ = hn::Max(hn::Neg(shifts), hn::Zero(d));
+    // As OneScale::divide(), but lanes that are not shifted to the right stay what they are.
+    all_to_the_right_ = hn::AllTrue(d, hn::Lt(shifts, hn::Zero(d)));
+    last_ = hn::Min(right_, one);
+    right_ = hn::Sub(right_, last_);
+  }
+  HWY_INLINE hn::Vec<D> apply(hn::Vec<D> sum) const {
+    const D d;
+    const auto x = hn::Add(sum, bias_);
+    if (all_to_the_right_) {
+      const auto high = high_mul(d, x, even_, odd_);
+      const auto twice = hn::Shr(hn::Add(high, hn::BroadcastSignBit(high)), right_);
+      return hn::ShiftRight<1>(hn::Add(twice, hn::Set(d, 1)));
+    }
+    const auto high = high_mul(d, hn::Shl(x, left_), even_, odd_);
+    const auto below_zero = hn::And(hn::BroadcastSignBit(high), hn::Neg(last_));
+    return hn::Shr(hn::Add(hn::Shr(hn::Add(high, below_zero), right_), last_), last_);
+  }
+
+ private:
+  hn::Vec<D> bias_, even_, odd_, left_, right_, last_;
+  bool all_to_the_right_ = false;
+};
 
 }  // namespace skillet::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

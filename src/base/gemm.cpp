@@ -38,19 +38,13 @@ void widen_any(const T* in, size_t count, int32_t zero_point, int16_t* out) {
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
-  for (size_t i = 0; i < count; ++i) {
-    sums[i] = 0;
-    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
-  }
-}
-
 template <typename T>
-void requantize_any(const int32_t* acc, size_t count, const Requantize& how, T* out) {
-  for (size_t i = 0; i < count; ++i) {
-    const int32_t x = how.bias == nullptr ? acc[i] : wrapping_add(acc[i], how.bias[i]);
+void requantize_any(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
+  for (size_t k = 0; k < rows * count; ++k) {
+    const size_t i = k % count;
+    const int32_t x = how.bias == nullptr ? acc[k] : wrapping_add(acc[k], how.bias[i]);
     const int32_t scaled = multiply_by_quantized_multiplier(x, {how.multiplier[i], how.shift[i]});
-    out[i] = static_cast<T>(std::clamp(wrapping_add(scaled, how.output_zero_point), how.clamp_min, how.clamp_max));
+    out[k] = static_cast<T>(std::clamp(wrapping_add(scaled, how.output_zero_point), how.clamp_min, how.clamp_max));
   }
 }
 
@@ -206,24 +200,6 @@ HWY_INLINE void widen_any(const T* in, size_t count, int32_t zero_point, int16_t
   for (; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
-void SumProducts(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
-  const D32 d32;
-  const hn::Rebind<int16_t, D32> half;
-  size_t i = 0;
-  for (; i + hn::Lanes(d32) <= count; i += hn::Lanes(d32)) {
-    auto sum = hn::Zero(d32);
-    for (size_t t = 0; t < taps; ++t) {
-      const auto x = hn::PromoteTo(d32, hn::LoadU(half, a[t] + i)), y = hn::PromoteTo(d32, hn::LoadU(half, b[t] + i));
-      sum = hn::Add(sum, hn::Mul(x, y));
-    }
-    hn::StoreU(sum, d32, sums + i);
-  }
-  for (; i < count; ++i) {
-    sums[i] = 0;
-    for (size_t t = 0; t < taps; ++t) sums[i] = wrapping_add(sums[i], a[t][i] * b[t][i]);
-  }
-}
-
 void AddTaps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
              int32_t* sums) {
   const D32 d32;
@@ -317,46 +293,69 @@ void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t 
   for (; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
 }
 
-// multiply_by_quantized_multiplier of base/fixed_point.h, lane by lane.
-HWY_INLINE V32 scale(V32 x, V32 multiplier, V32 shift) {
-  const D32 d32;
-  const auto zero = hn::Zero(d32);
-  const auto one = hn::Set(d32, 1);
-  const auto right = hn::Max(hn::Neg(shift), zero);
-  const hn::RebindToUnsigned<D64> du64;
-  const auto odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, multiplier)));
-  const auto high = skillet::HWY_NAMESPACE::high_mul(d32, hn::Shl(x, hn::Max(shift, zero)), multiplier, odd);
-  const auto mask = hn::Sub(hn::Shl(one, right), one);
-  const auto negative = hn::VecFromMask(d32, hn::Lt(high, zero));  // -1 or 0
-  const auto threshold = hn::Sub(hn::ShiftRight<1>(mask), negative);
-  const auto round_up = hn::VecFromMask(d32, hn::Gt(hn::And(high, mask), threshold));
-  return hn::Sub(hn::Shr(high, right), round_up);
+// A vector of channels.
+template <typename T>
+class RequantizeChannels {
+ public:
+  HWY_INLINE explicit RequantizeChannels(const Requantize& how)
+      : by_(how.bias, how.multiplier, how.shift),
+        zero_point_(hn::Set(D32(), how.output_zero_point)),
+        low_(hn::Set(D32(), how.clamp_min)),
+        high_(hn::Set(D32(), how.clamp_max)) {}
+  HWY_INLINE void apply(const int32_t* sums, T* out) const {
+    const D32 d32;
+    const hn::Rebind<T, D32> d8;
+    const auto value = hn::Add(by_.apply(hn::LoadU(d32, sums)), zero_point_);
+    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(value, low_), high_)), d8, out);
+  }
+
+ private:
+  skillet::HWY_NAMESPACE::ChannelScale<D32> by_;
+  V32 zero_point_, low_, high_;
+};
+
+// Rows of fewer elements than a vector has: as many as fit. What is written beyond them is written again with the next.
+template <typename T>
+HWY_INLINE void requantize_narrow(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
+  if (count == 0) return;
+  const size_t lanes = hn::Lanes(D32()), at_once = lanes / count;
+  HWY_ALIGN int32_t padded[4][32] = {};
+  HWY_ALIGN T padded_out[32];
+  for (size_t i = 0; i < at_once * count; ++i) {
+    if (how.bias != nullptr) padded[1][i] = how.bias[i % count];
+    padded[2][i] = how.multiplier[i % count];
+    padded[3][i] = how.shift[i % count];
+  }
+  Requantize all = how;
+  all.bias = padded[1];
+  all.multiplier = padded[2];
+  all.shift = padded[3];
+  const RequantizeChannels<T> channels(all);
+  for (size_t r = 0; r < rows; r += at_once) {
+    const size_t left = (rows - r) * count;
+    if (left >= lanes) {
+      channels.apply(acc + r * count, out + r * count);
+    } else {
+      std::copy_n(acc + r * count, left, padded[0]);
+      channels.apply(padded[0], padded_out);
+      std::copy_n(padded_out, left, out + r * count);
+    }
+  }
 }
 
+// The last vector of a row begins where it still fits: some elements are computed twice.
 template <typename T>
-HWY_INLINE void requantize_any(const int32_t* acc, size_t count, const Requantize& how, T* out) {
-  const D32 d32;
-  const hn::Rebind<T, D32> d8;
-  const auto zero_point = hn::Set(d32, how.output_zero_point);
-  const auto low = hn::Set(d32, how.clamp_min);
-  const auto high = hn::Set(d32, how.clamp_max);
-  // The last vector holds what is left over: the same arithmetic on a padded copy.
-  const size_t lanes = hn::Lanes(d32);
-  HWY_ALIGN int32_t tail[4][32] = {};
-  HWY_ALIGN T tail_out[32];
+HWY_INLINE void requantize_any(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
+  const size_t lanes = hn::Lanes(D32());
+  if (count < lanes) return requantize_narrow(acc, rows, count, how, out);
   for (size_t i = 0; i < count; i += lanes) {
-    const int32_t* from[4] = {acc + i, how.bias == nullptr ? nullptr : how.bias + i, how.multiplier + i, how.shift + i};
-    const bool whole = i + lanes <= count;
-    for (size_t k = 0; !whole && k < 4; ++k) {
-      if (from[k] == nullptr) continue;
-      std::copy_n(from[k], count - i, tail[k]);
-      from[k] = tail[k];
-    }
-    auto x = hn::LoadU(d32, from[0]);
-    if (from[1] != nullptr) x = hn::Add(x, hn::LoadU(d32, from[1]));
-    const auto scaled = hn::Add(scale(x, hn::LoadU(d32, from[2]), hn::LoadU(d32, from[3])), zero_point);
-    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(scaled, low), high)), d8, whole ? out + i : tail_out);
-    if (!whole) std::copy_n(tail_out, count - i, out + i);
+    const size_t first = std::min(i, count - lanes);
+    Requantize here = how;
+    if (how.bias != nullptr) here.bias += first;
+    here.multiplier += first;
+    here.shift += first;
+    const RequantizeChannels<T> channels(here);
+    for (size_t r = 0; r < rows; ++r) channels.apply(acc + first + r * count, out + first + r * count);
   }
 }
 #endif  // HWY_SCALAR || HWY_EMU128
@@ -367,11 +366,11 @@ void WidenU8(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) 
 void WidenI8(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
   widen_any(in, count, zero_point, out);
 }
-void RequantizeU8(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out) {
-  requantize_any(acc, count, how, out);
+void RequantizeU8(const int32_t* acc, size_t rows, size_t count, const Requantize& how, uint8_t* out) {
+  requantize_any(acc, rows, count, how, out);
 }
-void RequantizeI8(const int32_t* acc, size_t count, const Requantize& how, int8_t* out) {
-  requantize_any(acc, count, how, out);
+void RequantizeI8(const int32_t* acc, size_t rows, size_t count, const Requantize& how, int8_t* out) {
+  requantize_any(acc, rows, count, how, out);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -384,7 +383,6 @@ namespace skillet::gemm {
 HWY_EXPORT(MatmulI16);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
-HWY_EXPORT(SumProducts);
 HWY_EXPORT(AddTaps);
 HWY_EXPORT(DepthwisePixel);
 HWY_EXPORT(Scale);
@@ -402,9 +400,6 @@ void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out) {
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out) {
   HWY_DYNAMIC_DISPATCH(WidenI8)(in, count, zero_point, out);
 }
-void sum_products(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums) {
-  HWY_DYNAMIC_DISPATCH(SumProducts)(a, b, taps, count, sums);
-}
 void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
               int32_t* sums) {
   HWY_DYNAMIC_DISPATCH(AddTaps)(in, offsets, weights, taps, count, sums);
@@ -419,11 +414,11 @@ void scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) 
 void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Narrow)(in, count, low, high, offset, out);
 }
-void requantize(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(RequantizeU8)(acc, count, how, out);
+void requantize(const int32_t* acc, size_t rows, size_t count, const Requantize& how, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(RequantizeU8)(acc, rows, count, how, out);
 }
-void requantize(const int32_t* acc, size_t count, const Requantize& how, int8_t* out) {
-  HWY_DYNAMIC_DISPATCH(RequantizeI8)(acc, count, how, out);
+void requantize(const int32_t* acc, size_t rows, size_t count, const Requantize& how, int8_t* out) {
+  HWY_DYNAMIC_DISPATCH(RequantizeI8)(acc, rows, count, how, out);
 }
 
 }  // namespace skillet::gemm

@@ -21,9 +21,6 @@ void matmul_i16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b
 void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out);
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out);
 
-// sums[i] = sum over t of a[t][i] * b[t][i], modulo 2^32: a pixel of a depthwise convolution over `count` channels.
-void sum_products(const int16_t* const* a, const int16_t* const* b, size_t taps, size_t count, int32_t* sums);
-
 // sums[i] += sum over t of weights[t] * in[offsets[t] + i], modulo 2^32: a filter over one plane of bytes. Products fit
 // 32 bits.
 void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
@@ -56,9 +53,9 @@ struct Requantize {
   int32_t clamp_min = 0, clamp_max = 0;
 };
 
-// out[i] = clamp(multiply_by_quantized_multiplier(acc[i] + bias[i], multiplier[i], shift[i]) + output_zero_point)
-// for `count` channels; see base/fixed_point.h for the rounding.
-void requantize(const int32_t* acc, size_t count, const Requantize& how, uint8_t* out);
-void requantize(const int32_t* acc, size_t count, const Requantize& how, int8_t* out);
+// out[r][i] = clamp(multiply_by_quantized_multiplier(acc[r][i] + bias[i], multiplier[i], shift[i]) +
+// output_zero_point) for rows of `count` channels; see base/fixed_point.h for the rounding.
+void requantize(const int32_t* acc, size_t rows, size_t count, const Requantize& how, uint8_t* out);
+void requantize(const int32_t* acc, size_t rows, size_t count, const Requantize& how, int8_t* out);
 
 }  // namespace skillet::gemm

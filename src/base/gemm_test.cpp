@@ -78,28 +78,6 @@ TEST_P(Gemm, Widen) {
   check_widen<int8_t>(127);
 }
 
-TEST_P(Gemm, SumProducts) {
-  std::mt19937 random(4);
-  for (size_t count = 0; count < 80; ++count) {
-    const size_t taps = count % 12;
-    const auto a = random_matrix(random, taps, count, count, 32767);
-    const auto b = random_matrix(random, taps, count, count, 32767);
-    std::vector<const int16_t*> a_rows, b_rows;
-    for (size_t t = 0; t < taps; ++t) {
-      a_rows.push_back(a.data() + t * count);
-      b_rows.push_back(b.data() + t * count);
-    }
-    std::vector<int32_t> sums(count + 1, 77), expected(count + 1, 77);
-    for (size_t i = 0; i < count; ++i) {
-      uint32_t sum = 0;
-      for (size_t t = 0; t < taps; ++t) sum += static_cast<uint32_t>(a_rows[t][i] * b_rows[t][i]);
-      expected[i] = static_cast<int32_t>(sum);
-    }
-    sum_products(a_rows.data(), b_rows.data(), taps, count, sums.data());
-    ASSERT_EQ(sums, expected);
-  }
-}
-
 TEST_P(Gemm, AddTaps) {
   std::mt19937 random(6);
   for (size_t count = 0; count < 80; ++count) {
@@ -198,13 +176,13 @@ TEST_P(Gemm, Narrow) {
 }
 
 template <typename T>
-void check_requantize(std::mt19937& random, size_t count, bool with_bias) {
-  std::vector<int32_t> acc(count), bias(count), multiplier(count), shift(count);
+void check_requantize(std::mt19937& random, size_t rows, size_t count, bool with_bias, int32_t largest_shift) {
+  std::vector<int32_t> acc(rows * count), bias(count), multiplier(count), shift(count);
+  for (int32_t& x : acc) x = static_cast<int32_t>(random()) >> (random() % 30);
   for (size_t i = 0; i < count; ++i) {
-    acc[i] = static_cast<int32_t>(random()) >> (random() % 30);
     bias[i] = static_cast<int32_t>(random()) >> 16;
     multiplier[i] = random() % 16 == 0 ? 0 : static_cast<int32_t>((1U << 30) + random() % (1U << 30));
-    shift[i] = static_cast<int32_t>(random() % 62) - 31;
+    shift[i] = largest_shift - static_cast<int32_t>(random() % static_cast<uint32_t>(largest_shift + 32));
   }
   const Requantize how{.bias = with_bias ? bias.data() : nullptr,
                        .multiplier = multiplier.data(),
@@ -212,23 +190,26 @@ void check_requantize(std::mt19937& random, size_t count, bool with_bias) {
                        .output_zero_point = 3,
                        .clamp_min = std::is_signed_v<T> ? -100 : 5,
                        .clamp_max = 120};
-  std::vector<T> out(count + 1, 42);
-  requantize(acc.data(), count, how, out.data());
-  for (size_t i = 0; i < count; ++i) {
-    const auto x = static_cast<int32_t>(static_cast<uint32_t>(acc[i]) + static_cast<uint32_t>(with_bias ? bias[i] : 0));
+  std::vector<T> out(acc.size() + 1, 42);
+  requantize(acc.data(), rows, count, how, out.data());
+  for (size_t k = 0; k < acc.size(); ++k) {
+    const size_t i = k % count;
+    const int32_t x = with_bias ? wrapping_add(acc[k], bias[i]) : acc[k];
     const int64_t scaled = int64_t{multiply_by_quantized_multiplier(x, {multiplier[i], shift[i]})} + 3;
     if (scaled > INT32_MAX) continue;  // the zero point is added in 32 bits
     const int64_t expected = std::min<int64_t>(std::max<int64_t>(scaled, how.clamp_min), how.clamp_max);
-    ASSERT_EQ(out[i], expected) << x << " * " << multiplier[i] << " shift " << shift[i];
+    ASSERT_EQ(out[k], expected) << x << " * " << multiplier[i] << " shift " << shift[i];
   }
-  ASSERT_EQ(out[count], 42);
+  ASSERT_EQ(out.back(), 42);
 }
 
 TEST_P(Gemm, RequantizeEqualsFixedPoint) {
   std::mt19937 random(5);
   for (size_t count = 0; count < 200; ++count) {
-    check_requantize<uint8_t>(random, count, count % 2 == 0);
-    check_requantize<int8_t>(random, count, count % 3 == 0);
+    for (const int32_t largest_shift : {30, 0, -1}) {
+      check_requantize<uint8_t>(random, random() % 5, count, count % 2 == 0, largest_shift);
+      check_requantize<int8_t>(random, 1 + random() % 4, count, count % 3 == 0, largest_shift);
+    }
   }
 }
 

@@ -16,6 +16,10 @@ int64_t SupportedTargets() {
   if ((targets & HWY_SSE4) != 0 && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
       __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("f16c") != 0)
     targets |= HWY_AVX2;
+  if ((targets & HWY_AVX2) != 0 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512cd") != 0)
+    targets |= HWY_AVX3;
   return targets;
 #else
   return HWY_STATIC_TARGET;

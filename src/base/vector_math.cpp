@@ -77,10 +77,10 @@ void combine_any(const T* a, const T* b, size_t count, const Combination& c, T* 
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
-using skillet::HWY_NAMESPACE::scale_by;
 
 using D32 = hn::CappedTag<int32_t, 16>;
 using V32 = hn::Vec<D32>;
+using Scale = skillet::HWY_NAMESPACE::OneScale<D32>;
 
 // body(i, count) for each vector of elements; the last one may be shorter.
 template <class D, typename Body>
@@ -193,15 +193,37 @@ void LookUp(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& tab
   });
 }
 
-template <typename T>
-HWY_INLINE V32 operand(const T* in, size_t i, size_t count, const Operand& o) {
-  const D32 d32;
-  const hn::Rebind<T, D32> d8;
-  auto x = hn::Set(d32, static_cast<int32_t>(*in));
-  if (o.step != 0) x = hn::PromoteTo(d32, load(d8, in + i, count));
-  x = hn::ShiftLeftSame(hn::Sub(x, hn::Set(d32, o.zero_point)), o.left_shift);
-  return o.by ? scale_by(d32, x, *o.by) : x;
-}
+// An operand as it is combined. Bytes that are shifted far to the left are multiplied before that: the halves of the
+// multiplier one by one, in 32 bits.
+class OperandScale {
+ public:
+  HWY_INLINE explicit OperandScale(const Operand& o)
+      : by_(o.by.value_or(QuantizedMultiplier{})), left_shift_(o.left_shift), scaled_(o.by.has_value()) {
+    const D32 d32;
+    halves_ = left_shift_ == kLeftShift && scaled_ && o.by->shift <= 0;
+    zero_point_ = hn::Set(d32, o.zero_point);
+    const int32_t multiplier = halves_ ? o.by->multiplier : 0;
+    upper_ = hn::Set(d32, multiplier >> 16 << (kLeftShift - 15));
+    lower_ = hn::Set(d32, multiplier & 0xffff);
+  }
+  HWY_INLINE V32 apply(V32 byte) const {
+    const auto x = hn::Sub(byte, zero_point_);
+    if (!halves_) {
+      const auto shifted = hn::ShiftLeftSame(x, left_shift_);
+      return scaled_ ? by_.apply(shifted) : shifted;
+    }
+    const auto half = hn::Set(D32(), 1 << (30 - kLeftShift));
+    const auto rest = hn::ShiftRight<31 - kLeftShift>(hn::Add(hn::Mul(x, lower_), half));
+    return by_.divide(hn::Add(hn::Mul(x, upper_), rest));
+  }
+
+ private:
+  static constexpr int kLeftShift = 20;
+  Scale by_;
+  V32 zero_point_, upper_, lower_;
+  int left_shift_ = 0;
+  bool scaled_ = false, halves_ = false;
+};
 
 template <Combine kHow>
 HWY_INLINE V32 combined(V32 a, V32 b) {
@@ -211,13 +233,37 @@ HWY_INLINE V32 combined(V32 a, V32 b) {
   return kHow == Combine::difference ? difference : hn::Mul(difference, difference);
 }
 
+// The last vector begins where it still fits: some elements are computed twice.
+template <Combine kHow, typename T>
+HWY_INLINE void combine_vectors(const T* a, const T* b, size_t count, const Combination& c, T* out) {
+  const D32 d32;
+  const hn::Rebind<T, D32> d8;
+  const size_t lanes = hn::Lanes(d32);
+  const OperandScale a_scale(c.a), b_scale(c.b);
+  const Scale output(c.output);
+  const bool a_varies = c.a.step != 0, b_varies = c.b.step != 0;
+  const auto only_a = a_scale.apply(hn::Set(d32, static_cast<int32_t>(*a)));
+  const auto only_b = b_scale.apply(hn::Set(d32, static_cast<int32_t>(*b)));
+  const auto zero_point = hn::Set(d32, c.zero_point), low = hn::Set(d32, c.min), high = hn::Set(d32, c.max);
+  for (size_t i = 0; i < count; i += lanes) {
+    const size_t first = std::min(i, count - lanes);
+    const auto x = a_varies ? a_scale.apply(hn::PromoteTo(d32, hn::LoadU(d8, a + first))) : only_a;
+    const auto y = b_varies ? b_scale.apply(hn::PromoteTo(d32, hn::LoadU(d8, b + first))) : only_b;
+    const auto value = hn::Add(output.apply(combined<kHow>(x, y)), zero_point);
+    hn::StoreU(hn::DemoteTo(d8, hn::Min(hn::Max(value, low), high)), d8, out + first);
+  }
+}
+
 template <Combine kHow, typename T>
 HWY_INLINE void combine_as(const T* a, const T* b, size_t count, const Combination& c, T* out) {
-  const D32 d32;
-  for_vectors(d32, count, [&](size_t i, size_t n) {
-    const auto value = scale_by(d32, combined<kHow>(operand(a, i, n, c.a), operand(b, i, n, c.b)), c.output);
-    store_clamped(d32, hn::Add(value, hn::Set(d32, c.zero_point)), c.min, c.max, out + i, n);
-  });
+  const size_t lanes = hn::Lanes(D32());
+  if (count >= lanes) return combine_vectors<kHow>(a, b, count, c, out);
+  if (count == 0) return;
+  HWY_ALIGN T padded[3][16] = {};
+  std::copy_n(a, c.a.step == 0 ? 1 : count, padded[0]);
+  std::copy_n(b, c.b.step == 0 ? 1 : count, padded[1]);
+  combine_vectors<kHow>(padded[0], padded[1], lanes, c, padded[2]);
+  std::copy_n(padded[2], count, out);
 }
 
 template <typename T>

@@ -119,9 +119,7 @@ void QuantizedMatmul::run(const int8_t* from_a, const int8_t* from_b, int8_t* to
                              .output_zero_point = output_zero_point,
                              .clamp_min = INT8_MIN,
                              .clamp_max = INT8_MAX};
-  for (size_t r = 0; r < plan.rows; ++r) {
-    gemm::requantize(sums.data() + r * plan.cols, plan.cols, how, to + r * plan.cols);
-  }
+  gemm::requantize(sums.data(), plan.rows, plan.cols, how, to);
 }
 
 }  // namespace

@@ -75,11 +75,7 @@ void run_image(ConvPlan& plan, const T* image, T* out) {
                        plan.filters.data() + g * plan.group_out * plan.depth_padded, plan.group_out, plan.depth_padded,
                        plan.depth_padded, plan.sums.data() + g * plan.group_out, plan.channels_out);
     }
-    const auto how = plan.stage.from(0);
-    for (size_t i = 0; i < count; ++i) {
-      gemm::requantize(plan.sums.data() + i * plan.channels_out, plan.channels_out, how,
-                       out + (first + i) * plan.channels_out);
-    }
+    gemm::requantize(plan.sums.data(), count, plan.channels_out, plan.stage.from(0), out + first * plan.channels_out);
   }
 }
 

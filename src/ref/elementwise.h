@@ -15,9 +15,14 @@ KernelPtr elementwise(const Context& c, F f) {
                       b = c.input_index(1), out = c.output_index()](Tensors t) {
     broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
       T* to = elements<T>(t[out]) + out_at;
-      for (size_t i = 0; i < broadcast.row_elems(); ++i) {
-        to[i] = f(load_element<T>(t[a], a_at + i * a_step), load_element<T>(t[b], b_at + i * b_step));
-      }
+      const uint8_t *from_a = t[a].data() + a_at * sizeof(T), *from_b = t[b].data() + b_at * sizeof(T);
+      const auto row = [&, count = broadcast.row_elems()](size_t step_a, size_t step_b) {
+        for (size_t i = 0; i < count; ++i) {
+          to[i] = f(load_le<T>(from_a + i * step_a * sizeof(T)), load_le<T>(from_b + i * step_b * sizeof(T)));
+        }
+      };
+      // A loop with both known is one that the compiler makes vectors of.
+      a_step == 1 && b_step == 1 ? row(1, 1) : row(a_step, b_step);
     });
   });
 }

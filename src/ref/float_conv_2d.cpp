@@ -1,5 +1,5 @@
 // CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV in float32: plain loops. Sums run in the order of TFLite's reference
-// kernels.
+// kernels, those of all output channels of a pixel side by side.
 #include <algorithm>
 
 #include "ref/float_weights.h"
@@ -32,36 +32,59 @@ struct FloatConvPlan {
   bool filter_hwc = false;             // depthwise order 1HWC, else OHWI
   FloatWeights filter, bias;
   FloatRange range;
+  std::vector<float> ordered;  // the filter, [kernel_h * kernel_w][group_in][channels_out]
+  std::vector<float> sums;     // scratch [channels_out]
+
+  size_t taps() const { return static_cast<size_t>(window.kernel_h) * static_cast<size_t>(window.kernel_w); }
 };
 
-float sum_window(const FloatConvPlan& plan, const float* filter, const float* image, size_t y, size_t x,
-                 size_t channel) {
-  const Window& w = plan.window;
-  const size_t first = channel / plan.group_out * plan.group_in;
-  float sum = 0;
-  for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
-    for (int32_t kx = 0; kx < w.kernel_w; ++kx) {
-      const int32_t in_y = w.input_row(y, ky), in_x = w.input_col(x, kx);
-      if (!w.has_row(in_y) || !w.has_col(in_x)) continue;
-      const float* from = image + w.input_index(in_y, in_x) * plan.channels_in + first;
-      const size_t taps = static_cast<size_t>(w.kernel_h) * static_cast<size_t>(w.kernel_w);
-      const size_t tap = static_cast<size_t>(ky) * static_cast<size_t>(w.kernel_w) + static_cast<size_t>(kx);
-      const float* weights =
-          filter + (plan.filter_hwc ? tap * plan.channels_out + channel : (channel * taps + tap) * plan.group_in);
-      for (size_t i = 0; i < plan.group_in; ++i) sum += from[i] * weights[i];
+void order_filter(FloatConvPlan& plan, const float* filter) {
+  const size_t taps = plan.taps(), depth = plan.group_in, channels = plan.channels_out;
+  plan.ordered.resize(taps * depth * channels);
+  for (size_t n = 0; n < channels; ++n) {
+    for (size_t k = 0; k < taps * depth; ++k) {
+      plan.ordered[k * channels + n] = plan.filter_hwc ? filter[k * channels + n] : filter[n * taps * depth + k];
     }
   }
-  return sum;
 }
 
-void run_float_conv(const FloatConvPlan& plan, Tensors t, const float* in, float* out) {
+// What one input pixel adds to the sums of all output channels.
+void add_tap(FloatConvPlan& plan, const float* pixel, const float* weights) {
+  float* sums = plan.sums.data();
+  const size_t channels = plan.channels_out, group_out = plan.group_out;
+  if (plan.group_in == 1 && group_out == 1) {
+    for (size_t n = 0; n < channels; ++n) sums[n] += pixel[n] * weights[n];
+    return;
+  }
+  for (size_t i = 0; i < plan.group_in; ++i, weights += channels) {
+    for (size_t n = 0, group = 0; n < channels; n += group_out, ++group) {
+      const float value = pixel[group * plan.group_in + i];
+      for (size_t k = n; k < n + group_out; ++k) sums[k] += value * weights[k];
+    }
+  }
+}
+
+void sum_windows(FloatConvPlan& plan, const float* image, size_t y, size_t x) {
+  const Window& w = plan.window;
+  std::fill(plan.sums.begin(), plan.sums.end(), 0.0F);
+  const float* weights = plan.ordered.data();
+  for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
+    for (int32_t kx = 0; kx < w.kernel_w; ++kx, weights += plan.group_in * plan.channels_out) {
+      const int32_t in_y = w.input_row(y, ky), in_x = w.input_col(x, kx);
+      if (!w.has_row(in_y) || !w.has_col(in_x)) continue;
+      add_tap(plan, image + w.input_index(in_y, in_x) * plan.channels_in, weights);
+    }
+  }
+}
+
+void run_float_conv(FloatConvPlan& plan, Tensors t, const float* in, float* out) {
   const auto output_w = static_cast<size_t>(plan.window.output_w);
-  const float *filter = plan.filter.in(t), *bias = plan.bias.in(t);
+  const float* bias = plan.bias.in(t);
   for (size_t b = 0; b < plan.batches; ++b, in += plan.window.input_px() * plan.channels_in) {
     for (size_t px = 0; px < plan.window.output_px(); ++px) {
+      sum_windows(plan, in, px / output_w, px % output_w);
       for (size_t n = 0; n < plan.channels_out; ++n) {
-        const float sum = sum_window(plan, filter, in, px / output_w, px % output_w, n) + bias[n];
-        *out++ = std::min(std::max(sum, plan.range.min), plan.range.max);
+        *out++ = std::min(std::max(plan.sums[n] + bias[n], plan.range.min), plan.range.max);
       }
     }
   }
@@ -119,9 +142,14 @@ Result<KernelPtr> prepare_float_conv_2d(const Context& c) {
   SK_TRY_ASSIGN(plan.filter, FloatWeights::of(c, 1, 0));
   SK_TRY_ASSIGN(plan.bias, FloatWeights::of(c, 2, plan.channels_out));
   SK_TRY_ASSIGN(plan.range, float_activation_range(c, attrs.activation));
-  return make_kernel([plan = std::move(plan), in = c.input_index(0), out = c.output_index()](Tensors t) {
-    run_float_conv(plan, t, elements<float>(t[in]), elements<float>(t[out]));
-  });
+  plan.sums.resize(plan.channels_out);
+  const bool constant = filter.is_constant();
+  if (constant) order_filter(plan, plan.filter.in({}));
+  return make_kernel(
+      [plan = std::move(plan), constant, in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
+        if (!constant) order_filter(plan, plan.filter.in(t));
+        run_float_conv(plan, t, elements<float>(t[in]), elements<float>(t[out]));
+      });
 }
 
 Result<KernelPtr> prepare_float_transpose_conv(const Context& c) {

@@ -1,6 +1,7 @@
 // FULLY_CONNECTED: int8 and uint8 through the integer matrix multiply, float32 as a plain loop.
 #include <algorithm>
 
+#include "base/byte_gemm.h"
 #include "base/int_math.h"
 #include "ref/float_weights.h"
 #include "ref/weighted.h"
@@ -23,7 +24,7 @@ void run_quantized(FullyConnectedPlan& plan, const T* in, T* out) {
     gemm::widen(in + r * plan.depth, plan.depth, plan.input_zero_point, plan.row.data());
     gemm::matmul_i16(plan.row.data(), 1, plan.depth_padded, plan.filter.data(), plan.channels, plan.depth_padded,
                      plan.depth_padded, plan.sums.data(), plan.channels);
-    gemm::requantize(plan.sums.data(), plan.channels, plan.stage.from(0), out + r * plan.channels);
+    gemm::requantize(plan.sums.data(), 1, plan.channels, plan.stage.from(0), out + r * plan.channels);
   }
 }
 
@@ -49,9 +50,14 @@ Result<KernelPtr> prepare_float(const Context& c) {
 }  // namespace
 
 Result<KernelPtr> prepare_fully_connected(const Context& c) {
-  const ir::Tensor &input = c.input(0), &filter = c.input(1);
+  const ir::Tensor& input = c.input(0);
   if (input.dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return prepare_float(c);
   if (input.dtype == ir::DType::int16) return prepare_int16_fully_connected(c);
+  return byte_gemm::available() ? prepare_byte_fully_connected(c) : prepare_wide_fully_connected(c);
+}
+
+Result<KernelPtr> prepare_wide_fully_connected(const Context& c) {
+  const ir::Tensor &input = c.input(0), &filter = c.input(1);
   FullyConnectedPlan plan;
   plan.channels = dim(filter, 0);
   plan.depth = dim(filter, 1);

@@ -4,99 +4,63 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 
+#include "base/interpolate.h"
 #include "ref/kernel.h"
 
 namespace skillet::ref {
 namespace {
 
-// How one output coordinate is made: element `low` and `high` of the input, `at` between them (times 1024 for
-// integers).
-template <typename Position>
-struct Tap {
-  size_t low = 0, high = 0;
-  Position from_low = 0;  // distance to `low`: the weight of `high`
-};
+using interpolate::Place;
 
-std::vector<Tap<float>> float_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
+std::vector<Place<float>> float_places(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
   float scale = static_cast<float>(input) / static_cast<float>(output);
   if (attrs.align_corners && output > 1) scale = static_cast<float>(input - 1) / static_cast<float>(output - 1);
-  std::vector<Tap<float>> taps;
+  std::vector<Place<float>> places;
   for (int32_t i = 0; i < output; ++i) {
     const auto value = static_cast<float>(i);
     const float at = attrs.half_pixel_centers ? (value + 0.5F) * scale - 0.5F : value * scale;
     const int32_t low = std::clamp(static_cast<int32_t>(std::floor(at)), 0, input - 1);
     const int32_t high = std::clamp(static_cast<int32_t>(std::ceil(at)), 0, input - 1);
-    taps.push_back({static_cast<size_t>(low), static_cast<size_t>(high), at - static_cast<float>(low)});
+    places.push_back({static_cast<size_t>(low), static_cast<size_t>(high), at - static_cast<float>(low)});
   }
-  return taps;
+  return places;
 }
 
-std::vector<Tap<int64_t>> integer_taps(int64_t input, int64_t output, const ir::ResizeAttrs& attrs) {
+template <typename Position>
+std::vector<Place<Position>> integer_places(int64_t input, int64_t output, const ir::ResizeAttrs& attrs) {
   constexpr int64_t kOne = 1 << 10;
   int64_t scale = (kOne * input + output / 2) / output;
   if (attrs.align_corners && output > 1) scale = (kOne * (input - 1) + (output - 1) / 2) / (output - 1);
-  std::vector<Tap<int64_t>> taps;
+  std::vector<Place<Position>> places;
   for (int64_t i = 0; i < output; ++i) {
     const int64_t at = attrs.half_pixel_centers ? i * scale + scale / 2 - kOne / 2 : i * scale;
     const int64_t low = std::clamp<int64_t>(at / kOne, 0, input - 1);
     const int64_t high = std::clamp<int64_t>((at + kOne - 1) / kOne, 0, input - 1);
-    taps.push_back({static_cast<size_t>(low), static_cast<size_t>(high), at - kOne * low});
+    places.push_back({static_cast<size_t>(low), static_cast<size_t>(high), static_cast<Position>(at - kOne * low)});
   }
-  return taps;
+  return places;
 }
 
-// The four pixels around an output pixel.
-template <typename T>
-struct Corners {
-  const T *low_low, *low_high, *high_low, *high_high;
-};
-
-template <typename T>
-void interpolate(Corners<T> p, Tap<float> y, Tap<float> x, size_t depth, T* out) {
-  const float rounding = std::is_integral_v<T> ? 0.5F : 0.0F;
-  const float y_low = 1 - y.from_low, x_low = 1 - x.from_low, y_high = y.from_low, x_high = x.from_low;
-  for (size_t i = 0; i < depth; ++i) {
-    const float value = static_cast<float>(p.low_low[i]) * y_low * x_low +
-                        static_cast<float>(p.high_low[i]) * y_high * x_low +
-                        static_cast<float>(p.low_high[i]) * y_low * x_high +
-                        static_cast<float>(p.high_high[i]) * y_high * x_high + rounding;
-    out[i] = static_cast<T>(value);
-  }
-}
-
-// Weights add up to 2^20: sums of 8-bit values fit 32 bits.
-void interpolate(Corners<int8_t> p, Tap<int64_t> y, Tap<int64_t> x, size_t depth, int8_t* out) {
-  constexpr int64_t kOne = 1 << 10;
-  constexpr int32_t kHalf = 1 << 19, kMask = (1 << 20) - 1;
-  const auto low_low = static_cast<int32_t>((kOne - y.from_low) * (kOne - x.from_low));
-  const auto high_low = static_cast<int32_t>(y.from_low * (kOne - x.from_low));
-  const auto low_high = static_cast<int32_t>((kOne - y.from_low) * x.from_low);
-  const auto high_high = static_cast<int32_t>(y.from_low * x.from_low);
-  for (size_t i = 0; i < depth; ++i) {
-    const int32_t sum =
-        p.low_low[i] * low_low + p.high_low[i] * high_low + p.low_high[i] * low_high + p.high_high[i] * high_high;
-    // Divided towards zero.
-    const int32_t rounded = sum + (sum > 0 ? kHalf : -kHalf);
-    out[i] = static_cast<int8_t>((rounded + (rounded < 0 ? kMask : 0)) >> 20);
-  }
-}
-
-void interpolate(Corners<int16_t> p, Tap<int64_t> y, Tap<int64_t> x, size_t depth, int16_t* out) {
+// As interpolate::row(), of int16.
+void interpolate_row(const int16_t* low, const int16_t* high, int64_t down, const std::vector<Place<int64_t>>& across,
+                     size_t depth, int16_t* out) {
   constexpr int64_t kOne = 1 << 10, kHalf = 1 << 19;
-  const int64_t low_low = (kOne - y.from_low) * (kOne - x.from_low), high_low = y.from_low * (kOne - x.from_low);
-  const int64_t low_high = (kOne - y.from_low) * x.from_low, high_high = y.from_low * x.from_low;
-  for (size_t i = 0; i < depth; ++i) {
-    const int64_t sum =
-        p.low_low[i] * low_low + p.high_low[i] * high_low + p.low_high[i] * low_high + p.high_high[i] * high_high;
-    out[i] = static_cast<int16_t>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
+  for (const auto& x : across) {
+    const int64_t low_low = (kOne - down) * (kOne - x.at), high_low = down * (kOne - x.at);
+    const int64_t low_high = (kOne - down) * x.at, high_high = down * x.at;
+    const size_t left = x.low * depth, right = x.high * depth;
+    for (size_t i = 0; i < depth; ++i) {
+      const int64_t sum =
+          low[left + i] * low_low + high[left + i] * high_low + low[right + i] * low_high + high[right + i] * high_high;
+      *out++ = static_cast<int16_t>((sum + (sum > 0 ? kHalf : -kHalf)) / (kOne * kOne));
+    }
   }
 }
 
 template <typename T, typename Position>
-KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vector<Tap<Position>> cols) {
+KernelPtr bilinear(const Context& c, std::vector<Place<Position>> rows, std::vector<Place<Position>> cols) {
   return make_kernel([rows = std::move(rows), cols = std::move(cols), batches = dim(c.input(0), 0),
                       h = dim(c.input(0), 1), w = dim(c.input(0), 2), depth = dim(c.input(0), 3), in = c.input_index(0),
                       out = c.output_index()](Tensors t) {
@@ -105,11 +69,12 @@ KernelPtr bilinear(const Context& c, std::vector<Tap<Position>> rows, std::vecto
       const T* image = elements<const T>(t[in]) + b * h * w * depth;
       for (const auto& y : rows) {
         const T *low = image + y.low * w * depth, *high = image + y.high * w * depth;
-        for (const auto& x : cols) {
-          const size_t left = x.low * depth, right = x.high * depth;
-          interpolate(Corners<T>{low + left, low + right, high + left, high + right}, y, x, depth, to);
-          to += depth;
+        if constexpr (std::is_same_v<T, int16_t>) {
+          interpolate_row(low, high, y.at, cols, depth, to);
+        } else {
+          interpolate::row(low, high, y.at, cols, depth, to);
         }
+        to += cols.size() * depth;
       }
     }
   });
@@ -147,12 +112,14 @@ Result<KernelPtr> prepare_resize_bilinear(const Context& c) {
   const ir::Shape &in = c.input(0).shape, &out = c.output().shape;
   SK_TRY(c.constant_ints(1));
   if (c.input(0).dtype == ir::DType::int8) {
-    return bilinear<int8_t>(c, integer_taps(in[1], out[1], attrs), integer_taps(in[2], out[2], attrs));
+    return bilinear<int8_t>(c, integer_places<int32_t>(in[1], out[1], attrs),
+                            integer_places<int32_t>(in[2], out[2], attrs));
   }
   if (c.input(0).dtype == ir::DType::int16) {
-    return bilinear<int16_t>(c, integer_taps(in[1], out[1], attrs), integer_taps(in[2], out[2], attrs));
+    return bilinear<int16_t>(c, integer_places<int64_t>(in[1], out[1], attrs),
+                             integer_places<int64_t>(in[2], out[2], attrs));
   }
-  auto rows = float_taps(in[1], out[1], attrs), cols = float_taps(in[2], out[2], attrs);
+  auto rows = float_places(in[1], out[1], attrs), cols = float_places(in[2], out[2], attrs);
   if (c.input(0).dtype == ir::DType::uint8) return bilinear<uint8_t>(c, std::move(rows), std::move(cols));
   if (c.input(0).dtype == ir::DType::float32) return bilinear<float>(c, std::move(rows), std::move(cols));
   return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));

@@ -12,24 +12,36 @@ struct TransposeConvPlan {
   Window window;  // of the convolution that this one transposes: its input is our output
   size_t batches = 0, depth = 0, depth_padded = 0, channels = 0;
   int32_t input_zero_point = 0;
-  std::vector<int16_t> filter;  // [channels][kernel_h * kernel_w][depth_padded]
+  std::vector<int16_t> filter;  // [kernel_h * kernel_w][channels][depth_padded]
   OutputStage stage;
   // Scratch, reused by every run.
-  std::vector<int16_t> row;       // [depth_padded]
-  std::vector<int32_t> products;  // [channels][kernel_h * kernel_w]
+  std::vector<int16_t> pixels;    // [kStripPx][depth_padded]
+  std::vector<int32_t> products;  // [kStripPx][kernel_h * kernel_w][channels]
   std::vector<int32_t> sums;      // [our output pixels][channels]
 };
 
-void scatter(TransposeConvPlan& plan, size_t y, size_t x) {
+constexpr size_t kStripPx = 16;
+
+// [channels][taps][depth] as [taps][channels][depth].
+std::vector<int16_t> taps_first(const std::vector<int16_t>& filter, size_t channels, size_t depth) {
+  std::vector<int16_t> out(filter.size());
+  const size_t taps = filter.size() / depth / channels;
+  for (size_t row = 0; row < taps * channels; ++row) {
+    const size_t to = row % taps * channels + row / taps;
+    std::copy_n(filter.data() + row * depth, depth, out.data() + to * depth);
+  }
+  return out;
+}
+
+void scatter(TransposeConvPlan& plan, size_t y, size_t x, const int32_t* products) {
   const Window& w = plan.window;
-  const auto taps = static_cast<size_t>(w.kernel_h * w.kernel_w);
   for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
     for (int32_t kx = 0; kx < w.kernel_w; ++kx) {
       const int32_t out_y = w.input_row(y, ky), out_x = w.input_col(x, kx);
       if (!w.has_row(out_y) || !w.has_col(out_x)) continue;
       int32_t* to = plan.sums.data() + w.input_index(out_y, out_x) * plan.channels;
-      const int32_t* from = plan.products.data() + ky * w.kernel_w + kx;
-      for (size_t n = 0; n < plan.channels; ++n) to[n] = wrapping_add(to[n], from[n * taps]);
+      const int32_t* from = products + static_cast<size_t>(ky * w.kernel_w + kx) * plan.channels;
+      for (size_t n = 0; n < plan.channels; ++n) to[n] = wrapping_add(to[n], from[n]);
     }
   }
 }
@@ -38,19 +50,19 @@ template <typename T>
 void run_image(TransposeConvPlan& plan, const T* in, T* out) {
   const Window& w = plan.window;
   std::fill(plan.sums.begin(), plan.sums.end(), 0);
-  const size_t rows = plan.products.size();
+  const size_t rows = plan.products.size() / kStripPx, output_w = static_cast<size_t>(w.output_w);
   for (size_t y = 0; y < static_cast<size_t>(w.output_h); ++y) {
-    for (size_t x = 0; x < static_cast<size_t>(w.output_w); ++x, in += plan.depth) {
-      gemm::widen(in, plan.depth, plan.input_zero_point, plan.row.data());
-      gemm::matmul_i16(plan.row.data(), 1, plan.depth_padded, plan.filter.data(), rows, plan.depth_padded,
+    for (size_t first = 0; first < output_w; first += kStripPx) {
+      const size_t count = std::min(kStripPx, output_w - first);
+      for (size_t i = 0; i < count; ++i, in += plan.depth) {
+        gemm::widen(in, plan.depth, plan.input_zero_point, plan.pixels.data() + i * plan.depth_padded);
+      }
+      gemm::matmul_i16(plan.pixels.data(), count, plan.depth_padded, plan.filter.data(), rows, plan.depth_padded,
                        plan.depth_padded, plan.products.data(), rows);
-      scatter(plan, y, x);
+      for (size_t i = 0; i < count; ++i) scatter(plan, y, first + i, plan.products.data() + i * rows);
     }
   }
-  for (size_t px = 0; px < w.input_px(); ++px) {
-    gemm::requantize(plan.sums.data() + px * plan.channels, plan.channels, plan.stage.from(0),
-                     out + px * plan.channels);
-  }
+  gemm::requantize(plan.sums.data(), w.input_px(), plan.channels, plan.stage.from(0), out);
 }
 
 }  // namespace
@@ -93,9 +105,9 @@ Result<KernelPtr> prepare_transpose_conv(const Context& c) {
   plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);
   plan.input_zero_point = input.quant.zero_point();
   const size_t rows = elem_count(filter) / plan.depth;
-  plan.filter = widen_rows(filter, rows, plan.depth, plan.depth_padded);
-  plan.row.resize(plan.depth_padded);
-  plan.products.resize(rows);
+  plan.filter = taps_first(widen_rows(filter, rows, plan.depth, plan.depth_padded), plan.channels, plan.depth_padded);
+  plan.pixels.resize(kStripPx * plan.depth_padded);
+  plan.products.resize(kStripPx * rows);
   plan.sums.resize(plan.window.input_px() * plan.channels);
   return with_8bit(input.dtype, [&](auto type) {
     using T = decltype(type);

@@ -63,10 +63,10 @@ Prepare prepare_int16_conv_2d, prepare_int16_depthwise_conv_2d, prepare_int16_tr
 // The forward convolution that a TRANSPOSE_CONV transposes: its input is the output at hand.
 Result<Window> transposed_window(const Context& c);
 
-// CONV_2D of one group where byte_gemm::available().
-Prepare prepare_byte_conv_2d;
-// CONV_2D on any CPU: sums of products of 16 bits.
-Prepare prepare_wide_conv_2d;
+// CONV_2D of one group and FULLY_CONNECTED where byte_gemm::available().
+Prepare prepare_byte_conv_2d, prepare_byte_fully_connected;
+// The same on any CPU: sums of products of 16 bits.
+Prepare prepare_wide_conv_2d, prepare_wide_fully_connected;
 
 // Constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros to
 // `stride` elements.

@@ -221,6 +221,7 @@ void add_fix(CommandLine& app, Outcome& outcome) {
       app.verb("fix",
                "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
                "Results stay the same bit by bit, but with --approximate; any runtime reads the file.\n"
+               "(FULLY_CONNECTED that becomes CONV_2D may move by 1 in LiteRT 2.3.0, which rounds the two differently.)\n"
                "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
