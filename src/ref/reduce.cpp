@@ -214,6 +214,12 @@ Result<KernelPtr> prepare_reduce_any(const Context& c) {
   return fold_kernel<uint8_t>(c, plan, 0, [](uint8_t any, uint8_t value) { return any != 0 || value != 0 ? 1 : 0; });
 }
 
+Result<KernelPtr> prepare_reduce_all(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return fold_kernel<uint8_t>(c, plan, 1, [](uint8_t all, uint8_t value) { return all != 0 && value != 0 ? 1 : 0; });
+}
+
 namespace {
 
 template <typename Better>
