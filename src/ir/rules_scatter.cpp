@@ -180,7 +180,7 @@ Result<Shapes> segment_sum(const OpView& v) {
   if (!ids) return Shapes{};
   int64_t last = -1;
   for (int64_t id : *ids) {
-    if (id != last && id != last + 1) return error(ErrorCode::malformed, "segment {} after {}", id, last);
+    if (id < 0 || (id != last && id != last + 1)) return error(ErrorCode::malformed, "segment {} after {}", id, last);
     last = id;
   }
   Shape shape = v.shape(0);

@@ -1,4 +1,4 @@
-// L2_NORMALIZATION, LOG_SOFTMAX and LOCAL_RESPONSE_NORMALIZATION: rows that are scaled as a whole.
+// L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows that are scaled as a whole.
 #include <algorithm>
 #include <cmath>
 
@@ -53,14 +53,6 @@ void l2_row(const T* in, size_t size, int32_t zero_point, T* out) {
   }
 }
 
-void log_softmax_row(const float* in, size_t size, float* out) {
-  const float max = *std::max_element(in, in + size);
-  float sum = 0;
-  for (size_t i = 0; i < size; ++i) sum += std::exp(in[i] - max);
-  const float log_sum = std::log(sum);
-  for (size_t i = 0; i < size; ++i) out[i] = in[i] - max - log_sum;
-}
-
 }  // namespace
 
 Result<KernelPtr> prepare_l2_normalization(const Context& c) {
@@ -93,11 +85,6 @@ Result<KernelPtr> prepare_local_response_normalization(const Context& c) {
                         out[i] = in[i] * std::pow(attrs.bias + attrs.alpha * sum, -attrs.beta);
                       }
                     });
-}
-
-Result<KernelPtr> prepare_log_softmax(const Context& c) {
-  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return float_rows(c, log_softmax_row);
 }
 
 }  // namespace skillet::ref

@@ -15,22 +15,17 @@ Result<size_t> elem_bytes(const Context& c, const ir::Tensor& tensor) {
   return static_cast<size_t>(bytes);
 }
 
-template <typename T>
-KernelPtr scatter_kernel(const Context& c) {
-  return make_kernel([tuples = IndexTuples(c, c.input(0), c.output().shape), at = c.input_index(0),
+// Integers wrap around.
+template <typename T, typename Add>
+KernelPtr scatter_kernel(const Context& c, Add add) {
+  return make_kernel([add, tuples = IndexTuples(c, c.input(0), c.output().shape), at = c.input_index(0),
                       from = c.input_index(1), out = c.output_index()](Tensors t) -> Result<void> {
     std::fill(t[out].begin(), t[out].end(), uint8_t{0});
     for (size_t i = 0; i < tuples.count; ++i) {
       SK_TRY_ASSIGN(const size_t first, tuples.place(t[at], i));
       T* to = elements<T>(t[out]) + first;
       for (size_t k = 0; k < tuples.slice; ++k) {
-        const T value = load_element<T>(t[from], i * tuples.slice + k);
-        if constexpr (std::is_floating_point_v<T>) {
-          to[k] += value;
-        } else {
-          using U = std::make_unsigned_t<T>;
-          to[k] = static_cast<T>(static_cast<U>(static_cast<U>(to[k]) + static_cast<U>(value)));
-        }
+        to[k] = add(to[k], load_element<T>(t[from], i * tuples.slice + k));
       }
     }
     return {};
@@ -66,13 +61,16 @@ Result<KernelPtr> dequantized_lookup(const Context& c, size_t rows, size_t row) 
 
 Result<KernelPtr> prepare_scatter_nd(const Context& c) {
   SK_TRY(c.constant_ints(2));
-  if (c.output().dtype == ir::DType::boolean) return c.unsupported("type bool");
   return with_type(c, c.output().dtype, [&](auto type) -> Result<KernelPtr> {
     using T = decltype(type);
     if constexpr (std::is_same_v<T, bool>) {
-      return c.unsupported("type bool");
+      return scatter_kernel<uint8_t>(c, [](uint8_t x, uint8_t y) -> uint8_t { return x != 0 || y != 0 ? 1 : 0; });
     } else {
-      return scatter_kernel<T>(c);
+      return scatter_kernel<T>(c, [](T x, T y) {
+        if constexpr (std::is_floating_point_v<T>) return x + y;
+        using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::common_type<T>>::type;
+        return static_cast<T>(static_cast<U>(static_cast<U>(x) + static_cast<U>(y)));
+      });
     }
   });
 }

@@ -4,7 +4,7 @@ Imported by grid.py, which runs them."""
 
 import numpy as np
 
-from grid import broadcast_pair, family, pick, shape_of
+from grid import broadcast_pair, family, pick, q, quant, shape_of
 from one_op import RELU, RELU6, SAME, VALID, case, constant, tensor
 
 ANY = ("float32", "int8", "uint8", "int32", "int64", "int16", "bool")
@@ -158,3 +158,58 @@ def non_max_suppression(random):
         return case("", ("NON_MAX_SUPPRESSION_V4", 120), inputs, [indices, count])
     sigma = constant(np.float32(pick(random, 0, 0.3, 0.7)), "float32")
     return case("", ("NON_MAX_SUPPRESSION_V5", 121), inputs + [sigma], [indices, tensor([most], "float32"), count])
+
+
+@family()
+def quantized_log_softmax(random):
+    s = shape_of(random, 1, 4, 20)
+    dtype = pick(random, "int8", "uint8")
+    zero = 127 if dtype == "int8" else 255
+    return case("", ("LOG_SOFTMAX", 50), [q(random, s, dtype)], tensor(s, dtype, 16 / 256, zero), version=2)
+
+
+@family()
+def quantized_division(random):
+    a, b, out = broadcast_pair(random)
+    dtype = pick(random, "int8", "uint8", "int16")
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    # Smaller quotients are shifted by more than 31 bits, which is undefined in the published runtime.
+    small = (0.002, 0.005) if dtype == "int16" else (0.01, 0.05)
+    x, y, o = (tensor(s, dtype, *quant(random, dtype, *scale)) for s, scale in ((a, (0.5, 1)), (b, small), (out, small)))
+    # The published runtime refuses a divisor of zero.
+    above = y["zero_point"] < high and (random.randint(2) or y["zero_point"] == low)
+    y["between"] = (y["zero_point"] + 1, high) if above else (low, y["zero_point"] - 1)
+    return case("", ("DIV", 42), [x, y], o, ("DivOptions", dict(fused_activation_function=pick(random, 0, RELU, RELU6))), 2)
+
+
+@family()
+def integer_power(random):
+    a, b, out = broadcast_pair(random)
+    return case("", ("POW", 78), [tensor(a, "int32", between=(-6, 6)), tensor(b, "int32", between=(0, 9))], tensor(out, "int32"))
+
+
+@family()
+def int16_root(random):
+    s = shape_of(random)
+    dtype = pick(random, "int8", "int16")
+    t = q(random, s, dtype)
+    t["between"] = (t["zero_point"], np.iinfo(dtype).max)
+    return case("", ("SQRT", 75), [t], q(random, s, dtype), version=2)
+
+
+@family()
+def int16_function(random):
+    s = shape_of(random)
+    t = q(random, s, "int16", between=(128, 32767))  # a table's first step reaches to the logarithm of 0
+    return case("", pick(random, ("RSQRT", 76), ("LOG", 73)), [t], q(random, s, "int16"), version=2)
+
+
+@family()
+def boolean_reduction(random):
+    s = shape_of(random)
+    axes = sorted(set(random.randint(len(s)) for _ in range(random.randint(1, 3))))
+    out = [d for i, d in enumerate(s) if i not in axes]
+    op = pick(random, ("REDUCE_MAX", 82), ("REDUCE_MIN", 89), ("REDUCE_PROD", 81), ("SUM", 74))
+    dtype = "bool" if random.randint(2) or op[0] != "REDUCE_PROD" else "int64"
+    t = tensor(s, dtype, between=(-9, 9) if dtype == "int64" else None)
+    return case("", op, [t, constant(axes)], dict(t, shape=out), ("ReducerOptions", dict(keep_dims=False)), version=2)
