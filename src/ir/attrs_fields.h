@@ -27,7 +27,7 @@ void for_each_field(A& attrs, Visit visit) {
     visit("filter_w", attrs.filter_w);
   }
   if constexpr (std::is_same_v<T, ConcatAttrs> || std::is_same_v<T, PackAttrs> || std::is_same_v<T, GatherAttrs> ||
-                std::is_same_v<T, OneHotAttrs>)
+                std::is_same_v<T, OneHotAttrs> || std::is_same_v<T, ReverseSequenceAttrs>)
     visit("axis", attrs.axis);
   if constexpr (requires { attrs.activation; }) visit("activation", attrs.activation);
   if constexpr (std::is_same_v<T, ActivationAttrs>) visit("pot_scale_int16", attrs.pot_scale_int16);
@@ -68,6 +68,13 @@ void for_each_field(A& attrs, Visit visit) {
     visit("time_major", attrs.time_major);
     visit("hidden_scale", attrs.hidden_scale);
     visit("hidden_zero_point", attrs.hidden_zero_point);
+  }
+  if constexpr (std::is_same_v<T, ReverseSequenceAttrs>) visit("batch_axis", attrs.batch_axis);
+  if constexpr (std::is_same_v<T, LocalResponseNormalizationAttrs>) {
+    visit("radius", attrs.radius);
+    visit("bias", attrs.bias);
+    visit("alpha", attrs.alpha);
+    visit("beta", attrs.beta);
   }
   if constexpr (std::is_same_v<T, DetectionAttrs>) {
     visit("max_detections", attrs.max_detections);

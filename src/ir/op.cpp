@@ -63,6 +63,8 @@ template Attrs::Attrs(CumsumAttrs);
 template Attrs::Attrs(BatchMatmulAttrs);
 template Attrs::Attrs(LstmAttrs);
 template Attrs::Attrs(DetectionAttrs);
+template Attrs::Attrs(LocalResponseNormalizationAttrs);
+template Attrs::Attrs(ReverseSequenceAttrs);
 
 std::string_view op_kind_name(OpKind kind) {
   return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;

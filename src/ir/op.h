@@ -151,6 +151,15 @@ struct DetectionAttrs {
   float y_scale = 0, x_scale = 0, h_scale = 0, w_scale = 0;
   bool operator==(const DetectionAttrs&) const = default;
 };
+struct LocalResponseNormalizationAttrs {
+  int32_t radius = 0;
+  float bias = 0, alpha = 0, beta = 0;
+  bool operator==(const LocalResponseNormalizationAttrs&) const = default;
+};
+struct ReverseSequenceAttrs {
+  int32_t axis = 0, batch_axis = 0;  // not negative
+  bool operator==(const ReverseSequenceAttrs&) const = default;
+};
 struct BlockAttrs {
   int32_t block_size = 1;
   bool operator==(const BlockAttrs&) const = default;
@@ -160,7 +169,7 @@ using AttrsOfAnyKind =
     std::variant<NoAttrs, OpaqueAttrs, ConvAttrs, PoolAttrs, FullyConnectedAttrs, ActivationAttrs, ConcatAttrs,
                  SplitAttrs, ReshapeAttrs, SqueezeAttrs, StridedSliceAttrs, PackAttrs, LeakyReluAttrs, SoftmaxAttrs,
                  ReduceAttrs, ResizeAttrs, BlockAttrs, MirrorPadAttrs, GatherAttrs, GeluAttrs, OneHotAttrs, CumsumAttrs,
-                 BatchMatmulAttrs, LstmAttrs, DetectionAttrs>;
+                 BatchMatmulAttrs, LstmAttrs, DetectionAttrs, LocalResponseNormalizationAttrs, ReverseSequenceAttrs>;
 
 template <typename T, typename... Kinds>
 constexpr bool is_one_of(const std::variant<Kinds...>*) {

@@ -51,6 +51,8 @@ Result<int> resolve_axis(int64_t axis, int rank);
 Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input);
 // Same, of one element.
 Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
+// Error unless the operand is int16, int32 or int64.
+Result<void> need_index_type(const OpView& v, size_t input);
 // The shape that both broadcast to.
 Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b);
 // A computed dimension as int32; error when it is not positive or too large. `what` names it.
@@ -108,6 +110,20 @@ Result<Shapes> tile(const OpView& v);
 Result<Shapes> broadcast_to(const OpView& v);
 Result<Shapes> fill(const OpView& v);
 Result<Shapes> shape(const OpView& v);
+Result<Shapes> rank(const OpView& v);
+Result<Shapes> broadcast_args(const OpView& v);
+Result<Shapes> range(const OpView& v);
+Result<Shapes> where(const OpView& v);
+Result<Shapes> local_response_normalization(const OpView& v);
+Result<Shapes> scatter_nd(const OpView& v);
+Result<Shapes> reverse_sequence(const OpView& v);
+Result<Shapes> embedding_lookup(const OpView& v);
+Result<Shapes> matrix_diag(const OpView& v);
+Result<Shapes> matrix_set_diag(const OpView& v);
+Result<Shapes> segment_sum(const OpView& v);
+Result<Shapes> unsorted_segment(const OpView& v);
+Result<Shapes> dynamic_update_slice(const OpView& v);
+Result<Shapes> non_max_suppression(const OpView& v);
 
 }  // namespace rules
 }  // namespace skillet::ir

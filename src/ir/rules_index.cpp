@@ -9,17 +9,17 @@ namespace {
 
 bool is_index_type(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 
-Result<void> need_index_type(const OpView& v, size_t input) {
-  if (is_index_type(v.in(input).dtype) || v.in(input).dtype == DType::int16) return {};
-  return error(ErrorCode::malformed, "input {} holds no indices", describe_tensor(v.graph, v.op.inputs[input]));
-}
-
 Error too_many_values(const OpView& v, size_t input) {
   return error(ErrorCode::malformed, "input {} does not fit the first input's dimensions",
                describe_tensor(v.graph, v.op.inputs[input]));
 }
 
 }  // namespace
+
+Result<void> need_index_type(const OpView& v, size_t input) {
+  if (is_index_type(v.in(input).dtype) || v.in(input).dtype == DType::int16) return {};
+  return error(ErrorCode::malformed, "input {} holds no indices", describe_tensor(v.graph, v.op.inputs[input]));
+}
 
 Result<Shapes> mirror_pad(const OpView& v) {
   SK_TRY_ASSIGN(Shapes shapes, pad(v));

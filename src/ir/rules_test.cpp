@@ -1,39 +1,10 @@
 // Every limit of the rules of operations, from both sides: what is just refused beside what is just taken.
 #include <gtest/gtest.h>
 
-#include "ir/graph.h"
+#include "ir/testing/rule_rows.h"
 
 namespace skillet::ir {
 namespace {
-
-// In `graph` the first `find` becomes `refused`, with `reason`, or `taken`.
-struct Row {
-  const char *graph, *find, *refused, *taken, *reason;
-};
-
-Result<void> inferred(const Row& row, std::string_view by) {
-  std::string text = row.graph;
-  const size_t at = text.find(row.find);
-  EXPECT_NE(at, std::string::npos) << row.find << " in\n" << text;
-  if (at == std::string::npos) return {};
-  text.replace(at, std::string_view(row.find).size(), by);
-  auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << graph.error().message << " in\n" << text;
-  if (!graph.ok()) return {};
-  return infer_shapes(*graph);
-}
-
-void check(std::initializer_list<Row> rows) {
-  for (const Row& row : rows) {
-    SCOPED_TRACE(fmt::format("{}'{}' for '{}'", row.graph, row.refused, row.find));
-    const auto taken = inferred(row, row.taken), refused = inferred(row, row.refused);
-    EXPECT_TRUE(taken.ok()) << taken.error().message;
-    EXPECT_FALSE(refused.ok());
-    if (!refused.ok()) {
-      EXPECT_NE(refused.error().message.find(row.reason), std::string::npos) << refused.error().message;
-    }
-  }
-}
 
 TEST(Rules, Picking) {
   const char* const kGather = R"(tensor 0 "in" float32 2x3x4
@@ -423,7 +394,7 @@ op 0 TFLite_Detection_PostProcess in=[0 1 2] out=[3 4 5 6] max_detections=5 max_
        {kBoxes, "anchors\" float32 10x4", "anchors\" float32 9x4", "anchors\" float32 10x4", "do not fit"},
        {kBoxes, "anchors\" float32 10x4", "anchors\" float32 10x5", "anchors\" float32 10x4", "do not fit"},
        {kBoxes, "d\" float32", "d\" int32", "d\" float32", "output 3 is not float32"}});
-  Row coarse{kBoxes, "regular_nms=true", "", "regular_nms=false", ""};
+  RuleRow coarse{kBoxes, "regular_nms=true", "", "regular_nms=false", ""};
   std::string text = kBoxes;
   text.replace(text.find("detections_per_class=1"), 22, "detections_per_class=0");
   coarse.graph = text.c_str();

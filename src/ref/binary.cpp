@@ -1,10 +1,12 @@
 // Elementwise ops of two operands with broadcast: ADD, SUB, MUL, DIV, FLOOR_DIV, MAXIMUM, MINIMUM.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "base/vector_math.h"
 #include "ref/elementwise.h"
+#include "ref/softmax.h"
 
 namespace skillet::ref {
 namespace {
@@ -113,6 +115,7 @@ Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
   }
   if (dtype == ir::DType::int32 && activation == ir::Activation::none) return wrapping<int32_t>(c, f);
   if (dtype == ir::DType::int64 && activation == ir::Activation::none) return wrapping<int64_t>(c, f);
+  if (dtype == ir::DType::uint32 && activation == ir::Activation::none) return wrapping<uint32_t>(c, f);
   return c.unsupported("type {} with activation {}", ir::dtype_name(dtype), ir::activation_name(activation));
 }
 
@@ -153,7 +156,71 @@ Result<KernelPtr> prepare_mul(const Context& c) {
   return arithmetic(c, activation, [](auto x, auto y) { return x * y; });
 }
 
+namespace {
+
+// x by y in the output's scale: y's reciprocal in Q31, and as many bits of x as there is room for. A divisor of zero
+// gives the output's zero point.
+struct QuantizedQuotient {
+  int32_t x_zero = 0, y_zero = 0, output_zero = 0;
+  QuantizedMultiplier by;
+  Range range;
+
+  int32_t operator()(int32_t x, int32_t y) const {
+    x -= x_zero;
+    y -= y_zero;
+    if (y == 0) return std::clamp(output_zero, range.min, range.max);
+    if (y < 0) {
+      x = -x;
+      y = -y;
+    }
+    const Reciprocal inverse = reciprocal(y, 31);
+    const auto magnitude = static_cast<uint32_t>(x < 0 ? ~x : x);
+    const int headroom = std::countl_zero(magnitude) - 1;
+    const int32_t quotient = saturating_rounding_doubling_high_mul(wrapping_shift_left(x, headroom), inverse.value);
+    const int shift = by.shift - inverse.num_bits_over_unit - headroom;
+    const int32_t scaled = saturating_rounding_doubling_high_mul(quotient, by.multiplier);
+    // TFLite shifts by more than 31 bits where the quotient is nearly nothing, which is undefined. Shifts to the left
+    // are of quotients that lie far outside of the range.
+    const int64_t value = shift > 0 ? int64_t{scaled} * (int64_t{1} << std::min(shift, 31))
+                                    : rounding_divide_by_pot(scaled, std::min(-shift, 31));
+    return static_cast<int32_t>(std::clamp<int64_t>(value + output_zero, range.min, range.max));
+  }
+};
+
+Result<KernelPtr> quantized_quotient(const Context& c) {
+  if (c.input(0).dtype != ir::DType::int16) SK_TRY(check_quantized(c));
+  if (c.input(0).dtype == ir::DType::int16) {
+    SK_TRY(c.need_int16(c.input(0)));
+    SK_TRY(c.need_int16(c.input(1)));
+    SK_TRY(c.need_int16(c.output()));
+  }
+  const ir::Quant &x = c.input(0).quant, &y = c.input(1).quant, &out = c.output().quant;
+  QuantizedQuotient quotient{.x_zero = x.zero_point(), .y_zero = y.zero_point(), .output_zero = out.zero_point()};
+  // The product is rounded to float first, as in TFLite.
+  quotient.by = quantize_multiplier(static_cast<double>(x.scale() / (y.scale() * out.scale())));
+  SK_TRY_ASSIGN(quotient.range, activation_range(c, c.attrs<ir::ActivationAttrs>().activation, c.output()));
+  return with_quantized(c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return elementwise<T>(c, [quotient](T a, T b) { return static_cast<T>(quotient(a, b)); });
+  });
+}
+
+// x^y modulo 2^32; of a negative power what is left of the fraction: nothing, but of 1 and -1.
+int32_t integer_power(int32_t x, int32_t y) {
+  if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
+  uint32_t power = 1;
+  for (auto base = static_cast<uint32_t>(x); y > 0; y /= 2, base *= base) {
+    if (y % 2 != 0) power *= base;
+  }
+  return static_cast<int32_t>(power);
+}
+
+}  // namespace
+
 Result<KernelPtr> prepare_div(const Context& c) {
+  if (!c.input(0).quant.empty() && (ir::is_8bit(c.input(0).dtype) || c.input(0).dtype == ir::DType::int16)) {
+    return quantized_quotient(c);
+  }
   if (c.input(0).dtype == ir::DType::int32 && c.attrs<ir::ActivationAttrs>().activation == ir::Activation::none) {
     return elementwise<int32_t>(c, [](int32_t x, int32_t y) { return quotient(x, y); });
   }
@@ -167,6 +234,7 @@ Result<KernelPtr> prepare_squared_difference(const Context& c) {
 }
 
 Result<KernelPtr> prepare_pow(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int32) return elementwise<int32_t>(c, integer_power);
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   return elementwise<float>(c, [](float x, float y) { return std::pow(x, y); });
 }

@@ -1,22 +1,13 @@
 // GATHER and GATHER_ND: slices of a tensor, picked by indices that are checked at run time. ONE_HOT: the reverse.
 #include <algorithm>
 
-#include "ref/kernel.h"
+#include "ref/indices.h"
 
 namespace skillet::ref {
 namespace {
 
-// Indices are int16, int32 or int64.
-int64_t load_index(ir::DType dtype, std::span<const uint8_t> indices, size_t i) {
-  if (dtype == ir::DType::int64) return load_element<int64_t>(indices, i);
-  return dtype == ir::DType::int16 ? load_element<int16_t>(indices, i) : load_element<int32_t>(indices, i);
-}
-
-Error outside(int64_t index, size_t size) {
-  return error(ErrorCode::out_of_range, "index {} is outside a dimension of {}", index, size);
-}
-
 struct GatherPlan {
+  std::string op;
   ir::DType index_type = ir::DType::int32;
   size_t batches = 1, outer = 1, size = 1, picked = 1, slice_bytes = 1;
 };
@@ -27,31 +18,10 @@ Result<void> gather(const GatherPlan& plan, std::span<const uint8_t> from, std::
     const size_t first = row / plan.outer * plan.picked;
     for (size_t i = 0; i < plan.picked; ++i, to += plan.slice_bytes) {
       const int64_t index = load_index(plan.index_type, indices, first + i);
-      if (index < 0 || static_cast<size_t>(index) >= plan.size) return outside(index, plan.size);
+      if (!is_inside(index, plan.size)) return outside(plan.op, index, plan.size);
       std::copy_n(from.data() + (row * plan.size + static_cast<size_t>(index)) * plan.slice_bytes, plan.slice_bytes,
                   to);
     }
-  }
-  return {};
-}
-
-struct GatherNdPlan {
-  ir::DType index_type = ir::DType::int32;
-  size_t tuples = 0;
-  std::vector<size_t> dims, strides_bytes;  // of the indexed dimensions
-  size_t slice_bytes = 0;
-};
-
-Result<void> gather_nd(const GatherNdPlan& plan, std::span<const uint8_t> from, std::span<const uint8_t> indices,
-                       std::span<uint8_t> to) {
-  for (size_t i = 0; i < plan.tuples; ++i) {
-    size_t at = 0;
-    for (size_t k = 0; k < plan.dims.size(); ++k) {
-      const int64_t index = load_index(plan.index_type, indices, i * plan.dims.size() + k);
-      if (index < 0 || static_cast<size_t>(index) >= plan.dims[k]) return outside(index, plan.dims[k]);
-      at += static_cast<size_t>(index) * plan.strides_bytes[k];
-    }
-    std::copy_n(from.data() + at, plan.slice_bytes, to.data() + i * plan.slice_bytes);
   }
   return {};
 }
@@ -63,7 +33,7 @@ Result<KernelPtr> prepare_gather(const Context& c) {
   const ir::Shape &input = c.input(0).shape, &indices = c.input(1).shape;
   const int axis = attrs.axis < 0 ? attrs.axis + input.rank() : attrs.axis;
   const int batch_dims = attrs.batch_dims < 0 ? attrs.batch_dims + indices.rank() : attrs.batch_dims;
-  GatherPlan plan{.index_type = c.input(1).dtype, .size = dim(c.input(0), axis)};
+  GatherPlan plan{.op = c.describe(), .index_type = c.input(1).dtype, .size = dim(c.input(0), axis)};
   plan.slice_bytes = static_cast<size_t>(ir::dtype_bytes(c.input(0).dtype));
   if (plan.slice_bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   for (int i = 0; i < input.rank(); ++i) {
@@ -80,17 +50,13 @@ Result<KernelPtr> prepare_gather_nd(const Context& c) {
   const ir::Tensor &input = c.input(0), &indices = c.input(1);
   const auto bytes = static_cast<size_t>(ir::dtype_bytes(input.dtype));
   if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(input.dtype));
-  const int depth = indices.shape.back(0);
-  GatherNdPlan plan{
-      .index_type = indices.dtype, .tuples = elem_count(indices) / static_cast<size_t>(depth), .slice_bytes = bytes};
-  for (int i = depth; i < input.shape.rank(); ++i) plan.slice_bytes *= dim(input, i);
-  size_t stride = plan.slice_bytes;
-  for (int i = depth; i-- > 0; stride *= dim(input, i)) {
-    plan.dims.insert(plan.dims.begin(), dim(input, i));
-    plan.strides_bytes.insert(plan.strides_bytes.begin(), stride);
-  }
-  return make_kernel([plan, in = c.input_index(0), at = c.input_index(1), out = c.output_index()](Tensors t) {
-    return gather_nd(plan, t[in], t[at], t[out]);
+  return make_kernel([tuples = IndexTuples(c, indices, input.shape), bytes, in = c.input_index(0),
+                      at = c.input_index(1), out = c.output_index()](Tensors t) -> Result<void> {
+    for (size_t i = 0; i < tuples.count; ++i) {
+      SK_TRY_ASSIGN(const size_t first, tuples.place(t[at], i));
+      std::copy_n(t[in].data() + first * bytes, tuples.slice * bytes, t[out].data() + i * tuples.slice * bytes);
+    }
+    return {};
   });
 }
 

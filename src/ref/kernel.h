@@ -45,6 +45,8 @@ class Context {
   Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
     return refusal(fmt::format(format, std::forward<Args>(args)...));
   }
+  // "op 3 CONV_2D -> 'x'", for errors of kernels that look at values when they run.
+  std::string describe() const { return ir::describe_op(graph_, id_); }
   // Values of an int32 or int64 operand; error when it is not constant.
   Result<std::vector<int64_t>> constant_ints(size_t input) const;
   Result<int64_t> constant_int(size_t input) const;
@@ -155,6 +157,13 @@ Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, 
 Prepare prepare_space_to_depth, prepare_depth_to_space, prepare_space_to_batch_nd, prepare_batch_to_space_nd;
 Prepare prepare_gather, prepare_gather_nd, prepare_one_hot;
 Prepare prepare_tile, prepare_broadcast_to, prepare_reverse_v2, prepare_fill, prepare_shape;
+Prepare prepare_rank, prepare_broadcast_args, prepare_range, prepare_where, prepare_reduce_all;
+Prepare prepare_l2_pool_2d, prepare_local_response_normalization, prepare_non_max_suppression;
+Prepare prepare_scatter_nd, prepare_reverse_sequence, prepare_embedding_lookup, prepare_dynamic_update_slice;
+Prepare prepare_matrix_diag, prepare_matrix_set_diag, prepare_segment_sum;
+Prepare prepare_unsorted_segment_sum, prepare_unsorted_segment_prod, prepare_unsorted_segment_max,
+    prepare_unsorted_segment_min;
+Prepare prepare_bitwise_xor, prepare_right_shift, prepare_atan2;
 Prepare prepare_lstm, prepare_detection_post_process;
 Prepare prepare_quantize, prepare_dequantize, prepare_cast;
 

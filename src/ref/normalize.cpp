@@ -1,4 +1,4 @@
-// L2_NORMALIZATION and LOG_SOFTMAX: rows that are scaled as a whole.
+// L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows that are scaled as a whole.
 #include <algorithm>
 #include <cmath>
 
@@ -53,14 +53,6 @@ void l2_row(const T* in, size_t size, int32_t zero_point, T* out) {
   }
 }
 
-void log_softmax_row(const float* in, size_t size, float* out) {
-  const float max = *std::max_element(in, in + size);
-  float sum = 0;
-  for (size_t i = 0; i < size; ++i) sum += std::exp(in[i] - max);
-  const float log_sum = std::log(sum);
-  for (size_t i = 0; i < size; ++i) out[i] = in[i] - max - log_sum;
-}
-
 }  // namespace
 
 Result<KernelPtr> prepare_l2_normalization(const Context& c) {
@@ -79,9 +71,20 @@ Result<KernelPtr> prepare_l2_normalization(const Context& c) {
   });
 }
 
-Result<KernelPtr> prepare_log_softmax(const Context& c) {
+// A window of TFLite's reference kernel ends before the value `radius` after the middle, though it begins with the one
+// `radius` before it.
+Result<KernelPtr> prepare_local_response_normalization(const Context& c) {
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return float_rows(c, log_softmax_row);
+  return float_rows(c,
+                    [attrs = c.attrs<ir::LocalResponseNormalizationAttrs>()](const float* in, size_t size, float* out) {
+                      const auto radius = static_cast<size_t>(attrs.radius);
+                      for (size_t i = 0; i < size; ++i) {
+                        float sum = 0;
+                        for (size_t k = i > radius ? i - radius : 0; k < std::min(size, i + radius); ++k)
+                          sum += in[k] * in[k];
+                        out[i] = in[i] * std::pow(attrs.bias + attrs.alpha * sum, -attrs.beta);
+                      }
+                    });
 }
 
 }  // namespace skillet::ref

@@ -1,5 +1,6 @@
-// AVERAGE_POOL_2D and MAX_POOL_2D. Padding never counts: windows are cut at the border.
+// AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D. Padding never counts: windows are cut at the border.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/vector_math.h"
@@ -143,6 +144,23 @@ Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
     using T = decltype(type);
     if constexpr (sizeof(T) == 1) return byte_max_pool<T>(c, plan, range);
     return max_pool<T>(c, plan, range);
+  });
+}
+
+Result<KernelPtr> prepare_l2_pool_2d(const Context& c) {
+  SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
+  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
+  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    const auto take = [n = plan.channels](float* acc, const float* from) {
+      for (size_t i = 0; i < n; ++i) acc[i] += from[i] * from[i];
+    };
+    const auto finish = [n = plan.channels, range](const float* acc, int32_t count, float* to) {
+      for (size_t i = 0; i < n; ++i) {
+        to[i] = std::min(std::max(std::sqrt(acc[i] / static_cast<float>(count)), range.min), range.max);
+      }
+    };
+    slide(plan, elements<const float>(t[in]), elements<float>(t[out]), 0.0F, take, finish);
   });
 }
 

@@ -140,6 +140,7 @@ KernelPtr fold_kernel(const Context& c, ReducePlan plan, T initial, Combine comb
 template <typename Better>
 Result<KernelPtr> extreme(const Context& c, Better better) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype == ir::DType::boolean) return better(1, 0) ? prepare_reduce_any(c) : prepare_reduce_all(c);
   if (c.input(0).quant != c.output().quant) return c.unsupported("input and output have different quantization");
   return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
     using T = decltype(type);
@@ -193,6 +194,7 @@ Result<KernelPtr> prepare_sum(const Context& c) {
   };
   if (c.input(0).dtype == ir::DType::int32) return integer_sum(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return integer_sum(int64_t{});
+  if (c.input(0).dtype == ir::DType::boolean) return prepare_reduce_any(c);
   return quantized_mean(c, plan, false);
 }
 
@@ -202,16 +204,27 @@ Result<KernelPtr> prepare_reduce_min(const Context& c) { return extreme(c, std::
 Result<KernelPtr> prepare_reduce_prod(const Context& c) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
   if (c.input(0).dtype == ir::DType::float32) return fold_kernel<float>(c, plan, 1, std::multiplies<>());
-  if (c.input(0).dtype != ir::DType::int32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return fold_kernel<int32_t>(c, plan, 1, [](int32_t x, int32_t y) {
-    return static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y));
-  });
+  if (c.input(0).dtype == ir::DType::boolean) return prepare_reduce_all(c);
+  const auto integer_product = [&](auto type) {
+    using T = decltype(type);
+    using U = std::make_unsigned_t<T>;
+    return fold_kernel<T>(c, plan, 1, [](T x, T y) { return static_cast<T>(static_cast<U>(x) * static_cast<U>(y)); });
+  };
+  if (c.input(0).dtype == ir::DType::int32) return integer_product(int32_t{});
+  if (c.input(0).dtype == ir::DType::int64) return integer_product(int64_t{});
+  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
 }
 
 Result<KernelPtr> prepare_reduce_any(const Context& c) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
   if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   return fold_kernel<uint8_t>(c, plan, 0, [](uint8_t any, uint8_t value) { return any != 0 || value != 0 ? 1 : 0; });
+}
+
+Result<KernelPtr> prepare_reduce_all(const Context& c) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return fold_kernel<uint8_t>(c, plan, 1, [](uint8_t all, uint8_t value) { return all != 0 && value != 0 ? 1 : 0; });
 }
 
 namespace {
@@ -237,6 +250,7 @@ Result<KernelPtr> prepare_arg(const Context& c, Better better) {
     case ir::DType::int8: return with_index(int8_t{});
     case ir::DType::uint8: return with_index(uint8_t{});
     case ir::DType::int32: return with_index(int32_t{});
+    case ir::DType::boolean: return with_index(uint8_t{});
     default: return c.unsupported("type {}", ir::dtype_name(input.dtype));
   }
 }

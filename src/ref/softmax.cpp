@@ -56,19 +56,23 @@ int32_t exp_on_negative_values(int32_t x) {
   return result;
 }
 
-Reciprocal reciprocal(int32_t x, int integer_bits) {
+int32_t reciprocal_of_one_plus(int32_t x) {
   constexpr int32_t k48Over17 = 1515870810, kMinus32Over17 = -1010580540;  // 2 integer bits
   constexpr int32_t kOne = 1 << 29;                                        // 2 integer bits
-  const int headroom = std::countl_zero(static_cast<uint32_t>(x));
-  const auto minus_one = static_cast<int32_t>((static_cast<uint32_t>(x) << headroom) - (1U << 31));
-  // 1 / (1 + a) for a in [0, 1): Newton's method on half of the denominator.
-  const int32_t half_denominator = rounding_half_sum(minus_one, std::numeric_limits<int32_t>::max());
+  // Newton's method on half of the denominator.
+  const int32_t half_denominator = rounding_half_sum(x, std::numeric_limits<int32_t>::max());
   int32_t y = wrapping_add(k48Over17, mul(half_denominator, kMinus32Over17));
   for (int i = 0; i < 3; ++i) {
     const int32_t rest = kOne - mul(half_denominator, y);
     y = wrapping_add(y, saturating_shift_left(mul(y, rest), 2));
   }
-  return {saturating_shift_left(y, 1), integer_bits - headroom};
+  return saturating_shift_left(y, 1);
+}
+
+Reciprocal reciprocal(int32_t x, int integer_bits) {
+  const int headroom = std::countl_zero(static_cast<uint32_t>(x));
+  const auto minus_one = static_cast<int32_t>((static_cast<uint32_t>(x) << headroom) - (1U << 31));
+  return {reciprocal_of_one_plus(minus_one), integer_bits - headroom};
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // Softmax over rows of 8-bit values in the 32-bit fixed point of TFLite's reference kernel.
-// Called by softmax.cpp's kernel; also of use to whoever compares single steps of it.
+// Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV; also of use to whoever compares single steps of it.
 // Must not know: tensors.
 #pragma once
 
@@ -9,6 +9,9 @@ namespace skillet::ref {
 
 // exp(x) for x <= 0. `x` has 5 integer bits (raw 2^26 is 1), the result none (raw 2^31 is 1).
 int32_t exp_on_negative_values(int32_t x);
+
+// 1 / (1 + x) for x in [0, 1), both Q31.
+int32_t reciprocal_of_one_plus(int32_t x);
 
 struct Reciprocal {
   int32_t value = 0;               // Q31, in [1/2, 1]

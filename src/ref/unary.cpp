@@ -109,7 +109,7 @@ T negated(T x) {
   return static_cast<T>(0U - static_cast<std::make_unsigned_t<T>>(x));
 }
 
-// f of int32 or int64 values.
+// f of integers as they are, whatever they stand for: NEG of TFLite looks at no zero point.
 template <typename F>
 Result<KernelPtr> integer_kernel(const Context& c, F f) {
   const auto kernel = [&](auto type) {
@@ -118,6 +118,8 @@ Result<KernelPtr> integer_kernel(const Context& c, F f) {
       for (size_t i = 0; i < count; ++i) elements<T>(t[out])[i] = f(load_element<T>(t[in], i));
     });
   };
+  if (c.input(0).dtype == ir::DType::int8) return kernel(int8_t{});
+  if (c.input(0).dtype == ir::DType::int16) return kernel(int16_t{});
   if (c.input(0).dtype == ir::DType::int32) return kernel(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return kernel(int64_t{});
   return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
@@ -162,7 +164,13 @@ Result<KernelPtr> prepare_neg(const Context& c) {
 }
 
 Result<KernelPtr> prepare_sqrt(const Context& c) {
-  return float_kernel(c, [](float x) { return std::sqrt(x); });
+  if (is_float(c)) return float_kernel(c, [](float x) { return std::sqrt(x); });
+  // TFLite cuts the fraction off. It refuses, at run time, values below the zero point; they are 0 here.
+  const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  return table_kernel(c, [&](int32_t value) {
+    const float root = std::sqrt(in.scale() * static_cast<float>(std::max(value - in.zero_point(), 0)));
+    return static_cast<int32_t>(std::min(root / out.scale(), 1e6F)) + out.zero_point();
+  });
 }
 
 Result<KernelPtr> prepare_square(const Context& c) {
@@ -191,11 +199,13 @@ Result<KernelPtr> prepare_round(const Context& c) {
 
 Result<KernelPtr> prepare_sign(const Context& c) {
   const auto sign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };
+  if (ir::is_8bit(c.input(0).dtype) || c.input(0).dtype == ir::DType::int16) {
+    return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  }
   return is_float(c) ? float_kernel(c, sign) : integer_kernel(c, sign);
 }
 
 Result<KernelPtr> prepare_log(const Context& c) {
-  if (c.input(0).dtype == ir::DType::int16) return c.unsupported("type int16");
   return real_function(c, [](float x) { return std::log(x); });
 }
 

@@ -595,4 +595,5 @@ def main():
 if __name__ == "__main__":
     import grid
     import grid_int16  # noqa: F401: its families register themselves
+    import grid_rare  # noqa: F401
     sys.exit(grid.main())

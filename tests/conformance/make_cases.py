@@ -12,6 +12,7 @@ from tflite_runtime.interpreter import Interpreter, OpResolverType
 
 import grid
 import grid_int16  # noqa: F401: its families register themselves
+import grid_rare  # noqa: F401
 from one_op import (HERE, RELU, RELU6, RELU_N1_TO_1, SAME, TYPES, VALID, case, computed_inputs, constant, model_bytes,
                     random_values, tensor)
 

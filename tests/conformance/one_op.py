@@ -13,7 +13,8 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE / "../../src/frontend/tflite/schema.fbs"
 TYPES = {"float32": (0, "FLOAT32"), "float16": (1, "FLOAT16"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int64": (4, "INT64"),
-         "bool": (6, "BOOL"), "int16": (7, "INT16"), "int8": (9, "INT8")}
+         "bool": (6, "BOOL"), "int16": (7, "INT16"), "int8": (9, "INT8"),
+         "uint32": (15, "UINT32"), "uint16": (16, "UINT16")}
 SAME, VALID = 0, 1
 RELU, RELU_N1_TO_1, RELU6, TANH = 1, 2, 3, 4
 CUSTOM = 32

@@ -145,6 +145,13 @@ Result<Attrs> read(const schema::OneHotOptions& o) { return Attrs{ir::OneHotAttr
 Result<Attrs> read(const schema::CumsumOptions& o) {
   return Attrs{ir::CumsumAttrs{.exclusive = o.exclusive(), .reverse = o.reverse()}};
 }
+Result<Attrs> read(const schema::LocalResponseNormalizationOptions& o) {
+  return Attrs{ir::LocalResponseNormalizationAttrs{
+      .radius = o.radius(), .bias = o.bias(), .alpha = o.alpha(), .beta = o.beta()}};
+}
+Result<Attrs> read(const schema::ReverseSequenceOptions& o) {
+  return Attrs{ir::ReverseSequenceAttrs{.axis = o.seq_dim(), .batch_axis = o.batch_dim()}};
+}
 Result<Attrs> read(const schema::BatchMatMulOptions& o) {
   return Attrs{ir::BatchMatmulAttrs{.transpose_a = o.adj_x(), .transpose_b = o.adj_y()}};
 }
@@ -185,6 +192,7 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
     case OpKind::mul: return from<schema::MulOptions>(op);
     case OpKind::div: return from<schema::DivOptions>(op);
     case OpKind::average_pool_2d:
+    case OpKind::l2_pool_2d:
     case OpKind::max_pool_2d: return from<schema::Pool2DOptions>(op);
     case OpKind::concatenation: return from<schema::ConcatenationOptions>(op);
     case OpKind::split: return from<schema::SplitOptions>(op);
@@ -201,6 +209,7 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
     case OpKind::reduce_min:
     case OpKind::reduce_prod:
     case OpKind::reduce_any:
+    case OpKind::reduce_all:
     case OpKind::sum: return from<schema::ReducerOptions>(op);
     case OpKind::resize_bilinear: return from<schema::ResizeBilinearOptions>(op);
     case OpKind::resize_nearest_neighbor: return from<schema::ResizeNearestNeighborOptions>(op);
@@ -212,6 +221,8 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
     case OpKind::one_hot: return from<schema::OneHotOptions>(op);
     case OpKind::cumsum: return from<schema::CumsumOptions>(op);
     case OpKind::batch_matmul: return from<schema::BatchMatMulOptions>(op);
+    case OpKind::local_response_normalization: return from<schema::LocalResponseNormalizationOptions>(op);
+    case OpKind::reverse_sequence: return from<schema::ReverseSequenceOptions>(op);
     case OpKind::l2_normalization: return from<schema::L2NormOptions>(op);
     case OpKind::lstm: return from<schema::LSTMOptions>(op);
     case OpKind::unidirectional_sequence_lstm: return from<schema::UnidirectionalSequenceLSTMOptions>(op);

@@ -119,6 +119,16 @@ struct TfLiteBatchMatMulParams {
   bool adj_x;
   bool adj_y;
 };
+struct TfLiteLocalResponseNormParams {
+  int radius;
+  float bias;
+  float alpha;
+  float beta;
+};
+struct TfLiteReverseSequenceParams {
+  int seq_dim;
+  int batch_dim;
+};
 struct TfLiteLstmParams {
   TfLiteEnum activation;
   float cell_clip;

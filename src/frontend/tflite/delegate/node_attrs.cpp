@@ -138,6 +138,13 @@ Result<Attrs> read(const TfLiteCumsumParams& params, int /*version*/) {
 Result<Attrs> read(const TfLiteBatchMatMulParams& params, int /*version*/) {
   return Attrs{ir::BatchMatmulAttrs{.transpose_a = params.adj_x, .transpose_b = params.adj_y}};
 }
+Result<Attrs> read(const TfLiteLocalResponseNormParams& params, int /*version*/) {
+  return Attrs{ir::LocalResponseNormalizationAttrs{
+      .radius = params.radius, .bias = params.bias, .alpha = params.alpha, .beta = params.beta}};
+}
+Result<Attrs> read(const TfLiteReverseSequenceParams& params, int /*version*/) {
+  return Attrs{ir::ReverseSequenceAttrs{.axis = params.seq_dim, .batch_axis = params.batch_dim}};
+}
 Result<Attrs> read(const TfLiteLstmParams& params, int /*version*/) {
   if (params.kernel_type != 0) return error(ErrorCode::unsupported, "kernel type {}", params.kernel_type);
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
@@ -171,6 +178,7 @@ Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
     case OpKind::mul:
     case OpKind::div: return from<TfLiteArithmeticParams>(data, version);
     case OpKind::average_pool_2d:
+    case OpKind::l2_pool_2d:
     case OpKind::max_pool_2d: return from<TfLitePoolParams>(data, version);
     case OpKind::concatenation: return from<TfLiteConcatenationParams>(data, version);
     case OpKind::split:
@@ -187,6 +195,7 @@ Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
     case OpKind::reduce_min:
     case OpKind::reduce_prod:
     case OpKind::reduce_any:
+    case OpKind::reduce_all:
     case OpKind::sum: return from<TfLiteReducerParams>(data, version);
     case OpKind::resize_bilinear:
     case OpKind::resize_nearest_neighbor: return from<TfLiteResizeParams>(data, version);
@@ -198,6 +207,8 @@ Result<Attrs> read_attrs(OpKind kind, const void* data, int version) {
     case OpKind::one_hot: return from<TfLiteOneHotParams>(data, version);
     case OpKind::cumsum: return from<TfLiteCumsumParams>(data, version);
     case OpKind::batch_matmul: return from<TfLiteBatchMatMulParams>(data, version);
+    case OpKind::local_response_normalization: return from<TfLiteLocalResponseNormParams>(data, version);
+    case OpKind::reverse_sequence: return from<TfLiteReverseSequenceParams>(data, version);
     case OpKind::l2_normalization: return from<TfLiteArithmeticParams>(data, version);
     case OpKind::lstm: return from<TfLiteLstmParams>(data, version);
     case OpKind::unidirectional_sequence_lstm: return from<TfLiteSequenceLstmParams>(data, version);

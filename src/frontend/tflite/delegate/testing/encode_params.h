@@ -77,6 +77,12 @@ class ParamsEncoder {
   Bytes operator()(const ir::BatchMatmulAttrs& a) const {
     return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b});
   }
+  Bytes operator()(const ir::LocalResponseNormalizationAttrs& a) const {
+    return raw(TfLiteLocalResponseNormParams{a.radius, a.bias, a.alpha, a.beta});
+  }
+  Bytes operator()(const ir::ReverseSequenceAttrs& a) const {
+    return raw(TfLiteReverseSequenceParams{a.axis, a.batch_axis});
+  }
   Bytes operator()(const ir::LstmAttrs& a) const {
     if (kind_ == ir::OpKind::lstm) return raw(TfLiteLstmParams{act(a.activation), a.cell_clip, a.projection_clip, 0});
     return raw(TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major});
