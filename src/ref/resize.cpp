@@ -86,10 +86,11 @@ std::vector<BilinearTap> bilinear_taps(ir::DType dtype, int32_t input, int32_t o
   constexpr double kOne = 1 << 10;
   std::vector<BilinearTap> out;
   if (dtype == ir::DType::int8) {
-    for (const auto& tap : integer_taps(input, output, attrs))
-      out.push_back({tap.low, tap.high, static_cast<double>(tap.from_low) / kOne});
+    for (const auto& place : integer_places<int64_t>(input, output, attrs))
+      out.push_back({place.low, place.high, static_cast<double>(place.at) / kOne});
   } else {
-    for (const auto& tap : float_taps(input, output, attrs)) out.push_back({tap.low, tap.high, double{tap.from_low}});
+    for (const auto& place : float_places(input, output, attrs))
+      out.push_back({place.low, place.high, double{place.at}});
   }
   return out;
 }
