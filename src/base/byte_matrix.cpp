@@ -67,6 +67,43 @@ void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
+// The second row moves up behind the first: by a table of bytes, as how far is known at run time only.
+size_t join_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::FixedTag<uint8_t, 16> d;
+  alignas(16) uint8_t places[16];
+  for (size_t i = 0; i < 16; ++i) places[i] = static_cast<uint8_t>(i < m.cols ? 0 : (i - m.cols) % 16);
+  const auto moved = hn::Load(d, places);
+  const auto mask = hn::Set(d, m.xor_byte), filled = hn::Set(d, fill);
+  const auto first = hn::FirstN(d, m.cols), present = hn::FirstN(d, 2 * m.cols);
+  const size_t bytes = step_in + (m.rows - 1) * m.stride_in + m.cols;
+  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  size_t r = 0;
+  for (; step_in + r * stride_in + 16 <= bytes && r < m.rows; ++r) {
+    const auto upper = hn::LoadU(d, in + r * stride_in);
+    const auto lower = hn::TableLookupBytes(hn::LoadU(d, in + step_in + r * stride_in), moved);
+    const auto both = hn::Xor(hn::IfThenElse(first, upper, lower), mask);
+    hn::StoreU(hn::IfThenElse(present, both, filled), d, out + r * stride_out);
+  }
+  return r;
+}
+#else
+size_t join_vectors(const uint8_t*, uint8_t*, const ByteMatrix&, size_t, uint8_t) { return 0; }
+#endif
+
+void Join(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill) {
+  for (size_t r = join_vectors(in, out, m, step_in, fill); r < m.rows; ++r) {
+    uint8_t* const row = out + r * m.stride_out;
+    const uint8_t* const from = in + r * m.stride_in;
+    for (size_t c = 0; c < m.cols; ++c) {
+      row[c] = static_cast<uint8_t>(from[c] ^ m.xor_byte);
+      row[m.cols + c] = static_cast<uint8_t>(from[step_in + c] ^ m.xor_byte);
+    }
+    for (size_t c = 2 * m.cols; c < 16; ++c) row[c] = fill;
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
 // Rows of 16 bytes of kCount matrices in turns: a vector each.
 template <size_t kCount>
 HWY_INLINE void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, size_t step_out) {
@@ -191,6 +228,7 @@ namespace byte_matrix {
 HWY_EXPORT(Copy);
 HWY_EXPORT(CopyVectors);
 HWY_EXPORT(Widen);
+HWY_EXPORT(Join);
 HWY_EXPORT(Transpose);
 // The best of them; in this namespace, because with one instruction set the macro is a plain call.
 void copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Copy)(in, out, m); }
@@ -199,6 +237,9 @@ void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const By
 }
 void widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   HWY_DYNAMIC_DISPATCH(Widen)(in, out, m, fill);
+}
+void join(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill) {
+  HWY_DYNAMIC_DISPATCH(Join)(in, out, m, step_in, fill);
 }
 void transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Transpose)(in, out, m); }
 }  // namespace byte_matrix
@@ -224,6 +265,10 @@ void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const Byte
 
 void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   if (m.rows != 0 && m.cols != 0) byte_matrix::widen(in, out, m, fill);
+}
+
+void join_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill) {
+  if (m.rows != 0 && m.cols != 0) byte_matrix::join(in, out, m, step_in, fill);
 }
 
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {

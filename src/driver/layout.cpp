@@ -47,9 +47,12 @@ class Mover {
         to_(to),
         to_device_(to_device),
         widens_(to_device && shape.elem_bytes == 1 && layout.block == kWidened &&
-                layout == blocked_layout(shape, kWidened, layout.xor_byte, layout.pad_byte)) {}
+                layout == blocked_layout(shape, kWidened, layout.xor_byte, layout.pad_byte)),
+        joins_(to_device && shape.elem_bytes == 1 && shape.height == 2 && 2 * shape.channels <= kWidened &&
+               layout == blocks_layout(shape, kWidened, layout.xor_byte, layout.pad_byte)) {}
 
   void run() const {
+    if (joins_) return join();
     const int64_t whole = l_.elem == u(s_.elem_bytes) ? s_.channels / l_.block : 0;  // blocks that move together
     for (int64_t n = 0; n < s_.images; ++n) {
       if (whole != 0) blocks(n, 0, l_.block, whole);
@@ -59,6 +62,14 @@ class Mover {
   }
 
  private:
+  // A pixel of two rows: all of an image's at once.
+  void join() const {
+    const uint64_t cols = u(s_.channels), row = cols * u(s_.width);
+    for (uint64_t n = 0; n < u(s_.images); ++n)
+      join_bytes(from_ + n * 2 * row, to_ + n * l_.image, {u(s_.width), cols, cols, l_.px, l_.xor_byte}, row,
+                 l_.pad_byte);
+  }
+
   // One image of `count` blocks of channels. Where rows continue each other they are one long row.
   void blocks(int64_t image, int64_t first, int64_t channels, int64_t count) const {
     const uint64_t host = u(image * s_.height * s_.width * s_.channels + first) * u(s_.elem_bytes);
@@ -105,6 +116,7 @@ class Mover {
   uint8_t* to_;
   bool to_device_;
   bool widens_;  // short blocks are completed by their padding: faster than to leave it alone
+  bool joins_;   // the same of blocks
 };
 
 }  // namespace
@@ -116,6 +128,11 @@ ImageShape image_shape(const ir::Tensor& tensor) {
   const int64_t per_image = image.height * image.width * image.channels;
   image.images = per_image == 0 ? 0 : shape.elems() / per_image;
   return image;
+}
+
+std::optional<ImageShape> in_blocks(const ImageShape& s) {
+  if (s.height % 2 != 0 || s.width % 2 != 0) return std::nullopt;
+  return ImageShape{s.images * s.height / 2, 2, s.width / 2, s.channels * 2, s.elem_bytes};
 }
 
 TensorLayout nhwc_layout(const ImageShape& s, uint8_t xor_byte) {
@@ -137,6 +154,18 @@ TensorLayout blocked_layout(const ImageShape& s, int32_t block, uint8_t xor_byte
   l.row = l.px * u(s.width);
   l.block_stride = l.row * u(s.height);
   l.image = l.block_stride * u(ceil_div(s.channels, int64_t{block}));
+  l.xor_byte = xor_byte;
+  l.pad_byte = pad_byte;
+  l.size_bytes = l.image * u(s.images);
+  return l;
+}
+
+TensorLayout blocks_layout(const ImageShape& s, int32_t px, uint8_t xor_byte, uint8_t pad_byte) {
+  TensorLayout l{.block = static_cast<int32_t>(std::max<int64_t>(s.channels, 1)), .elem = u(s.elem_bytes)};
+  l.px = u(px);
+  l.row = l.elem * u(s.channels);
+  l.block_stride = l.row;
+  l.image = l.px * u(s.width);
   l.xor_byte = xor_byte;
   l.pad_byte = pad_byte;
   l.size_bytes = l.image * u(s.images);

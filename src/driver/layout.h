@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,6 +24,9 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 ImageShape image_shape(const ir::Tensor& tensor);
+// The same bytes, in the same order, as images of two rows each whose pixels are two of a row. Nothing: rows or columns
+// are odd.
+std::optional<ImageShape> in_blocks(const ImageShape& shape);
 
 // Element (n, y, x, c) starts at byte
 //   n * image + y * row + x * px + (c / block) * block_stride + (c % block) * elem
@@ -42,6 +46,8 @@ TensorLayout nhwc_layout(const ImageShape& shape, uint8_t xor_byte = 0);
 TensorLayout planar_layout(const ImageShape& shape, uint8_t xor_byte = 0);
 // Blocks of `block` channels as images of their own, the last one padded: NC1HWC2.
 TensorLayout blocked_layout(const ImageShape& shape, int32_t block, uint8_t xor_byte = 0, uint8_t pad_byte = 0);
+// Of in_blocks(): a pixel of `px` bytes for each block of 2x2, its two rows one behind the other at its beginning.
+TensorLayout blocks_layout(const ImageShape& shape, int32_t px, uint8_t xor_byte = 0, uint8_t pad_byte = 0);
 
 // Error when elements overlap, leave size_bytes, or sizes are not the tensor's. A layout of a file is checked before
 // use.

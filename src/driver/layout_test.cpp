@@ -101,6 +101,35 @@ TEST(Layout, ShortBlocksOfChannels) {
   }
 }
 
+TEST(Layout, BlocksOfTwoByTwoPixels) {
+  Random random{std::mt19937(3)};
+  for (int64_t channels = 1; channels <= 9; ++channels) {
+    for (const int64_t width : {2, 4, 6, 10, 34}) {
+      const ImageShape image{.images = 1, .height = 6, .width = width, .channels = channels};
+      const auto s = in_blocks(image);
+      ASSERT_TRUE(s && s->bytes() == image.bytes());
+      const auto flip = static_cast<uint8_t>(channels % 2 * 0x80), pad = static_cast<uint8_t>(random.range(0, 255));
+      const TensorLayout l = blocks_layout(*s, channels <= 4 ? 16 : 48, flip, pad);
+      ASSERT_TRUE(check(l, *s).ok());
+      const Bytes host = random.bytes(s->bytes());
+      Bytes device(l.size_bytes), back(s->bytes());
+      fill_padding(l, *s, device);
+      store(l, *s, host, device);
+      ASSERT_EQ(device, plain_store(l, *s, host)) << channels << " of " << width;
+      const auto at = [&](int64_t y, int64_t x, int64_t c) {
+        return device[static_cast<size_t>((y / 2 * (width / 2) + x / 2) * static_cast<int64_t>(l.px) +
+                                          (y % 2 * 2 + x % 2) * channels + c)];
+      };
+      for (int64_t i = 0; i < static_cast<int64_t>(host.size()); ++i)
+        ASSERT_EQ(at(i / channels / width, i / channels % width, i % channels), host[static_cast<size_t>(i)] ^ flip);
+      load(l, *s, device, back);
+      ASSERT_EQ(back, host);
+    }
+  }
+  EXPECT_FALSE(in_blocks({.height = 3, .width = 4, .channels = 3}));
+  EXPECT_FALSE(in_blocks({.height = 4, .width = 5, .channels = 3}));
+}
+
 TEST(Layout, NamedLayouts) {
   const ImageShape s{.images = 1, .height = 2, .width = 3, .channels = 5};
   EXPECT_EQ(print(nhwc_layout(s)), "block 5, strides elem 1 px 5 row 15 block 5 image 30, 30 bytes");

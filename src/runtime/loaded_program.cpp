@@ -17,7 +17,8 @@ Result<void> check_bindings(const driver::Program& program, const ir::Graph& gra
         return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", one.tensor,
                      graph.tensors.size());
       const driver::ImageShape& s = one.shape;
-      if (s != driver::image_shape(graph.tensor(one.tensor)))
+      const driver::ImageShape whole = driver::image_shape(graph.tensor(one.tensor));
+      if (s != whole && s != driver::in_blocks(whole))
         return error(ErrorCode::malformed, "program binds {} as {}x{}x{}x{}, {} bytes each",
                      ir::describe_tensor(graph, one.tensor), s.images, s.height, s.width, s.channels, s.elem_bytes);
     }

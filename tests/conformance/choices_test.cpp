@@ -52,10 +52,12 @@ class NetworkMaker : RandomOps {
 
   ir::Graph make() {
     const bool is_small = chance(3);
-    const ir::Shape image{1, is_small ? range(3, 9) : range(8, 40), is_small ? range(3, 9) : range(8, 40),
-                          any_of(kChannels)};
+    ir::Shape image{1, is_small ? range(3, 9) : range(8, 40), is_small ? range(3, 9) : range(8, 40),
+                    chance(2) ? range(1, 5) : any_of(kChannels)};
+    if (image[3] <= 5 && chance(2)) image = {1, image[1] / 2 * 2, image[2] / 2 * 2, image[3]};
     std::vector<std::string> ops;
     char last = 'a';
+    if (image[3] <= 5) ops.push_back(first_layer(last));
     for (int left = range(1, 3); left > 0; --left) ops.push_back(layer(last));
     if (chance(3)) {
       const char from = last++;
@@ -82,6 +84,13 @@ class NetworkMaker : RandomOps {
     const std::string valid = chance(4) ? " valid" : "";
     if (chance(2)) return fmt::format("{}=depthwise({}) k={} s={}{}", last, from, std::max(k, 3), s, valid);
     return fmt::format("{}=conv({}) k={} s={} c={}{}", last, from, k, s, any_of(kChannels), valid);
+  }
+
+  // Of few channels, mostly with stride 2.
+  std::string first_layer(char& last) {
+    const char from = last++;
+    return fmt::format("{}=conv({}) k={} s={} c={}{}", last, from, any_of(std::array{1, 2, 3, 3, 5, 7}),
+                       chance(4) ? 1 : 2, any_of(kChannels), chance(4) ? " valid" : "");
   }
 
   // Of the whole image, where that is small.

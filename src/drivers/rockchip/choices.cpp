@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/int_math.h"
 #include "drivers/rockchip/lower.h"
+#include "drivers/rockchip/placement.h"
+#include "drivers/rockchip/support_rules.h"
 #include "drivers/rockchip/tile.h"
 
 namespace skillet::drivers::rockchip {
@@ -29,6 +32,17 @@ Result<Tasks> tasks_of(const hw::ChipRow& chip, const std::vector<Conv>& convs, 
     }
   }
   return out;
+}
+
+void list_blocks(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
+                 std::vector<driver::Choice>& out) {
+  const Placement plan = plan_placement(chip, graph, tuning, false);
+  for (ir::OpId id = 0; id < static_cast<ir::OpId>(graph.ops.size()); ++id) {
+    const ir::Op& op = graph.op(id);
+    if (op.kind != ir::OpKind::conv_2d || own_input(graph, plan, id) == ir::kNoTensor) continue;
+    const PadAmounts pads = plan.folded[static_cast<size_t>(op.inputs[0])].value_or(PadAmounts{});
+    if (over_blocks(chip, with_pads(window_of(graph, id), pads))) out.push_back({id, std::string(kInputBlocks), 1});
+  }
 }
 
 // Those whose tasks differ from all before.
@@ -57,9 +71,33 @@ bool may_be_flat(const Window& w) {
          w.in.channels % kLaneGroup == 0 && w.in.channels > kLaneGroup;
 }
 
+// A tap of a row or column is that of a block: whole blocks of padding in front, and as many behind as windows reach.
+std::optional<Window> over_blocks(const hw::ChipRow& chip, const Window& w) {
+  constexpr int32_t kSide = 2;
+  const bool fine = !w.depthwise && w.stride_y == kSide && w.stride_x == kSide && w.dilation_y == 1 &&
+                    w.dilation_x == 1 && w.in.height % kSide == 0 && w.in.width % kSide == 0 &&
+                    w.in.channels * kSide * kSide <= kAtom && w.pad_top >= 0 && w.pad_left >= 0 && w.pad_bottom >= 0 &&
+                    w.pad_right >= 0;
+  if (!fine) return std::nullopt;
+  const auto taps = [](int32_t pad, int32_t kernel) {
+    return ceil_div(ceil_div(pad, kSide) * kSide - pad + kernel, kSide);
+  };
+  Window b = w;
+  b.in = {w.in.height / kSide, w.in.width / kSide, w.in.channels * kSide * kSide};
+  b.kernel_height = taps(w.pad_top, w.kernel_height), b.kernel_width = taps(w.pad_left, w.kernel_width);
+  b.stride_y = b.stride_x = 1;
+  b.pad_top = ceil_div(w.pad_top, kSide), b.pad_left = ceil_div(w.pad_left, kSide);
+  b.pad_bottom = std::max(w.out.height - 1 + b.kernel_height - b.in.height - b.pad_top, 0);
+  b.pad_right = std::max(w.out.width - 1 + b.kernel_width - b.in.width - b.pad_left, 0);
+  const driver::Support support = fits(chip, b);
+  return support.ok && !support.unproven ? std::optional(b) : std::nullopt;
+}
+
 Result<std::vector<driver::Choice>> choices(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
   std::vector<driver::Choice> out;
-  if (!tuning.dense_depthwise && !tuning.flat_average && !tuning.task_division) return out;
+  Tuning plain = tuning;
+  plain.choices.clear();
+  if (tuning.input_blocks) list_blocks(chip, graph, plain, out);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const auto id = static_cast<ir::OpId>(i);
     const ir::Op& op = graph.op(id);
@@ -69,8 +107,6 @@ Result<std::vector<driver::Choice>> choices(const hw::ChipRow& chip, const ir::G
       out.push_back({id, std::string(kFlatAverage), 1});
   }
   if (!tuning.task_division) return out;
-  Tuning plain = tuning;
-  plain.choices.clear();
   SK_TRY_ASSIGN(const Lowered lowered, lower(chip, graph, plain, false));
   std::vector<std::vector<Conv>> convs(graph.ops.size());
   for (const Operation& operation : lowered.operations) {

@@ -3,6 +3,7 @@
 // Must not know: what is better.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,14 +14,17 @@
 
 namespace skillet::drivers::rockchip {
 
-// The names, as rows of tuning.def. Values: 1, 1, and those of Conv::division.
-constexpr std::string_view kDenseDepthwise = "dense_depthwise", kFlatAverage = "flat_average",
-                           kTaskDivision = "task_division";
+// The names, as rows of tuning.def. Values: 1, 1, 1, and those of Conv::division.
+constexpr std::string_view kDenseDepthwise = "dense_depthwise", kInputBlocks = "input_blocks",
+                           kFlatAverage = "flat_average", kTaskDivision = "task_division";
 
 Result<std::vector<driver::Choice>> choices(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph,
                                             const Tuning& tuning);
 
 bool may_be_dense(const Window& w);
 bool may_be_flat(const Window& w);
+// Of a convolution with stride 2: the same over blocks of 2x2 pixels. Nothing: it cannot be, or the chip would not take
+// that, or not as proven.
+std::optional<Window> over_blocks(const ::skillet::rockchip::hw::ChipRow& chip, const Window& w);
 
 }  // namespace skillet::drivers::rockchip

@@ -18,6 +18,9 @@ Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmount
 // does not fit.
 Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning, const PadAmounts& pads = {},
                        bool in_addition = false);
+// The same convolution with stride 2 over blocks of 2x2 pixels (Form::blocks): of its taps those that no window has are
+// the weights' zero point.
+void read_blocks(Conv& conv);
 // The same in several passes where scales per channel are too far apart for one gain: each computes some channels and
 // gives 0 for the others, so that their sum is the result. One pass: make_conv().
 Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,

@@ -128,8 +128,8 @@ class Encoder {
     for (const PlacedTensor& p : placed) {
       const ir::Tensor& tensor = graph_.tensor(p.tensor);
       const bits::Address address = at(p.place);
-      bindings.push_back({p.tensor, address.symbol, address.offset, driver::image_shape(tensor),
-                          layout_of(tensor, p.packed, tuning_)});
+      bindings.push_back({p.tensor, address.symbol, address.offset, shape_at_place(tensor, p.form),
+                          layout_of(tensor, p.form, tuning_)});
     }
   }
 

@@ -33,16 +33,16 @@ PlacedTensor& Lowerer::define(TensorId id, driver::BufferRole role) {
   if (const auto& home = plan_.homes[static_cast<size_t>(id)]) {
     Place place = place_of(home->whole);
     place.offset_bytes += surface_bytes(plane) * surfaces(home->first_channel);
-    placed(id) = PlacedTensor{id, place, false};
+    placed(id) = PlacedTensor{id, place};
     return *placed(id);
   }
-  const bool packed = role == driver::BufferRole::input && plan_.packed[static_cast<size_t>(id)];
-  const bool whole = !packed || !tuning_.whole_groups;
+  const Form form = role == driver::BufferRole::input ? plan_.forms[static_cast<size_t>(id)] : Form::surfaces;
+  const bool whole = form == Form::surfaces || !tuning_.whole_groups;
   uint64_t size = whole ? surface_bytes(plane) * surfaces(plane.channels) : 0;
   if (!tuning_.whole_groups) size *= 2;  // as recorded
-  size = std::max(size, layout_of(t, packed, tuning_).size_bytes);
+  size = std::max(size, layout_of(t, form, tuning_).size_bytes);
   out_.slots.push_back({t.name, role, size});
-  placed(id) = PlacedTensor{id, {static_cast<SlotId>(out_.slots.size() - 1), 0}, packed};
+  placed(id) = PlacedTensor{id, {static_cast<SlotId>(out_.slots.size() - 1), 0}, form};
   return *placed(id);
 }
 
@@ -143,10 +143,16 @@ Result<void> Lowerer::lower_as_recorded(const ir::Op& op) {
 Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what) {
   const TensorId source = unpadded(op.inputs[0]);
   conv.input = place_of(source);
-  conv.packed = tuning_.packed_rows ? placed(source)->packed : conv.in.channels == 1;
+  const Form form = placed(source)->form;
+  conv.packed = tuning_.packed_rows ? form == Form::pixels : conv.in.channels == 1;
   conv.output = output;
-  emit(fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width, what),
-       std::move(conv));
+  std::string kind =
+      fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width, what);
+  if (form == Form::blocks) {
+    read_blocks(conv);
+    kind += " in blocks of 2x2";
+  }
+  emit(std::move(kind), std::move(conv));
   return {};
 }
 

@@ -23,8 +23,12 @@ struct Plane {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// Memory that holds a tensor, or several as pieces of one. Tensors lie in surfaces of 16 channels (section 5.1); inputs
-// of few channels may lie as rows of pixels instead (5.2).
+// How a tensor lies: in surfaces of 16 channels (section 5.1); inputs of few channels also as rows of pixels (5.2), or
+// in one surface whose pixels are blocks of 2x2: rows of a block one behind the other, within them pixels, then
+// channels.
+enum class Form : uint8_t { surfaces, pixels, blocks };
+
+// Memory that holds a tensor, or several as pieces of one.
 using SlotId = uint32_t;
 struct Slot {
   std::string name;
@@ -119,7 +123,7 @@ struct Operation {
 struct PlacedTensor {
   ir::TensorId tensor = ir::kNoTensor;
   Place place;
-  bool packed = false;
+  Form form = Form::surfaces;
 };
 
 struct Lowered {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/fusion.h"
 #include "drivers/rockchip/interleave.h"
@@ -27,14 +28,17 @@ class Planner {
       : chip_(chip), graph_(graph), producers_(ir::producers(graph)), consumers_(ir::consumers(graph)) {
     out_.folded.resize(graph.tensors.size());
     out_.homes.resize(graph.tensors.size());
-    out_.packed.resize(graph.tensors.size());
+    out_.forms.resize(graph.tensors.size());
   }
 
   Placement run(const Tuning& tuning, bool keep) {
     for (const ir::Op& op : graph_.ops) {
       if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
     }
-    for (const TensorId input : graph_.inputs) out_.packed[static_cast<size_t>(input)] = lies_packed(input, tuning);
+    for (const TensorId input : graph_.inputs) {
+      if (lies_packed(input, tuning)) out_.forms[static_cast<size_t>(input)] = Form::pixels;
+    }
+    lay_in_blocks(tuning);
     out_.fused.assign(graph_.ops.size(), -1);
     if (tuning.fused_additions && tuning.exact_additions && !keep) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
@@ -75,6 +79,18 @@ class Planner {
     return g.row_width <= kRowMax && split(chip_, conv, g, tuning).ok();
   }
   const std::optional<PadAmounts>& pads_of(TensorId id) const { return out_.folded[static_cast<size_t>(id)]; }
+
+  // ---- blocks ----
+
+  void lay_in_blocks(const Tuning& tuning) {
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph_.ops.size()); ++op) {
+      if (graph_.op(op).kind != OpKind::conv_2d || tuning.choice(op, kInputBlocks) == 0) continue;
+      const TensorId input = own_input(graph_, out_, op);
+      const PadAmounts pads = pads_of(graph_.op(op).inputs[0]).value_or(PadAmounts{});
+      if (input != ir::kNoTensor && over_blocks(chip_, with_pads(window_of(graph_, op), pads)))
+        out_.forms[static_cast<size_t>(input)] = Form::blocks;
+    }
+  }
 
   // ---- padding ----
 
@@ -218,12 +234,19 @@ class Planner {
 
 }  // namespace
 
-driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning) {
+driver::ImageShape shape_at_place(const ir::Tensor& tensor, Form form) {
   const driver::ImageShape shape = driver::image_shape(tensor);
+  return form == Form::blocks ? driver::in_blocks(shape).value_or(shape) : shape;
+}
+
+driver::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& tuning) {
+  const driver::ImageShape shape = shape_at_place(tensor, form);
   const bool is_signed = tensor.dtype == ir::DType::int8;
   const auto zero = static_cast<uint8_t>(unsigned_zero(tensor));
   const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
-  if (!packed) return driver::blocked_layout(shape, kAtom, surface_flip, static_cast<uint8_t>(zero ^ 0x80));
+  const auto stored_zero = static_cast<uint8_t>(zero ^ 0x80);
+  if (form == Form::surfaces) return driver::blocked_layout(shape, kAtom, surface_flip, stored_zero);
+  if (form == Form::blocks) return driver::blocks_layout(shape, kAtom, surface_flip, stored_zero);
   // Unsigned bytes.
   const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
   driver::TensorLayout layout = driver::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
@@ -232,6 +255,20 @@ driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuni
   layout.size_bytes = layout.image;
   layout.pad_byte = zero;
   return layout;
+}
+
+ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, ir::OpId conv) {
+  const auto readers = ir::consumers(graph);
+  const auto is_alone = [&](TensorId id) {
+    return readers[static_cast<size_t>(id)].size() == 1 && std::ranges::count(graph.outputs, id) == 0;
+  };
+  TensorId input = graph.op(conv).inputs[0];
+  if (placement.folded[static_cast<size_t>(input)]) {
+    if (!is_alone(input)) return ir::kNoTensor;
+    input = graph.op(ir::producers(graph)[static_cast<size_t>(input)]).inputs[0];
+  }
+  const bool is_input = std::ranges::count(graph.inputs, input) == 1 && !graph.tensor(input).is_constant();
+  return is_input && is_alone(input) ? input : ir::kNoTensor;
 }
 
 Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {

@@ -13,8 +13,9 @@
 
 namespace skillet::drivers::rockchip {
 
-// The layout of a tensor's bytes at its place.
-driver::TensorLayout layout_of(const ir::Tensor& tensor, bool packed, const Tuning& tuning);
+// The layout of a tensor's bytes at its place, and of what: blocks are a shape of their own of the same bytes.
+driver::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& tuning);
+driver::ImageShape shape_at_place(const ir::Tensor& tensor, Form form);
 
 // A tensor that lies within another one, which may lie within a third.
 struct Home {
@@ -25,9 +26,13 @@ struct Home {
 struct Placement {
   std::vector<std::optional<PadAmounts>> folded;  // by tensor: it is never formed, its readers pad by so much
   std::vector<std::optional<Home>> homes;         // by tensor
-  std::vector<bool> packed;                       // by tensor: an input as the host has it, in rows of pixels
+  std::vector<Form> forms;                        // by tensor: of inputs
   std::vector<ir::OpId> fused;  // by op: of an ADD the convolution that may do it too, and back; -1. None if `keep`
 };
+// The graph input that the convolution alone reads, through a PAD that it does itself too: such an input may lie as the
+// convolution wants it. None: there is none.
+ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, ir::OpId conv);
+
 Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
                          bool keep);
 
