@@ -74,6 +74,7 @@ class NarrowDriver : public PlainDriver {
   }
 };
 const NarrowDriver kNarrow;
+const PlainDriver kResizing({OpKind::resize_nearest_neighbor});
 
 // No image becomes a row.
 class ImageDriver : public PlainDriver {
@@ -103,6 +104,7 @@ const SingleDriver kSingle;
 
 const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "split_batches") return kSingle;
+  if (pass.name == "tiles_to_resize") return kResizing;
   if (pass.name == "pads_to_steps" || pass.name == "transposed_to_convolution" || pass.name == "rescale_joins")
     return kNarrow;
   if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")

@@ -17,7 +17,7 @@ constexpr std::string_view kModel = R"({
   version: 3,
   operator_codes: [
     {deprecated_builtin_code: 3, version: 2},
-    {deprecated_builtin_code: 127, builtin_code: 151},
+    {deprecated_builtin_code: 127, builtin_code: 141},
     {deprecated_builtin_code: 32, custom_code: "MyOp"}],
   buffers: [{}, {data: [9, 8]}, {data: [1, 0, 0, 0, 2, 0, 0, 0]}, {data: []}],
   subgraphs: [{
@@ -73,9 +73,44 @@ tensor 6 "out" int64 scalar
 inputs 0
 outputs 6
 op 0 CONV_2D in=[0 1 2] out=[3] padding=valid stride_h=3 stride_w=2 activation=relu6
-op 1 "DYNAMIC_UPDATE_SLICE" in=[3] out=[4]
+op 1 "CONV_3D_TRANSPOSE" in=[3] out=[4]
 op 2 "MyOp" in=[4 - 5] out=[6]
 )");
+}
+
+// Converters write the new shape as what is computed from the batch, which they do not know; and shapes of 1 there.
+TEST(Import, KnowsWhatIsComputedFromShapes) {
+  const auto graph = import(to_file(R"({
+    version: 3,
+    operator_codes: [{builtin_code: 77}, {builtin_code: 45}, {builtin_code: 83}, {builtin_code: 22}],
+    buffers: [{}, {data: [0, 0, 0, 0]}, {data: [1, 0, 0, 0]}, {data: [6, 0, 0, 0]}],
+    subgraphs: [{
+      tensors: [
+        {name: "in", type: 0, shape: [1, 2, 3], shape_signature: [-1, 2, 3]},
+        {name: "dims", type: 2, shape: [3]},
+        {name: "zero", type: 2, shape: [1], buffer: 1},
+        {name: "one", type: 2, shape: [1], buffer: 2},
+        {name: "six", type: 2, shape: [], buffer: 3},
+        {name: "batch", type: 2, shape: []},
+        {name: "new", type: 2, shape: [2]},
+        {name: "out", type: 0, shape: [1, 1], shape_signature: [-1, -1]}],
+      inputs: [0], outputs: [7, 6],
+      operators: [
+        {opcode_index: 0, inputs: [0], outputs: [1]},
+        {opcode_index: 1, inputs: [1, 2, 3, 3], outputs: [5], builtin_options_type: "StridedSliceOptions",
+         builtin_options: {shrink_axis_mask: 1}},
+        {opcode_index: 2, inputs: [5, 4], outputs: [6], builtin_options_type: "PackOptions",
+         builtin_options: {values_count: 2}},
+        {opcode_index: 3, inputs: [0, 6], outputs: [7]}]
+    }]
+  })"),
+                            "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const ir::Op& reshape = graph->ops[3];
+  EXPECT_EQ(graph->tensor(reshape.inputs[1]).values<int32_t>(), (std::vector<int32_t>{1, 6}));
+  EXPECT_EQ(graph->tensor(7).shape, (ir::Shape{1, 6}));
+  EXPECT_FALSE(graph->tensor(6).is_constant()) << "which the graph returns: it is computed";
+  EXPECT_EQ(graph->ops.size(), 4U);
 }
 
 TEST(Import, KeepsTheFileAlive) {

@@ -81,7 +81,7 @@ class Patterns : RandomOps {
   TensorId result() { return chance(2) ? like(at_) : image({1}); }
 
   void add_pattern() {
-    switch (range(0, 23)) {
+    switch (range(0, 24)) {
       case 0: return conv(chance(2)), maybe_activation();
       case 1: return padded_conv();
       case 2: return batched_conv();
@@ -105,6 +105,7 @@ class Patterns : RandomOps {
       case 20: return mirrored();
       case 21: return resized();
       case 22: return deeper();
+      case 23: return repeated();
       default: return activation();
     }
   }
@@ -252,23 +253,35 @@ class Patterns : RandomOps {
     if (chance(2)) activation();
   }
 
+  void reshape_to(std::vector<int32_t> dims) {
+    const TensorId next_one = like(at_), operand = ints(dims);
+    emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
+  }
   void reshapes() {
-    const auto elems = static_cast<int32_t>(shape().elems());
     const std::vector<int32_t> back = shape().dims;
-    const auto to = [&](std::vector<int32_t> dims) {
-      const TensorId next_one = like(at_), operand = ints(dims);
-      emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
-    };
     if (chance(2)) {
-      to({1, elems});
+      reshape_to({1, -1});
     } else {
       const TensorId next_one = like(at_), axis = ints({0});
       emit({.kind = OpKind::expand_dims, .inputs = {at_, axis}}, next_one);
     }
-    if (chance(2)) to({elems});
-    to(back);
-    if (chance(3)) to(back);
+    if (chance(2)) reshape_to({-1});
+    reshape_to(back);
+    if (chance(3)) reshape_to(back);
     if (chance(2)) activation();
+  }
+  void tile(const std::vector<int32_t>& times) {
+    emit({.kind = OpKind::tile, .inputs = {at_, ints(times)}}, like(at_));
+  }
+  // Rows, then pixels, each some times; now and then other elements are.
+  void repeated() {
+    const ir::Shape d = shape();
+    const int32_t rows = range(1, 3), pixels = range(2, 3);
+    reshape_to({d[0], d[1], 1, d[2], d[3]});
+    tile(chance(6) ? std::vector{1, 1, 1, rows, 1} : std::vector{1, 1, rows, 1, 1});
+    reshape_to({d[0], d[1] * rows, d[2], 1, d[3]});
+    tile({1, 1, 1, pixels, 1});
+    reshape_to({d[0], d[1] * rows, d[2] * pixels, d[3]});
   }
 
   // A regular choice of pixels and channels, now and then one that is not.
@@ -393,8 +406,7 @@ class Patterns : RandomOps {
       const int32_t most = shape()[static_cast<int32_t>(axis)] - (attrs.symmetric ? 0 : 1);
       for (size_t i = 2 * axis; i < 2 * axis + 2; ++i) amounts[i] = range(0, std::min(most, 3));
     }
-    const TensorId operand = ints(amounts, {4, 2});
-    emit({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, operand}}, like(at_));
+    emit({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, ints(amounts, {4, 2})}}, like(at_));
   }
 
   void deeper() {
@@ -413,8 +425,7 @@ class Patterns : RandomOps {
                                                      : from * any_of(std::array{1, 2, 2, 3, 4}));
     }
     if (chance(4)) size[0] = range(1, 9);
-    const TensorId operand = ints(size);
-    emit({.kind = kind, .attrs = attrs, .inputs = {at_, operand}}, like(at_));
+    emit({.kind = kind, .attrs = attrs, .inputs = {at_, ints(size)}}, like(at_));
   }
 
   // Rows of one image as those of several, with ops over these.
@@ -422,11 +433,7 @@ class Patterns : RandomOps {
     const ir::Shape whole = shape();
     const int count = any_of(std::array{2, 3, 4});
     if (whole[1] % count != 0) return conv(false);
-    const auto to = [&](std::vector<int32_t> dims) {
-      const TensorId next_one = like(at_), operand = ints(dims);
-      emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{std::move(dims)}, .inputs = {at_, operand}}, next_one);
-    };
-    to({count, whole[1] / count, whole[2], whole[3]});
+    reshape_to({count, whole[1] / count, whole[2], whole[3]});
     for (int i = range(1, 3); i > 0; --i) {
       if (chance(2)) {
         const bool depthwise = chance(2);
@@ -438,7 +445,7 @@ class Patterns : RandomOps {
       }
       if (chance(4)) graph_.outputs.push_back(at_);
     }
-    to({1, shape()[0] * shape()[1], shape()[2], shape()[3]});
+    reshape_to({1, shape()[0] * shape()[1], shape()[2], shape()[3]});
   }
 
   void max_pool() {
@@ -481,12 +488,10 @@ class Patterns : RandomOps {
   void dense() {
     const auto elems = static_cast<int32_t>(shape().elems());
     const int32_t depth = chance(2) ? elems : shape()[3], rows = elems / depth, outputs = range(1, 5);
-    const std::vector<int32_t> dims = {rows, depth}, image_dims = {1, 1, rows, outputs};
-    const TensorId flat = like(at_), operand = ints(dims), weights = filter({outputs, depth}, 0), to = image({1});
-    emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{dims}, .inputs = {at_, operand}}, flat);
+    reshape_to({rows, depth});
+    const TensorId weights = filter({outputs, depth}, 0), to = image({1});
     emit({.kind = OpKind::fully_connected, .attrs = ir::FullyConnectedAttrs{}, .inputs = {at_, weights}}, to);
-    const TensorId back = like(at_), again = ints(image_dims);
-    emit({.kind = OpKind::reshape, .attrs = ir::ReshapeAttrs{image_dims}, .inputs = {at_, again}}, back);
+    reshape_to({1, 1, rows, outputs});
   }
 
   TensorId at_ = ir::kNoTensor;

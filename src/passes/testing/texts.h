@@ -178,6 +178,24 @@ inline const Row kRows[] = {
      "op 2 CONCATENATION in=[4 5] out=[3] axis=3 source=0\n"
      "op 3 RESHAPE in=[3 8] out=[2] shape=[1 3 1 2] source=0\n",
      "CONCATENATION along axis 1 becomes CONCATENATION of channels"},
+    {"tiles_to_resize",
+     "tensor 0 \"a\" uint8 1x2x3x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x2x1x3x1 scale=0.5 zero=3\n"
+     "tensor 2 \"m\" int32 5 const=[1 1 2 1 1]\n"
+     "tensor 3 \"c\" uint8 1x2x2x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"d\" uint8 1x4x3x1x1 scale=0.5 zero=3\n"
+     "tensor 5 \"n\" int32 5 const=[1 1 1 3 1]\n"
+     "tensor 6 \"e\" uint8 1x4x3x3x1 scale=0.5 zero=3\n"
+     "tensor 7 \"f\" uint8 1x4x9x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 7\n"
+     "op 0 RESHAPE in=[0] out=[1] shape=[1 2 1 3 1]\n"
+     "op 1 TILE in=[1 2] out=[3]\n"
+     "op 2 RESHAPE in=[3] out=[4] shape=[1 4 3 1 1]\n"
+     "op 3 TILE in=[4 5] out=[6]\n"
+     "op 4 RESHAPE in=[6] out=[7] shape=[1 4 9 1]\n",
+     "tensor 8 \"f/size\" int32 2 const=[4 9]\n"
+     "op 0 RESIZE_NEAREST_NEIGHBOR in=[0 8] out=[7] source=4\n",
+     "TILEs that repeat rows and pixels become RESIZE_NEAREST_NEIGHBOR"},
     {"rescale_to_depthwise",
      "tensor 0 \"a\" int8 1x1x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" int8 1x1x1x1 scale=0.25 zero=-4\n"
