@@ -257,7 +257,11 @@ class Page {
       "\n## Limits\n\nOf `uint8` networks of one operation, with the sizes that stand there, and 16 channels where "
       "nothing else is said; small ones were tried to 40, windows to the image. Limits depend on the other sizes: what "
       "is beyond these runs on the CPU in that network, and may run on the NPU in one of other sizes "
-      "(`skillet check`).\n\n";
+      "(`skillet check`). What becomes of a model's constants for an NPU may take 64 MiB, and 64 times what they take "
+      "in "
+      "the model; an operation beyond that, as one with depthwise filters that are written out for all channels, runs "
+      "on "
+      "the CPU.\n\n";
 
   Result<std::string> cell(const Column& column, const ir::Graph& graph) {
     const std::string_view kind = ir::op_name(graph.ops[0]);
