@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/interruptions.h"
+
 namespace skillet {
 
 static_assert(std::endian::native == std::endian::little, "load_le/store_le assume a little-endian host");
@@ -51,9 +53,10 @@ Result<size_t> size_of(int fd, const std::string& path) {
 
 // To the end of the file, or until `bytes` is full; true: there is no more.
 Result<bool> fill(int fd, const std::string& path, Bytes& bytes) {
+  Interruptions interruptions;
   for (size_t got = 0; got < bytes.size();) {
     const ssize_t now = ::read(fd, bytes.data() + got, bytes.size() - got);
-    if (now < 0 && errno == EINTR) continue;
+    if (interruptions.again(now)) continue;
     if (now < 0) return os_error(path);
     if (now == 0) {
       bytes.resize(got);
@@ -65,9 +68,10 @@ Result<bool> fill(int fd, const std::string& path, Bytes& bytes) {
 }
 
 bool write_all(int fd, std::span<const uint8_t> bytes) {
+  Interruptions interruptions;
   while (!bytes.empty()) {
     const ssize_t now = ::write(fd, bytes.data(), bytes.size());
-    if (now < 0 && errno == EINTR) continue;
+    if (interruptions.again(now)) continue;
     if (now < 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(now));
   }

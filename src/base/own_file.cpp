@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/interruptions.h"
+
 namespace skillet {
 namespace {
 
@@ -40,9 +42,10 @@ class Descriptor {
 };
 
 Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+  Interruptions interruptions;
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    if (interruptions.again(written)) continue;
     if (written <= 0) return failure(path, written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
@@ -50,9 +53,10 @@ Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string
 }
 
 Result<void> read_all(int fd, std::span<uint8_t> to, size_t at, const std::string& path) {
+  Interruptions interruptions;
   while (!to.empty()) {
     const ssize_t count = ::pread(fd, to.data(), to.size(), static_cast<off_t>(at));
-    if (count < 0 && errno == EINTR) continue;
+    if (interruptions.again(count)) continue;
     if (count < 0) return failure(path);
     if (count == 0) return error(ErrorCode::io, "{}: was cut off while it was read", path);
     to = to.subspan(static_cast<size_t>(count));

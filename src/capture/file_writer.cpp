@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/interruptions.h"
 #include "base/log.h"
 #include "capture/frames.h"
 
@@ -69,9 +70,10 @@ struct FileWriter::State {
 
 Result<void> FileWriter::State::write(std::span<const uint8_t> bytes) {
   uint64_t at = end;
+  Interruptions interruptions;
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (written < 0 && errno == EINTR) continue;
+    if (interruptions.again(written)) continue;
     if (written <= 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(written < 0 ? errno : ENOSPC));
     at += static_cast<uint64_t>(written);
     bytes = bytes.subspan(static_cast<size_t>(written));

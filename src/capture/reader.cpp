@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/interruptions.h"
 #include "base/log.h"
 #include "capture/frames.h"
 #include "capture/source.h"
@@ -52,9 +53,10 @@ Result<Bytes> File::read(uint64_t offset, uint64_t size_bytes) const {
     std::ranges::copy(std::span<const uint8_t>(bytes_).subspan(std::min(offset, size_), size), out.begin());
     return out;
   }
+  Interruptions interruptions;
   for (size_t got = 0; got < size;) {
     const ssize_t now = ::pread(fd_, out.data() + got, size - got, static_cast<off_t>(offset + got));
-    if (now < 0 && errno == EINTR) continue;
+    if (interruptions.again(now)) continue;
     if (now < 0) return error(ErrorCode::io, "{}", std::strerror(errno));
     if (now == 0) return error(ErrorCode::io, "became shorter while it was read");
     got += static_cast<size_t>(now);

@@ -1,6 +1,7 @@
 #include "compile/compile.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "base/stopwatch.h"
@@ -88,14 +89,17 @@ class Compiler {
     const Stopwatch watch;
     out_.graph = std::move(graph);
     out_.model_ops = out_.graph.ops.size();
+    model_constants_ = passes::constant_bytes(out_.graph);
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;
     target.allow_unproven = options_.driver.allow_unproven;
+    target.constants_max = passes::constants_max(out_.graph);
     if (options_.rewrite && options_.driver.tuning != driver::Tuning::recorded) target.rewrites = &out_.rewrites;
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
+    bound_constants(target.constants_max);
     if (with_programs) bands_ = may_divide_runs() && !by_time();
     divide();
     out_.passes_ms = watch.ms();
@@ -130,6 +134,28 @@ class Compiler {
     if (support.ok && support.unproven && !options_.driver.allow_unproven)
       support =
           Support::no(Remedy::allow_unproven, "{} (unproven on silicon: allow_unproven=1 takes it)", support.reason);
+  }
+
+  // Few bytes of a model must not ask for all of the machine's memory.
+  void bound_constants(uint64_t limit) {
+    if (target_.driver == nullptr || options_.driver.tuning == driver::Tuning::recorded) return;
+    uint64_t total = 0;
+    std::set<std::string> keys;
+    for (size_t i = 0; i < support_.size(); ++i) {
+      if (!support_[i].ok) continue;
+      const driver::MadeConstants made =
+          target_.driver->made_constants(target_.chip, out_.graph, static_cast<ir::OpId>(i));
+      if (!made.key.empty() && keys.contains(made.key)) continue;
+      if (made.bytes > limit - total) {
+        support_[i] = Support::no(Remedy::split,
+                                  "the NPU's form of its constants takes {} bytes, beside {} of others; a model of {} "
+                                  "bytes of constants may ask for {}",
+                                  made.bytes, total, model_constants_, limit);
+        continue;
+      }
+      total += made.bytes;
+      if (!made.key.empty()) keys.insert(made.key);
+    }
   }
 
   // Parts that are as they were keep their programs.
@@ -301,6 +327,7 @@ class Compiler {
   const Options& options_;
   std::vector<Support> support_;  // by op
   std::vector<passes::WeightChange> changes_;
+  uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided
   Compiled out_;

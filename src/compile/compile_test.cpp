@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <random>
 #include <set>
 
@@ -18,14 +19,19 @@ using passes::Letters;
 // Takes all but RELU; its compiler refuses what the test says.
 class PickyDriver : public passes::AddMulDriver {
  public:
-  std::set<std::string> bad;  // names of tensors: who computes them does not compile
-  size_t max_ops = SIZE_MAX;  // of one program
+  std::map<std::string, driver::MadeConstants> made;  // by name of the tensor that is computed
+  std::set<std::string> bad;                          // names of tensors: who computes them does not compile
+  size_t max_ops = SIZE_MAX;                          // of one program
   bool wrong_options = false;
   mutable int compiled = 0;
 
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no(driver::Remedy::none, "no RELU");
     return graph.op(op).kind == ir::OpKind::mul ? driver::Support::yes_unproven("MUL is new") : driver::Support::yes();
+  }
+  driver::MadeConstants made_constants(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    const auto at = made.find(graph.tensor(graph.op(op).outputs[0]).name);
+    return at == made.end() ? driver::MadeConstants{} : at->second;
   }
   Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
                                   const driver::CompileOptions&) const override {
@@ -105,6 +111,32 @@ TEST(Compile, LeavesOutTheOpAtFaultAlone) {
     driver.bad = row.bad;
     EXPECT_EQ(compiled(chain, driver), row.text);
   }
+}
+
+// 64 MiB, and 64 times what the model has: here nothing, or the 16 bytes of K.
+TEST(Compile, BoundsTheConstantsOfAllOps) {
+  constexpr uint64_t kAlways = 64ULL << 20;
+  const std::vector<std::string_view> kOps = {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"};
+  const Letters chain("a", kOps, "e"), with_constant("a", {"c=add(a,K)", "d=add(c,c)", "e=add(d,d)"}, "e");
+  const auto refused = [](uint64_t bytes, uint64_t others, uint64_t own, uint64_t limit) {
+    return fmt::format(
+        "\nd: the NPU's form of its constants takes {} bytes, beside {} of others; a model of {} bytes of "
+        "constants may ask for {}",
+        bytes, others, own, limit);
+  };
+  PickyDriver driver;
+  driver.made = {{"c", {kAlways, ""}}};
+  EXPECT_EQ(compiled(chain, driver), "N[cde]");
+  driver.made["d"] = {1, ""};
+  EXPECT_EQ(compiled(chain, driver), "N[c] C[d] N[e]" + refused(1, kAlways, 0, kAlways));
+  driver.made["d"] = {64 * 16, ""};
+  EXPECT_EQ(compiled(with_constant, driver), "N[cde]");
+  driver.made["d"] = {64 * 16 + 1, ""};
+  EXPECT_EQ(compiled(with_constant, driver), "N[c] C[d] N[e]" + refused(64 * 16 + 1, kAlways, 16, kAlways + 64 * 16));
+  driver.made = {{"c", {kAlways, "same"}}, {"d", {kAlways, "same"}}, {"e", {kAlways, "same"}}};
+  EXPECT_EQ(compiled(chain, driver), "N[cde]") << "they are there once";
+  driver.made = {{"d", {UINT64_MAX, ""}}, {"e", {kAlways, ""}}};
+  EXPECT_EQ(compiled(chain, driver), "N[c] C[d] N[e]" + refused(UINT64_MAX, 0, 0, kAlways)) << "what fits stays";
 }
 
 // No op is at fault alone: the last of the shortest prefix goes, and what remains compiles.

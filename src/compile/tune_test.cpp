@@ -152,18 +152,29 @@ TEST(TuningFiles, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read->find("cc"), nullptr);
 }
 
+TEST(TuningFiles, BracketsInTextsAreNoLists) {
+  TuningFile file = example();
+  file.device = R"([[[[[[{"{{\)" + std::string("\"[[[[[[[[[[");
+  const auto read = parse_tuning_file(print(file));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->device, file.device);
+}
+
 TEST(TuningFiles, WrongOnesNameTheField) {
   struct Wrong {
     std::string from, to, message;
   };
   const std::string deep(200'000, '[');
-  std::string many;
+  std::string many, values;
+  for (int i = 0; i < 600'000; ++i) values += "0,";
   for (int i = 0; i < 70'000; ++i) many += "\"\",";
   const std::vector<Wrong> rows = {
       {"{", "", "the text is no JSON"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": 2", "skillet_tuning must be 1"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": \"1\"", "skillet_tuning must be 1"},
-      {"\"skillet_tuning\": 1", "\"skillet_tuning\": " + deep, "the text is no JSON"},
+      {"\"skillet_tuning\": 1", "\"skillet_tuning\": " + deep, "the text has lists within lists too deep"},
+      {"\"value\": 4", "\"value\": [[4]]", "lists within lists too deep"},
+      {"\"found\"", "\"more\": [" + values + "0], \"found\"", "the text has too many values"},
       {"\"skillet_tuning\"", "\"tuning\"", "skillet_tuning is missing"},
       {"\"parts\": [", "\"parts\": {}, \"rest\": [", "parts must be a list"},
       {"\"switches\": [", "\"switches\": \"x\", \"rest\": [", "switches must be a list"},

@@ -12,9 +12,36 @@ using Json = nlohmann::json;
 
 constexpr int64_t kVersion = 1;
 constexpr size_t kTextMax = size_t{1} << 24, kListMax = 65'536, kNameMax = 4096;
+// One more than a choice of a part, parts[i].choices[i], has, and of all names, numbers and lists: as many as a reader
+// makes of a file whose each choice has a few lines of text.
+constexpr int kDepthMax = 6;
+constexpr size_t kValuesMax = size_t{1} << 19;
 
 Error wrong(const std::string& field, std::string_view what) {
   return error(ErrorCode::malformed, "tuning file: {} {}", field, what);
+}
+
+// Before anything is made of it: what is read takes many times the memory of its text.
+Result<void> check_size(std::string_view text) {
+  if (text.size() > kTextMax) return wrong("the text", "is too long");
+  int depth = 0;
+  size_t values = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+      continue;
+    }
+    in_string = c == '"';
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c == '[' || c == '{' || c == ',') ++values;
+    if (depth > kDepthMax) return wrong("the text", "has lists within lists too deep for one");
+    if (values > kValuesMax) return wrong("the text", "has too many values");
+  }
+  return {};
 }
 
 // Of two fields of one name in an object, a reader would take either.
@@ -124,7 +151,7 @@ std::string print(const TuningFile& file) {
 }
 
 Result<TuningFile> parse_tuning_file(std::string_view text) {
-  if (text.size() > kTextMax) return wrong("the text", "is too long");
+  SK_TRY(check_size(text));
   SK_TRY_ASSIGN(const Json json, json_of(text));
   SK_TRY_ASSIGN(const Json* const version, member(json, "", "skillet_tuning"));
   if (!version->is_number_integer() || *version != kVersion)

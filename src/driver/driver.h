@@ -137,6 +137,13 @@ struct Compression {
   uint64_t entropy = 0;   // the least that any code of single bytes could do
 };
 
+// Bytes of constants that compile() makes of an op, about, as they lie in a program. Ops of one key (not empty) have
+// the same ones, which are there once.
+struct MadeConstants {
+  uint64_t bytes = 0;
+  std::string key;
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -149,6 +156,9 @@ class Driver {
   virtual int tolerance(const Chip&, const ir::Graph&, ir::OpId) const { return 1; }
   // How many different scales the weights of `op` may have; what they cost is one job more for each.
   virtual size_t weight_scales_max(const Chip&, const ir::Graph&, ir::OpId) const { return SIZE_MAX; }
+  // What compile/ bounds: few bytes of a model must not ask for all of the machine's memory. Here: its constants as
+  // they are.
+  virtual MadeConstants made_constants(const Chip&, const ir::Graph&, ir::OpId) const;
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;

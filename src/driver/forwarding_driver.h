@@ -24,6 +24,9 @@ class ForwardingDriver : public Driver {
   size_t weight_scales_max(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return inner_.weight_scales_max(chip, graph, op);
   }
+  MadeConstants made_constants(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return inner_.made_constants(chip, graph, op);
+  }
   Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const override {
     return inner_.compile(chip, graph, options);
   }

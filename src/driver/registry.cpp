@@ -34,6 +34,15 @@ std::optional<PerChannel> per_channel_from_name(std::string_view name) {
   return static_cast<PerChannel>(found - kPerChannelNames.begin());
 }
 
+MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::OpId op) const {
+  MadeConstants out;
+  for (const ir::TensorId id : graph.op(op).inputs) {
+    if (id != ir::kNoTensor && graph.tensor(id).is_constant())
+      out.bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
+  }
+  return out;
+}
+
 std::span<const Driver* const> drivers() { return registry(); }
 
 Result<Chip> find_chip(std::string_view name) {

@@ -43,7 +43,14 @@ struct Target {
   std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
   bool allow_unproven = false;                          // what is unproven counts as taken by the chip
   std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
+  uint64_t constants_max = UINT64_MAX;       // bytes of constants of the graph, those that passes make among them
 };
+
+// Bytes of constants that a model of `graph` may ask for, its own among them: so many at any rate, and more by what it
+// has.
+uint64_t constants_max(const ir::Graph& graph);
+// Of all tensors; those that share their memory count once.
+uint64_t constant_bytes(const ir::Graph& graph);
 
 // Passes of the pipeline. Tensors keep their ids; ops may get new ones (Op::source_index stays).
 Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs nobody reads

@@ -1,4 +1,7 @@
 // The one ordered list of passes.
+#include <algorithm>
+#include <map>
+
 #include "base/log.h"
 #include "passes/passes.h"
 
@@ -55,6 +58,23 @@ Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
 }
 
 }  // namespace
+
+uint64_t constant_bytes(const ir::Graph& graph) {
+  std::map<const uint8_t*, size_t> blocks;
+  for (const ir::Tensor& tensor : graph.tensors) {
+    if (!tensor.is_constant()) continue;
+    size_t& size = blocks[tensor.data.data()];
+    size = std::max(size, tensor.data.size());
+  }
+  uint64_t total = 0;
+  for (const auto& [at, size] : blocks) total += size;
+  return total;
+}
+
+uint64_t constants_max(const ir::Graph& graph) {
+  constexpr uint64_t kAlways = 64ULL << 20, kPerByte = 64;
+  return kAlways + kPerByte * constant_bytes(graph);
+}
 
 std::span<const Pass> exact_passes() { return kExact; }
 

@@ -73,8 +73,29 @@ ir::TensorId Rewriter::add(ir::Tensor tensor) { return graph_.add_tensor(std::mo
 ir::TensorId Rewriter::add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant) {
   ir::Tensor tensor{
       .name = std::move(name), .dtype = dtype, .shape = std::move(shape), .quant = std::move(quant), .owner = {}};
+  constexpr size_t kWorthSharing = 1024;
+  if (bytes.size() < kWorthSharing) {
+    ir::set_constant(tensor, std::move(bytes));
+    return add(std::move(tensor));
+  }
+  const size_t hash = std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto [first, last] = made_.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    auto owner = at->second.first.lock();
+    if (owner == nullptr || !std::ranges::equal(at->second.second, bytes)) continue;
+    tensor.data = at->second.second;
+    tensor.owner = std::move(owner);
+    return add(std::move(tensor));
+  }
   ir::set_constant(tensor, std::move(bytes));
+  made_.emplace(hash, std::pair(std::weak_ptr(tensor.owner), tensor.data));
   return add(std::move(tensor));
+}
+
+bool Rewriter::may_keep_constants() const {
+  const bool added = std::any_of(graph_.tensors.begin() + static_cast<std::ptrdiff_t>(tensors_), graph_.tensors.end(),
+                                 [](const ir::Tensor& tensor) { return tensor.is_constant(); });
+  return !added || constant_bytes(graph_) <= target_.constants_max;
 }
 
 ir::TensorId Rewriter::add_ints(std::string name, const std::vector<int32_t>& values) {
@@ -109,7 +130,8 @@ bool Rewriter::same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::
 void Rewriter::drop() { graph_.tensors.resize(tensors_); }
 
 bool Rewriter::replace(Replacement replacement) {
-  if (std::ranges::any_of(replacement.ops, [&](ir::OpId id) { return touches_variable(graph_, graph_.op(id)); })) {
+  const auto keeps_values = [&](ir::OpId id) { return touches_variable(graph_, graph_.op(id)); };
+  if (std::ranges::any_of(replacement.ops, keeps_values) || !may_keep_constants()) {
     drop();
     return false;
   }

@@ -3,8 +3,12 @@
 // Must not know: which pass does what.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "passes/passes.h"
@@ -69,10 +73,13 @@ class Rewriter {
 
  private:
   void refresh();
+  bool may_keep_constants() const;
 
   ir::Graph& graph_;
   const Target& target_;
   std::string_view pass_;
+  // By hash, what add_constant() made: equal ones are there once.
+  std::unordered_multimap<size_t, std::pair<std::weak_ptr<const void>, std::span<const uint8_t>>> made_;
   size_t tensors_ = 0;  // before what add() added since the last replacement
   std::ptrdiff_t at_ = 0;
   std::vector<ir::OpId> producers_;

@@ -78,6 +78,7 @@ std::string WeightChange::text() const {
 
 Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
   if (target.driver == nullptr) return {};
+  uint64_t made = constant_bytes(graph);
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
     const std::optional<WeightedLayer> layer = weighted_layer(graph, op);
     if (!layer) continue;
@@ -85,6 +86,8 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
     if (scales_max == SIZE_MAX) continue;  // nothing to gain
     const std::optional<SharedScales> shared = choose(*layer, scales_max, target.per_channel);
     if (!shared || shared->scales == scales) continue;
+    made += layer->weights.size();
+    if (made > target.constants_max) break;  // the chip refuses what is left
     if (target.weight_changes != nullptr)
       target.weight_changes->push_back({.op = op,
                                         .inputs = graph.op(op).inputs,

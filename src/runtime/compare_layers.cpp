@@ -113,12 +113,18 @@ class PartComparison {
     });
   }
 
-  // Somebody else reads it, or the graph returns it.
+  // Somebody else reads it, be it the CPU's share of the same op of the model, or the graph returns it.
   bool leaves(ir::TensorId id, int32_t source_index) const {
-    const auto reads = [&](const ir::Op& op) { return std::ranges::count(op.inputs, id) != 0; };
-    return std::ranges::count(graph_.outputs, id) != 0 || std::ranges::none_of(graph_.ops, reads) ||
-           std::ranges::any_of(graph_.ops,
-                               [&](const ir::Op& op) { return op.source_index != source_index && reads(op); });
+    if (std::ranges::count(graph_.outputs, id) != 0) return true;
+    bool is_read = false;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const ir::Op& op = graph_.ops[i];
+      if (std::ranges::count(op.inputs, id) == 0) continue;
+      is_read = true;
+      if (op.source_index != source_index || std::ranges::count(part_.op_map, static_cast<ir::OpId>(i)) == 0)
+        return true;
+    }
+    return !is_read;
   }
 
   const ir::Graph& graph_;

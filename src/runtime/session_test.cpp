@@ -101,6 +101,18 @@ TEST_F(ToySession, CompareLayersJudgesWhatWasWrittenAsSeveralAsOne) {
   EXPECT_EQ(diffs[2].written_as, 1);
 }
 
+// RELU and SLICE as passes would have written them for one operation, of which the CPU has a share.
+TEST_F(ToySession, CompareLayersJudgesWhatTheCpusShareReads) {
+  ir::Graph graph = chain();
+  graph.outputs = {graph.outputs[1]};
+  for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = i == 2 ? 1 : static_cast<int32_t>(i);
+  auto session = open(std::move(graph), target(), {.keep_intermediates = true});
+  run(*session, Inputs(50));
+  const auto diffs = session->compare_layers().value();
+  ASSERT_EQ(diffs.size(), 3u);
+  for (const LayerDiff& one : diffs) EXPECT_TRUE(one.compared && one.is_result) << one.op;
+}
+
 TEST_F(ToySession, CompareLayersBridgesTensorsThatWereNotKept) {
   auto session = open();
   run(*session, Inputs(5));

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/interruptions.h"
+
 namespace skillet::tools {
 namespace {
 
@@ -89,9 +91,10 @@ void close_if_open(int& descriptor) {
 }
 
 Result<void> write_all(int to, std::span<const uint8_t> bytes) {
+  Interruptions interruptions;
   while (!bytes.empty()) {
     const ssize_t done = ::write(to, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
+    if (interruptions.again(done)) continue;
     if (done <= 0) return error(ErrorCode::io, "{}", std::strerror(errno));
     bytes = bytes.subspan(static_cast<size_t>(done));
   }
@@ -217,9 +220,10 @@ Result<std::vector<Bytes>> DelegateHost::run(std::span<const Bytes> inputs) {
 }
 
 Result<void> DelegateHost::read_all(std::span<uint8_t> bytes) {
+  Interruptions interruptions;
   while (!bytes.empty()) {
     const ssize_t got = ::read(from_, bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) continue;
+    if (interruptions.again(got)) continue;
     if (got <= 0) return gone();
     bytes = bytes.subspan(static_cast<size_t>(got));
   }

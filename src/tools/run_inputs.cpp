@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/interruptions.h"
 #include "tools/tensor_file.h"
 
 namespace skillet::tools {
@@ -75,9 +76,10 @@ bool parse_size(std::string_view text, Picture& out) {
 // Bytes of standard input, until `wanted` are there or it ends.
 Result<size_t> read_standard_input(std::span<uint8_t> wanted) {
   size_t done = 0;
+  Interruptions interruptions;
   while (done < wanted.size()) {
     const ssize_t count = ::read(STDIN_FILENO, wanted.data() + done, wanted.size() - done);
-    if (count < 0 && errno == EINTR) continue;
+    if (interruptions.again(count)) continue;
     if (count < 0) return error(ErrorCode::io, "standard input: {}", std::strerror(errno));
     if (count == 0) break;
     done += static_cast<size_t>(count);

@@ -160,8 +160,10 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
                            print_count(static_cast<uint64_t>(layer.elems))),
                fmt::format("{:g} LSB", layer.max_of_result)});
   }
+  const std::string largest =
+      compared == 0 ? "nothing is known of their results" : fmt::format("largest difference {:g} LSB", worst);
   return fmt::format("NPU operations against the CPU kernels, each given the NPU's own inputs\n{}", table.print()) +
-         fmt::format("{} of {} layers compared, largest difference {:g} LSB\n\n", compared, results, worst);
+         fmt::format("{} of {} layers compared, {}\n\n", compared, results, largest);
 }
 
 std::string print_parts(const Session& session) {

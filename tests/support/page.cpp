@@ -40,10 +40,12 @@ const Question kQuestions[] = {
     {"FULLY_CONNECTED, 4 rows", OpKind::fully_connected, {.batch = 4}},
     {"ADD", OpKind::add, {}},
     {"ADD, RELU", OpKind::add, {.activation = ir::Activation::relu}},
-    {"ADD of constants", OpKind::add, {.constant = true}},
+    {"ADD of a number", OpKind::add, {.number = true}},
+    {"ADD of a number for each channel", OpKind::add, {.constant = true}},
     {"SUB", OpKind::sub, {}},
     {"MUL", OpKind::mul, {}},
-    {"MUL by constants", OpKind::mul, {.constant = true}},
+    {"MUL by a number", OpKind::mul, {.number = true}},
+    {"MUL by a number for each channel", OpKind::mul, {.constant = true}},
     {"MAXIMUM", OpKind::maximum, {}},
     {"MINIMUM", OpKind::minimum, {}},
     {"SQUARED_DIFFERENCE", OpKind::squared_difference, {}},
@@ -110,53 +112,70 @@ struct Limit {
 };
 
 const Limit kLimits[] = {
-    {"CONV_2D: filter's width and height",
+    {"CONV_2D of 48x48: filter's width and height",
      OpKind::conv_2d,
      {.height = 48, .width = 48},
      [](Form& f, int v) { f.kernel = v; },
      40},
-    {"CONV_2D: stride", OpKind::conv_2d, {}, [](Form& f, int v) { f.stride = v; }, 10},
-    {"CONV_2D: dilation", OpKind::conv_2d, {.height = 96, .width = 96}, [](Form& f, int v) { f.dilation = v; }, 40},
-    {"CONV_2D: channels of the input",
+    {"CONV_2D 3x3 of 16x16: stride", OpKind::conv_2d, {}, [](Form& f, int v) { f.stride = v; }, 10},
+    {"CONV_2D 3x3 of 96x96: dilation",
+     OpKind::conv_2d,
+     {.height = 96, .width = 96},
+     [](Form& f, int v) { f.dilation = v; },
+     40},
+    {"CONV_2D 1x1 of 4x4: channels of the input",
+     OpKind::conv_2d,
+     {.height = 4, .width = 4, .kernel = 1},
+     [](Form& f, int v) { f.channels = v; },
+     40000},
+    {"CONV_2D 3x3 of 4x4: channels of the input",
      OpKind::conv_2d,
      {.height = 4, .width = 4},
      [](Form& f, int v) { f.channels = v; },
      40000},
-    {"CONV_2D: channels of the output",
+    {"CONV_2D 3x3 of 4x4: channels of the output",
      OpKind::conv_2d,
      {.height = 4, .width = 4},
      [](Form& f, int v) { f.outputs = v; },
      40000},
-    {"CONV_2D: width and height of the image",
+    {"CONV_2D 3x3, one channel: width and height of the image",
      OpKind::conv_2d,
      {.channels = 1, .outputs = 1},
      [](Form& f, int v) { f.width = f.height = v; },
      10000},
-    {"DEPTHWISE_CONV_2D: filter's width and height",
+    {"DEPTHWISE_CONV_2D of 48x48: filter's width and height",
      OpKind::depthwise_conv_2d,
      {.height = 48, .width = 48},
      [](Form& f, int v) { f.kernel = v; },
      40},
-    {"DEPTHWISE_CONV_2D: channels",
+    {"DEPTHWISE_CONV_2D 3x3 of 4x4: channels",
      OpKind::depthwise_conv_2d,
      {.height = 4, .width = 4},
      [](Form& f, int v) { f.channels = v; },
      40000},
     {"FULLY_CONNECTED: inputs", OpKind::fully_connected, {}, [](Form& f, int v) { f.channels = v; }, 40000},
     {"FULLY_CONNECTED: outputs", OpKind::fully_connected, {}, [](Form& f, int v) { f.outputs = v; }, 40000},
-    {"ADD: width and height", OpKind::add, {.channels = 1}, [](Form& f, int v) { f.width = f.height = v; }, 10000},
-    {"AVERAGE_POOL_2D: window",
+    {"ADD, one channel: width and height",
+     OpKind::add,
+     {.channels = 1},
+     [](Form& f, int v) { f.width = f.height = v; },
+     10000},
+    {"AVERAGE_POOL_2D of 40x40: window",
      OpKind::average_pool_2d,
      {.height = 40, .width = 40, .valid = true},
      [](Form& f, int v) { f.kernel = f.stride = v; },
      40},
-    {"MAX_POOL_2D: window",
+    {"MAX_POOL_2D of 16x16: window",
      OpKind::max_pool_2d,
-     {.height = 40, .width = 40, .valid = true},
+     {.valid = true},
      [](Form& f, int v) { f.kernel = f.stride = v; },
+     16},
+    {"PAD of 16x16: rows and columns on each side", OpKind::pad, {}, [](Form& f, int v) { f.amount = v; }, 40},
+    {"RESIZE_NEAREST_NEIGHBOR of 16x16: factor",
+     OpKind::resize_nearest_neighbor,
+     {},
+     [](Form& f, int v) { f.amount = v; },
      40},
-    {"PAD: rows and columns on each side", OpKind::pad, {}, [](Form& f, int v) { f.amount = v; }, 20},
-    {"RESIZE_NEAREST_NEIGHBOR: factor", OpKind::resize_nearest_neighbor, {}, [](Form& f, int v) { f.amount = v; }, 12},
 };
 
 // ---- what the compilers answer ----
@@ -179,13 +198,22 @@ std::vector<Column> columns(bool proven) {
 
 struct Answer {
   bool ok = true, unproven = false;
+  bool image_by_image = false;  // the CPU divides the batch, and joins it again
   std::string reason;
   driver::Remedy remedy = driver::Remedy::none;
 };
 
 Answer answer_of(const compile::Compiled& compiled) {
   Answer out;
-  for (const compile::OpPlace& place : compiled.ops) {
+  const bool divided = std::ranges::any_of(
+      compiled.rewrites, [](const passes::Rewrite& rewrite) { return rewrite.pass == "split_batches"; });
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    const compile::OpPlace& place = compiled.ops[i];
+    const OpKind kind = compiled.graph.ops[i].kind;
+    if (divided && !place.on_npu && (kind == OpKind::split || kind == OpKind::concatenation)) {
+      out.image_by_image = true;
+      continue;
+    }
     out.ok &= place.on_npu;
     out.unproven |= place.unproven;
     if (out.reason.empty()) out.reason = compile::without_names(place.reason), out.remedy = place.remedy;
@@ -226,22 +254,36 @@ class Page {
       "wider than 8 bits are not for these NPUs. "
       "`skillet check MODEL` says the same of each operation of a model.\n\n";
   static constexpr std::string_view kLimitsHead =
-      "\n## Limits\n\nOf `uint8` networks; everything else as above. What is beyond runs on the CPU.\n\n";
+      "\n## Limits\n\nOf `uint8` networks of one operation, with the sizes that stand there, and 16 channels where "
+      "nothing else is said; small ones were tried to 40, windows to the image. Limits depend on the other sizes: what "
+      "is beyond these runs on the CPU in that network, and may run on the NPU in one of other sizes "
+      "(`skillet check`). What becomes of a model's constants for an NPU may take 64 MiB, and 64 times what they take "
+      "in "
+      "the model; an operation beyond that, as one with depthwise filters that are written out for all channels, runs "
+      "on "
+      "the CPU.\n\n";
 
   Result<std::string> cell(const Column& column, const ir::Graph& graph) {
     const std::string_view kind = ir::op_name(graph.ops[0]);
     for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven}) {
       SK_TRY_ASSIGN(const Answer answer, ask(column, graph, tuning, false));
-      if (answer.ok) return std::string(driver::tuning_name(tuning));
+      const std::string_view name = driver::tuning_name(tuning);
+      if (answer.ok)
+        return answer.image_by_image ? fmt::format("{} ({})", name, note(kImageByImage)) : std::string(name);
     }
     SK_TRY_ASSIGN(const Answer answer, ask(column, graph, driver::Tuning::proven, true));
     return fmt::format("{} ({})", answer.ok ? "unproven" : "no", note(answer, kind));
   }
+  static constexpr const char* kImageByImage =
+      "one image after the other: the CPU divides the batch, and joins it again";
   // Chips that have no such operation all say so in the same words.
   size_t note(const Answer& answer, std::string_view kind) {
     std::string reason = answer.reason;
     if (const size_t at = reason.find(kind); at != std::string::npos) reason.replace(at, kind.size(), "such operation");
     if (!answer.ok) reason += fmt::format("; *remedy:* {}", driver::remedy_text(answer.remedy));
+    return note(reason);
+  }
+  size_t note(const std::string& reason) {
     const auto known = std::ranges::find(notes_, reason);
     if (known != notes_.end()) return static_cast<size_t>(known - notes_.begin()) + 1;
     notes_.push_back(reason);

@@ -85,7 +85,7 @@ class Maker {
       case OpKind::mul:
       case OpKind::maximum:
       case OpKind::minimum:
-      case OpKind::squared_difference: return operands({input(image()), form_.constant ? number() : input(image())});
+      case OpKind::squared_difference: return operands({input(image()), second()});
       case OpKind::concatenation:
       case OpKind::pack: return operands({input(image()), input(image())});
       case OpKind::split: return operands({ints({form_.axis}), input(image())});
@@ -164,6 +164,10 @@ class Maker {
   TensorId number() {
     return constant(dtype_, {1, 1, 1, form_.channels}, Bytes(static_cast<size_t>(form_.channels), 140),
                     {{kWeightScale}, {zero()}, 0});
+  }
+  TensorId second() {
+    if (form_.number) return constant(dtype_, {}, Bytes(1, 140), {{kWeightScale}, {zero()}, 0});
+    return form_.constant ? number() : input(image());
   }
   std::vector<int32_t> sizes() const {
     return std::vector<int32_t>(static_cast<size_t>(form_.amount), form_.channels / form_.amount);

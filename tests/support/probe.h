@@ -23,7 +23,8 @@ struct Form {
   bool valid = false;  // no padding
   int amount = 1;      // that is padded; a factor of size; a number of pieces
   int axis = 3;
-  bool constant = false;      // the second operand
+  bool constant = false;      // the second operand: a number for each channel
+  bool number = false;        // the second operand: one constant number
   bool other_scale = false;   // of the result
   bool other_type = false;    // of the result
   bool half_pixels = false;   // of a resize

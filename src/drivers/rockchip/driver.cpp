@@ -52,6 +52,10 @@ class RockchipDriver final : public driver::Driver {
     return rockchip::supports(row_of(chip), graph, op);
   }
 
+  driver::MadeConstants made_constants(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    return rockchip::made_constants(graph, op);
+  }
+
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, all_of(options));

@@ -1,6 +1,9 @@
 #include "drivers/rockchip/encode.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/int_math.h"
 #include "driver/share_memory.h"
@@ -99,22 +102,45 @@ class Encoder {
       note(buffer, 0, size, what);
       return {buffer, 0};
     }
-    const bits::Address address{constants_, constant_bytes_.size()};
+    bits::Address address{constants_, constant_bytes_.size()};
     write(constant_bytes_);
-    note(constants_, address.offset, constant_bytes_.size() - address.offset, what);
+    const size_t size = constant_bytes_.size() - address.offset;
+    share_constant(address, size);
+    note(constants_, address.offset, size, what);
     constant_bytes_.resize(align_up(constant_bytes_.size(), kPieceAlign));
     return address;
+  }
+  // What has just been written may be there already.
+  void share_constant(bits::Address& address, size_t size) {
+    constexpr size_t kWorthSharing = 4096;
+    if (size < kWorthSharing) return;
+    const auto text = [&](size_t at) {
+      return std::string_view(reinterpret_cast<const char*>(constant_bytes_.data() + at), size);
+    };
+    const size_t hash = std::hash<std::string_view>{}(text(address.offset));
+    const auto [first, last] = pieces_.equal_range(hash);
+    const auto same = std::find_if(first, last, [&](const auto& one) {
+      return one.second.second == size && text(one.second.first) == text(address.offset);
+    });
+    if (same == last) {
+      pieces_.emplace(hash, std::pair(address.offset, size));
+      return;
+    }
+    constant_bytes_.resize(address.offset);
+    address.offset = same->second.first;
   }
   // So that it need not be moved while it grows.
   void reserve_constants() {
     if (!tuning_.joined_jobs) return;
     int64_t bytes = 0;
+    std::set<std::pair<const uint8_t*, int64_t>> seen;
     for (const Operation& operation : in_.operations) {
       const auto* const conv = std::get_if<Conv>(&operation.work);
       if (conv == nullptr) continue;
       const Geometry g = geometry(*conv, tuning_);
       const int64_t operands = conv->multipliers.empty() ? 4 : 8;
-      bytes += align_up(g.weight_bytes(), kPieceAlign) + align_up(g.out_lanes * operands, kPieceAlign);
+      bytes += align_up(g.out_lanes * operands, kPieceAlign);
+      if (seen.emplace(conv->weights.data(), g.weight_bytes()).second) bytes += align_up(g.weight_bytes(), kPieceAlign);
     }
     constant_bytes_.reserve(static_cast<size_t>(bytes));
   }
@@ -288,6 +314,7 @@ class Encoder {
   std::vector<BufferId> slots_;                          // by slot
   std::vector<std::optional<driver::Lifetime>> needed_;  // by slot: from which operation to which
   Bytes constant_bytes_, command_bytes_;
+  std::unordered_multimap<size_t, std::pair<uint64_t, size_t>> pieces_;  // of constants, by hash: place and size
   // the job being written
   driver::Job job_;
   double predicted_ms_ = 0;

@@ -46,7 +46,20 @@ PlacedTensor& Lowerer::define(TensorId id, driver::BufferRole role) {
   return *placed(id);
 }
 
+void Lowerer::share_weights(Conv& conv) {
+  constexpr size_t kWorthSharing = 4096;
+  if (conv.weights.size() < kWorthSharing) return;
+  const std::string_view text(reinterpret_cast<const char*>(conv.weights.data()), conv.weights.size());
+  const auto [first, last] = weights_.equal_range(std::hash<std::string_view>{}(text));
+  const auto same = std::find_if(first, last, [&](const auto& one) { return one.second == conv.weights; });
+  if (same != last)
+    conv.weights = same->second;
+  else
+    weights_.emplace(std::hash<std::string_view>{}(text), conv.weights);
+}
+
 void Lowerer::emit(std::string kind, Conv conv) {
+  share_weights(conv);
   conv.division = tuning_.choice(op_, kTaskDivision);
   const Geometry g = geometry(conv, tuning_);
   touch(conv.input, input_bytes(conv, g));

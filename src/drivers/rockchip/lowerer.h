@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/int_math.h"
 #include "drivers/rockchip/lower.h"
@@ -63,6 +64,7 @@ class Lowerer {
 
   // ---- operations ----
 
+  void share_weights(Conv& conv);  // those of operations that have equal ones are there once
   void emit(std::string kind, Conv conv);
   void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
 
@@ -142,6 +144,7 @@ class Lowerer {
   std::vector<std::optional<PlacedTensor>> places_;
   const std::vector<ir::OpId> producers_;
   const Placement plan_;
+  std::unordered_multimap<size_t, SharedBytes> weights_;  // by hash
   Lowered out_;
   ir::OpId op_ = 0;
 };

@@ -179,6 +179,57 @@ TEST(RockchipDriver, NoJobWritesOverTheWitnessOfAnother) {
 }
 
 // Commands of one task: a constant's address, a tensor's, a value, bits of no row, a register of no row, the end.
+// `count` operations of one input with `inputs` and `outputs` channels.
+std::string several(std::string_view kind, std::string_view attributes, int count, std::string_view in,
+                    std::string_view out, std::string_view filter) {
+  std::string tensors = fmt::format("tensor 0 \"in\" uint8 {} scale=0.5 zero=120\n", in), ops, outputs;
+  if (!filter.empty()) tensors += fmt::format("tensor 1 \"w\" uint8 {}\n", filter);
+  for (int i = 0; i < count; ++i) {
+    const int id = (filter.empty() ? 1 : 2) + i;
+    tensors += fmt::format("tensor {} \"out{}\" uint8 {} scale=0.5 zero=120\n", id, i, out);
+    outputs += fmt::format(" {}", id);
+    ops += fmt::format("op {} {} in=[0{}] out=[{}]{}\n", i, kind, filter.empty() ? "" : " 1", id, attributes);
+  }
+  return fmt::format("graph \"\"\n{}inputs 0\noutputs{}\n{}", tensors, outputs, ops);
+}
+
+// Of what a file says in few bytes, what a program holds grows by operation, not by their weights; and what compile/
+// is told that it will hold is what it holds.
+TEST(RockchipDriver, EqualConstantsAreThereOnce) {
+  const struct {
+    std::string_view kind, attributes, in, out, filter;
+  } kRows[] = {
+      {"SPACE_TO_DEPTH", " block_size=2", "1x2x2x128", "1x1x1x512", ""},
+      {"DEPTHWISE_CONV_2D", " depth_multiplier=8", "1x8x8x64", "1x8x8x512",
+       "1x3x3x512 scale=0.25 zero=131 const=zeros:4608"},
+      {"CONV_2D", "", "1x8x8x256", "1x8x8x256", "256x1x1x256 scale=0.25 zero=131 const=zeros:65536"},
+  };
+  const driver::Chip& chip = driver().chips()[0];
+  for (const auto& row : kRows) {
+    const auto bytes_of = [&](int count) -> uint64_t {
+      const auto graph = ir::parse(several(row.kind, row.attributes, count, row.in, row.out, row.filter));
+      EXPECT_TRUE(graph.ok()) << graph.error().message;
+      if (!graph.ok()) return 0;
+      const driver::MadeConstants made = driver().made_constants(chip, *graph, 0);
+      for (ir::OpId op = 1; op < count; ++op) EXPECT_EQ(driver().made_constants(chip, *graph, op).key, made.key);
+      EXPECT_FALSE(made.key.empty());
+      const auto program = driver().compile(chip, *graph, {});
+      EXPECT_TRUE(program.ok()) << row.kind << ": " << program.error().message;
+      if (!program.ok()) return 0;
+      uint64_t bytes = 0;
+      for (const driver::Buffer& buffer : program->buffers)
+        bytes += buffer.role == driver::BufferRole::constant ? buffer.size_bytes : 0;
+      if (count == 1) {
+        EXPECT_GE(made.bytes * 9 / 8, bytes) << row.kind;
+        EXPECT_LE(made.bytes, bytes) << row.kind;
+      }
+      return bytes;
+    };
+    const uint64_t one = bytes_of(1);
+    EXPECT_LE(bytes_of(8), one + 7 * 4096) << row.kind << ": " << one;
+  }
+}
+
 TEST(RockchipDriver, DecodesEveryBit) {
   const auto command = [](hw::Target target, uint32_t address, uint32_t value) {
     return uint64_t{static_cast<uint32_t>(target)} << 48 | uint64_t{value} << 16 | address;

@@ -3,7 +3,7 @@
 // Must not know: registers.
 #pragma once
 
-#include "driver/support.h"
+#include "driver/driver.h"
 #include "drivers/rockchip/hw/rockchip.h"
 #include "drivers/rockchip/window.h"
 #include "ir/graph.h"
@@ -16,6 +16,9 @@ namespace hw = ::skillet::rockchip::hw;
 // a step of that kernel's: the chip rounds once, with a 15-bit multiplier, where TFLite rounds twice with a 31-bit one
 // (section 7.10).
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
+
+// Of driver::Driver::made_constants().
+driver::MadeConstants made_constants(const ir::Graph& graph, ir::OpId id);
 
 // A window of such sizes.
 driver::Support takes_window(const hw::ChipRow& chip, const Window& w);

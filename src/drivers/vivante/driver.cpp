@@ -55,6 +55,18 @@ class VivanteDriver final : public driver::Driver {
     return vivante::tolerance(row_of(chip), graph, op);
   }
 
+  // Depthwise filters are written out for all channels where the chip has no others; zeros then come in runs, if coded.
+  driver::MadeConstants made_constants(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    constexpr uint64_t kZerosInCode = 6;  // of a byte each, measured
+    if (graph.op(op).kind != ir::OpKind::depthwise_conv_2d) return Driver::made_constants(chip, graph, op);
+    const hw::ChipRow& row = row_of(chip);
+    const ConvShape s = conv_shape(row, graph, op);
+    if (is_native_depthwise(row, s)) return Driver::made_constants(chip, graph, op);
+    const uint64_t bytes =
+        static_cast<uint64_t>(s.in.channels) * static_cast<uint64_t>(graph.tensor(graph.op(op).inputs[1]).bytes());
+    return {row.has(hw::kDepthwise) ? bytes : bytes / kZerosInCode, ""};
+  }
+
   size_t weight_scales_max(const driver::Chip&, const ir::Graph&, ir::OpId) const override { return kMaxChannelGroups; }
 
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,

@@ -1,4 +1,6 @@
 // Which nodes the delegate claims when ops do not compile or were never seen on silicon.
+#include <array>
+#include <cstring>
 #include <set>
 
 #include "frontend/tflite/delegate/testing/cases.h"
@@ -163,6 +165,61 @@ TEST(DelegateProfile, TellsEachOperationWhereItIsAskedTo) {
     host.context()->profiler = nullptr;  // a host that has none
     EXPECT_EQ(host.invoke(), kTfLiteOk);
   }
+}
+
+// The convolution, and RESHAPE to what an input of integers says, as FLATTEN is for a batch of any size.
+ir::Graph pixels(int32_t batch) {
+  ir::Graph graph = convolution();
+  graph.tensor(graph.inputs[0]).shape = graph.tensor(graph.outputs[0]).shape = {batch, 1, 1, 8};
+  return graph;
+}
+ir::Graph flattened() {
+  ir::Graph graph = pixels(1);
+  ir::Tensor flat = graph.tensor(graph.outputs[0]);
+  flat.name = "flat", flat.shape = {1, 8};
+  const ir::TensorId from = graph.outputs[0], to = graph.add_tensor(flat);
+  const auto shape = graph.add_tensor({.name = "shape", .dtype = ir::DType::int32, .shape = {2}, .owner = {}});
+  graph.inputs.push_back(shape);
+  graph.outputs = {to};
+  graph.add_op({.kind = ir::OpKind::reshape, .attrs = ir::ReshapeAttrs{}, .inputs = {from, shape}, .outputs = {to}});
+  return graph;
+}
+
+TEST(Delegate, TakesShapesThatComeWithTheRun) {
+  const ir::Graph graph = flattened();
+  auto state = std::make_shared<State>();
+  state->target = std::move(runtime::open_target("sim:rk3588")).value();
+  state->options.session.min_macs_per_byte = 0;
+  const std::unique_ptr<Delegate> delegate = make_delegate(state);
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
+  ASSERT_EQ(host.partitions(), 1U);
+  ASSERT_EQ(host.partition(0).size(), 2U) << "RESHAPE too";
+  const auto run = [&](int32_t rows, int32_t columns) {
+    const std::array<int32_t, 2> shape = {rows, columns};
+    fill_inputs(host, graph, 9);
+    std::memcpy(host.bytes(graph.inputs[1]).data(), shape.data(), sizeof shape);
+    return host.invoke();
+  };
+  for (const int32_t batch : {1, 2, 4, 3, 1}) {
+    const Bytes want = expected(pixels(batch), 9)[0];
+    host.resize(graph.inputs[0], {batch, 1, 1, 8});
+    ASSERT_EQ(host.prepare(), kTfLiteOk) << batch << ": " << host.errors.at(0);
+    std::vector<int32_t> rows_of = {batch};
+    if (batch == 4) rows_of = {4, 2, 4};  // another shape of the same run
+    for (const int32_t rows : rows_of) {
+      ASSERT_EQ(run(rows, 8 * batch / rows), kTfLiteOk) << batch << ": " << host.errors.at(0);
+      const TfLiteTensor& out = host.tensor(graph.outputs[0]);
+      EXPECT_EQ(out.dims->data()[0], rows);
+      EXPECT_EQ(out.dims->data()[1], 8 * batch / rows);
+      const auto got = host.bytes(graph.outputs[0]);
+      EXPECT_EQ(Bytes(got.begin(), got.end()), want) << batch;
+    }
+  }
+  host.resize(graph.inputs[0], {2, 1, 1, 8});
+  ASSERT_EQ(host.prepare(), kTfLiteOk);
+  EXPECT_EQ(run(5, 7), kTfLiteError) << "no shape for so many values";
+  EXPECT_NE(host.errors.back().find("16 values do not fit the new shape 5x7"), std::string::npos) << host.errors.back();
 }
 
 }  // namespace

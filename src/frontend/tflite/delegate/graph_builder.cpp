@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "frontend/tflite/delegate/node_attrs.h"
@@ -42,7 +43,8 @@ void make_opaque(ir::Op& op, std::string name) {
 // One tensor. The result always has a type and a shape that the IR can hold; `problem` says what it could not express.
 class TensorReader {
  public:
-  explicit TensorReader(const TfLiteTensor& from) : from_(from) {}
+  // `settled`: its contents are there, and count as constant.
+  TensorReader(const TfLiteTensor& from, bool settled) : from_(from), settled_(settled) {}
 
   ir::Tensor read() {
     if (from_.name != nullptr) to_.name = printable(from_.name);
@@ -99,6 +101,10 @@ class TensorReader {
   }
 
   void read_contents() {
+    if (settled_) {
+      const auto* bytes = static_cast<const uint8_t*>(from_.data);
+      return ir::set_constant(to_, Bytes(bytes, bytes + from_.bytes));
+    }
     if (from_.allocation_type != kTfLiteMmapRo || to_.is_variable) return;
     if (from_.bytes == 0 || from_.data == nullptr) {
       if (from_.bytes != 0) return refuse("its contents are missing");
@@ -109,6 +115,7 @@ class TensorReader {
   }
 
   const TfLiteTensor& from_;
+  const bool settled_;
   ir::Tensor to_;
 };
 
@@ -146,9 +153,11 @@ ir::Graph only(const ir::Graph& graph, const ir::Op& op) {
 
 class Builder {
  public:
-  explicit Builder(TfLiteContext* context) : context_(context), id_of_(context->tensors_size, ir::kNoTensor) {}
+  Builder(TfLiteContext* context, Contents contents)
+      : context_(context), contents_(contents), id_of_(context->tensors_size, ir::kNoTensor) {}
 
   Result<HostGraph> run(std::span<const HostNode> nodes, std::span<const int> outputs) {
+    for (const HostNode& node : nodes) made_.insert(node.op.outputs.begin(), node.op.outputs.end());
     for (const HostNode& node : nodes) add_op(node);
     const auto producers = ir::producers(out_.graph);
     for (size_t i = 0; i < producers.size(); ++i) {
@@ -187,8 +196,10 @@ class Builder {
   TensorId tensor(int host) {
     TensorId& id = id_of_[static_cast<size_t>(host)];
     if (id != ir::kNoTensor) return id;
-    TensorReader reader(context_->tensors[host]);
+    const bool settled = !made_.contains(host) && is_shape(context_->tensors[host], contents_);
+    TensorReader reader(context_->tensors[host], settled);
     ir::Tensor tensor = reader.read();
+    if (settled && reader.problem.empty()) out_.settled.push_back(host);
     std::string problem = reader.problem.empty() ? problem_of(tensor) : std::move(reader.problem);
     // Opaque ops may touch it all the same; nothing else will.
     if (!problem.empty()) tensor = {.name = tensor.name, .dtype = DType::variant};
@@ -201,6 +212,8 @@ class Builder {
   void infer_each();
 
   TfLiteContext* context_;
+  const Contents contents_;
+  std::set<int> made_;                 // the host's tensors that nodes compute
   std::vector<TensorId> id_of_;        // by the host's tensor
   std::vector<std::string> problems_;  // by tensor of the graph
   HostGraph out_;
@@ -226,6 +239,16 @@ void Builder::infer_each() {
 }
 
 }  // namespace
+
+bool is_shape(const TfLiteTensor& tensor, Contents contents) {
+  constexpr size_t kBytesMax = 64;  // eight dimensions
+  const bool known = tensor.type > 0 && static_cast<size_t>(tensor.type) < kTypes.size();
+  const DType type = known ? kTypes[static_cast<size_t>(tensor.type)] : DType::variant;
+  if ((type != DType::int32 && type != DType::int64) || elements(tensor.dims).size() > 1) return false;
+  if (tensor.is_variable || tensor.data == nullptr || tensor.bytes == 0 || tensor.bytes > kBytesMax) return false;
+  if (contents == Contents::all) return tensor.allocation_type != kTfLiteMmapRo;
+  return tensor.allocation_type == kTfLitePersistentRo;
+}
 
 std::span<const int> elements(const TfLiteIntArray* array) {
   if (array == nullptr || array->size <= 0) return {};
@@ -263,8 +286,9 @@ Result<HostNode> read_node(TfLiteContext* context, int index) {
   return result;
 }
 
-Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs) {
-  return Builder(context).run(nodes, outputs);
+Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
+                              Contents contents) {
+  return Builder(context, contents).run(nodes, outputs);
 }
 
 }  // namespace skillet::delegate

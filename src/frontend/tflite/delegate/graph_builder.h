@@ -13,6 +13,11 @@
 
 namespace skillet::delegate {
 
+// Which of a few integers that the host computes, as a shape for RESHAPE, count as constants: those that it has
+// computed when it prepares, or, while it runs, all.
+enum class Contents : uint8_t { prepared, all };
+bool is_shape(const TfLiteTensor& tensor, Contents contents);
+
 // One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor where one is left out.
 struct HostNode {
   int index = -1;  // the host's
@@ -27,13 +32,15 @@ Result<HostNode> read_node(TfLiteContext* context, int index);
 struct HostGraph {
   ir::Graph graph;
   std::vector<int> host_tensor;      // by tensor of the graph
+  std::vector<int> settled;          // host tensors of such integers
   std::vector<std::string> refusal;  // by op: why it cannot be ours; empty where it may be
 };
 
 // `nodes` in execution order; `outputs`: host tensors that others read. Inputs are what no op computes, in order of
 // first use. Constants are views of the host's memory: the graph must not outlive it. Shapes are the host's for
 // inputs and inferred for the rest; the graph is verified. Ops whose tensors we cannot express become opaque.
-Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs);
+Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
+                              Contents contents = Contents::prepared);
 
 std::span<const int> elements(const TfLiteIntArray* array);
 

@@ -68,12 +68,22 @@ Kernel::~Kernel() {
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
-Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu) {
+Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents contents) {
   const log::ScopedLevel level(state_->options.log);
-  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_));
+  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents));
+  for (size_t i = 0; i < host.refusal.size() && !only_on_npu; ++i) {
+    if (!host.refusal[i].empty())
+      return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(host.graph, static_cast<ir::OpId>(i)),
+                   host.refusal[i]);
+  }
   inputs_.clear();
   outputs_.clear();
   for (const ir::TensorId id : host.graph.inputs) inputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  settled_.clear();
+  for (const int id : host.settled) {
+    const auto* bytes = static_cast<const uint8_t*>(context->tensors[id].data);
+    settled_.emplace_back(id, Bytes(bytes, bytes + context->tensors[id].bytes));
+  }
   for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
   input_bytes_.resize(inputs_.size());
   output_bytes_.resize(outputs_.size());
@@ -120,30 +130,73 @@ void Kernel::describe() {
   if (state_->options.profile) profile_.emplace(*session_);
 }
 
-Result<void> Kernel::prepare(TfLiteContext* context) {
-  const log::ScopedLevel level(state_->options.log);
-  const auto unchanged = [&] {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const ir::Graph& graph = session_->graph();
-      if (!same_shape(context, inputs_[i], graph.tensor(graph.inputs[i]).shape)) return false;
-    }
-    return true;
-  };
-  if (session_ == nullptr || !unchanged()) SK_TRY(build(context, false));
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->buffers.find_library();
+// What the session was made for.
+bool Kernel::fits(const TfLiteContext* context, Contents contents) const {
+  if (session_ == nullptr) return false;
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!same_shape(context, inputs_[i], graph.tensor(graph.inputs[i]).shape)) return false;
   }
+  return std::ranges::all_of(settled_, [&](const auto& one) {
+    const TfLiteTensor& now = context->tensors[one.first];
+    return is_shape(now, contents) && now.bytes == one.second.size() &&
+           std::equal(one.second.begin(), one.second.end(), static_cast<const uint8_t*>(now.data));
+  });
+}
+
+// Integers that are there only while the host runs.
+bool Kernel::waits_for_shapes(const TfLiteContext* context) const {
+  return std::ranges::any_of(nodes_, [&](const HostNode& node) {
+    return std::ranges::any_of(node.op.inputs, [&](int id) {
+      if (id == ir::kNoTensor) return false;
+      TfLiteTensor one = context->tensors[id];
+      if (one.data == nullptr) one.data = &one;  // it will be there
+      return is_shape(one, Contents::all) && !is_shape(one, Contents::prepared);
+    });
+  });
+}
+
+Result<void> Kernel::resize_outputs(TfLiteContext* context) const {
   const ir::Graph& graph = session_->graph();
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const ir::Shape& shape = graph.tensor(graph.outputs[i]).shape;
-    if (!same_shape(context, outputs_[i], shape)) SK_TRY(resize(context, outputs_[i], shape));
+    const bool dynamic = context->tensors[outputs_[i]].allocation_type == kTfLiteDynamic;
+    if (dynamic || !same_shape(context, outputs_[i], shape)) SK_TRY(resize(context, outputs_[i], shape));
   }
   return {};
 }
 
+Result<void> Kernel::prepare(TfLiteContext* context) {
+  const log::ScopedLevel level(state_->options.log);
+  deferred_ = false;
+  if (!fits(context, Contents::prepared)) {
+    auto built = build(context, false);
+    deferred_ = !built.ok() && waits_for_shapes(context);
+    if (!deferred_) SK_TRY(std::move(built));
+  }
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->buffers.find_library();
+  }
+  if (!deferred_) return resize_outputs(context);
+  // Shapes come with the first run; the host prepares what follows then.
+  session_.reset();
+  for (const int id : host_outputs_) {
+    TfLiteTensor& output = context->tensors[id];
+    if (output.allocation_type != kTfLiteDynamic) output.data = nullptr;
+    output.allocation_type = kTfLiteDynamic;
+  }
+  return {};
+}
+
+Result<void> Kernel::settle(TfLiteContext* context) {
+  if (!fits(context, Contents::all)) SK_TRY(build(context, false, Contents::all));
+  return resize_outputs(context);
+}
+
 Result<void> Kernel::invoke(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
+  if (deferred_) SK_TRY(settle(context));
   if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
   const ir::Graph& graph = session_->graph();
   for (size_t i = 0; i < inputs_.size(); ++i) {

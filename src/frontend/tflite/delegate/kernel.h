@@ -63,7 +63,11 @@ class Kernel {
  private:
   Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs)
       : state_(std::move(state)), nodes_(std::move(nodes)), host_outputs_(std::move(outputs)) {}
-  Result<void> build(TfLiteContext* context, bool only_on_npu);
+  Result<void> build(TfLiteContext* context, bool only_on_npu, Contents contents = Contents::prepared);
+  bool fits(const TfLiteContext* context, Contents contents) const;
+  bool waits_for_shapes(const TfLiteContext* context) const;
+  Result<void> resize_outputs(TfLiteContext* context) const;
+  Result<void> settle(TfLiteContext* context);  // as prepare(), while the host runs
   void refuse(const compile::Compiled& compiled);
   void describe();
   void import_buffers();
@@ -73,7 +77,9 @@ class Kernel {
   std::vector<HostNode> nodes_;
   std::vector<int> host_outputs_;
   std::unique_ptr<runtime::Session> session_;
-  std::vector<int> inputs_, outputs_;  // host tensors, in the order of the session's inputs and outputs
+  std::vector<int> inputs_, outputs_;           // host tensors, in the order of the session's inputs and outputs
+  std::vector<std::pair<int, Bytes>> settled_;  // host tensors that are shapes, as they were
+  bool deferred_ = false;                       // shapes come with the run
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;
   uint64_t macs_ = 0;

@@ -30,8 +30,8 @@ enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError 
 // TfLiteType, TfLiteAllocationType and so on are plain ints here: hosts may know values that we do not.
 using TfLiteEnum = int;
 
-constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, kTfLiteVariantObject = 7,
-                     kTfLiteNonCpu = 8;
+constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, kTfLitePersistentRo = 5,
+                     kTfLiteVariantObject = 7, kTfLiteNonCpu = 8;
 constexpr TfLiteEnum kTfLiteAffineQuantization = 1;              // other kinds have other params
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;  // since 2.12
 constexpr int kTfLiteOptionalTensor = -1;
