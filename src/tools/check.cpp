@@ -42,6 +42,7 @@ struct Report {
   uint64_t macs = 0;  // of the model
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
+  double cpu_alone_us = -1;                // what the CPU would without them
 };
 
 // Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
@@ -67,6 +68,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   const runtime::SessionOptions session = session_options(options);
+  const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
   const Progress progress(fmt::format("compiling for {}", target.name));
   auto made = runtime::compile_for(target, std::move(graph), session);
   outcome.begin_with(made);
@@ -80,7 +82,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .rewrites = compiled.rewrites,
       .macs = std::accumulate(model_macs.begin(), model_macs.end(), uint64_t{0}),
       .model = compile::model_use(compiled),
-      .simulated = {}};
+      .simulated = {},
+      .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(model_macs));
@@ -128,9 +131,13 @@ void print_text(const Options& options, const Report& report) {
     out("as compiled {} operations: {} on the NPU, {} on the CPU", report.rows.size(), sum.npu, sum.cpu);
     out("{}\n", sum.nowhere != 0 ? fmt::format(", {} nowhere", sum.nowhere) : "");
   }
-  if (report.simulated)
+  if (report.simulated) {
     out("NPU{}: {}{}\n", on_cores(report.simulated->cores),
         print_simulated(report.simulated->device_us, report.simulated->error), print_whole(*report.simulated));
+    out("CPU alone: {}\n", print_time_or_none(report.cpu_alone_us));
+    const std::string faster = advise_cpu(report.simulated->whole_us(), report.cpu_alone_us);
+    if (report.simulated->nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", faster);
+  }
   if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
@@ -165,7 +172,10 @@ void print_json(const Options& options, const Report& report) {
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
                                 {"model_part_ops", report.model.part_ops}};
-  if (report.simulated) report_json["simulated"] = json_of(*report.simulated);
+  if (report.simulated) {
+    report_json["simulated"] = json_of(*report.simulated);
+    report_json["simulated"]["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
+  }
   out_json(report_json);
 }
 

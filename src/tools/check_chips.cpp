@@ -69,7 +69,7 @@ Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compi
   };
   const std::vector<ir::OpId> ops = device_ops(driver.hardware_rows(out.chip), compiled);
   const bool is_told = ops.size() == timing->costs.size();
-  out.wall_us = timing->whole_us();
+  if (timing->nowhere == 0) out.wall_us = timing->whole_us();
   out.time_error = timing->error;
   out.cores = timing->cores;
   for (const compile::OpRow& row : out.rows) {
@@ -128,6 +128,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
     if (from < out.where.size() && to < out.where.size() && out.where[to] == "folded") out.where[to] = out.where[from];
   }
   SK_TRY(add_times(out, driver, compiled));
+  out.cpu_alone_us = cpu_alone_us(chip.name, graph);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, macs_of(graph));
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
   out.use = compile::model_use(compiled);
@@ -240,6 +241,12 @@ std::string print_chips(const ChipsReport& report) {
   for (const ChipCheck& chip : report.chips) {
     out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {:.1f} % of the MACs\n", chip.chip.name,
                        chip.chip.title, print_use(chip.use), chip.npu_parts, report.percent_on_npu(chip));
+    if (chip.wall_us >= 0) {
+      const std::string faster = chip.npu_parts == 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
+      out += fmt::format("the whole network{}: {}; on the CPU alone {}\n{}{}", on_cores(chip.cores),
+                         print_simulated(chip.wall_us, chip.time_error), print_time_or_none(chip.cpu_alone_us), faster,
+                         faster.empty() ? "" : "\n");
+    }
     out += print_advice(chip.rows, chip.advice);
   }
   return out;
@@ -264,7 +271,8 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"reasons", reasons},
                      {"error", steps_json(chip)},
                      {"simulated_us", us_json(chip)},
-                     {"wall_ms", chip.wall_us < 0 ? nlohmann::json() : nlohmann::json(chip.wall_us / 1000)},
+                     {"wall_ms", ms_or_null(chip.wall_us)},
+                     {"cpu_alone_ms", ms_or_null(chip.cpu_alone_us)},
                      {"advice", chip.advice}});
     if (chip.cores != 0) chips.back()["cores"] = chip.cores;
   }
