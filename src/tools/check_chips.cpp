@@ -18,13 +18,6 @@
 namespace skillet::tools {
 namespace {
 
-std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) {
-  const auto kernel = ref::prepare(graph, op);
-  if (kernel.ok()) return "cpu";
-  why += (why.empty() ? "" : "; ") + kernel.error().message;
-  return "nowhere";
-}
-
 // How far a result on an NPU may be from the CPU's, given the same inputs.
 int steps_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
   if (!row.on_npu) return 0;
@@ -40,11 +33,10 @@ void add_place(ChipCheck& out, const runtime::Target& target, const compile::Com
   const int32_t source = compiled.graph.op(row.op).source_index;
   if (source < 0 || static_cast<size_t>(source) >= out.where.size()) return;
   const auto at = static_cast<size_t>(source);
-  std::string why = row.why;
-  const std::string where = row.on_npu ? "npu" : where_on_cpu(compiled.graph, row.op, why);
+  const std::string where = row.on_npu ? "npu" : row.nowhere ? "nowhere" : "cpu";
   std::string& known = out.where[at];
   known = known == "folded" || known == where ? where : "both";
-  if (!why.empty() && out.why[at].empty()) out.why[at] = compile::without_names(why);
+  if (!row.why.empty() && out.why[at].empty()) out.why[at] = row.plain;
   if (where != "nowhere") out.steps[at] = std::max(out.steps[at], steps_of(target, compiled, row));
 }
 
@@ -116,6 +108,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.steps.assign(report.ops.size(), -1);
   out.us.assign(report.ops.size(), -1);
   add_cpu_times(chip.name, compiled.graph, out.rows);
+  mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
   if (!session.compile.allow_unproven) {
     session.compile.allow_unproven = true;
@@ -147,13 +140,15 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
     const std::string& why = claims.why_not[i];
     const bool on_npu = why.empty();
     out.where.push_back(on_npu ? "npu" : "cpu");
-    out.why.push_back(compile::without_names(why));
+    out.why.push_back(compile::without_names(why, graph, static_cast<ir::OpId>(i)));
     out.steps.push_back(on_npu ? driver::steps_off(driver, chip, graph, static_cast<ir::OpId>(i)) : 0);
     out.rows.push_back({.op = static_cast<ir::OpId>(i),
                         .kind = report.ops[i].kind,
                         .output = report.ops[i].output,
                         .on_npu = on_npu,
-                        .why = why});
+                        .why = why,
+                        .plain = out.why.back(),
+                        .remedy = claims.remedies[i]});
     out.use.npu_ops += on_npu ? 1 : 0;
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
@@ -174,6 +169,10 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph) {
 std::string steps_text(int steps) {
   if (steps < 0) return "";
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
+}
+
+std::string print_share(uint64_t macs, double percent, std::string_view of) {
+  return fmt::format("{:.1f} % of {}", percent, macs > 0 ? of : "the operations (there are no MACs)");
 }
 
 double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use) {
@@ -239,8 +238,9 @@ std::string print_chips(const ChipsReport& report) {
   }
   std::string out = fmt::format("{}\n\n{}", report.model, table.print());
   for (const ChipCheck& chip : report.chips) {
-    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {:.1f} % of the MACs\n", chip.chip.name,
-                       chip.chip.title, print_use(chip.use), chip.npu_parts, report.percent_on_npu(chip));
+    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {}\n", chip.chip.name, chip.chip.title,
+                       print_use(chip.use), chip.npu_parts,
+                       print_share(report.macs, report.percent_on_npu(chip), "the MACs"));
     if (chip.wall_us >= 0) {
       const std::string faster = chip.npu_parts == 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
       out += fmt::format("the whole network{}: {}; on the CPU alone {}\n{}{}", on_cores(chip.cores),

@@ -37,6 +37,7 @@ struct Placed {
   std::optional<ProgramTiming> time;
   size_t claimed = 0, host_ops = 0;  // by the delegate
   double claimed_macs = 0;           // share of the model's
+  bool has_macs = false;
 };
 
 struct Difference {
@@ -76,7 +77,8 @@ Result<void> add_claims(Placed& out, const runtime::Target& target, const ir::Gr
     out.claimed_macs += is_claimed ? static_cast<double>(macs[i]) : 0;
   }
   out.host_ops = graph.ops.size() - out.claimed;
-  if (all > 0) out.claimed_macs /= all;
+  out.has_macs = all > 0;
+  if (out.has_macs) out.claimed_macs /= all;
   return {};
 }
 
@@ -213,8 +215,8 @@ void print_text(const Options& options, const Report& report) {
     return fmt::format("{} in {} part(s)", print_use(one.use), one.npu_parts);
   };
   const auto claimed = [](const Placed& one) {
-    return fmt::format("{} of {} operations, {:.1f} % of the MACs", one.claimed, one.claimed + one.host_ops,
-                       100 * one.claimed_macs);
+    const std::string macs = one.has_macs ? fmt::format(", {:.1f} % of the MACs", 100 * one.claimed_macs) : "";
+    return fmt::format("{} of {} operations{}", one.claimed, one.claimed + one.host_ops, macs);
   };
   table.add({"on the NPU (skillet run, check)", on_npu(report.before), on_npu(report.after)});
   table.add({"whole network, predicted", print_time(report.before), print_time(report.after)});

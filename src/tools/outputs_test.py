@@ -38,6 +38,8 @@ check {REFUSED} --device sim:a311d
 check {DIGITS} --device sim:a311d --require 100%
 check {JOIN} --device sim:rk3588 --require 101%
 check {DIGITS} --html TMP/page.html
+check {FC} --delegate
+check {JOIN} --device sim:rk3588 --require 90%
 fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
 fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
 fix {CHAIN} -o TMP/chain.tflite --device sim:a311d

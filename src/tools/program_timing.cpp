@@ -141,6 +141,18 @@ size_t ops_nowhere(const compile::Compiled& compiled) {
   return out;
 }
 
+void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
+  for (compile::OpRow& row : rows) {
+    if (row.on_npu) continue;
+    const auto kernel = ref::prepare(graph, row.op);
+    if (kernel.ok()) continue;
+    row.nowhere = true;
+    row.cpu_us = -1;
+    row.why += (row.why.empty() ? "" : "; ") + kernel.error().message;
+    row.plain = compile::without_names(row.why, graph, row.op);
+  }
+}
+
 double cpu_alone_us(std::string_view chip, const ir::Graph& model) {
   const auto timer = sim::create_timer(chip, sim::Jobs::open);
   return timer.ok() ? cpu_alone_us(**timer, model) : -1;

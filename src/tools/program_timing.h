@@ -60,6 +60,8 @@ nlohmann::json ms_or_null(double us);
 std::string advise_cpu(double whole_us, double cpu_alone_us);
 // Operations that stay on the CPU, but have no kernel there.
 size_t ops_nowhere(const compile::Compiled& compiled);
+// The same, marked in `rows` with the reason.
+void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows);
 nlohmann::json json_of(const ProgramTiming& timing);
 
 }  // namespace skillet::tools
