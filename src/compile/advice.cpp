@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 namespace skillet::compile {
@@ -71,39 +72,53 @@ size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& ta
   return count;
 }
 
+const std::string& plain(const OpRow& row) { return row.plain.empty() ? row.why : row.plain; }
+
+// "1x10x1x8x32", "4096", "1.5e-05" are all "#"; "int8", "CONV_2D" are names.
+std::string without_numbers(std::string_view text) {
+  const auto is_digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  const auto is_letter = [&](size_t i) {
+    return i < text.size() && (std::isalpha(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
+  const auto end_of = [&](size_t i) {
+    while (true) {
+      const bool has_sign = i + 1 < text.size() && text[i] == 'e' && (text[i + 1] == '-' || text[i + 1] == '+');
+      if (is_digit(i))
+        ++i;
+      else if (i < text.size() && (text[i] == 'x' || text[i] == '.' || text[i] == 'e') && is_digit(i + 1))
+        i += 2;
+      else if (has_sign && is_digit(i + 2))
+        i += 3;
+      else
+        return i;
+    }
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const size_t end = is_digit(i) && (i == 0 || (!is_letter(i - 1) && !is_digit(i - 1))) ? end_of(i) : i;
+    if (end == i || is_letter(end)) {
+      out += text[i++];
+      continue;
+    }
+    out += '#';
+    i = end;
+  }
+  return out;
+}
+
 constexpr std::string_view kHow =
     "quantize it to 8 bits, activations too, with TFLiteConverter: optimizations=[tf.lite.Optimize.DEFAULT], a "
     "representative_dataset, supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
 
 }  // namespace
 
-std::string without_names(std::string_view reason) {
-  std::string out;
-  while (!reason.empty()) {
-    const size_t open = reason.find('\'');
-    const size_t close = open == std::string_view::npos ? open : reason.find('\'', open + 1);
-    if (close == std::string_view::npos) break;
-    out += reason.substr(0, open);
-    if (out.ends_with(" and ") || out.ends_with(" or ")) {
-      out += "another";
-    } else if (out.ends_with(" -> ")) {
-      out.resize(out.size() - 4);
-    } else if (out.ends_with(' ')) {
-      out.pop_back();
-    } else {
-      out += "a tensor";
-    }
-    reason.remove_prefix(close + 1);
-  }
-  return out.append(reason);
-}
-
 std::string remarks(const OpRow& row) {
-  const std::string why = without_names(row.why);
+  const std::string& why = plain(row);
   return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
 }
 
 std::string ReasonGroup::remedy_text() const {
+  if (nowhere && remedy == driver::Remedy::none) return "none: nothing runs it";
   std::string out(driver::remedy_text(remedy));
   if (cpu_us < 0) return out;
   const std::string ms = fmt::format("{:.3f} ms", cpu_us / 1000);
@@ -130,12 +145,21 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   std::vector<ReasonGroup> groups;
   for (const OpRow& row : rows) {
     if (row.on_npu || row.why.empty()) continue;
-    const std::string reason = without_names(row.why);
-    auto group = std::ranges::find(groups, reason, &ReasonGroup::reason);
-    if (group == groups.end()) group = groups.insert(groups.end(), {reason, 0, row.remedy, 0});
+    const std::string& reason = plain(row);
+    const std::string form = without_numbers(reason);
+    const auto is_alike = [&](const ReasonGroup& one) {
+      return one.form == form && one.remedy == row.remedy && one.nowhere == row.nowhere;
+    };
+    auto group = std::ranges::find_if(groups, is_alike);
+    if (group == groups.end())
+      group = groups.insert(
+          groups.end(), {.reason = reason, .form = form, .remedy = row.remedy, .cpu_us = 0, .nowhere = row.nowhere});
     ++group->ops;
-    group->cpu_us = row.cpu_us < 0 || group->cpu_us < 0 ? -1 : group->cpu_us + row.cpu_us;
+    group->others += reason != group->reason ? 1 : 0;
+    group->cpu_us = row.nowhere || row.cpu_us < 0 || group->cpu_us < 0 ? -1 : group->cpu_us + row.cpu_us;
   }
+  for (ReasonGroup& group : groups)
+    if (group.others != 0) group.reason += fmt::format(" (other numbers in {} of them)", group.others);
   std::ranges::stable_sort(groups, std::greater{}, &ReasonGroup::ops);
   return groups;
 }

@@ -13,17 +13,16 @@
 
 namespace skillet::compile {
 
-// A reason without the names in it: "filter is quantized per channel", the same for all ops that share it.
-std::string without_names(std::string_view reason);
-
 // Why an op is where it is, and what passes changed about it, for a column of a table.
 std::string remarks(const OpRow& row);
 
 struct ReasonGroup {
   std::string reason;
-  size_t ops = 0;
+  std::string form;            // the same without numbers: what the ops share
+  size_t ops = 0, others = 0;  // others: of them with other numbers
   driver::Remedy remedy = driver::Remedy::none;
   double cpu_us = -1;  // of all of them; below 0: not known
+  bool nowhere = false;
 
   // "none: it stays on the CPU, costs 0.12 ms (simulated)"
   std::string remedy_text() const;

@@ -248,20 +248,42 @@ TEST(Compile, LeavesToTheCpuWhatIsNotWorthTheWay) {
 }
 
 TEST(Advice, ReasonsAreGroupedWithoutNames) {
-  EXPECT_EQ(without_names("filter 'a/b;c' is quantized per channel; the chip has one"),
-            "filter is quantized per channel; the chip has one");
-  EXPECT_EQ(without_names("'a' is float32"), "a tensor is float32");
-  EXPECT_EQ(without_names("'a' and 'b' differ"), "a tensor and another differ");
-  EXPECT_EQ(without_names("op 1 ADD -> 'a': no kernel"), "op 1 ADD: no kernel");
-  EXPECT_EQ(without_names("it's odd"), "it's odd");
-  const OpRow rows[] = {
-      {.why = "no RELU"},           {.why = "filter 'a' is odd"}, {.on_npu = true, .why = "unproven: x"},
-      {.why = "filter 'b' is odd"}, {.why = "filter 'c' is odd"}, {.why = ""}};
+  ir::Graph graph;
+  for (const char* const name : {"a", "a/b;c", "it's", "a' and 'b", "b", "chip's"})
+    graph.tensors.push_back({.name = name});
+  graph.ops.push_back({.kind = ir::OpKind::add, .inputs = {0, 0}, .outputs = {3}});
+  const std::pair<const char*, const char*> cases[] = {
+      {"filter 'a/b;c' is quantized per channel; the chip has one",
+       "filter is quantized per channel; the chip has one"},
+      {"'a' is float32", "a tensor is float32"},
+      {"'it's' is float32", "a tensor is float32"},
+      {"'a' and 'b' is float32", "a tensor is float32"},  // one name
+      {"'b' and 'a' differ", "a tensor and another differ"},
+      {"the chip's driver wants 'chip's'", "the chip's driver wants"},
+      {"no such; 'a' is odd", "no such; a tensor is odd"},
+      {"op 0 ADD -> 'a' and 'b': no kernel", "no kernel"},
+      {"odd; op 0 ADD -> 'a' and 'b': no kernel", "odd; no kernel"},
+      {"it's odd, isn't it", "it's odd, isn't it"},
+      {"'nobody' is odd", "'nobody' is odd"},
+  };
+  for (const auto& [reason, plain] : cases) EXPECT_EQ(without_names(reason, graph, 0), plain);
+  const OpRow rows[] = {{.why = "no RELU"},
+                        {.why = "filter 'a' is odd", .plain = "filter is odd"},
+                        {.on_npu = true, .why = "unproven: x"},
+                        {.why = "filter 'b' is odd", .plain = "filter is odd"},
+                        {.why = "filter 'c' is odd", .plain = "filter is odd"},
+                        {.why = "shape 1x2x3 of int8 CONV_2D"},
+                        {.why = "shape 4 of int8 CONV_2D"},
+                        {.why = "shape 4 of int16 CONV_2D"},
+                        {.why = "shape 4 of int8 CONV_2D", .remedy = driver::Remedy::fold},
+                        {.why = ""}};
   const auto groups = group_reasons(rows);
-  ASSERT_EQ(groups.size(), 2U);
+  ASSERT_EQ(groups.size(), 5U);
   EXPECT_EQ(groups[0].reason, "filter is odd");
   EXPECT_EQ(groups[0].ops, 3U);
-  EXPECT_EQ(groups[1].reason, "no RELU");
+  EXPECT_EQ(groups[1].reason, "shape 1x2x3 of int8 CONV_2D (other numbers in 1 of them)");
+  EXPECT_EQ(groups[1].ops, 2U);
+  EXPECT_EQ(groups[2].reason, "no RELU");
 }
 
 TEST(Advice, SaysHowToQuantize) {

@@ -8,6 +8,22 @@
 namespace skillet::compile {
 namespace {
 
+// Of the tensor whose name `text` begins with, behind its first quote, and the quote that ends it; the longest one.
+// npos: there is none.
+size_t quoted_name(std::string_view text, const ir::Graph& graph) {
+  size_t found = std::string_view::npos;
+  for (const ir::Tensor& tensor : graph.tensors) {
+    const size_t size = tensor.name.size();
+    const bool is_it = text.size() > size + 1 && text[size + 1] == '\'' && text.substr(1, size) == tensor.name;
+    if (is_it && (found == std::string_view::npos || size > found)) found = size;
+  }
+  return found;
+}
+
+void without(std::string& text, std::string_view what) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) text.erase(at, what.size());
+}
+
 std::string why(const OpPlace& place) { return place.unproven ? "unproven: " + place.reason : place.reason; }
 
 std::vector<PartNote> notes(const Compiled& compiled) {
@@ -30,9 +46,40 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .part = ops[i].part,
                    .on_npu = ops[i].on_npu && fallback.empty(),
                    .why = ops[i].on_npu && !fallback.empty() ? fallback : why(ops[i]),
+                   .plain = {},
                    .unproven = ops[i].unproven && fallback.empty(),
                    .note = fallback.empty() ? ops[i].note : "",
                    .remedy = ops[i].remedy});
+    out.back().plain = without_names(out.back().why, graph, out.back().op);
+  }
+  return out;
+}
+
+std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op) {
+  std::string text(reason), out;
+  without(text, ir::describe_op(graph, op) + ": ");
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const size_t open = std::min(rest.find('\''), rest.size());
+    out += rest.substr(0, open);
+    rest.remove_prefix(open);
+    if (rest.empty()) break;
+    const size_t size = quoted_name(rest, graph);
+    if (size == std::string_view::npos) {
+      out += rest.front();
+      rest.remove_prefix(1);
+      continue;
+    }
+    rest.remove_prefix(size + 2);
+    if (out.ends_with(" and ") || out.ends_with(" or ")) {
+      out += "another";
+    } else if (out.ends_with(" -> ")) {
+      out.resize(out.size() - 4);
+    } else if (out.ends_with(' ') && !out.ends_with("; ") && !out.ends_with(": ")) {
+      out.pop_back();
+    } else {
+      out += "a tensor";
+    }
   }
   return out;
 }

@@ -18,6 +18,8 @@ struct OpRow {
   size_t part = 0;
   bool on_npu = false;
   std::string why;                               // why not on the NPU, or "unproven: ..."
+  std::string plain;                             // the same without the names of tensors
+  bool nowhere = false;                          // nor does the CPU have a kernel for it: who knows the CPU says so
   bool unproven = false;                         // on the NPU, though no known driver ever ran this on silicon
   std::string note;                              // what passes changed about it that may move its result
   driver::Remedy remedy = driver::Remedy::none;  // where it is not on the NPU
@@ -35,6 +37,10 @@ struct PartNote {
 // By op of `graph`.
 std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
 std::vector<OpRow> rows(const Compiled& compiled);
+
+// What `op` is told of without the names of the graph's tensors, whatever characters these have, and without its own
+// number: "'a' is float32" is "a tensor is float32".
+std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op);
 
 // A line per part, then its ops with the reasons.
 std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);

@@ -92,6 +92,7 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
 struct Pass {
   std::string_view name;
   Result<void> (*run)(ir::Graph& graph, const Target& target);
+  std::string_view elsewhere = {};  // how results may move in a published runtime; empty: they do not
 };
 std::span<const Pass> exact_passes();
 

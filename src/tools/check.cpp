@@ -42,14 +42,8 @@ struct Report {
   uint64_t macs = 0;  // of the model
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
+  double cpu_alone_us = -1;                // what the CPU would without them
 };
-
-// Where an op runs that the NPU does not take: on the CPU, or nowhere when there is no kernel for it.
-void place_on_cpu(const ir::Graph& graph, Row& row) {
-  const auto kernel = ref::prepare(graph, row.op.op);
-  row.where = kernel.ok() ? "cpu" : "nowhere";
-  if (!kernel.ok()) row.op.why += (row.op.why.empty() ? "" : "; ") + kernel.error().message;
-}
 
 // Of a device and of each chip alike.
 runtime::SessionOptions session_options(const Options& options) {
@@ -67,6 +61,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
   const runtime::SessionOptions session = session_options(options);
+  const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
   const Progress progress(fmt::format("compiling for {}", target.name));
   auto made = runtime::compile_for(target, std::move(graph), session);
   outcome.begin_with(made);
@@ -80,16 +75,21 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .rewrites = compiled.rewrites,
       .macs = std::accumulate(model_macs.begin(), model_macs.end(), uint64_t{0}),
       .model = compile::model_use(compiled),
-      .simulated = {}};
+      .simulated = {},
+      .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
+  mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(model_macs));
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
-      Row row{.op = ops[static_cast<size_t>(op)], .where = "npu", .macs = macs[static_cast<size_t>(op)]};
-      if (!row.op.on_npu) place_on_cpu(compiled.graph, row);
-      report.rows.push_back(std::move(row));
+      const compile::OpRow& row = ops[static_cast<size_t>(op)];
+      report.rows.push_back({.op = row,
+                             .where = row.on_npu    ? "npu"
+                                      : row.nowhere ? "nowhere"
+                                                    : "cpu",
+                             .macs = macs[static_cast<size_t>(op)]});
     }
   }
   if (target.driver != nullptr) {
@@ -122,15 +122,19 @@ void print_text(const Options& options, const Report& report) {
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("{} on {}\n\n{}\n", printable(options.model), report.device, table.print());
   const Totals sum = total(report);
-  out("{} on the NPU in {} part(s); {} MACs, {:.1f} % of them on the NPU\n", print_use(report.model), report.npu_parts,
-      print_count(report.macs), percent_on_npu(report));
+  out("{} on the NPU in {} part(s); {} MACs, {} on the NPU\n", print_use(report.model), report.npu_parts,
+      print_count(report.macs), print_share(report.macs, percent_on_npu(report), "them"));
   if (!report.rewrites.empty() || sum.nowhere != 0) {
     out("as compiled {} operations: {} on the NPU, {} on the CPU", report.rows.size(), sum.npu, sum.cpu);
     out("{}\n", sum.nowhere != 0 ? fmt::format(", {} nowhere", sum.nowhere) : "");
   }
-  if (report.simulated)
+  if (report.simulated) {
     out("NPU{}: {}{}\n", on_cores(report.simulated->cores),
         print_simulated(report.simulated->device_us, report.simulated->error), print_whole(*report.simulated));
+    out("CPU alone: {}\n", print_time_or_none(report.cpu_alone_us));
+    const std::string faster = advise_cpu(report.simulated->whole_us(), report.cpu_alone_us);
+    if (report.simulated->nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", faster);
+  }
   if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
@@ -165,7 +169,10 @@ void print_json(const Options& options, const Report& report) {
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
                                 {"model_part_ops", report.model.part_ops}};
-  if (report.simulated) report_json["simulated"] = json_of(*report.simulated);
+  if (report.simulated) {
+    report_json["simulated"] = json_of(*report.simulated);
+    report_json["simulated"]["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
+  }
   out_json(report_json);
 }
 
@@ -184,10 +191,11 @@ Result<std::optional<double>> required_percent(const std::string& text) {
   return std::optional(value);
 }
 
-Result<void> check_required(const std::optional<double>& required, double percent, const std::string& where) {
+Result<void> check_required(const std::optional<double>& required, double percent, uint64_t macs,
+                            const std::string& where) {
   if (!required || percent >= *required) return {};
-  return error(ErrorCode::unsupported, "{}: {:.1f} % of the work is on the NPU; --require asks for {}", where, percent,
-               *required);
+  return error(ErrorCode::unsupported, "{}: {} is on the NPU; --require asks for {}", where,
+               print_share(macs, percent, "the work"), *required);
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
@@ -205,7 +213,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
   if (report.has_op_nowhere()) outcome.exit_code = kFailed;
   for (const ChipCheck& chip : report.chips)
-    SK_TRY(check_required(required, report.percent_on_npu(chip), chip.chip.name));
+    SK_TRY(check_required(required, report.percent_on_npu(chip), report.macs, chip.chip.name));
   return {};
 }
 
@@ -220,7 +228,7 @@ Result<void> check(const Options& options, Outcome& outcome) {
     print_text(options, report);
   const Totals sum = total(report);
   outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
-  return check_required(required, percent_on_npu(report), report.device);
+  return check_required(required, percent_on_npu(report), report.macs, report.device);
 }
 
 }  // namespace
@@ -235,7 +243,9 @@ void add_check(CommandLine& app, Outcome& outcome) {
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
   verb.option("MODEL", options->model, "a .tflite file").required();
   const Option device = verb.option("--device", options->device, kDeviceHelp);
-  verb.option("--require", options->require, "fail when less of the work (multiply-accumulates) is on the NPU");
+  verb.option(
+      "--require", options->require,
+      "fail when less of the work is on the NPU: of the multiply-accumulates; of the operations where there are none");
   verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
   verb.option("--per-channel", options->per_channel, kPerChannelHelp)

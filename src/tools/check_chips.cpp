@@ -18,13 +18,6 @@
 namespace skillet::tools {
 namespace {
 
-std::string where_on_cpu(const ir::Graph& graph, ir::OpId op, std::string& why) {
-  const auto kernel = ref::prepare(graph, op);
-  if (kernel.ok()) return "cpu";
-  why += (why.empty() ? "" : "; ") + kernel.error().message;
-  return "nowhere";
-}
-
 // How far a result on an NPU may be from the CPU's, given the same inputs.
 int steps_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
   if (!row.on_npu) return 0;
@@ -40,11 +33,10 @@ void add_place(ChipCheck& out, const runtime::Target& target, const compile::Com
   const int32_t source = compiled.graph.op(row.op).source_index;
   if (source < 0 || static_cast<size_t>(source) >= out.where.size()) return;
   const auto at = static_cast<size_t>(source);
-  std::string why = row.why;
-  const std::string where = row.on_npu ? "npu" : where_on_cpu(compiled.graph, row.op, why);
+  const std::string where = row.on_npu ? "npu" : row.nowhere ? "nowhere" : "cpu";
   std::string& known = out.where[at];
   known = known == "folded" || known == where ? where : "both";
-  if (!why.empty() && out.why[at].empty()) out.why[at] = compile::without_names(why);
+  if (!row.why.empty() && out.why[at].empty()) out.why[at] = row.plain;
   if (where != "nowhere") out.steps[at] = std::max(out.steps[at], steps_of(target, compiled, row));
 }
 
@@ -69,7 +61,7 @@ Result<void> add_times(ChipCheck& out, const driver::Driver& driver, const compi
   };
   const std::vector<ir::OpId> ops = device_ops(driver.hardware_rows(out.chip), compiled);
   const bool is_told = ops.size() == timing->costs.size();
-  out.wall_us = timing->whole_us();
+  if (timing->nowhere == 0) out.wall_us = timing->whole_us();
   out.time_error = timing->error;
   out.cores = timing->cores;
   for (const compile::OpRow& row : out.rows) {
@@ -116,6 +108,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.steps.assign(report.ops.size(), -1);
   out.us.assign(report.ops.size(), -1);
   add_cpu_times(chip.name, compiled.graph, out.rows);
+  mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
   if (!session.compile.allow_unproven) {
     session.compile.allow_unproven = true;
@@ -128,6 +121,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
     if (from < out.where.size() && to < out.where.size() && out.where[to] == "folded") out.where[to] = out.where[from];
   }
   SK_TRY(add_times(out, driver, compiled));
+  out.cpu_alone_us = cpu_alone_us(chip.name, graph);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, macs_of(graph));
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
   out.use = compile::model_use(compiled);
@@ -146,13 +140,15 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
     const std::string& why = claims.why_not[i];
     const bool on_npu = why.empty();
     out.where.push_back(on_npu ? "npu" : "cpu");
-    out.why.push_back(compile::without_names(why));
+    out.why.push_back(compile::without_names(why, graph, static_cast<ir::OpId>(i)));
     out.steps.push_back(on_npu ? driver::steps_off(driver, chip, graph, static_cast<ir::OpId>(i)) : 0);
     out.rows.push_back({.op = static_cast<ir::OpId>(i),
                         .kind = report.ops[i].kind,
                         .output = report.ops[i].output,
                         .on_npu = on_npu,
-                        .why = why});
+                        .why = why,
+                        .plain = out.why.back(),
+                        .remedy = claims.remedies[i]});
     out.use.npu_ops += on_npu ? 1 : 0;
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
@@ -173,6 +169,10 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph) {
 std::string steps_text(int steps) {
   if (steps < 0) return "";
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
+}
+
+std::string print_share(uint64_t macs, double percent, std::string_view of) {
+  return fmt::format("{:.1f} % of {}", percent, macs > 0 ? of : "the operations (there are no MACs)");
 }
 
 double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use) {
@@ -238,8 +238,15 @@ std::string print_chips(const ChipsReport& report) {
   }
   std::string out = fmt::format("{}\n\n{}", report.model, table.print());
   for (const ChipCheck& chip : report.chips) {
-    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {:.1f} % of the MACs\n", chip.chip.name,
-                       chip.chip.title, print_use(chip.use), chip.npu_parts, report.percent_on_npu(chip));
+    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {}\n", chip.chip.name, chip.chip.title,
+                       print_use(chip.use), chip.npu_parts,
+                       print_share(report.macs, report.percent_on_npu(chip), "the MACs"));
+    if (chip.wall_us >= 0) {
+      const std::string faster = chip.npu_parts == 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
+      out += fmt::format("the whole network{}: {}; on the CPU alone {}\n{}{}", on_cores(chip.cores),
+                         print_simulated(chip.wall_us, chip.time_error), print_time_or_none(chip.cpu_alone_us), faster,
+                         faster.empty() ? "" : "\n");
+    }
     out += print_advice(chip.rows, chip.advice);
   }
   return out;
@@ -264,7 +271,8 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"reasons", reasons},
                      {"error", steps_json(chip)},
                      {"simulated_us", us_json(chip)},
-                     {"wall_ms", chip.wall_us < 0 ? nlohmann::json() : nlohmann::json(chip.wall_us / 1000)},
+                     {"wall_ms", ms_or_null(chip.wall_us)},
+                     {"cpu_alone_ms", ms_or_null(chip.cpu_alone_us)},
                      {"advice", chip.advice}});
     if (chip.cores != 0) chips.back()["cores"] = chip.cores;
   }

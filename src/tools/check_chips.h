@@ -28,6 +28,7 @@ struct ChipCheck {
   std::vector<int> steps;
   std::vector<double> us;
   double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
+  double cpu_alone_us = -1;            // the whole network without the NPU
   double time_error = 0;               // share of the times
   size_t cores = 0;                    // that the times are of, see ProgramTiming
   std::vector<compile::OpRow> rows;    // by operation after the passes
@@ -52,6 +53,8 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph);
 std::string steps_text(int steps);
 // In percent: of the multiply-accumulates; of the operations where there are none.
 double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use);
+// "90.5 % of the MACs"; where there are none, of the operations. `of`: what the MACs are called.
+std::string print_share(uint64_t macs, double percent, std::string_view of);
 // "4 of 9 operations (2 more in part)"
 std::string print_use(const compile::ModelUse& use);
 

@@ -116,7 +116,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
     }
     index += part.partition.on_npu ? 1 : 0;
   }
-  if (out.empty())
+  if (out.empty() && compiled.weighings.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
   return out;
 }
@@ -222,7 +222,10 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
   if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
   SK_TRY_ASSIGN(std::vector<Compiled> parts, std::move(compiled));
-  if (!options.output.empty()) SK_TRY(write_programs(options, parts));
+  if (parts.empty() && !options.json)
+    out("all of {} stays on the CPU, which is predicted to be faster{}\n", printable(options.model),
+        options.output.empty() ? "" : "; nothing is written");
+  if (!options.output.empty() && !parts.empty()) SK_TRY(write_programs(options, parts));
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
     if (options.json)
@@ -237,6 +240,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     out_json({{"model", options.model},
               {"device", target.name},
               {"parts", rows},
+              {"partition", told.partition},
               {"rewrites", rewrites_json(told.rewrites)}});
   return {};
 }

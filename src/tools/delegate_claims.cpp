@@ -2,24 +2,36 @@
 
 #include <algorithm>
 
+#include "compile/advice.h"
 #include "compile/report.h"
 #include "passes/passes.h"
 
 namespace skillet::tools {
 namespace {
 
-// An operation stays with the host when any of what passes made of it does not go to the NPU.
-void refuse(const compile::Compiled& compiled, std::vector<std::string>& why_not) {
-  for (size_t i = 0; i < compiled.ops.size(); ++i) {
-    const int32_t source = compiled.graph.ops[i].source_index;
-    if (compiled.ops[i].on_npu || source < 0 || static_cast<size_t>(source) >= why_not.size()) continue;
-    std::string& why = why_not[static_cast<size_t>(source)];
-    if (why.empty()) why = compiled.ops[i].reason.empty() ? "not for the NPU" : compiled.ops[i].reason;
+// An operation stays with the host when any of what passes made of it does not go to the NPU. A model that has these
+// as operations of its own (`skillet fix`) gives it the others.
+void refuse(const compile::Compiled& compiled, const std::vector<compile::OpRow>& rows, DelegateClaims& out) {
+  const auto source_of = [&](const compile::OpRow& row) { return compiled.graph.op(row.op).source_index; };
+  std::vector<bool> is_partly_taken(out.why_not.size());
+  const auto is_op = [&](int32_t op) { return op >= 0 && static_cast<size_t>(op) < out.why_not.size(); };
+  for (const compile::OpRow& row : rows)
+    if (row.on_npu && is_op(source_of(row))) is_partly_taken[static_cast<size_t>(source_of(row))] = true;
+  for (const compile::OpRow& row : rows) {
+    if (row.on_npu || !is_op(source_of(row))) continue;
+    const auto at = static_cast<size_t>(source_of(row));
+    if (!out.why_not[at].empty()) continue;
+    out.why_not[at] = row.plain.empty() ? "not for the NPU" : row.plain;
+    out.remedies[at] = row.remedy;
+    if (!is_partly_taken[at] || row.remedy == driver::Remedy::allow_unproven) continue;
+    out.why_not[at] = "the NPU takes a part of what passes make of it; not the rest: " + out.why_not[at];
+    out.remedies[at] = driver::Remedy::fix;
   }
 }
 
 // What passes took in shares the place of what computes it; what is gone altogether is the host's.
-void refuse_gone(const compile::Compiled& planned, std::vector<std::string>& why_not) {
+void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
+  std::vector<std::string>& why_not = out.why_not;
   std::vector<bool> is_left(why_not.size());
   const auto is_op = [&](int32_t op) { return op >= 0 && static_cast<size_t>(op) < why_not.size(); };
   for (const ir::Op& op : planned.graph.ops)
@@ -28,6 +40,7 @@ void refuse_gone(const compile::Compiled& planned, std::vector<std::string>& why
     if (!is_op(gone) || !is_op(now) || is_left[static_cast<size_t>(gone)]) continue;
     is_left[static_cast<size_t>(gone)] = true;
     why_not[static_cast<size_t>(gone)] = why_not[static_cast<size_t>(now)];
+    out.remedies[static_cast<size_t>(gone)] = out.remedies[static_cast<size_t>(now)];
   }
   for (size_t i = 0; i < why_not.size(); ++i)
     if (!is_left[i]) why_not[i] = "nothing reads what it computes";
@@ -38,12 +51,20 @@ void refuse_gone(const compile::Compiled& planned, std::vector<std::string>& why
 // As the delegate does it with its host: what is dropped changes how the rest is divided, until nothing is dropped.
 Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
                                        runtime::SessionOptions session) {
-  DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size())};
+  DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
+                     .remedies = std::vector<driver::Remedy>(graph.ops.size(), driver::Remedy::none)};
   const uint64_t min_macs_per_byte = session.min_macs_per_byte;
   session.min_macs_per_byte = 0;
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
-  refuse(planned, out.why_not);
-  refuse_gone(planned, out.why_not);
+  std::vector<compile::OpRow> rows = compile::rows(planned);
+  if (!session.compile.allow_unproven) {
+    runtime::SessionOptions all = session;
+    all.compile.allow_unproven = true;
+    SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, all));
+    compile::advise_unproven(rows, planned, with_unproven);
+  }
+  refuse(planned, rows, out);
+  refuse_gone(planned, out);
   session.min_macs_per_byte = min_macs_per_byte;
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
@@ -56,7 +77,7 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
       if (!part.on_npu) continue;
       ++out.partitions;
       SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, part.graph, session));
-      refuse(compiled, out.why_not);
+      refuse(compiled, compile::rows(compiled), out);
     }
   }
   return out;

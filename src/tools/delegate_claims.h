@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "base/result.h"
+#include "driver/support.h"
 #include "ir/graph.h"
 #include "runtime/session.h"
 
 namespace skillet::tools {
 
 struct DelegateClaims {
-  std::vector<std::string> why_not;  // by operation of the model; empty: it is claimed
+  // By operation of the model. why_not: empty: it is claimed.
+  std::vector<std::string> why_not;
+  std::vector<driver::Remedy> remedies;
   size_t partitions = 0;
 };
 

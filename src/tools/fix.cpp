@@ -12,6 +12,8 @@
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/apart.h"
+#include "tools/check_chips.h"
+#include "tools/delegate_claims.h"
 #include "tools/model.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
@@ -25,13 +27,17 @@ constexpr int kTrials = 4;  // inputs that both models compute
 
 struct Options {
   std::string model, output, device;
-  bool approximate = false, allow_unproven = false, json = false;
+  bool approximate = false, allow_unproven = false, always = false, json = false;
 };
 
-// What a chip does with a model.
+// What becomes of a model on a device: with `skillet run`, as check says it, and with the delegate's defaults.
 struct Placed {
-  size_t npu_ops = 0, ops = 0, npu_parts = 0;
+  compile::ModelUse use;
+  size_t left = 0, npu_parts = 0;  // left to the CPU, of the operations after the passes
   std::optional<ProgramTiming> time;
+  size_t claimed = 0, host_ops = 0;  // by the delegate
+  double claimed_macs = 0;           // share of the model's
+  bool has_macs = false;
 };
 
 struct Difference {
@@ -45,17 +51,57 @@ struct Report {
   std::vector<std::string> approximations;
   Placed before, after;
   Difference difference;
+  bool is_copy = false;  // of the model: nothing is gained
 };
 
-Result<Placed> place(const runtime::Target& target, ir::Graph graph, const Options& options) {
-  compile::Options how{.driver = {.allow_unproven = options.allow_unproven || target.simulated}, .rewrite = false};
-  SK_TRY_ASSIGN(const compile::Compiled compiled,
-                compile::compile(std::move(graph), {target.driver, target.chip}, how));
-  Placed out{.ops = compiled.ops.size()};
-  out.npu_ops = static_cast<size_t>(std::ranges::count(compiled.ops, true, &compile::OpPlace::on_npu));
+// Shares and times that differ by less are the same.
+constexpr double kWorth = 0.01;
+
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out;
+  out.compile.allow_unproven = options.allow_unproven;
+  out.cores = 1;
+  return out;
+}
+
+Result<void> add_claims(Placed& out, const runtime::Target& target, const ir::Graph& graph, const Options& options) {
+  runtime::SessionOptions session = session_options(options);
+  session.min_macs_per_byte = runtime::kDelegateMacsPerByte;
+  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session));
+  const std::vector<uint64_t> macs = macs_of(graph);
+  double all = 0;
+  for (size_t i = 0; i < macs.size(); ++i) {
+    const bool is_claimed = claims.why_not[i].empty();
+    all += static_cast<double>(macs[i]);
+    out.claimed += is_claimed ? 1 : 0;
+    out.claimed_macs += is_claimed ? static_cast<double>(macs[i]) : 0;
+  }
+  out.host_ops = graph.ops.size() - out.claimed;
+  out.has_macs = all > 0;
+  if (out.has_macs) out.claimed_macs /= all;
+  return {};
+}
+
+Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, const Options& options) {
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session_options(options)));
+  Placed out{.use = compile::model_use(compiled)};
+  out.left = static_cast<size_t>(std::ranges::count(compiled.ops, false, &compile::OpPlace::on_npu));
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
   SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
+  SK_TRY(add_claims(out, target, graph, options));
   return out;
+}
+
+// Whether anybody who runs the one has more of it than of the other.
+bool is_better(const Placed& one, const Placed& than) {
+  if (one.left < than.left || one.host_ops < than.host_ops) return true;
+  if (one.left == than.left && one.npu_parts < than.npu_parts) return true;
+  if (one.claimed_macs > than.claimed_macs + kWorth) return true;
+  return one.time && than.time && one.time->whole_us() < than.time->whole_us() * (1 - kWorth);
+}
+
+bool is_slower(const Placed& one, const Placed& than) {
+  return one.time && than.time && one.time->whole_us() > than.time->whole_us() * (1 + kWorth);
 }
 
 // The exact passes; where asked for, weights share scales too.
@@ -132,8 +178,19 @@ Result<Difference> difference(const ir::Graph& before, const ir::Graph& after) {
 // ---- words ----
 
 std::string print_time(const Placed& placed) {
-  return placed.time ? print_simulated(placed.time->device_us, placed.time->error) + on_cores(placed.time->cores)
+  if (placed.time && placed.time->nowhere != 0) return "it cannot run";
+  return placed.time ? print_simulated(placed.time->whole_us(), placed.time->error) + on_cores(placed.time->cores)
                      : "not known";
+}
+
+// The results of passes that a published runtime computes otherwise.
+std::string print_elsewhere(const std::vector<passes::Rewrite>& rewrites) {
+  std::string out;
+  for (const passes::Pass& pass : passes::exact_passes()) {
+    if (pass.elsewhere.empty() || std::ranges::count(rewrites, pass.name, &passes::Rewrite::pass) == 0) continue;
+    out += fmt::format("{}: {}\n", pass.name, pass.elsewhere);
+  }
+  return out;
 }
 
 std::string print_difference(const Difference& off) {
@@ -142,36 +199,62 @@ std::string print_difference(const Difference& off) {
                      off.sum / static_cast<double>(off.values), off.largest);
 }
 
-void print_text(const Options& options, const Report& report) {
-  out("{} for {}\n\n", printable(options.model), report.device);
-  if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}\n", compile::print(report.rewrites));
+void print_changes(const Report& report) {
+  if (!report.rewrites.empty())
+    out("rewritten, each with the same results on our kernels and in TensorFlow Lite 2.14\n{}{}\n",
+        compile::print(report.rewrites), print_elsewhere(report.rewrites));
   if (!report.approximations.empty()) out("approximated\n");
   for (const std::string& line : report.approximations) out("{}\n", line);
   if (!report.approximations.empty()) out("\n");
+}
+
+void print_text(const Options& options, const Report& report) {
+  out("{} for {}\n\n", printable(options.model), report.device);
+  if (!report.is_copy) print_changes(report);
   TextTable table({"", "before", "after"});
   const auto on_npu = [](const Placed& one) {
-    return fmt::format("{} of {} in {} part(s)", one.npu_ops, one.ops, one.npu_parts);
+    return fmt::format("{} in {} part(s)", print_use(one.use), one.npu_parts);
   };
-  table.add({"operations on the NPU", on_npu(report.before), on_npu(report.after)});
-  table.add({"predicted time on it", print_time(report.before), print_time(report.after)});
-  out("{}outputs differ: {}\n", table.print(), print_difference(report.difference));
+  const auto claimed = [](const Placed& one) {
+    const std::string macs = one.has_macs ? fmt::format(", {:.1f} % of the MACs", 100 * one.claimed_macs) : "";
+    return fmt::format("{} of {} operations{}", one.claimed, one.claimed + one.host_ops, macs);
+  };
+  table.add({"on the NPU (skillet run, check)", on_npu(report.before), on_npu(report.after)});
+  table.add({"whole network, predicted", print_time(report.before), print_time(report.after)});
+  table.add({"claimed by the delegate", claimed(report.before), claimed(report.after)});
+  out("{}", table.print());
+  if (report.is_copy) {
+    out("nothing to mend; the file is a copy{}\n",
+        report.rewrites.empty()
+            ? ""
+            : ": Skillet rewrites by itself what it runs (--always writes it for runtimes that do not)");
+  } else {
+    if (is_slower(report.after, report.before))
+      out("the whole network is predicted to be slower on {}\n", report.device);
+    out("outputs differ on the CPU kernels: {}\n", print_difference(report.difference));
+  }
   out("written to {}\n", printable(options.output));
 }
 
 nlohmann::json to_json(const Placed& placed) {
-  nlohmann::json out = {{"npu_ops", placed.npu_ops}, {"ops", placed.ops}, {"npu_parts", placed.npu_parts}};
-  if (placed.time) out["device_ms"] = placed.time->device_us / 1000;
+  nlohmann::json out = {{"npu_ops", placed.use.npu_ops},
+                        {"part_ops", placed.use.part_ops},
+                        {"ops", placed.use.ops},
+                        {"npu_parts", placed.npu_parts},
+                        {"delegate_ops", placed.claimed}};
+  if (placed.time) out.update(json_of(*placed.time));
   return out;
 }
 
 void print_json(const Options& options, const Report& report) {
   nlohmann::json rewrites = nlohmann::json::array();
-  for (const passes::Rewrite& one : report.rewrites)
+  for (const passes::Rewrite& one : report.is_copy ? std::vector<passes::Rewrite>() : report.rewrites)
     rewrites.push_back({{"op", one.source}, {"pass", one.pass}, {"absorbed", one.absorbed}, {"text", one.text}});
   const Difference& off = report.difference;
   out_json({{"model", options.model},
             {"device", report.device},
             {"file", options.output},
+            {"copy", report.is_copy},
             {"rewrites", rewrites},
             {"approximations", report.approximations},
             {"before", to_json(report.before)},
@@ -180,6 +263,14 @@ void print_json(const Options& options, const Report& report) {
             {"differing", off.differing},
             {"largest_difference", off.largest},
             {"mean_difference", off.values == 0 ? 0 : off.sum / static_cast<double>(off.values)}});
+}
+
+// The model as it is.
+void give_back(Report& report) {
+  report.is_copy = true;
+  report.after = report.before;
+  report.approximations.clear();
+  report.difference = {.values = report.difference.values};
 }
 
 Result<void> fix(const Options& options, Outcome& outcome) {
@@ -198,7 +289,7 @@ Result<void> fix(const Options& options, Outcome& outcome) {
   const Progress progress(fmt::format("fixing for {}", target.name));
   Report report{.device = target.name};
   SK_TRY_ASSIGN(const ir::Graph graph, fixed(model, target, options, report));
-  SK_TRY_ASSIGN(const Bytes written, tflite::rewrite_file(file, model, graph));
+  SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(file, model, graph));
   SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // what others will read
   SK_TRY_ASSIGN(report.before, place(target, model, options));
   SK_TRY_ASSIGN(report.after, place(target, again, options));
@@ -206,7 +297,9 @@ Result<void> fix(const Options& options, Outcome& outcome) {
   if (report.approximations.empty() && report.difference.differing != 0)
     return error(ErrorCode::internal, "the passes changed results ({}): nothing is written",
                  print_difference(report.difference));
-  SK_TRY(write_file(options.output, written));
+  const bool is_changed = !report.rewrites.empty() || !report.approximations.empty();
+  if (!is_changed || !(options.always || is_better(report.after, report.before))) give_back(report);
+  SK_TRY(write_file(options.output, report.is_copy ? file : written));
   if (options.json)
     print_json(options, report);
   else
@@ -218,17 +311,20 @@ Result<void> fix(const Options& options, Outcome& outcome) {
 
 void add_fix(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb =
-      app.verb("fix",
-               "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
-               "Results stay the same bit by bit, but with --approximate; any runtime reads the file.\n"
-               "(FULLY_CONNECTED that becomes CONV_2D may move by 1 in LiteRT 2.3.0, which rounds the two differently.)\n"
-               "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
+  const Verb verb = app.verb(
+      "fix",
+      "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
+      "Where nothing is gained the file is a copy. Results stay the same bit by bit on the CPU kernels, but with\n"
+      "--approximate; in LiteRT 2.3.0 FULLY_CONNECTED that became CONV_2D may move by 1 (docs/models.md).\n"
+      "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
   verb.option("--device", options->device, kDeviceHelp).required();
   verb.flag("--approximate", options->approximate,
             "also what moves results: weights with a scale per channel share scales (docs/models.md)");
+  verb.flag(
+      "--always", options->always,
+      "write what is rewritten also where the device gains nothing: for runtimes that rewrite nothing themselves");
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(fix(*options, outcome)); });

@@ -38,15 +38,20 @@ check {REFUSED} --device sim:a311d
 check {DIGITS} --device sim:a311d --require 100%
 check {JOIN} --device sim:rk3588 --require 101%
 check {DIGITS} --html TMP/page.html
+check {FC} --delegate
+check {JOIN} --device sim:rk3588 --require 90%
 fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
 fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
 fix {CHAIN} -o TMP/chain.tflite --device sim:a311d
+fix {DIGITS} -o TMP/copy.tflite --device sim:a311d
+fix {DIGITS} -o TMP/rewritten.tflite --device sim:a311d --always
 run TMP/digits.tflite --device cpu --random 3 --output TMP/fixed.npy ~
 run {DIGITS} --device cpu --random 3 --output TMP/whole.npy ~
 plan {DIGITS}
 plan {CONV} --chip a311d --json
 plan {CHAIN} --chip rk3588 --chip imx8mp --tuning tuned
 plan {FC} --chip imx8mp --only-proven --set error_percent=7
+plan {REFUSED} --chip a311d --chip rk3588
 plan {RK3588}
 plan {A311D} --json
 plan --parameters
@@ -56,6 +61,7 @@ compile {CONV} --device sim:a311d --text -o TMP/conv.program ~
 compile {CHAIN} --device sim:imx8mp --report ~
 compile {DIGITS} --device sim:rk3588 --explain --tuning tuned ~
 compile {CHAIN} --device sim:a311d --explain-partition ~
+compile {DIGITS} --device sim:a311d --explain-partition ~
 compile {FC} --device sim:rk3588 -o TMP/fc.program ~
 decode {A311D}
 decode {A311D} --submission 1 --all
@@ -84,6 +90,7 @@ replay {A311D} --device sim:a311d --input 3={A311D}/input_0.bin --expect TMP/rep
 replay {RK3588} --device sim:rk3588
 replay {A311D} --device sim:a311d --set nn_instruction.kernel_x_size=2
 tune {DIGITS} --device sim:rk3588 -o TMP/tuning ~
+tune {DIGITS} --device sim:s905d3 -o TMP/none
 compile {DIGITS} --device sim:rk3588 --tuning tuned --tuning-file TMP/tuning --explain ~
 devices
 run {DIGITS} --image {PICTURE} --device sim:a311d --compare=layers --labels models/digits_labels.txt ~

@@ -56,7 +56,11 @@ struct ChipPlan {
   ProgramTiming timing;
   uint64_t memory_bytes = 0;  // of the device
   size_t npu_ops = 0, cpu_ops = 0;
-  double cpu_us = 0;
+  double cpu_us = 0, cpu_alone_us = -1;
+  size_t nowhere = 0;  // operations: the network cannot run
+
+  // Below 0: there is none.
+  double whole_us() const { return nowhere != 0 ? -1 : timing.wall_us + cpu_us; }
 };
 
 Result<driver::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
@@ -104,6 +108,8 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
     if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
   }
   SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
+  plan.cpu_alone_us = cpu_alone_us(**timer, graph);
+  plan.nowhere = ops_nowhere(compiled);
   return plan;
 }
 
@@ -124,7 +130,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
   nlohmann::json out = {{"chip", plan.chip},
                         {"simulated", true},
                         {"device_ms", t.device_us / 1000},
-                        {"wall_ms", (t.wall_us + plan.cpu_us) / 1000},
+                        {"wall_ms", ms_or_null(plan.whole_us())},
                         {"error", t.error},
                         {"low_ms", t.device_us / 1000 * (1 - t.error)},
                         {"high_ms", t.device_us / 1000 * (1 + t.error)},
@@ -135,30 +141,41 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"submissions", t.submissions},
                         {"npu_ops", plan.npu_ops},
                         {"cpu_ops", plan.cpu_ops},
-                        {"cpu_ms", plan.cpu_us / 1000}};
+                        {"cpu_ms", plan.cpu_us / 1000},
+                        {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
+                        {"nowhere_ops", plan.nowhere}};
   if (t.cores != 0) out["cores"] = t.cores;
   return out;
 }
 
 void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
-  TextTable table({"chip", "device", "mainline wall", "error", "DRAM", "device memory", "tasks", "CPU ops", "of them"});
-  std::string refusals, cores;
+  TextTable table({"chip", "device", "mainline wall", "error", "DRAM", "device memory", "tasks", "CPU ops", "of them",
+                   "CPU alone"});
+  std::string refusals, cores, notes;
+  const auto ms = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f} ms", us / 1000); };
   for (const ChipPlan& plan : plans) {
     if (!plan.refusal.empty()) {
       refusals += fmt::format("{}: {}\n", plan.chip, plan.refusal);
       continue;
     }
     const ProgramTiming& t = plan.timing;
-    table.add({plan.chip, fmt::format("{:.2f} ms", t.device_us / 1000),
-               fmt::format("{:.2f} ms", (t.wall_us + plan.cpu_us) / 1000), fmt::format("+-{:.0f} %", t.error * 100),
+    table.add({plan.chip, fmt::format("{:.2f} ms", t.device_us / 1000), ms(plan.whole_us()),
+               fmt::format("+-{:.0f} %", t.error * 100),
                print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
-               fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops),
-               fmt::format("{:.2f} ms", plan.cpu_us / 1000)});
+               fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops), ms(plan.cpu_us), ms(plan.cpu_alone_us)});
+    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.whole_us(), plan.cpu_alone_us);
+    if (plan.nowhere != 0)
+      notes += fmt::format(
+          "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",
+          plan.chip, plan.nowhere);
+    else if (!faster.empty())
+      notes += fmt::format("{}: {}\n", plan.chip, faster);
     if (t.cores != 0)
       cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
                            on_cores(t.cores));
   }
   out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
+  if (!notes.empty()) out("\n{}", notes);
   if (!cores.empty()) out("\n{}", cores);
   if (!refusals.empty()) out("\n{}", refusals);
 }
@@ -204,7 +221,8 @@ Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& 
   } else {
     print_plans(options, plans);
   }
-  outcome.exit_code = kFine;
+  const bool runs = std::ranges::all_of(plans, [](const ChipPlan& plan) { return plan.nowhere == 0; });
+  outcome.exit_code = runs ? kFine : kFailed;
   return {};
 }
 

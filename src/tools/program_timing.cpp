@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compile/bands.h"
+#include "ref/ref.h"
 #include "runtime/judge.h"
 #include "runtime/record_program.h"
 #include "tools/recorded_memory.h"
@@ -117,6 +118,7 @@ Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const 
   std::vector<compile::OpRow> rows = compile::rows(compiled);
   add_cpu_times(chip, compiled.graph, rows);
   for (const compile::OpRow& row : rows) timing.cpu_us += row.on_npu ? 0 : row.cpu_us;
+  timing.nowhere = ops_nowhere(compiled);
   return std::optional(std::move(timing));
 }
 
@@ -132,7 +134,55 @@ std::string print_simulated(double us, double error) {
   return fmt::format("{} (simulated, +-{:.0f} %)", print_ms(us / 1000), error * 100);
 }
 
+size_t ops_nowhere(const compile::Compiled& compiled) {
+  size_t out = 0;
+  for (size_t i = 0; i < compiled.ops.size(); ++i)
+    out += !compiled.ops[i].on_npu && !ref::prepare(compiled.graph, static_cast<ir::OpId>(i)).ok() ? 1 : 0;
+  return out;
+}
+
+void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
+  for (compile::OpRow& row : rows) {
+    if (row.on_npu) continue;
+    const auto kernel = ref::prepare(graph, row.op);
+    if (kernel.ok()) continue;
+    row.nowhere = true;
+    row.cpu_us = -1;
+    row.why += (row.why.empty() ? "" : "; ") + kernel.error().message;
+    row.plain = compile::without_names(row.why, graph, row.op);
+  }
+}
+
+double cpu_alone_us(std::string_view chip, const ir::Graph& model) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  return timer.ok() ? cpu_alone_us(**timer, model) : -1;
+}
+
+double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model) {
+  double out = 0;
+  for (size_t i = 0; i < model.ops.size(); ++i) {
+    const auto op = static_cast<ir::OpId>(i);
+    if (!ref::prepare(model, op).ok()) return -1;
+    out += runtime::cpu_speed(timer).us(model, op);
+  }
+  return out;
+}
+
+std::string print_time_or_none(double us) { return us < 0 ? "not known" : print_ms(us / 1000); }
+
+nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
+
+std::string advise_cpu(double whole_us, double cpu_alone_us) {
+  if (cpu_alone_us < 0 || cpu_alone_us >= whole_us) return "";
+  return fmt::format(
+      "the CPU alone is predicted to be faster: {} (--device cpu; the delegate's partition=predicted divides by cost, "
+      "skillet compile --explain-partition shows it)",
+      print_ms(cpu_alone_us / 1000));
+}
+
 std::string print_whole(const ProgramTiming& timing) {
+  if (timing.nowhere != 0)
+    return fmt::format("; the whole network cannot run: {} operation(s) have no kernel on the CPU", timing.nowhere);
   return fmt::format("; the whole network, with the mainline kernel{} and {:.2f} ms on the CPU: {}",
                      timing.cores > 1 ? ", the host's copies to and from the cores" : "", timing.cpu_us / 1000,
                      print_ms(timing.whole_us() / 1000));
@@ -145,7 +195,7 @@ std::string on_cores(size_t cores) {
 
 nlohmann::json json_of(const ProgramTiming& timing) {
   nlohmann::json out = {{"device_ms", timing.device_us / 1000},
-                        {"wall_ms", timing.whole_us() / 1000},
+                        {"wall_ms", timing.nowhere != 0 ? nlohmann::json() : nlohmann::json(timing.whole_us() / 1000)},
                         {"cpu_ms", timing.cpu_us / 1000},
                         {"error", timing.error}};
   if (timing.cores != 0) out["cores"] = timing.cores;

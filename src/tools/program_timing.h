@@ -19,7 +19,10 @@ namespace skillet::tools {
 struct ProgramTiming {
   std::vector<sim::Cost> costs;  // of all tasks
   double device_us = 0, wall_us = 0;
-  double cpu_us = 0;  // of the operations that are left to the CPU; by time_if_known() only
+  // Of the whole network, by time_if_known() only: what is left to the CPU takes there, how many of these run nowhere,
+  // for want of a kernel: then there is no time of the whole.
+  double cpu_us = 0;
+  size_t nowhere = 0;
   double whole_us() const { return wall_us + cpu_us; }
   double error = 0;  // share of each of them
   double read_bytes = 0, written_bytes = 0;
@@ -45,6 +48,20 @@ std::string print_simulated(double us, double error);
 std::string on_cores(size_t cores);
 // "; the whole network, with the mainline kernel and 0.10 ms on the CPU: 5.2 ms"
 std::string print_whole(const ProgramTiming& timing);
+
+// The same model without an NPU: what the CPU of the chip's board takes for all of it; below 0: not known, or there is
+// an operation without a kernel.
+double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model);
+double cpu_alone_us(std::string_view chip, const ir::Graph& model);
+// "0.13 ms", "not known" below 0; and the same for JSON.
+std::string print_time_or_none(double us);
+nlohmann::json ms_or_null(double us);
+// A line that says so, with what to do, where that is less than `whole_us`; else empty.
+std::string advise_cpu(double whole_us, double cpu_alone_us);
+// Operations that stay on the CPU, but have no kernel there.
+size_t ops_nowhere(const compile::Compiled& compiled);
+// The same, marked in `rows` with the reason.
+void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows);
 nlohmann::json json_of(const ProgramTiming& timing);
 
 }  // namespace skillet::tools

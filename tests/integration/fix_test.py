@@ -35,7 +35,7 @@ def models(only):
 
 
 def fix(skillet, model, output, chip, *more):
-    done = subprocess.run([skillet, "fix", model, "-o", output, "--device", f"sim:{chip}", "--json", *more],
+    done = subprocess.run([skillet, "fix", model, "-o", output, "--device", f"sim:{chip}", "--always", "--json", *more],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"skillet fix {model.name}: {done.stderr.strip()}")
