@@ -39,6 +39,9 @@ std::optional<PerChannel> per_channel_from_name(std::string_view name);
 // Of an op of bytes that a chip does not take in any form: another that it may.
 Remedy remedy_of_op(const ir::Graph& graph, ir::OpId op);
 
+// Of an op of that kind, one operand of which is constant where the chip has none.
+Remedy remedy_of_constant(ir::OpKind kind);
+
 // A choice of a driver's compiler that can be turned on by its name.
 struct TuningSwitch {
   std::string_view name;

@@ -23,7 +23,19 @@ Remedy other_op(ir::OpKind kind) {
   }
 }
 
+// A TILE that repeats each pixel: only where there was one, beside axes that it leaves.
+bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Shape &from = graph.tensor(op.inputs[0]).shape, &to = graph.tensor(op.outputs[0]).shape;
+  bool out = from.rank() > 4 && from.rank() == to.rank();
+  for (int i = 0; out && i < from.rank(); ++i) out = from.back(i) == to.back(i) || from.back(i) == 1;
+  return out;
+}
+
 }  // namespace
+
+Remedy remedy_of_constant(ir::OpKind kind) {
+  return kind == ir::OpKind::minimum || kind == ir::OpKind::maximum ? Remedy::clip : Remedy::fold;
+}
 
 Remedy remedy_of_op(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
@@ -36,6 +48,7 @@ Remedy remedy_of_op(const ir::Graph& graph, ir::OpId id) {
       has_bytes = has_bytes || (ir::is_8bit(one.dtype) && !one.quant.empty());
     }
   }
+  if (has_bytes && op.kind == ir::OpKind::tile && repeats_pixels(graph, op)) return Remedy::upsample;
   return has_bytes ? other_op(op.kind) : Remedy::none;
 }
 

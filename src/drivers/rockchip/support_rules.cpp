@@ -35,7 +35,12 @@ Support takes(const ir::Tensor& tensor) {
                        tensor.name, ir::dtype_name(tensor.dtype));
   if (tensor.is_constant())
     return Support::no(Remedy::fold, "'{}' is constant; the NPU has constants as weights only", tensor.name);
-  if (tensor.shape.rank() == 0 || images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
+  if (tensor.shape.rank() == 0)
+    return Support::no(Remedy::form, "'{}' is one number; the NPU computes on images", tensor.name);
+  if (tensor.shape.rank() > 4 && tensor.shape[0] == 1 && images_of(tensor.shape) != 1)
+    return Support::no(Remedy::four_dimensions, "'{}' is {}; the NPU has rows, columns and channels", tensor.name,
+                       tensor.shape.to_string());
+  if (images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
     return Support::no(Remedy::one_image, "'{}' is {}; the NPU takes one image at a time", tensor.name,
                        tensor.shape.to_string());
   if (is_per_channel(quant))

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "driver/driver.h"
 #include "drivers/vivante/addition.h"
 #include "drivers/vivante/byte_table.h"
 #include "drivers/vivante/groups.h"
@@ -47,6 +48,9 @@ Support check_activation_tensor(const ir::Tensor& t) {
     return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which mean nothing to {}", t.name,
                        t.quant.scale(), t.quant.zero_point(), dtype_name(t.dtype));
   if (t.shape.elems() == 0) return Support::no(Remedy::none, "'{}' has no elements", t.name);
+  if (t.shape.rank() > 4 && t.shape[0] == 1)
+    return Support::no(Remedy::four_dimensions, "'{}' has shape {}; the chip has rows, columns and channels", t.name,
+                       t.shape.to_string());
   if (image_of(t.shape).bytes() != t.shape.elems())
     return Support::no(Remedy::one_image, "'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
   return Support::yes();
@@ -400,7 +404,8 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
     }
     const ir::Tensor& t = graph.tensor(op.input(i));
     if (is_activation(row, i) && t.is_constant())
-      return Support::no(Remedy::fold, "'{}' is constant; the chip reads what jobs or the caller write", t.name);
+      return Support::no(driver::remedy_of_constant(op.kind),
+                         "'{}' is constant; the chip reads what jobs or the caller write", t.name);
     if (!is_activation(row, i) && !t.is_constant()) return Support::no(Remedy::freeze, "'{}' is not constant", t.name);
     if (is_activation(row, i)) RETURN_IF_NO(check_activation_tensor(t));
   }
