@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/support.h"
@@ -52,6 +53,17 @@ driver::MadeConstants made_constants(const ir::Graph& graph, ir::OpId id) {
       const Plane out = plane_of(graph.tensor(op.outputs[0]).shape);
       return {dense_bytes(1, out.channels, out.channels), fmt::format("blocks {}", out.channels)};
     }
+    case OpKind::depth_to_space:
+    case OpKind::reshape: {
+      const auto all = interleave_of(graph, op);
+      if (!all || keeps_channels(graph.tensor(op.inputs[0]).shape, graph.tensor(op.outputs[0]).shape)) break;
+      return {static_cast<uint64_t>(weights_of(*all)),
+              fmt::format("pixels {} {}x{}", all->from.channels, all->rows, all->columns)};
+    }
+    case OpKind::concatenation: {
+      if (are_surfaces(graph, op.inputs)) break;
+      return {static_cast<uint64_t>(joined_of(graph, op).weights()), ""};
+    }
     case OpKind::average_pool_2d:
     case OpKind::mean: {
       const Window w = window_of(graph, id);
@@ -59,8 +71,9 @@ driver::MadeConstants made_constants(const ir::Graph& graph, ir::OpId id) {
       return {static_cast<uint64_t>(taps * align_up(w.in.channels, kDepthwiseGroup)),
               fmt::format("ones {}x{} {}", w.kernel_height, w.kernel_width, w.in.channels)};
     }
-    default: return {static_cast<uint64_t>(align_up(plane_of(graph.tensor(op.outputs[0]).shape).channels, kAtom)), ""};
+    default: break;
   }
+  return {static_cast<uint64_t>(align_up(plane_of(graph.tensor(op.outputs[0]).shape).channels, kAtom)), ""};
 }
 
 }  // namespace skillet::drivers::rockchip
