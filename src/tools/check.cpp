@@ -171,7 +171,7 @@ void print_json(const Options& options, const Report& report) {
                                 {"model_part_ops", report.model.part_ops}};
   if (report.simulated) {
     report_json["simulated"] = json_of(*report.simulated);
-    report_json["simulated"]["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
+    report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
   out_json(report_json);
 }
