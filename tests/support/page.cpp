@@ -216,7 +216,9 @@ Answer answer_of(const compile::Compiled& compiled) {
     }
     out.ok &= place.on_npu;
     out.unproven |= place.unproven;
-    if (out.reason.empty()) out.reason = compile::without_names(place.reason), out.remedy = place.remedy;
+    if (!out.reason.empty()) continue;
+    out.reason = compile::without_names(place.reason, compiled.graph, static_cast<ir::OpId>(i));
+    out.remedy = place.remedy;
   }
   return out;
 }
