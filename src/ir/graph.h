@@ -80,14 +80,14 @@ std::vector<std::vector<OpId>> consumers(const Graph& graph);
 // the ones that infer_shapes() computes. The error names the op or tensor.
 Result<void> verify(const Graph& graph);
 
-// The bytes of each output of an op whose inputs are constants, or which reads shapes alone; an error where it cannot be
-// computed.
+// The bytes of each output of an op whose inputs are constants, or which reads shapes alone; an error where it cannot
+// be computed.
 using Evaluate = std::function<Result<std::vector<Bytes>>(const Graph& graph, OpId op)>;
 
 // Sets the output shapes of known ops to what TFLite's Prepare computes from the inputs (files may declare other ones).
-// Keeps declared shapes where they depend on values known only at run time, and of opaque ops. Where `evaluate` is given,
-// lists of integers that are computed from shapes and constants (the new shape of a RESHAPE) are known: who reads them
-// reads a constant instead, which is added to the graph; who computes them stays.
+// Keeps declared shapes where they depend on values known only at run time, and of opaque ops. Where `evaluate` is
+// given, lists of integers that are computed from shapes and constants (the new shape of a RESHAPE) are known: who
+// reads them reads a constant instead, which is added to the graph; who computes them stays.
 Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate = {});
 
 // Text form, one line per tensor and op; constants are printed as a hash, or in full when small (text.md has the

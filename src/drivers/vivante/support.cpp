@@ -48,12 +48,11 @@ Support check_activation_tensor(const ir::Tensor& t) {
     return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which mean nothing to {}", t.name,
                        t.quant.scale(), t.quant.zero_point(), dtype_name(t.dtype));
   if (t.shape.elems() == 0) return Support::no(Remedy::none, "'{}' has no elements", t.name);
+  if (image_of(t.shape).bytes() == t.shape.elems()) return Support::yes();
   if (t.shape.rank() > 4 && t.shape[0] == 1)
     return Support::no(Remedy::four_dimensions, "'{}' has shape {}; the chip has rows, columns and channels", t.name,
                        t.shape.to_string());
-  if (image_of(t.shape).bytes() != t.shape.elems())
-    return Support::no(Remedy::one_image, "'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
-  return Support::yes();
+  return Support::no(Remedy::one_image, "'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
 }
 
 bool same_quantization(const ir::Tensor& a, const ir::Tensor& b) {
