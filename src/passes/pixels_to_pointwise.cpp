@@ -14,7 +14,7 @@ namespace skillet::passes {
 namespace {
 
 constexpr int64_t kFilterMax = 1 << 22;  // weights
-constexpr int64_t kMacsMax = 1 << 28;    // more take longer than the CPU
+constexpr int64_t kMacsMax = 1 << 24;    // more take longer than the CPU
 constexpr std::array kUnits = {1, 2, 4, 7, 8, 14, 16, 32, 64, 127, 112, 96, 80};
 
 // Each part is so large a weight; what is added to the sum; the zero point of the result.

@@ -23,6 +23,8 @@ MODELS = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/cap
 DIGITS, CONV, CHAIN = MODELS
 FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
 REFUSED = "tests/models/refused/no_kernel.tflite"
+# How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
+UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
 PICTURE = "models/digits/3.png"
 A311D, A311D_JOIN, RK3588 = (f"tests/captures/{name}" for name in ("a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"))
 
@@ -43,6 +45,12 @@ check {JOIN} --device sim:rk3588 --require 90%
 fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
 fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
 fix {CHAIN} -o TMP/chain.tflite --device sim:a311d
+fix {UPSAMPLED} -o TMP/unet.tflite --device sim:rk3588
+fix {TRANSPOSED} -o TMP/transposed.tflite --device sim:a311d
+run TMP/transposed.tflite --device cpu --random 5 --compare ~
+run {UPSAMPLED} --device sim:a311d --random 5 --compare ~
+run {GELU} --device sim:rk3588 --random 5 --compare ~
+check {TRANSPOSED} --device sim:imx8mp
 fix {DIGITS} -o TMP/copy.tflite --device sim:a311d
 fix {DIGITS} -o TMP/rewritten.tflite --device sim:a311d --always
 run TMP/digits.tflite --device cpu --random 3 --output TMP/fixed.npy ~
