@@ -65,8 +65,9 @@ Result<KernelPtr> real_function(const Context& c, F f) {
   }
   const float inverse_scale = 1 / out.scale();
   return table_kernel(c, [&](int32_t value) {
-    const float real = in.scale() * static_cast<float>(value - in.zero_point());
-    return round_to_int(f(real) * inverse_scale) + out.zero_point();
+    const float result = f(in.scale() * static_cast<float>(value - in.zero_point()));
+    if (std::isnan(result)) return type_range(c.output().dtype).min;  // the logarithm of less than 0
+    return round_to_int(result * inverse_scale) + out.zero_point();
   });
 }
 
