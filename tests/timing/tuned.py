@@ -141,10 +141,11 @@ class Report:
                 written, once = got["dram_written_bytes"] * ms, sizes * ms
                 again = got["dram_read_bytes"] * ms - once - weights * ms
                 cycles = got["device_ms"] - (got["dram_read_bytes"] + got["dram_written_bytes"]) * ms
+                crossing = got["device_ms"] / (weights * ms + written + once)
                 rows.append([chip, title, *(f"{x:.2f}" for x in (got["device_ms"], self.bounds[chip, title], weights * ms, written,
-                                                                 once, again, cycles))])
+                                                                 once, again, cycles, crossing))])
         return table(["chip", "network", "device ms", "bound", "weights, 8 bits each", "outputs to DRAM", "inputs from DRAM, once",
-                      "read beyond that", "jobs that wait for cycles"], rows)
+                      "read beyond that", "jobs that wait for cycles", "device ms / these weights, outputs and inputs"], rows)
 
     def throughput(self):
         """Of as many sessions as there are cores, each with its share of the memory's bandwidth."""
