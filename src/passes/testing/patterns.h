@@ -73,6 +73,7 @@ class Patterns : RandomOps {
     if (!ir::infer_shapes(graph_).ok()) graph_.ops.pop_back();
     return at_ = graph_.ops.empty() || graph_.ops.back().outputs[0] != result ? at_ : result;
   }
+  TensorId emit_like(ir::Op op) { return emit(std::move(op), like(at_)); }
   void unary(OpKind kind, TensorId from) {
     const TensorId back = at_;
     emit({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = {from}}, like(from));
@@ -270,9 +271,7 @@ class Patterns : RandomOps {
     if (chance(3)) reshape_to(back);
     if (chance(2)) activation();
   }
-  void tile(const std::vector<int32_t>& times) {
-    emit({.kind = OpKind::tile, .inputs = {at_, ints(times)}}, like(at_));
-  }
+  void tile(const std::vector<int32_t>& times) { emit_like({.kind = OpKind::tile, .inputs = {at_, ints(times)}}); }
   // Rows, then pixels, each some times; now and then other elements are.
   void repeated() {
     const ir::Shape d = shape();
@@ -406,12 +405,11 @@ class Patterns : RandomOps {
       const int32_t most = shape()[static_cast<int32_t>(axis)] - (attrs.symmetric ? 0 : 1);
       for (size_t i = 2 * axis; i < 2 * axis + 2; ++i) amounts[i] = range(0, std::min(most, 3));
     }
-    emit({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, ints(amounts, {4, 2})}}, like(at_));
+    emit_like({.kind = OpKind::mirror_pad, .attrs = attrs, .inputs = {at_, ints(amounts, {4, 2})}});
   }
 
   void deeper() {
-    const TensorId operand = ints({0, 0, 0, 0, 0, 0, range(0, 2), range(1, 3)}, {4, 2});
-    emit({.kind = OpKind::pad, .inputs = {at_, operand}}, like(at_));
+    emit_like({.kind = OpKind::pad, .inputs = {at_, ints({0, 0, 0, 0, 0, 0, range(0, 2), range(1, 3)}, {4, 2})}});
   }
 
   void resized() {
@@ -425,7 +423,7 @@ class Patterns : RandomOps {
                                                      : from * any_of(std::array{1, 2, 2, 3, 4}));
     }
     if (chance(4)) size[0] = range(1, 9);
-    emit({.kind = kind, .attrs = attrs, .inputs = {at_, ints(size)}}, like(at_));
+    emit_like({.kind = kind, .attrs = attrs, .inputs = {at_, ints(size)}});
   }
 
   // Rows of one image as those of several, with ops over these.
