@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/interruptions.h"
+#include "base/own_file.h"
 
 namespace skillet {
 
@@ -104,53 +105,6 @@ Result<Bytes> read_file_start(const std::string& path, size_t size_bytes) {
 
 namespace {
 
-// A file beside `target`, in its place once it is whole. Nothing: none can be made there.
-std::optional<Result<void>> replace_file(const std::string& path, const std::string& target, const struct stat& old,
-                                         std::span<const uint8_t> bytes) {
-  std::string beside = target + ".XXXXXX";
-  Descriptor file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (file.get() < 0) return std::nullopt;
-  const bool has_mode = ::fchmod(file.get(), old.st_mode & 07777) == 0;
-  const bool written = has_mode && write_all(file.get(), bytes);
-  int failure = errno;
-  const bool closed = file.close();
-  if (written && !closed) failure = errno;
-  if (written && closed) {
-    if (::rename(beside.c_str(), target.c_str()) == 0) return Result<void>();
-    failure = errno;
-  }
-  ::unlink(beside.c_str());
-  errno = failure;
-  return os_error(path);
-}
-
-}  // namespace
-
-// What could not be written whole is removed, and what was there before stays; never a device such as /dev/null.
-Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes) {
-  struct stat old {};
-  const bool is_there = ::stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode) && old.st_nlink == 1;
-  if (is_there && ::access(path.c_str(), W_OK) == 0 && old.st_uid == ::geteuid()) {
-    // A link stays one: what it points to is replaced.
-    const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
-    if (target != nullptr) {
-      if (auto done = replace_file(path, target.get(), old, bytes)) return std::move(*done);
-    }
-  }
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) return os_error(path);
-  struct stat status {};
-  const bool is_regular = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
-  const bool written = write_all(file.get(), bytes);
-  const int failure = errno;
-  if (file.close() && written) return {};
-  if (is_regular) ::unlink(path.c_str());
-  if (!written) errno = failure;
-  return os_error(path);
-}
-
-namespace {
-
 // What stat() does not find, but stands in the way: neither a file nor a folder can be made there.
 bool is_link_to_nothing(const std::string& path) {
   struct stat status {};
@@ -158,6 +112,90 @@ bool is_link_to_nothing(const std::string& path) {
 }
 Error link_to_nothing(const std::string& path) {
   return error(ErrorCode::io, "{}: is a link to what is not there", path);
+}
+
+// A file beside `target`, in its place once it is whole; with the mode of the one that it replaces. Nothing: none can
+// be made there.
+std::optional<Result<void>> write_beside(const std::string& path, const std::string& target, std::optional<mode_t> mode,
+                                         std::span<const uint8_t> bytes) {
+  const Result<std::string> beside = temporary_name(target);
+  if (!beside.ok()) return std::nullopt;
+  Descriptor file(::open(beside->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) return std::nullopt;
+  const bool has_mode = !mode || ::fchmod(file.get(), *mode & 07777) == 0;
+  const bool written = has_mode && write_all(file.get(), bytes);
+  int failure = errno;
+  const bool closed = file.close();
+  if (written && !closed) failure = errno;
+  if (written && closed) {
+    if (::rename(beside->c_str(), target.c_str()) == 0) return Result<void>();
+    failure = errno;
+  }
+  ::unlink(beside->c_str());
+  errno = failure;
+  return os_error(path);
+}
+
+bool overwrite(int fd, std::span<const uint8_t> bytes) {
+  return ::lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, bytes) &&
+         ::ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
+}
+
+// Where nothing can be put in its place: a file of several names, of somebody else's, in a folder that is not for
+// writing. It is not cut first: what it held finds room again.
+Result<void> write_in_place(const std::string& path, bool is_there, std::span<const uint8_t> bytes) {
+  const Result<Bytes> old = is_there ? read_file(path) : Bytes();
+  Descriptor file(::open(path.c_str(), O_WRONLY | (is_there ? 0 : O_CREAT) | O_CLOEXEC, 0666));
+  if (file.get() < 0) return os_error(path);
+  const bool written = overwrite(file.get(), bytes);
+  int failure = errno;
+  if (!written && is_there && old.ok()) overwrite(file.get(), *old);
+  const bool closed = file.close();
+  if (written && closed) return {};
+  if (written) failure = errno;
+  if (!is_there) ::unlink(path.c_str());
+  errno = failure;
+  return os_error(path);
+}
+
+// A device, such as /dev/null, or a pipe.
+Result<void> write_stream(const std::string& path, std::span<const uint8_t> bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file.get() >= 0 && write_all(file.get(), bytes) && file.close() ? Result<void>() : os_error(path);
+}
+
+}  // namespace
+
+// What could not be written whole is not there, and what was there before stays, whatever ends the process while it
+// writes beside it.
+Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes) {
+  struct stat old {};
+  const bool is_there = ::stat(path.c_str(), &old) == 0;
+  if (is_there && !S_ISREG(old.st_mode)) return write_stream(path, bytes);
+  if (!is_there && !is_link_to_nothing(path)) {
+    if (auto done = write_beside(path, path, std::nullopt, bytes)) return std::move(*done);
+  }
+  if (is_there && old.st_nlink == 1 && old.st_uid == ::geteuid() && ::access(path.c_str(), W_OK) == 0) {
+    // A link stays one: what it points to is replaced.
+    const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
+    if (target != nullptr) {
+      if (auto done = write_beside(path, target.get(), old.st_mode, bytes)) return std::move(*done);
+    }
+  }
+  return write_in_place(path, is_there, bytes);
+}
+
+namespace {
+
+// Under another name: who is stopped here leaves no empty file that looks like a result.
+int open_probe(const std::string& path, std::string& probe) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const Result<std::string> beside = temporary_name(path);
+  probe = beside.ok() ? *beside : path;
+  const int fd = ::open(probe.c_str(), kFlags, 0600);
+  if (fd >= 0 || errno != ENAMETOOLONG) return fd;
+  probe = path;
+  return ::open(probe.c_str(), kFlags, 0600);
 }
 
 }  // namespace
@@ -172,10 +210,11 @@ Result<void> check_place(const std::string& path) {
   }
   if (errno != ENOENT) return os_error(path);
   if (is_link_to_nothing(path)) return link_to_nothing(path);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  std::string probe;
+  const int fd = open_probe(path, probe);
   if (fd < 0) return os_error(path);
   ::close(fd);
-  ::unlink(path.c_str());
+  ::unlink(probe.c_str());
   return {};
 }
 

@@ -6,11 +6,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 
 #include "base/testing/open_files.h"
 
@@ -39,6 +41,18 @@ class Files : public ::testing::Test {
 
 bool says(const Result<void>& result, const std::string& text) {
   return !result.ok() && result.error().code == ErrorCode::io && result.error().message.find(text) != std::string::npos;
+}
+
+Result<void> with_at_most(rlim_t size_bytes, const std::function<Result<void>()>& work) {
+  rlimit before{};
+  EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = size_bytes, .rlim_max = before.rlim_max};
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const Result<void> done = work();
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  return done;
 }
 
 TEST_F(Files, AreReadAsTheyWereWritten) {
@@ -72,14 +86,7 @@ TEST_F(Files, AFullDiskIsAnErrorAndLeavesNoPart) {
   EXPECT_TRUE(says(write_file("/dev/full", Bytes(10)), "/dev/full: No space left on device"));
   EXPECT_TRUE(fs::exists("/dev/full"));
   EXPECT_TRUE(write_file("/dev/null", Bytes(10)).ok());
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{.rlim_cur = 4096, .rlim_max = before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto written = write_file(path("file"), Bytes(10'000));
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  const Result<void> written = with_at_most(4096, [&] { return write_file(path("file"), Bytes(10'000)); });
   EXPECT_TRUE(says(written, "File too large"));
   EXPECT_FALSE(fs::exists(path("file"))) << "half of it would be taken for the whole";
 }
@@ -166,6 +173,39 @@ TEST_F(Files, AreReplacedAsAWhole) {
   EXPECT_EQ(inode(path("file")), inode(path("other")));
   EXPECT_EQ(read_file(path("other")).value(), Bytes(4, 3));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 3) << "nothing else is left";
+}
+
+// What has a second name is written in its place, which may be too small for it.
+TEST_F(Files, OfTwoNamesKeepWhatTheyHadWhereThereIsNoRoom) {
+  ASSERT_TRUE(write_file(path("file"), Bytes(6000, 1)).ok());
+  fs::create_hard_link(path("file"), path("other"));
+  const Result<void> written = with_at_most(8192, [&] { return write_file(path("file"), Bytes(10'000, 2)); });
+  EXPECT_TRUE(says(written, "File too large"));
+  EXPECT_EQ(read_file(path("other")).value(), Bytes(6000, 1));
+  ASSERT_TRUE(write_file(path("file"), Bytes(500, 3)).ok());
+  EXPECT_EQ(read_file(path("other")).value(), Bytes(500, 3));
+}
+
+// A process that is killed in the middle leaves the old file, or none of that name.
+TEST_F(Files, AreNeverHalfThere) {
+  for (const bool is_there : {false, true}) {
+    if (is_there) {
+      ASSERT_TRUE(write_file(path("file"), Bytes(9, 1)).ok());
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit small{.rlim_cur = 4096, .rlim_max = RLIM_INFINITY}, no_core{};
+      std::signal(SIGXFSZ, SIG_DFL);  // the end of who writes on
+      if (::setrlimit(RLIMIT_FSIZE, &small) == 0 && ::setrlimit(RLIMIT_CORE, &no_core) == 0)
+        static_cast<void>(write_file(path("file"), Bytes(10'000, 2)));
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(fs::exists(path("file")), is_there);
+  }
+  EXPECT_EQ(read_file(path("file")).value(), Bytes(9, 1));
 }
 
 }  // namespace
