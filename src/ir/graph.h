@@ -84,6 +84,10 @@ Result<void> verify(const Graph& graph);
 // be computed.
 using Evaluate = std::function<Result<std::vector<Bytes>>(const Graph& graph, OpId op)>;
 
+// The outputs of `op` as constants where they are short lists of integers that it computes from shapes and constants
+// alone (SHAPE, PACK of constants); none: they are not known.
+std::vector<Tensor> known_outputs(const Graph& graph, OpId op, const Evaluate& evaluate);
+
 // Sets the output shapes of known ops to what TFLite's Prepare computes from the inputs (files may declare other ones).
 // Keeps declared shapes where they depend on values known only at run time, and of opaque ops. Where `evaluate` is
 // given, lists of integers that are computed from shapes and constants (the new shape of a RESHAPE) are known: who

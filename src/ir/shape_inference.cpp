@@ -41,19 +41,25 @@ bool can_be_known(const Graph& graph, const Op& op) {
 }
 
 void add_known(Graph& graph, OpId id, const Evaluate& evaluate, Known& known) {
-  if (!can_be_known(graph, graph.op(id))) return;
-  Result<std::vector<Bytes>> values = evaluate(graph, id);
-  if (!values) return;
-  for (size_t i = 0; i < values->size(); ++i) {
-    const TensorId output = graph.op(id).outputs[i];
-    Tensor constant = graph.tensor(output);
-    set_constant(constant, std::move((*values)[i]));
-    known[static_cast<size_t>(output)] = graph.add_tensor(std::move(constant));
+  std::vector<Tensor> constants = known_outputs(graph, id, evaluate);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    known[static_cast<size_t>(graph.op(id).outputs[i])] = graph.add_tensor(std::move(constants[i]));
     known.push_back(kNoTensor);
   }
 }
 
 }  // namespace
+
+std::vector<Tensor> known_outputs(const Graph& graph, OpId op, const Evaluate& evaluate) {
+  std::vector<Tensor> constants;
+  if (!can_be_known(graph, graph.op(op))) return constants;
+  Result<std::vector<Bytes>> values = evaluate(graph, op);
+  for (size_t i = 0; values.ok() && i < values->size(); ++i) {
+    constants.push_back(graph.tensor(graph.op(op).outputs[i]));
+    set_constant(constants.back(), std::move((*values)[i]));
+  }
+  return constants;
+}
 
 Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate) {
   SK_TRY(check_structure(graph));

@@ -5,6 +5,7 @@
 #include "compile/advice.h"
 #include "compile/report.h"
 #include "passes/passes.h"
+#include "ref/ref.h"
 
 namespace skillet::tools {
 namespace {
@@ -46,6 +47,43 @@ void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
     if (!is_left[i]) why_not[i] = "nothing reads what it computes";
 }
 
+// Operations that only compute shapes, and who reads those: since the model was read, constants of the same name.
+struct ShapeOp {
+  size_t op = 0;
+  std::vector<size_t> readers;
+};
+std::vector<ShapeOp> shape_ops(const ir::Graph& graph) {
+  const auto consumers = ir::consumers(graph);
+  std::vector<ShapeOp> out;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const auto is_read = [&](ir::TensorId id) {
+      return !consumers[static_cast<size_t>(id)].empty() || std::ranges::count(graph.outputs, id) != 0;
+    };
+    if (std::ranges::any_of(graph.ops[i].outputs, is_read)) continue;
+    const std::vector<ir::Tensor> known = ir::known_outputs(graph, static_cast<ir::OpId>(i), ref::compute);
+    if (known.empty()) continue;
+    ShapeOp one{.op = i, .readers = {}};
+    for (size_t id = 0; id < graph.tensors.size(); ++id) {
+      const ir::Tensor& tensor = graph.tensors[id];
+      const auto stands_for = [&](const ir::Tensor& value) {
+        return tensor.name == value.name && std::ranges::equal(tensor.data, value.data);
+      };
+      if (tensor.is_constant() && std::ranges::any_of(known, stands_for))
+        one.readers.insert(one.readers.end(), consumers[id].begin(), consumers[id].end());
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// They go with those that read them.
+void judge_shapes(const std::vector<ShapeOp>& shapes, std::vector<std::string>& why_not) {
+  for (size_t i = shapes.size(); i-- > 0;) {
+    const bool is_taken = std::ranges::all_of(shapes[i].readers, [&](size_t op) { return why_not[op].empty(); });
+    why_not[shapes[i].op] = is_taken ? "" : "the host needs the shape that it computes";
+  }
+}
+
 }  // namespace
 
 // As the delegate does it with its host: what is dropped changes how the rest is divided, until nothing is dropped.
@@ -65,9 +103,11 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   }
   refuse(planned, rows, out);
   refuse_gone(planned, out);
+  const std::vector<ShapeOp> shapes = shape_ops(graph);
   session.min_macs_per_byte = min_macs_per_byte;
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
+    judge_shapes(shapes, out.why_not);
     claimed = std::ranges::count(out.why_not, "");
     std::vector<driver::Support> support;
     for (const std::string& why : out.why_not)

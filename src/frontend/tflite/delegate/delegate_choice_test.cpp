@@ -222,5 +222,64 @@ TEST(Delegate, TakesShapesThatComeWithTheRun) {
   EXPECT_NE(host.errors.back().find("16 values do not fit the new shape 5x7"), std::string::npos) << host.errors.back();
 }
 
+// As Keras writes "flatten" for a batch that is not known: the new shape is {the batch, -1}, computed from the image's.
+// `outside`: the host needs the shape too.
+ir::Graph flattened_by_batch(bool outside) {
+  ir::Graph graph = flattened();
+  graph.inputs.pop_back();
+  const auto add = [&](const char* name, ir::Shape shape, std::initializer_list<int32_t> values = {}) {
+    const ir::TensorId id = graph.add_tensor({.name = name, .dtype = ir::DType::int32, .shape = shape, .owner = {}});
+    const std::vector<int32_t> list(values);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(list.data());
+    if (!list.empty()) ir::set_constant(graph.tensor(id), Bytes(bytes, bytes + list.size() * sizeof(int32_t)));
+    return id;
+  };
+  const ir::TensorId image = graph.ops[0].outputs[0], shape = graph.ops[1].inputs[1];
+  const ir::TensorId all = add("all", {4}), batch = add("batch", {});
+  const ir::TensorId begin = add("begin", {1}, {0}), end = add("end", {1}, {1}), step = add("step", {1}, {1});
+  const ir::TensorId rest = add("rest", {}, {-1});
+  const auto reshape = graph.ops[1];
+  graph.ops.pop_back();
+  graph.add_op({.kind = ir::OpKind::shape, .attrs = ir::NoAttrs{}, .inputs = {image}, .outputs = {all}});
+  ir::StridedSliceAttrs slice;
+  slice.shrink_axis_mask = 1;
+  graph.add_op(
+      {.kind = ir::OpKind::strided_slice, .attrs = slice, .inputs = {all, begin, end, step}, .outputs = {batch}});
+  graph.add_op({.kind = ir::OpKind::pack,
+                .attrs = ir::PackAttrs{.axis = 0, .count = 2},
+                .inputs = {batch, rest},
+                .outputs = {shape}});
+  graph.add_op(reshape);
+  if (outside) graph.outputs.push_back(shape);
+  return graph;
+}
+
+// Small shapes are computed where the batch is known, with the graph or when it is resized.
+TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
+  for (const bool outside : {false, true}) {
+    const ir::Graph graph = flattened_by_batch(outside);
+    auto state = std::make_shared<State>();
+    state->target = std::move(runtime::open_target("sim:rk3588")).value();
+    state->options.session.min_macs_per_byte = 0;
+    const std::unique_ptr<Delegate> delegate = make_delegate(state);
+    FakeHost host(graph);
+    ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
+    EXPECT_EQ(claimed(host), outside ? std::set({0, 4}) : std::set({0, 1, 2, 3, 4}));
+    EXPECT_EQ(host.partitions(), outside ? 2U : 1U);
+    for (const int32_t batch : {1, 2, 4, 3, 1}) {
+      host.resize(graph.inputs[0], {batch, 1, 1, 8});
+      ASSERT_EQ(host.prepare(), kTfLiteOk) << batch << ": " << host.errors.at(0);
+      const TfLiteTensor& out = host.tensor(graph.outputs[0]);
+      ASSERT_EQ(out.dims->size, 2);
+      EXPECT_EQ(out.dims->data()[0], batch) << "what follows is prepared with it";
+      EXPECT_EQ(out.dims->data()[1], 8);
+      fill_inputs(host, graph, 9);
+      ASSERT_EQ(host.invoke(), kTfLiteOk) << batch << ": " << host.errors.at(0);
+      const auto got = host.bytes(graph.outputs[0]);
+      EXPECT_EQ(Bytes(got.begin(), got.end()), expected(pixels(batch), 9)[0]) << batch;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace skillet::delegate

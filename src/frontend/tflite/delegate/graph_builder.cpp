@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "frontend/tflite/delegate/node_attrs.h"
 #include "frontend/tflite/import.h"
+#include "ref/ref.h"
 
 namespace skillet::delegate {
 namespace {
@@ -156,25 +157,43 @@ class Builder {
   Builder(TfLiteContext* context, Contents contents)
       : context_(context), contents_(contents), id_of_(context->tensors_size, ir::kNoTensor) {}
 
-  Result<HostGraph> run(std::span<const HostNode> nodes, std::span<const int> outputs) {
-    for (const HostNode& node : nodes) made_.insert(node.op.outputs.begin(), node.op.outputs.end());
-    for (const HostNode& node : nodes) add_op(node);
-    const auto producers = ir::producers(out_.graph);
-    for (size_t i = 0; i < producers.size(); ++i) {
-      const ir::Tensor& tensor = out_.graph.tensors[i];
-      if (producers[i] < 0 && !tensor.is_constant() && !tensor.is_variable)
-        out_.graph.inputs.push_back(static_cast<TensorId>(i));
+  Result<HostGraph> run(std::span<const HostNode> nodes, std::span<const int> outputs,
+                        std::span<const HostNode> shapes) {
+    std::vector<HostNode> all(nodes.begin(), nodes.end());
+    for (const HostNode& node : nodes) {
+      own_.insert(node.index);
+      made_.insert(node.op.outputs.begin(), node.op.outputs.end());
     }
+    for (const HostNode& node : shapes) {
+      if (!own_.contains(node.index)) all.push_back(node);
+    }
+    std::ranges::stable_sort(all, {}, &HostNode::index);
+    for (const HostNode& node : all) add_op(node);
     for (const int output : outputs) {
       if (in_range(context_, output) && id_of_[static_cast<size_t>(output)] != ir::kNoTensor)
         out_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
     }
     infer_each();
+    leave_out_known(all);
+    add_inputs();
     SK_TRY(ir::verify(out_.graph));
     return std::move(out_);
   }
 
  private:
+  void leave_out_known(std::span<const HostNode> all);
+
+  // What no op computes, in order of first use.
+  void add_inputs() {
+    const auto producers = ir::producers(out_.graph);
+    const auto readers = ir::consumers(out_.graph);
+    for (size_t i = 0; i < producers.size(); ++i) {
+      const ir::Tensor& tensor = out_.graph.tensors[i];
+      if (producers[i] < 0 && !readers[i].empty() && !tensor.is_constant() && !tensor.is_variable)
+        out_.graph.inputs.push_back(static_cast<TensorId>(i));
+    }
+  }
+
   void add_op(const HostNode& node) {
     ir::Op op = node.op;
     std::string refusal = node.refusal;
@@ -213,7 +232,9 @@ class Builder {
 
   TfLiteContext* context_;
   const Contents contents_;
-  std::set<int> made_;                 // the host's tensors that nodes compute
+  std::set<int> own_;                  // the host's indices of the nodes asked for
+  std::set<int> made_;                 // the host's tensors that they compute
+  std::vector<TensorId> known_;        // by tensor of the graph: the constant that is read instead of it, or kNoTensor
   std::vector<TensorId> id_of_;        // by the host's tensor
   std::vector<std::string> problems_;  // by tensor of the graph
   HostGraph out_;
@@ -222,8 +243,12 @@ class Builder {
 // Op by op, so that one odd op (quantization out of range, shapes that contradict each other) stays with the host and
 // does not cost the whole graph.
 void Builder::infer_each() {
+  known_.assign(out_.graph.tensors.size(), ir::kNoTensor);
   for (size_t i = 0; i < out_.graph.ops.size(); ++i) {
     ir::Op& op = out_.graph.ops[i];
+    for (TensorId& id : op.inputs) {
+      if (id != ir::kNoTensor && known_[static_cast<size_t>(id)] != ir::kNoTensor) id = known_[static_cast<size_t>(id)];
+    }
     if (op.kind == ir::OpKind::opaque) continue;
     ir::Graph alone = only(out_.graph, op);
     auto checked = ir::infer_shapes(alone);
@@ -235,7 +260,37 @@ void Builder::infer_each() {
     }
     for (size_t j = 0; j < op.outputs.size(); ++j)
       out_.graph.tensor(op.outputs[j]).shape = alone.tensor(alone.outputs[j]).shape;
+    std::vector<ir::Tensor> constants = ir::known_outputs(alone, 0, ref::compute);
+    for (size_t j = 0; j < constants.size(); ++j) {
+      known_[static_cast<size_t>(op.outputs[j])] = out_.graph.add_tensor(std::move(constants[j]));
+      known_.push_back(ir::kNoTensor);
+      out_.host_tensor.push_back(-1);
+    }
   }
+}
+
+// Ops whose outputs are known go, unless they are asked for; and those that were there only to know them.
+void Builder::leave_out_known(std::span<const HostNode> all) {
+  std::vector<ir::Op> ops;
+  std::vector<std::string> refusal;
+  for (size_t i = 0; i < all.size(); ++i) {
+    ir::Op& op = out_.graph.ops[i];
+    const bool is_own = own_.contains(all[i].index);
+    const bool is_known = !op.outputs.empty() && std::ranges::all_of(op.outputs, [&](TensorId id) {
+      return known_[static_cast<size_t>(id)] != ir::kNoTensor && !std::ranges::count(out_.graph.outputs, id);
+    });
+    if (is_own && !is_known) {
+      ops.push_back(std::move(op));
+      refusal.push_back(std::move(out_.refusal[i]));
+      continue;
+    }
+    if (is_own) out_.shapes.push_back(all[i]);
+    for (const int id : all[i].op.inputs) {
+      if (id != ir::kNoTensor && !made_.contains(id)) out_.sized.push_back(id);
+    }
+  }
+  out_.graph.ops = std::move(ops);
+  out_.refusal = std::move(refusal);
 }
 
 }  // namespace
@@ -287,8 +342,8 @@ Result<HostNode> read_node(TfLiteContext* context, int index) {
 }
 
 Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
-                              Contents contents) {
-  return Builder(context, contents).run(nodes, outputs);
+                              Contents contents, std::span<const HostNode> shapes) {
+  return Builder(context, contents).run(nodes, outputs, shapes);
 }
 
 }  // namespace skillet::delegate

@@ -31,16 +31,19 @@ Result<HostNode> read_node(TfLiteContext* context, int index);
 // A graph whose tensors stand for those of the host that its ops touch.
 struct HostGraph {
   ir::Graph graph;
-  std::vector<int> host_tensor;      // by tensor of the graph
-  std::vector<int> settled;          // host tensors of such integers
+  std::vector<int> host_tensor;  // by tensor of the graph
+  std::vector<int> settled;      // host tensors of such integers
+  std::vector<HostNode> shapes;  // of `nodes`, those left out: what they compute is known from shapes, read as constant
+  std::vector<int> sized;        // host tensors that only their shapes are read of
   std::vector<std::string> refusal;  // by op: why it cannot be ours; empty where it may be
 };
 
 // `nodes` in execution order; `outputs`: host tensors that others read. Inputs are what no op computes, in order of
 // first use. Constants are views of the host's memory: the graph must not outlive it. Shapes are the host's for
-// inputs and inferred for the rest; the graph is verified. Ops whose tensors we cannot express become opaque.
+// inputs and inferred for the rest; the graph is verified. Ops whose tensors we cannot express become opaque. `shapes`:
+// other nodes of the host's that compute shapes, for what `nodes` read of them.
 Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
-                              Contents contents = Contents::prepared);
+                              Contents contents = Contents::prepared, std::span<const HostNode> shapes = {});
 
 std::span<const int> elements(const TfLiteIntArray* array);
 

@@ -47,15 +47,17 @@ runtime::SessionOptions session_options(const Options& options) {
 }
 
 Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
-                                               std::vector<HostNode> nodes, std::vector<int> outputs) {
-  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs)));
+                                               std::vector<HostNode> nodes, std::vector<int> outputs,
+                                               std::vector<HostNode> shapes) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
   SK_TRY(kernel->build(context, false));
   return kernel;
 }
 
 Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::shared_ptr<State> state,
-                                                std::vector<HostNode> nodes, std::vector<int> outputs) {
-  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs)));
+                                                std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                std::vector<HostNode> shapes) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
   SK_TRY(kernel->build(context, true));
   return kernel;
 }
@@ -70,7 +72,7 @@ Kernel::~Kernel() {
 
 Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents contents) {
   const log::ScopedLevel level(state_->options.log);
-  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents));
+  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents, shapes_));
   for (size_t i = 0; i < host.refusal.size() && !only_on_npu; ++i) {
     if (!host.refusal[i].empty())
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(host.graph, static_cast<ir::OpId>(i)),
@@ -83,6 +85,11 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents co
   for (const int id : host.settled) {
     const auto* bytes = static_cast<const uint8_t*>(context->tensors[id].data);
     settled_.emplace_back(id, Bytes(bytes, bytes + context->tensors[id].bytes));
+  }
+  sized_.clear();
+  for (const int id : host.sized) {
+    const auto dims = elements(context->tensors[id].dims);
+    sized_.emplace_back(id, ir::Shape{{dims.begin(), dims.end()}});
   }
   for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
   input_bytes_.resize(inputs_.size());
@@ -137,6 +144,8 @@ bool Kernel::fits(const TfLiteContext* context, Contents contents) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (!same_shape(context, inputs_[i], graph.tensor(graph.inputs[i]).shape)) return false;
   }
+  if (!std::ranges::all_of(sized_, [&](const auto& one) { return same_shape(context, one.first, one.second); }))
+    return false;
   return std::ranges::all_of(settled_, [&](const auto& one) {
     const TfLiteTensor& now = context->tensors[one.first];
     return is_shape(now, contents) && now.bytes == one.second.size() &&

@@ -37,14 +37,16 @@ struct Refusal {
 
 class Kernel {
  public:
-  // `nodes` in execution order; `outputs`: host tensors that others read. Compiles and loads; what the NPU does not
-  // take runs on our CPU kernels.
+  // `nodes` in execution order; `outputs`: host tensors that others read; `shapes`: the host's nodes that compute
+  // shapes (HostGraph::shapes). Compiles and loads; what the NPU does not take runs on our CPU kernels.
   static Result<std::unique_ptr<Kernel>> create(TfLiteContext* context, std::shared_ptr<State> state,
-                                                std::vector<HostNode> nodes, std::vector<int> outputs);
+                                                std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                std::vector<HostNode> shapes = {});
   // The same for a partition that is still to be chosen: where the NPU does not take all of it, or where it is not
   // worth the way there, nothing is loaded and refusals() has the reasons.
   static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
-                                                 std::vector<HostNode> nodes, std::vector<int> outputs);
+                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                 std::vector<HostNode> shapes = {});
   ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
@@ -61,8 +63,12 @@ class Kernel {
   const std::string& summary() const { return summary_; }
 
  private:
-  Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs)
-      : state_(std::move(state)), nodes_(std::move(nodes)), host_outputs_(std::move(outputs)) {}
+  Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs,
+         std::vector<HostNode> shapes)
+      : state_(std::move(state)),
+        nodes_(std::move(nodes)),
+        shapes_(std::move(shapes)),
+        host_outputs_(std::move(outputs)) {}
   Result<void> build(TfLiteContext* context, bool only_on_npu, Contents contents = Contents::prepared);
   bool fits(const TfLiteContext* context, Contents contents) const;
   bool waits_for_shapes(const TfLiteContext* context) const;
@@ -74,12 +80,13 @@ class Kernel {
   void log_copies();
 
   std::shared_ptr<State> state_;
-  std::vector<HostNode> nodes_;
+  std::vector<HostNode> nodes_, shapes_;
   std::vector<int> host_outputs_;
   std::unique_ptr<runtime::Session> session_;
-  std::vector<int> inputs_, outputs_;           // host tensors, in the order of the session's inputs and outputs
-  std::vector<std::pair<int, Bytes>> settled_;  // host tensors that are shapes, as they were
-  bool deferred_ = false;                       // shapes come with the run
+  std::vector<int> inputs_, outputs_;             // host tensors, in the order of the session's inputs and outputs
+  std::vector<std::pair<int, Bytes>> settled_;    // host tensors that are shapes, as they were
+  std::vector<std::pair<int, ir::Shape>> sized_;  // host tensors that shapes were computed from
+  bool deferred_ = false;                         // shapes come with the run
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;
   uint64_t macs_ = 0;

@@ -41,6 +41,7 @@ Result<void> Partitioner::run() {
   SK_TRY(ask_driver());
   std::vector<Candidate> candidates;
   for (int round = 0; round < kMaxRounds; ++round) {
+    refuse_shapes();
     SK_TRY_ASSIGN(candidates, divide(std::move(candidates)));
     for (Candidate& candidate : candidates) judge(candidate);
     limit(candidates);
@@ -72,6 +73,18 @@ void Partitioner::refuse(int node, const std::string& reason) {
   }
 }
 
+// The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
+void Partitioner::refuse_shapes() {
+  std::set<int> read_by_host;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    const HostNode& node = nodes_[i];
+    const auto is_read = [&](int id) { return read_by_host.contains(id); };
+    if (std::ranges::count(shapes_, node.index, &HostNode::index) != 0 && std::ranges::any_of(node.op.outputs, is_read))
+      refuse(node.index, "the host needs the shape that it computes");
+    if (!reason_[i].empty()) read_by_host.insert(node.op.inputs.begin(), node.op.inputs.end());
+  }
+}
+
 void Partitioner::Candidate::drop(const std::string& reason) {
   for (const int node : nodes) refusals.push_back({node, reason});
 }
@@ -88,7 +101,11 @@ Result<void> Partitioner::ask_driver() {
   }
   ops = nodes_.size();
   SK_TRY_ASSIGN(HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
-  reason_ = std::move(host.refusal);
+  shapes_ = std::move(host.shapes);
+  reason_.resize(nodes_.size());
+  for (size_t i = 0; i < host.refusal.size(); ++i) {
+    if (!host.refusal[i].empty()) refuse(host.graph.ops[i].source_index, host.refusal[i]);
+  }
   advice = compile::quantization_advice(
       host.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel});
   const runtime::SessionOptions options = session_options(state_->options);
@@ -105,6 +122,7 @@ Result<void> Partitioner::ask_driver() {
       if (planned.graph.ops[i].source_index == now && !planned.ops[i].on_npu) refuse(gone, planned.ops[i].reason);
     }
   }
+  for (const HostNode& node : shapes_) left.insert(node.index);
   for (const HostNode& node : nodes_) {
     if (!left.contains(node.index)) refuse(node.index, "nothing reads what it computes");
   }
@@ -152,7 +170,7 @@ void Partitioner::judge(Candidate& candidate) {
       const auto found = std::ranges::find(nodes_, index, &HostNode::index);
       if (found != nodes_.end()) nodes.push_back(*found);
     }
-    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs);
+    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_);
     if (!kernel.ok()) return candidate.drop(kernel.error().message);
     candidate.kernel = std::move(kernel).value();
   }

@@ -42,7 +42,10 @@ class Partitioner {
 
   TfLiteContext* context_;
   std::shared_ptr<State> state_;
+  void refuse_shapes();
+
   std::vector<HostNode> nodes_;      // in execution order
+  std::vector<HostNode> shapes_;     // of them, those that only compute shapes
   std::vector<std::string> reason_;  // by position in nodes_; empty: claimed
 };
 
