@@ -72,6 +72,7 @@ class NetworkMaker : RandomOps {
     if (!layers.problem.empty()) return NetworkMaker(next()).make();  // a window larger than its image
     if (is_small || chance(3)) average(layers.graph);
     requantize(layers.graph);
+    if (layers.graph.tensor(0).dtype == ir::DType::int8 && chance(2)) change_sign(layers.graph);
     return std::move(layers.graph);
   }
 
@@ -121,6 +122,17 @@ class NetworkMaker : RandomOps {
       tensor.dtype = ir::DType::int8;
       tensor.quant.zero_points[0] -= 128;
     }
+  }
+
+  // The host has unsigned bytes.
+  void change_sign(ir::Graph& graph) {
+    ir::Tensor unsigned_input = graph.tensor(graph.inputs[0]);
+    unsigned_input.name = "pixels";
+    unsigned_input.dtype = ir::DType::uint8;
+    unsigned_input.quant.zero_points[0] += 128;
+    const ir::TensorId from = graph.add_tensor(std::move(unsigned_input)), to = graph.inputs[0];
+    graph.ops.insert(graph.ops.begin(), {.kind = ir::OpKind::quantize, .attrs = {}, .inputs = {from}, .outputs = {to}});
+    graph.inputs = {from};
   }
 
   uint32_t seed_;
