@@ -105,6 +105,20 @@ TEST(RockchipPlacement, AChangeOfSignIsNoOperation) {
   EXPECT_EQ(text_of(other, kPacked), kSurfaces + "0 copy\n1 conv 3x3\n");
 }
 
+// What else reads it needs surfaces; what the host reads is written.
+TEST(RockchipPlacement, AChangeOfSignForOtherReaders) {
+  constexpr const char* kTensors = R"(graph ""
+tensor 0 "in" uint8 1x8x6x3 scale=0.5 zero=120
+tensor 1 "signed" int8 1x8x6x3 scale=0.5 zero=-8
+tensor 2 "out" int8 1x8x6x3 scale=0.5 zero=-8
+inputs 0
+)";
+  const std::string relu = "outputs 2\nop 0 QUANTIZE in=[0] out=[1]\nop 1 RELU in=[1] out=[2]\n";
+  EXPECT_EQ(text_of(kTensors + relu, kPacked), kSurfaces + "1 copy\n");
+  EXPECT_EQ(text_of(kTensors + std::string("outputs 1\nop 0 QUANTIZE in=[0] out=[1]\n"), kPacked),
+            kSurfaces + "0 copy\n");
+}
+
 // Where blocks can be chosen: "op=value", or nothing.
 TEST(RockchipPlacement, BlocksAreListedWhereTheyCanBe) {
   struct Row {
@@ -123,6 +137,11 @@ TEST(RockchipPlacement, BlocksAreListedWhereTheyCanBe) {
       {signed_conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame, -7), ""},
   };
   for (const Row& row : rows) EXPECT_EQ(listed(row.graph), row.listed) << row.graph;
+  std::string twice = conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame);
+  twice.replace(twice.find("inputs 0\noutputs 2"), 18,
+                "tensor 3 \"other\" uint8 1x4x3x16 scale=1 zero=3\ninputs 0\noutputs 2 3");
+  twice += fmt::format("op 1 CONV_2D in=[0 1] out=[3] {}\n", kSame);
+  EXPECT_EQ(listed(twice), "") << "two read it";
 }
 
 }  // namespace
