@@ -194,6 +194,21 @@ TEST_P(Choices, AnyOfThemGiveTheSameBits) {
   EXPECT_FALSE(made.empty()) << "no network has anything to choose";
 }
 
+// Windows that begin anywhere in what choices make of their image.
+TEST_P(Choices, FirstLayersOfAnyWindow) {
+  Counts made;
+  for (const int k : {1, 2, 3, 5, 7}) {
+    for (const char* padding : {"", " valid"}) {
+      for (uint32_t seed = 1; seed <= 4 && !HasFailure(); ++seed) {
+        const passes::Layers layers({1, 12, 10, 3}, {fmt::format("b=conv(a) k={} s=2 c=16{}", k, padding)}, "b", seed);
+        ASSERT_EQ(layers.problem, "");
+        const RandomChoices all(*target_.driver, seed, made);
+        same(layers.graph, {.tuning = driver::Tuning::tuned}, &all, seed, "first layers");
+      }
+    }
+  }
+}
+
 TEST_P(Choices, EachSwitchAloneGivesTheSameBits) {
   const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60) / 4;
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
