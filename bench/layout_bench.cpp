@@ -40,15 +40,26 @@ void convert(benchmark::State& state, const ImageShape& shape, const TensorLayou
 void add(const ImageShape& shape) {
   const std::string size = name_of(shape);
   benchmark::RegisterBenchmark((size + " memcpy").c_str(), [shape](auto& state) { copy(state, shape); });
-  const std::pair<const char*, TensorLayout> layouts[] = {{"NHWC", nhwc_layout(shape)},
-                                                          {"NHWC signed to unsigned", nhwc_layout(shape, 0x80)},
-                                                          {"planar", planar_layout(shape)},
-                                                          {"NC1HWC2 16", blocked_layout(shape, 16)},
-                                                          {"NC1HWC2 16 signed", blocked_layout(shape, 16, 0x80)}};
-  for (const auto& [name, layout] : layouts) {
+  struct Row {
+    const char* name;
+    ImageShape shape;
+    TensorLayout layout;
+  };
+  std::vector<Row> rows = {{"NHWC", shape, nhwc_layout(shape)},
+                           {"NHWC signed to unsigned", shape, nhwc_layout(shape, 0x80)},
+                           {"planar", shape, planar_layout(shape)},
+                           {"NC1HWC2 16", shape, blocked_layout(shape, 16)},
+                           {"NC1HWC2 16 signed", shape, blocked_layout(shape, 16, 0x80)}};
+  const auto blocks = in_blocks(shape);
+  if (blocks && 4 * shape.channels <= 16) {
+    rows.push_back({"blocks of 2x2 in 16", *blocks, blocks_layout(*blocks, 16)});
+    rows.push_back({"blocks of 2x2 in 16 signed", *blocks, blocks_layout(*blocks, 16, 0x80)});
+  }
+  for (const Row& row : rows) {
     for (const bool to_device : {true, false}) {
-      const std::string full = fmt::format("{} {} {}", size, to_device ? "store" : "load", name);
-      benchmark::RegisterBenchmark(full.c_str(), [=, l = layout](auto& state) { convert(state, shape, l, to_device); });
+      const std::string full = fmt::format("{} {} {}", size, to_device ? "store" : "load", row.name);
+      benchmark::RegisterBenchmark(full.c_str(),
+                                   [=](auto& state) { convert(state, row.shape, row.layout, to_device); });
     }
   }
 }

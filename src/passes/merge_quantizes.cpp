@@ -1,18 +1,11 @@
 // QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing.
 #include <utility>
 
+#include "ir/sign.h"
 #include "passes/rewrite.h"
 
 namespace skillet::passes {
 namespace {
-
-// From int8 to uint8 or back, each byte to the one that means the same.
-bool only_changes_sign(const ir::Tensor& from, const ir::Tensor& to) {
-  if (!ir::is_8bit(from.dtype) || !ir::is_8bit(to.dtype) || from.dtype == to.dtype) return false;
-  const int32_t step = to.dtype == ir::DType::uint8 ? 128 : -128;
-  return from.quant.scales.size() == 1 && from.quant.scales == to.quant.scales &&
-         to.quant.zero_point() == from.quant.zero_point() + step;
-}
 
 void merge(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
@@ -29,7 +22,7 @@ void merge(Rewriter& rewriter, ir::OpId id) {
   const ir::TensorId source = first.inputs[0];
   if (!is_computed_byte(rewriter.tensor(source))) return;
   const bool lossless =
-      first.kind == ir::OpKind::dequantize || only_changes_sign(rewriter.tensor(source), rewriter.tensor(from));
+      first.kind == ir::OpKind::dequantize || ir::only_changes_sign(rewriter.tensor(source), rewriter.tensor(from));
   if (!lossless) return;
   if (same_meaning(rewriter.tensor(source), rewriter.tensor(to)) &&
       rewriter.bypass({producer, id}, source, fmt::format("{} and QUANTIZE cancel out", ir::op_name(first))))

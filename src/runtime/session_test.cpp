@@ -211,6 +211,40 @@ TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
             fmt::format("job '{}': 2 lists of commands; sim:toy takes one", whole.jobs[0].name));
 }
 
+// As the graph has it, or in blocks of 2x2; as many bytes in any other way are none of its tensors.
+TEST_F(ToySession, RefusesProgramsThatBindOtherShapes) {
+  const driver::ImageShape image{.height = 2, .width = 6, .channels = 2};
+  ir::Graph graph = chain_of_one();
+  driver::Program whole = driver_.compile({}, graph, {}).value();
+  for (ir::Tensor& tensor : graph.tensors) tensor.shape = {1, 2, 6, 2};
+  for (auto* list : {&whole.inputs, &whole.outputs, &whole.intermediates}) {
+    for (driver::TensorBinding& one : *list) one.shape = image, one.layout = driver::nhwc_layout(image);
+  }
+  const auto refusal = [&](const driver::ImageShape& shape, const driver::TensorLayout& layout) {
+    driver::Program program = whole;
+    program.inputs[0].shape = shape, program.inputs[0].layout = layout;
+    const auto checked = check_program(program, "toy", graph);
+    return checked.ok() ? "" : checked.error().message;
+  };
+  const driver::ImageShape blocks = driver::in_blocks(image).value();
+  EXPECT_EQ(refusal(image, driver::nhwc_layout(image)), "");
+  EXPECT_EQ(refusal(blocks, driver::blocks_layout(blocks, 8)), "");
+  const driver::ImageShape others[] = {
+      {.images = 2, .height = 1, .width = 6, .channels = 2},  {.images = 1, .height = 6, .width = 2, .channels = 2},
+      {.images = 1, .height = 2, .width = 2, .channels = 6},  {.images = 1, .height = 4, .width = 3, .channels = 2},
+      {.images = 2, .height = 2, .width = 3, .channels = 2},  {.images = 1, .height = 1, .width = 1, .channels = 24},
+      {.images = 24, .height = 1, .width = 1, .channels = 1}, {.images = 1, .height = 2, .width = 6, .channels = 1}};
+  for (const driver::ImageShape& s : others) {
+    EXPECT_EQ(refusal(s, driver::nhwc_layout(s)),
+              fmt::format("program binds tensor 0 'x' uint8 1x2x6x2 as {}x{}x{}x{}, 1 bytes each", s.images, s.height,
+                          s.width, s.channels));
+  }
+  EXPECT_NE(refusal({.height = 2, .width = 3, .channels = 2, .elem_bytes = 2}, driver::nhwc_layout(blocks)), "");
+  // Rows of an odd number have no blocks.
+  for (ir::Tensor& tensor : graph.tensors) tensor.shape = {1, 3, 2, 4};
+  EXPECT_NE(refusal(blocks, driver::blocks_layout(blocks, 8)).find("1x3x2x4 as 1x2x3x4"), std::string::npos);
+}
+
 TEST_F(ToySession, RefusesWrongInputs) {
   auto session = open();
   const Bytes short_input(kElems - 1);

@@ -72,6 +72,7 @@ class NetworkMaker : RandomOps {
     if (!layers.problem.empty()) return NetworkMaker(next()).make();  // a window larger than its image
     if (is_small || chance(3)) average(layers.graph);
     requantize(layers.graph);
+    if (layers.graph.tensor(0).dtype == ir::DType::int8 && chance(2)) change_sign(layers.graph);
     return std::move(layers.graph);
   }
 
@@ -121,6 +122,17 @@ class NetworkMaker : RandomOps {
       tensor.dtype = ir::DType::int8;
       tensor.quant.zero_points[0] -= 128;
     }
+  }
+
+  // The host has unsigned bytes.
+  void change_sign(ir::Graph& graph) {
+    ir::Tensor unsigned_input = graph.tensor(graph.inputs[0]);
+    unsigned_input.name = "pixels";
+    unsigned_input.dtype = ir::DType::uint8;
+    unsigned_input.quant.zero_points[0] += 128;
+    const ir::TensorId from = graph.add_tensor(std::move(unsigned_input)), to = graph.inputs[0];
+    graph.ops.insert(graph.ops.begin(), {.kind = ir::OpKind::quantize, .attrs = {}, .inputs = {from}, .outputs = {to}});
+    graph.inputs = {from};
   }
 
   uint32_t seed_;
@@ -180,6 +192,21 @@ TEST_P(Choices, AnyOfThemGiveTheSameBits) {
   }
   std::printf("%s, %u networks: %s\n", GetParam(), count, fmt::format("{}", made).c_str());
   EXPECT_FALSE(made.empty()) << "no network has anything to choose";
+}
+
+// Windows that begin anywhere in what choices make of their image.
+TEST_P(Choices, FirstLayersOfAnyWindow) {
+  Counts made;
+  for (const int k : {1, 2, 3, 5, 7}) {
+    for (const char* padding : {"", " valid"}) {
+      for (uint32_t seed = 1; seed <= 4 && !HasFailure(); ++seed) {
+        const passes::Layers layers({1, 12, 10, 3}, {fmt::format("b=conv(a) k={} s=2 c=16{}", k, padding)}, "b", seed);
+        ASSERT_EQ(layers.problem, "");
+        const RandomChoices all(*target_.driver, seed, made);
+        same(layers.graph, {.tuning = driver::Tuning::tuned}, &all, seed, "first layers");
+      }
+    }
+  }
 }
 
 TEST_P(Choices, EachSwitchAloneGivesTheSameBits) {

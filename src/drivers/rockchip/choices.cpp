@@ -39,7 +39,7 @@ void list_blocks(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& 
   const Placement plan = plan_placement(chip, graph, tuning, false);
   for (ir::OpId id = 0; id < static_cast<ir::OpId>(graph.ops.size()); ++id) {
     const ir::Op& op = graph.op(id);
-    if (op.kind != ir::OpKind::conv_2d || own_input(graph, plan, id) == ir::kNoTensor) continue;
+    if (op.kind != ir::OpKind::conv_2d || own_input(graph, plan, tuning, id) == ir::kNoTensor) continue;
     const PadAmounts pads = plan.folded[static_cast<size_t>(op.inputs[0])].value_or(PadAmounts{});
     if (over_blocks(chip, with_pads(window_of(graph, id), pads))) out.push_back({id, std::string(kInputBlocks), 1});
   }

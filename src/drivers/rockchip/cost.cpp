@@ -7,6 +7,7 @@
 #include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/pooling.h"
 #include "drivers/rockchip/tile.h"
+#include "ir/sign.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
@@ -71,8 +72,10 @@ driver::Cost of_op(const driver::Chip& chip, const ir::Graph& graph, ir::OpId id
     case ir::OpKind::pad:
       return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), pad_amounts(graph, op).value_or(PadAmounts{}));
     case ir::OpKind::relu:
-    case ir::OpKind::relu6:
-    case ir::OpKind::quantize: return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
+    case ir::OpKind::relu6: return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
+    case ir::OpKind::quantize:
+      if (ir::only_changes_sign(tensor(op.inputs[0]), tensor(op.outputs[0]))) return {};  // the same bytes
+      return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
     case ir::OpKind::reshape:
     case ir::OpKind::squeeze:
     case ir::OpKind::expand_dims: {

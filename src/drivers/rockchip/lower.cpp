@@ -102,8 +102,9 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::split_v: return lower_division(op);
     case OpKind::pad: return pads_of(op.outputs[0]) ? Result<void>() : lower_copy(op, *pad_amounts(graph_, op));
     case OpKind::relu:
-    case OpKind::relu6:
-    case OpKind::quantize: return lower_copy(op, {});
+    case OpKind::relu6: return lower_copy(op, {});
+    case OpKind::quantize:
+      return keeps_bytes(graph_, op, tuning_) ? alias(op.inputs[0], op.outputs[0], 0) : lower_copy(op, {});
     case OpKind::reshape:
     case OpKind::squeeze:
     case OpKind::expand_dims: return lower_reshape(op);

@@ -16,10 +16,9 @@ using ir::TensorId;
 Result<void> Lowerer::alias(TensorId from, TensorId to, uint64_t offset_bytes) {
   Place place = place_of(from);
   place.offset_bytes += offset_bytes;
-  const Form form = placed(from)->form;
-  if (form != Form::surfaces || (is_output(to) && comes_from_host(place)))
+  if (is_output(to) && comes_from_host(place))
     return copy(view(from, to), to, place, place_of(to), {}, ir::Activation::none);
-  placed(to) = PlacedTensor{to, place};
+  placed(to) = PlacedTensor{to, place, placed(from)->form};
   if (is_output(to)) out_.slots[place.slot].role = driver::BufferRole::output;
   return {};
 }

@@ -10,6 +10,7 @@
 #include "drivers/rockchip/moves.h"
 #include "drivers/rockchip/support.h"
 #include "drivers/rockchip/tile.h"
+#include "ir/sign.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
@@ -24,26 +25,30 @@ bool is_image_filter(OpKind kind) { return kind == OpKind::conv_2d || kind == Op
 
 class Planner {
  public:
-  Planner(const hw::ChipRow& chip, const ir::Graph& graph)
-      : chip_(chip), graph_(graph), producers_(ir::producers(graph)), consumers_(ir::consumers(graph)) {
+  Planner(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
+      : chip_(chip),
+        graph_(graph),
+        tuning_(tuning),
+        producers_(ir::producers(graph)),
+        consumers_(ir::consumers(graph)) {
     out_.folded.resize(graph.tensors.size());
     out_.homes.resize(graph.tensors.size());
     out_.forms.resize(graph.tensors.size());
   }
 
-  Placement run(const Tuning& tuning, bool keep) {
+  Placement run(bool keep) {
     for (const ir::Op& op : graph_.ops) {
-      if (tuning.folded_pads && op.kind == OpKind::pad) fold(op);
+      if (tuning_.folded_pads && op.kind == OpKind::pad) fold(op);
     }
     for (const TensorId input : graph_.inputs) {
-      if (lies_packed(input, tuning)) out_.forms[static_cast<size_t>(input)] = Form::pixels;
+      if (lies_packed(input)) out_.forms[static_cast<size_t>(input)] = Form::pixels;
     }
-    lay_in_blocks(tuning);
+    lay_in_blocks();
     out_.fused.assign(graph_.ops.size(), -1);
-    if (tuning.fused_additions && tuning.exact_additions && !keep) out_.fused = fusable_additions(graph_);
+    if (tuning_.fused_additions && tuning_.exact_additions && !keep) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
     // From the end: what a joined tensor lies in is known before its pieces.
-    for (auto op = graph_.ops.rbegin(); tuning.placed_pieces && op != graph_.ops.rend(); ++op) {
+    for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
     for (const ir::Op& op : graph_.ops) evict(op);
@@ -58,34 +63,34 @@ class Planner {
   // ---- rows of pixels ----
 
   // Few channels that only convolutions read lie as they come from the host.
-  bool lies_packed(TensorId id, const Tuning& tuning) const {
+  bool lies_packed(TensorId id) const {
     const int32_t channels = plane_of(tensor(id).shape).channels;
-    return !is_output(id) && channels <= (tuning.packed_pixels ? kPackedMax : 1) &&
-           is_read_packed(id, channels, tuning);
+    return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
   }
-  bool is_read_packed(TensorId id, int32_t channels, const Tuning& tuning) const {
+  bool is_read_packed(TensorId id, int32_t channels) const {
     return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
       const ir::Op& op = graph_.op(reader);
-      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels, tuning);
+      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels);
+      if (keeps_bytes(graph_, op, tuning_)) return !is_output(op.outputs[0]) && is_read_packed(op.outputs[0], channels);
       const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
-      return filter && op.inputs[0] == id && (!tuning.packed_rows || fits_packed(reader, tuning));
+      return filter && op.inputs[0] == id && (!tuning_.packed_rows || fits_packed(reader));
     });
   }
-  bool fits_packed(ir::OpId reader, const Tuning& tuning) const {
+  bool fits_packed(ir::OpId reader) const {
     const TensorId input = graph_.op(reader).inputs[0];
     Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
     conv.packed = true;
-    const Geometry g = geometry(conv, tuning);
-    return g.row_width <= kRowMax && split(chip_, conv, g, tuning).ok();
+    const Geometry g = geometry(conv, tuning_);
+    return g.row_width <= kRowMax && split(chip_, conv, g, tuning_).ok();
   }
   const std::optional<PadAmounts>& pads_of(TensorId id) const { return out_.folded[static_cast<size_t>(id)]; }
 
   // ---- blocks ----
 
-  void lay_in_blocks(const Tuning& tuning) {
+  void lay_in_blocks() {
     for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph_.ops.size()); ++op) {
-      if (graph_.op(op).kind != OpKind::conv_2d || tuning.choice(op, kInputBlocks) == 0) continue;
-      const TensorId input = own_input(graph_, out_, op);
+      if (graph_.op(op).kind != OpKind::conv_2d || tuning_.choice(op, kInputBlocks) == 0) continue;
+      const TensorId input = own_input(graph_, out_, tuning_, op);
       const PadAmounts pads = pads_of(graph_.op(op).inputs[0]).value_or(PadAmounts{});
       if (input != ir::kNoTensor && over_blocks(chip_, with_pads(window_of(graph_, op), pads)))
         out_.forms[static_cast<size_t>(input)] = Form::blocks;
@@ -157,12 +162,12 @@ class Planner {
       case OpKind::hard_swish:
       case OpKind::elu:
       case OpKind::exp:
-      case OpKind::quantize:
       case OpKind::maximum:
       case OpKind::minimum:
       case OpKind::resize_bilinear:
       case OpKind::depth_to_space:
       case OpKind::resize_nearest_neighbor: return kAtom;
+      case OpKind::quantize: return keeps_bytes(graph_, op, tuning_) ? 0 : kAtom;
       case OpKind::reshape:
       case OpKind::squeeze:
       case OpKind::expand_dims:
@@ -226,6 +231,7 @@ class Planner {
 
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
+  const Tuning& tuning_;
   const std::vector<ir::OpId> producers_;
   const std::vector<std::vector<ir::OpId>> consumers_;
   Placement out_;
@@ -257,22 +263,33 @@ driver::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning
   return layout;
 }
 
-ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, ir::OpId conv) {
+bool keeps_bytes(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning) {
+  return op.kind == OpKind::quantize && tuning.signed_tensors &&
+         ir::only_changes_sign(graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]));
+}
+
+ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, const Tuning& tuning, ir::OpId conv) {
   const auto readers = ir::consumers(graph);
+  const auto producers = ir::producers(graph);
   const auto is_alone = [&](TensorId id) {
     return readers[static_cast<size_t>(id)].size() == 1 && std::ranges::count(graph.outputs, id) == 0;
   };
   TensorId input = graph.op(conv).inputs[0];
   if (placement.folded[static_cast<size_t>(input)]) {
     if (!is_alone(input)) return ir::kNoTensor;
-    input = graph.op(ir::producers(graph)[static_cast<size_t>(input)]).inputs[0];
+    input = graph.op(producers[static_cast<size_t>(input)]).inputs[0];
+  }
+  for (ir::OpId made = producers[static_cast<size_t>(input)]; made >= 0 && is_alone(input);
+       made = producers[static_cast<size_t>(input)]) {
+    if (!keeps_bytes(graph, graph.op(made), tuning)) break;
+    input = graph.op(made).inputs[0];
   }
   const bool is_input = std::ranges::count(graph.inputs, input) == 1 && !graph.tensor(input).is_constant();
   return is_input && is_alone(input) ? input : ir::kNoTensor;
 }
 
 Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {
-  return Planner(chip, graph).run(tuning, keep);
+  return Planner(chip, graph, tuning).run(keep);
 }
 
 }  // namespace skillet::drivers::rockchip

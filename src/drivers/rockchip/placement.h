@@ -29,9 +29,11 @@ struct Placement {
   std::vector<Form> forms;                        // by tensor: of inputs
   std::vector<ir::OpId> fused;  // by op: of an ADD the convolution that may do it too, and back; -1. None if `keep`
 };
-// The graph input that the convolution alone reads, through a PAD that it does itself too: such an input may lie as the
-// convolution wants it. None: there is none.
-ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, ir::OpId conv);
+// The graph input that the convolution alone reads, through a PAD that it does itself and through what keeps_bytes()
+// too: such an input may lie as the convolution wants it. None: there is none.
+ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, const Tuning& tuning, ir::OpId conv);
+// A QUANTIZE whose result is its operand, where that lies: signed tensors are unsigned ones with 128 added (5.6).
+bool keeps_bytes(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning);
 
 Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
                          bool keep);
