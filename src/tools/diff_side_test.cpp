@@ -67,7 +67,11 @@ TEST(Diff, SeesTensorsThatOneSideAloneKnows) {
     fewer.pop_back();
     const auto compared = compare(chip, std::move(a), std::move(b));
     ASSERT_TRUE(compared.ok()) << compared.error().message;
-    EXPECT_FALSE(compared->same()) << name;
+    ASSERT_EQ(compared->differences.size(), 1u) << name;
+    const driver::Difference& found = compared->differences[0];
+    EXPECT_EQ(found.path, name);
+    EXPECT_EQ((first_knows ? found.b : found.a), "");
+    EXPECT_NE((first_knows ? found.a : found.b), "");
   }
 }
 

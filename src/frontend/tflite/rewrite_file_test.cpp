@@ -25,8 +25,38 @@ struct Model {
   ir::Graph graph;
 };
 
+// An operation of nobody's, with all that a custom one may have.
+Bytes custom_model() {
+  flatbuffers::FlatBufferBuilder to;
+  const auto data = to.CreateVector(Bytes{1, 2});
+  const std::vector buffers = {schema::CreateBuffer(to), schema::CreateBuffer(to, data)};
+  const auto shape = to.CreateVector(std::vector<int32_t>{2});
+  const auto in = to.CreateString("in"), out = to.CreateString("out"), name = to.CreateString("Custom");
+  constexpr int8_t kUint8 = 3, kCustom = 32;
+  const std::vector tensors = {schema::CreateTensor(to, shape, kUint8, 1, in),
+                               schema::CreateTensor(to, shape, kUint8, 0, out)};
+  const auto inputs = to.CreateVector(std::vector<int32_t>{0}), outputs = to.CreateVector(std::vector<int32_t>{1}),
+             none = to.CreateVector(std::vector<int32_t>{});
+  const auto options = to.CreateVector(Bytes{7, 8, 9});
+  const auto mutates = to.CreateVector(std::vector<uint8_t>{1});
+  const std::vector operators = {
+      schema::CreateOperator(to, 0, inputs, outputs, schema::BuiltinOptions::NONE, 0, options, 0, mutates, inputs)};
+  const std::vector codes = {schema::CreateOperatorCode(to, kCustom, name, 1, kCustom)};
+  const auto list = to.CreateVector(operators);
+  const std::vector graphs = {schema::CreateSubGraph(to, to.CreateVector(tensors), none, outputs, list)};
+  const auto all_codes = to.CreateVector(codes);
+  const auto all_graphs = to.CreateVector(graphs);
+  const auto all_buffers = to.CreateVector(buffers);
+  schema::FinishModelBuffer(to, schema::CreateModel(to, 3, all_codes, all_graphs, 0, all_buffers));
+  return Bytes(to.GetBufferPointer(), to.GetBufferPointer() + to.GetSize());
+}
+
 std::vector<Model> models() {
   std::vector<Model> out;
+  Bytes custom = custom_model();
+  auto of_custom = import(custom, "model");
+  EXPECT_TRUE(of_custom.ok()) << (of_custom.ok() ? "" : of_custom.error().message);
+  if (of_custom.ok()) out.push_back({"custom", std::move(custom), std::move(*of_custom)});
   for (const char* folder : {"tests/models", "tests/conformance/models", "models"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(skillet::in_tree(folder))) {
       if (entry.path().extension() != ".tflite" || entry.file_size() > 1 << 20) continue;
@@ -64,6 +94,29 @@ void expect_same_rest(const Bytes& old_file, const Bytes& file) {
               after->GetPointer<const uint8_t*>(field) - copy)
         << field;
   }
+}
+
+template <typename T>
+void expect_same_list(const T* before, const T* after) {
+  ASSERT_EQ(before != nullptr, after != nullptr);
+  if (before != nullptr) {
+    EXPECT_TRUE(std::equal(before->begin(), before->end(), after->begin(), after->end()));
+  }
+}
+
+// What stands in an operation besides its operands.
+void expect_same_fields(const Bytes& old_file, const Bytes& file, size_t op) {
+  const auto at = [&](const Bytes& of) {
+    return schema::GetModel(of.data())->subgraphs()->Get(0)->operators()->Get(static_cast<flatbuffers::uoffset_t>(op));
+  };
+  const schema::Operator &before = *at(old_file), &after = *at(file);
+  EXPECT_EQ(before.opcode_index(), after.opcode_index());
+  EXPECT_EQ(before.builtin_options_type(), after.builtin_options_type());
+  EXPECT_EQ(before.builtin_options() != nullptr, after.builtin_options() != nullptr);
+  EXPECT_EQ(before.custom_options_format(), after.custom_options_format());
+  expect_same_list(before.custom_options(), after.custom_options());
+  expect_same_list(before.mutating_variable_inputs(), after.mutating_variable_inputs());
+  expect_same_list(before.intermediates(), after.intermediates());
 }
 
 TEST(RewriteFile, WhatIsUnchangedStays) {
@@ -110,6 +163,7 @@ TEST(RewriteFile, OptionsAreWrittenAsTheyAreRead) {
 // Other operands, the same options: those of custom operations too.
 TEST(RewriteFile, OperandsAreExchanged) {
   std::set<ir::OpKind> kinds;
+  bool has_custom_options = false, has_intermediates = false;
   for (const Model& model : models()) {
     SCOPED_TRACE(model.path);
     for (size_t i = 0; i < model.graph.ops.size(); ++i) {
@@ -126,11 +180,21 @@ TEST(RewriteFile, OperandsAreExchanged) {
         const auto again = import(*written, "model");
         ASSERT_TRUE(again.ok()) << again.error().message;
         EXPECT_EQ(ir::print(*again), ir::print(after));
+        expect_same_fields(model.file, *written, i);
+        const auto* const from = schema::GetModel(model.file.data())
+                                     ->subgraphs()
+                                     ->Get(0)
+                                     ->operators()
+                                     ->Get(static_cast<flatbuffers::uoffset_t>(i));
+        has_custom_options |= from->custom_options() != nullptr;
+        has_intermediates |= from->intermediates() != nullptr;
         kinds.insert(model.graph.ops[i].kind);
       }
     }
   }
   EXPECT_GT(kinds.size(), 20u);
+  EXPECT_TRUE(has_custom_options);
+  EXPECT_TRUE(has_intermediates);
 }
 
 // What a network computes of zeros, as bytes.
