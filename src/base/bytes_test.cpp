@@ -14,12 +14,15 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
 
 namespace skillet {
 namespace {
 
 namespace fs = std::filesystem;
+using skillet::testing::FileFault;
+using skillet::testing::with_fault;
 
 class Files : public ::testing::Test {
  protected:
@@ -64,6 +67,76 @@ TEST_F(Files, AreReadAsTheyWereWritten) {
     EXPECT_EQ(read_file_start(path("file"), 10).value(),
               Bytes(bytes.begin(), bytes.begin() + std::min<std::ptrdiff_t>(10, std::ssize(bytes))));
   }
+}
+
+// Whichever call it is: what is interrupted or done by halves goes on; what fails says so, and the old file stays.
+TEST_F(Files, AreWrittenWholeWhicheverCallGoesOtherwise) {
+  const Bytes old(1000, 1), bytes(3000, 2);
+  for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
+    for (const bool replaces : {false, true}) {
+      std::string call = "first";
+      for (int at = 0; !call.empty(); ++at) {
+        fs::remove(path("file"));
+        if (replaces) {
+          ASSERT_TRUE(write_file(path("file"), old).ok());
+        }
+        Result<void> done;
+        call = with_fault(at, fault, [&] { done = write_file(path("file"), bytes); });
+        if (fault != FileFault::fails || call.empty()) {
+          ASSERT_TRUE(done.ok()) << call;
+        }
+        if (fault == FileFault::fails && (call == "write" || call == "rename")) {
+          ASSERT_FALSE(done.ok()) << call;
+        }
+        if (!done.ok()) {
+          EXPECT_TRUE(says(done, path("file"))) << call;
+        }
+        ASSERT_EQ(fs::exists(path("file")), done.ok() || replaces) << call;
+        if (done.ok() || replaces) {
+          EXPECT_EQ(read_file(path("file")).value(), done.ok() ? bytes : old) << call;
+        }
+        EXPECT_LE(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << call;
+      }
+    }
+  }
+}
+
+TEST_F(Files, AreReadWholeWhicheverCallGoesOtherwise) {
+  const Bytes bytes(3000, 2);
+  ASSERT_TRUE(write_file(path("file"), bytes).ok());
+  for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
+    for (const size_t wanted : {size_t{10}, bytes.size() + 10}) {
+      std::string call = "first";
+      for (int at = 0; !call.empty(); ++at) {
+        Result<Bytes> read = Bytes();
+        call = with_fault(at, fault, [&] {
+          read = wanted > bytes.size() ? read_file(path("file")) : read_file_start(path("file"), wanted);
+        });
+        ASSERT_EQ(read.ok(), fault != FileFault::fails || (call != "open" && call != "read")) << call;
+        if (read.ok()) {
+          EXPECT_EQ(*read, Bytes(std::min(wanted, bytes.size()), 2)) << call;
+        }
+      }
+    }
+  }
+}
+
+// A program that closes what it was started with gets 0 for the next file.
+TEST_F(Files, MayHaveTheDescriptorZero) {
+  const int kept = ::dup(0);
+  ::close(0);
+  const Result<void> written = write_file(path("file"), Bytes(9, 1)), again = write_file(path("file"), Bytes(9, 2));
+  const Result<Bytes> read = read_file(path("file")), start = read_file_start(path("file"), 1);
+  const Result<void> place = check_place(path("other"));
+  const bool is_closed = ::fcntl(0, F_GETFD) < 0;
+  if (kept >= 0) {
+    ::dup2(kept, 0);
+    ::close(kept);
+  }
+  EXPECT_TRUE(is_closed) << "a file was left open";
+  EXPECT_TRUE(written.ok() && again.ok() && place.ok());
+  EXPECT_EQ(read.ok() ? *read : Bytes(), Bytes(9, 2));
+  EXPECT_EQ(start.ok() ? *start : Bytes(), Bytes(1, 2));
 }
 
 TEST_F(Files, WhatIsNoFileIsRefused) {

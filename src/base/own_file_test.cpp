@@ -11,6 +11,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
 
 namespace skillet {
@@ -172,6 +173,45 @@ TEST_F(OwnFile, FullDiskLeavesTheOldFileAndNothingElse) {
   }
   EXPECT_EQ(replace_in_child(kNew, 100'000, SIG_IGN), 0);
   EXPECT_EQ(contents(), kNew);
+}
+
+// Whichever call it is: the old file or the new one is there, nothing else, and a failure names a file.
+TEST_F(OwnFile, IsReplacedWholeWhicheverCallGoesOtherwise) {
+  using skillet::testing::FileFault;
+  for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
+    std::string call = "first";
+    for (int at = 0; !call.empty(); ++at) {
+      ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+      Result<void> done;
+      call = skillet::testing::with_fault(at, fault, [&] { done = replace_own_file(path_, {kNew, kOld}); });
+      if (fault != FileFault::fails || call.empty()) {
+        ASSERT_TRUE(done.ok()) << call;
+      }
+      if (fault == FileFault::fails && (call == "write" || call == "rename")) {
+        ASSERT_FALSE(done.ok()) << call;
+      }
+      if (!done.ok()) {
+        EXPECT_NE(done.error().message.find(path_), std::string::npos) << done.error().message;
+      }
+      EXPECT_EQ(files(), 1u) << call;
+      EXPECT_EQ(contents().size(), done.ok() ? kNew.size() + kOld.size() : kOld.size()) << call;
+    }
+  }
+}
+
+TEST_F(OwnFile, IsReadWholeWhicheverCallGoesOtherwise) {
+  using skillet::testing::FileFault;
+  ASSERT_TRUE(replace_own_file(path_, {kNew}).ok());
+  for (const FileFault fault :
+       {FileFault::interrupted, FileFault::one_byte, FileFault::end_of_file, FileFault::fails}) {
+    std::string call = "first";
+    for (int at = 0; !call.empty(); ++at) {
+      Bytes read;
+      call = skillet::testing::with_fault(at, fault, [&] { read = contents(); });
+      const bool is_cut = fault == FileFault::end_of_file || fault == FileFault::fails;
+      EXPECT_EQ(read, is_cut && (call == "pread" || call == "open") ? Bytes() : kNew) << call;
+    }
+  }
 }
 
 // As after power loss: a part of the new file under a name of its own, which goes once it is old.

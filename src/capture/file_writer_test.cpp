@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
 #include "capture/frames.h"
 #include "capture/reader.h"
@@ -108,6 +109,56 @@ TEST_F(Recordings, OnDiskAreCutOffLikeThoseInMemory) {
     if (on_disk.ok()) {
       ASSERT_TRUE(on_disk->cut_off().ends_with(in_memory->cut_off())) << end << ": " << on_disk->cut_off();
       ASSERT_EQ(on_disk->cut_off().empty(), in_memory->cut_off().empty()) << end;
+    }
+  }
+}
+
+// Whichever call it is: what was written before is there, and what failed is not.
+TEST_F(Recordings, KeepWhatWasWrittenWhicheverCallGoesOtherwise) {
+  using skillet::testing::FileFault;
+  for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
+    std::string call = "first";
+    for (int at = 0; !call.empty(); ++at) {
+      fs::remove(path("r"));
+      Words kept;
+      call = skillet::testing::with_fault(at, fault, [&] {
+        const Sink sink = into_file(path("r"));
+        for (uint32_t i = 1; i <= 3; ++i) {
+          if (sink.append(device_, submission(i)).ok()) kept.push_back(i);
+        }
+      });
+      const bool may_fail = fault == FileFault::fails && !call.empty();
+      EXPECT_EQ(kept.size(), may_fail && call != "close" ? 2u : 3u) << call;
+      EXPECT_EQ(words_in(path("r")), kept) << call;
+    }
+  }
+}
+
+TEST_F(Recordings, AreReadWholeWhicheverCallGoesOtherwise) {
+  using skillet::testing::FileFault;
+  {
+    const Sink sink = into_file(path("r"));
+    for (uint32_t i = 1; i <= 3; ++i) ASSERT_TRUE(sink.append(device_, submission(i)).ok());
+  }
+  for (const FileFault fault :
+       {FileFault::interrupted, FileFault::one_byte, FileFault::end_of_file, FileFault::fails}) {
+    const bool may_fail = fault == FileFault::end_of_file || fault == FileFault::fails;
+    std::string call = "first";
+    for (int at = 0; !call.empty(); ++at) {
+      std::string message;
+      size_t count = 0;
+      call = skillet::testing::with_fault(at, fault, [&] {
+        const Result<Capture> all = read(path("r"));
+        if (all.ok())
+          count = all->submissions.size();
+        else
+          message = all.error().message;
+      });
+      if (may_fail && (call == "pread" || call == "open")) {
+        EXPECT_NE(message.find(path("r")), std::string::npos) << call << " " << at << ": " << message;
+      } else {
+        EXPECT_EQ(count, 3u) << call << ": " << message;
+      }
     }
   }
 }

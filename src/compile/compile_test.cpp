@@ -319,6 +319,29 @@ TEST(Advice, SaysHowToQuantize) {
   }
 }
 
+// More than half of the weights are floats, or not: networks of any number of operations.
+TEST(Advice, GoesByTheGreaterPart) {
+  for (size_t ops = 1; ops <= 5; ++ops) {
+    for (size_t floats = 0; floats <= ops; ++floats) {
+      ir::Graph graph("mixed");
+      ir::Tensor plain{
+          .name = "x", .dtype = ir::DType::float32, .shape = {{1, 4}}, .quant = {}, .data = {}, .owner = {}};
+      graph.inputs = {graph.add_tensor(plain)};
+      for (size_t i = 0; i < ops; ++i) {
+        ir::Tensor weights = plain;
+        weights.dtype = i < floats ? ir::DType::float32 : ir::DType::int8;
+        ir::set_constant(weights, Bytes(static_cast<size_t>(weights.bytes())));
+        const ir::TensorId filter = graph.add_tensor(std::move(weights)), out = graph.add_tensor(plain);
+        graph.add_op({.kind = ir::OpKind::fully_connected, .inputs = {graph.inputs[0], filter}, .outputs = {out}});
+        graph.outputs.push_back(out);
+      }
+      const std::string advice = quantization_advice(graph, {nullptr, {}});
+      EXPECT_EQ(advice.find("is not quantized") != std::string::npos, 2 * floats > ops)
+          << floats << " of " << ops << ": " << advice;
+    }
+  }
+}
+
 // Each kind that has weights, alone and behind one that is as it should be.
 TEST(Advice, LooksAtEveryOpWithWeights) {
   const OneScaleDriver coarse;

@@ -181,6 +181,19 @@ TEST(Layout, RefusesWhatOverlapsOrLeaves) {
   }
 }
 
+// However few bytes there are: those that the elements reach, and not one fewer.
+TEST(Layout, SmallTensorsFitToTheByte) {
+  for (int64_t channels = 0; channels <= 3; ++channels) {
+    const ImageShape s{.images = 1, .height = 1, .width = 1, .channels = channels};
+    TensorLayout layout = nhwc_layout(s);
+    EXPECT_EQ(layout.size_bytes, static_cast<uint64_t>(channels));
+    EXPECT_TRUE(check(layout, s).ok()) << channels;
+    if (channels == 0) continue;
+    --layout.size_bytes;
+    EXPECT_FALSE(check(layout, s).ok()) << channels;
+  }
+}
+
 TEST(Layout, ImageShapeOfEachRank) {
   const auto of = [](ir::Shape shape) {
     return image_shape({.name = "t", .dtype = ir::DType::int16, .shape = std::move(shape)});

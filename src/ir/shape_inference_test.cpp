@@ -189,6 +189,24 @@ TEST(ShapeInference, StridedSlice) {
 
 TEST(ShapeInference, KeepsDeclaredShapesOfWhatItCannotKnow) {
   check({"float32 7", {}, "\"CUSTOM\" in=[0]", {"7"}});
+  for (const char* op : {"SPLIT in=[0 1] out=[2 3] count=2", "SPLIT_V in=[1 0 0] out=[2 3]"}) {
+    auto graph = parse(std::string("tensor 0 \"a\" int32 scalar\ntensor 1 \"b\" int32 4x6\ntensor 2 \"c\" int32 5\n"
+                                   "tensor 3 \"d\" int32 5\ninputs 0 1\noutputs 2 3\nop 0 ") +
+                       op);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto result = infer_shapes(*graph);
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(graph->tensors[2].shape, (Shape{5})) << op;
+  }
+  for (const bool known : {false, true}) {
+    auto graph =
+        parse(fmt::format("tensor 0 \"a\" boolean 2x3{}\ntensor 1 \"at\" int64 5x9\n{}outputs 1\n"
+                          "op 0 WHERE in=[0] out=[1]",
+                          known ? " const=[1 0 1 0 0 1]" : "", known ? "" : "inputs 0\n"));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    ASSERT_TRUE(infer_shapes(*graph).ok());
+    EXPECT_EQ(graph->tensors[1].shape, known ? (Shape{3, 2}) : (Shape{5, 9}));
+  }
   auto graph = parse(
       "tensor 0 \"a\" float32 1x2x2x1\ntensor 1 \"size\" int32 2\ntensor 2 \"b\" float32 1x5x5x1\n"
       "inputs 0 1\noutputs 2\nop 0 RESIZE_BILINEAR in=[0 1] out=[2]");

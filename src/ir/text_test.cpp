@@ -79,7 +79,7 @@ TEST(Text, RefusesWithTheLine) {
       {"tensor 0 \"a\" int8 1 const=zeros:99999999999", "too large"},
       {"tensor 0 \"a\" float32 1 const=[bits:xyz]", "bits of a float"},
       {"tensor 0 \"\\x\" int8 1", "\\x"},
-      {"op 0 CONV_3D_ in=[] out=[]", "no such operation"},
+      {"op 0 CONV_3D_ in=[] out=[]", "no such operation: 'CONV_3D_'"},
       {"op 0 ADD in=[1 out=[]", "not closed"},
       {"op 0 ADD in=1", "expected a list"},
       {"op 0 ADD stride_h=1", "unknown field"},

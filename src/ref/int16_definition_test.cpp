@@ -1,6 +1,9 @@
 // int16 activations, weights that an operation makes, TRANSPOSE_CONV in float: small cases that are written out.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "ref/int16_table.h"
 #include "ref/testing/definition.h"
 
 namespace skillet::ref {
@@ -103,6 +106,23 @@ outputs 4
 op 0 TRANSPOSE_CONV in=[1 2 0 3] out=[4] padding=valid stride_h=1 stride_w=1)",
        })
     expect_values(text);
+}
+
+// Of any scale, powers of two and what lies beside them too: as near as a table of 256 steps comes.
+TEST(Int16Definition, SigmoidsFollowTheFunction) {
+  constexpr double kNear = 2;
+  for (const float scale :
+       {1 / 8192.0F, 1 / 4096.0F, 1 / 4000.0F, 2 / 4096.0F, 2 / 4000.0F, 4 / 4096.0F, 0.003F, 0.02F}) {
+    const SigmoidInput input = sigmoid_input(scale);
+    for (int value = INT16_MIN; value <= INT16_MAX; value += 7) {
+      const auto at = static_cast<int16_t>(value);
+      const double x = static_cast<double>(scale) * value;
+      EXPECT_NEAR(int16_logistic(at, input), std::min(32767.0, 32768 / (1 + std::exp(-x))), kNear)
+          << scale << " " << at;
+      EXPECT_NEAR(int16_tanh(at, input), std::min(32767.0, 32768 * std::tanh(x)), 2 * kNear) << scale << " " << at;
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
 }
 
 TEST(Int16Definition, WhatHasNoneIsRefused) {

@@ -56,5 +56,24 @@ TEST(Diff, SeesWhatAProgramSaysOfTensorsAndSizes) {
   }
 }
 
+TEST(Diff, SeesTensorsThatOneSideAloneKnows) {
+  const driver::Chip chip = driver::find_chip("toy").value();
+  const driver::Program program = compiled(chip);
+  for (const bool first_knows : {false, true}) {
+    DiffSide a = side_of(program, "a.skp"), b = side_of(program, "b.skp");
+    std::vector<driver::KnownTensor>& fewer = (first_knows ? b : a).tensors;
+    ASSERT_GT(fewer.size(), 1u);
+    const std::string name = fewer.back().name;
+    fewer.pop_back();
+    const auto compared = compare(chip, std::move(a), std::move(b));
+    ASSERT_TRUE(compared.ok()) << compared.error().message;
+    ASSERT_EQ(compared->differences.size(), 1u) << name;
+    const driver::Difference& found = compared->differences[0];
+    EXPECT_EQ(found.path, name);
+    EXPECT_EQ((first_knows ? found.b : found.a), "");
+    EXPECT_NE((first_knows ? found.a : found.b), "");
+  }
+}
+
 }  // namespace
 }  // namespace skillet::tools

@@ -405,5 +405,18 @@ TEST(Terminal, HalfBlocksHoldTwoPixels) {
   }
 }
 
+// Letters that the font lacks are one sign each, whatever their bytes.
+TEST(Canvas, CaptionsHaveOneSignForEachLetter) {
+  const auto captioned = [](std::string_view text) {
+    Picture picture = black(200, 20);
+    caption(picture, {0, 0}, text, {200, 100, 0}, 1);
+    return picture.pixels;
+  };
+  EXPECT_EQ(captioned("b\u00e4r"), captioned("b?r"));
+  EXPECT_EQ(captioned("\u732b 1"), captioned("? 1"));
+  EXPECT_EQ(captioned("a\tb\x7f"), captioned("a?b?"));
+  EXPECT_NE(captioned("b?r"), captioned("b??r"));
+}
+
 }  // namespace
 }  // namespace skillet::tools

@@ -250,9 +250,11 @@ class Writer {
         return NewOptions{schema::BuiltinOptions::DepthToSpaceOptions,
                           schema::CreateDepthToSpaceOptions(out_, op.as<ir::BlockAttrs>().block_size).Union()};
       case ir::OpKind::add:
-        return NewOptions{schema::BuiltinOptions::AddOptions, schema::CreateAddOptions(out_, fused(op)).Union()};
+        return NewOptions{schema::BuiltinOptions::AddOptions,
+                          schema::CreateAddOptions(out_, fused(op), pot_scale(op)).Union()};
       case ir::OpKind::sub:
-        return NewOptions{schema::BuiltinOptions::SubOptions, schema::CreateSubOptions(out_, fused(op)).Union()};
+        return NewOptions{schema::BuiltinOptions::SubOptions,
+                          schema::CreateSubOptions(out_, fused(op), pot_scale(op)).Union()};
       case ir::OpKind::mul:
         return NewOptions{schema::BuiltinOptions::MulOptions, schema::CreateMulOptions(out_, fused(op)).Union()};
       default: return error(ErrorCode::internal, "its options cannot be written");
@@ -261,6 +263,7 @@ class Writer {
   static int8_t code(ir::Activation activation) { return static_cast<int8_t>(activation); }
   static int8_t code(ir::Padding padding) { return static_cast<int8_t>(padding); }
   static int8_t fused(const ir::Op& op) { return code(op.as<ir::ActivationAttrs>().activation); }
+  static bool pot_scale(const ir::Op& op) { return op.as<ir::ActivationAttrs>().pot_scale_int16; }
 
   NewOptions conv_options(const ir::ConvAttrs& a) {
     return {schema::BuiltinOptions::Conv2DOptions,
