@@ -1,6 +1,7 @@
 #include "compile/compile.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/log.h"
@@ -16,6 +17,9 @@ using driver::Support;
 
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
 constexpr int kMaxSearches = 64;
+
+// Times are sums of whole nanoseconds, added in another order.
+constexpr double kRoundingUs = 0.01;
 
 bool only_moves_data(ir::OpKind kind) {
   switch (kind) {
@@ -114,10 +118,75 @@ class Compiler {
   Result<void> settle() {
     while (true) {
       SK_TRY_ASSIGN(bool all_stay, compile_parts());
+      if (all_stay && !is_compared_) begin_comparison();
       all_stay = all_stay && judge_parts();
-      if (all_stay) return {};
+      if (!all_stay) {
+        divide();
+        continue;
+      }
+      if (!may_undo()) return {};
       divide();
     }
+  }
+
+  // What all that the chip takes and the CPU alone would take.
+  void begin_comparison() {
+    is_compared_ = true;
+    if (!by_time()) return;
+    const auto all = times();
+    if (!all) return;
+    support_of_all_ = support_;
+    out_.network = {{"all that the chip takes on the NPU", *all}, {"all on the CPU", cpu_alone()}};
+  }
+
+  // True: the division that the weighings came to is slower as a whole than one of the plain ones, because parts are
+  // not the runs that were weighed; that one is taken.
+  bool may_undo() {
+    if (out_.network.size() != 2) return false;
+    const auto divided = times();
+    if (!divided) {
+      out_.network.clear();
+      return false;
+    }
+    const double all_us = out_.network[0].times.us(), cpu_us = out_.network[1].times.us();
+    if (divided->us() > std::min(all_us, cpu_us) + kRoundingUs) {
+      if (all_us <= cpu_us) {
+        support_ = support_of_all_;
+      } else {
+        for (size_t op = 0; op < support_.size(); ++op)
+          if (support_[op].ok)
+            support_[op] = Support::no(Remedy::take_all, "the network is predicted to be faster on the CPU alone");
+      }
+      out_.network[all_us <= cpu_us ? 0 : 1].is_chosen = true;
+      out_.network.push_back({"divided", *divided});
+      is_settled_ = true;
+      return true;
+    }
+    out_.network.push_back({"divided", *divided, true});
+    return false;
+  }
+
+  Times cpu_alone() const {
+    Times out;
+    for (size_t op = 0; op < out_.graph.ops.size(); ++op)
+      out.cpu_us += options_.prices->cpu.us(out_.graph, static_cast<ir::OpId>(op));
+    return out;
+  }
+
+  // Of the parts as they are; none: one cannot be priced.
+  std::optional<Times> times() const {
+    Times out;
+    for (const Part& part : out_.parts) {
+      if (!part.partition.on_npu) {
+        for (const ir::OpId op : part.partition.op_map) out.cpu_us += options_.prices->cpu.us(out_.graph, op);
+        continue;
+      }
+      if (!part.program) return std::nullopt;
+      const auto one = times_on_npu(part.partition.graph, *part.program, *options_.prices);
+      if (!one.ok()) return std::nullopt;
+      out += *one;
+    }
+    return out;
   }
 
   // Times are those of programs of one core: parts that are worth the way on one are divided among several afterwards.
@@ -268,6 +337,10 @@ class Compiler {
     bool all = true;
     for (Part& part : out_.parts) {
       if (!part.partition.on_npu || part.is_piece || part.is_weighed) continue;
+      if (is_settled_) {
+        part.is_weighed = true;
+        continue;
+      }
       if (by_time() && part.program) {
         auto weighing = weigh(part.partition.graph, *part.program, *options_.prices);
         if (weighing.ok()) {
@@ -286,10 +359,13 @@ class Compiler {
   // False: ops of the part go to the CPU.
   bool take_weighing(Part& part, Weighing weighing) {
     weighing.ops = part.partition.op_map;
-    const Alternative& chosen = weighing.alternatives[weighing.chosen];
-    std::vector<ir::OpId> moved = weighing.ops;
-    const auto first = moved.begin() + static_cast<std::ptrdiff_t>(chosen.first);
-    moved.erase(first, first + static_cast<std::ptrdiff_t>(chosen.last - chosen.first));
+    std::vector<ir::OpId> moved;
+    size_t next = 0;
+    for (const Span& span : weighing.alternatives[weighing.chosen].on_npu) {
+      for (; next < span.first; ++next) moved.push_back(weighing.ops[next]);
+      next = span.last;
+    }
+    for (; next < weighing.ops.size(); ++next) moved.push_back(weighing.ops[next]);
     if (!moved.empty()) exclude(moved, Remedy::take_all, why_moved(weighing));
     part.is_weighed = moved.empty();
     out_.weighings.push_back(std::move(weighing));
@@ -330,6 +406,9 @@ class Compiler {
   uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided
+  std::vector<Support> support_of_all_;
+  bool is_compared_ = false;  // begin_comparison() was here
+  bool is_settled_ = false;   // by time: parts stay as they are
   Compiled out_;
 };
 

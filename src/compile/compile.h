@@ -28,8 +28,8 @@ struct Options {
   const driver::Driver* compiler = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
-  // In its place: parts, and ops at the ends of parts, that are predicted to be faster on the CPU stay there. Borrowed;
-  // null: min_macs_per_byte decides. Never for the tuning `recorded`.
+  // In its place: parts, and ops of parts, that are predicted to be faster on the CPU stay there. Borrowed; null, and
+  // where a part cannot be priced: min_macs_per_byte decides. Never for the tuning `recorded`.
   const Prices* prices = nullptr;
   // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
   // intermediate results are kept, or for the tuning `recorded`.
@@ -84,7 +84,9 @@ struct Compiled {
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
   std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
-  size_t model_ops = 0;                              // before the passes
+  // By predicted time: all that the chip takes on the NPU, all on the CPU, as divided. Empty: not all can be priced.
+  std::vector<NetworkTimes> network;
+  size_t model_ops = 0;  // before the passes
   double passes_ms = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/macs.h"
 
@@ -63,76 +64,122 @@ std::vector<int> uses_of(const ir::Graph& graph) {
   return out;
 }
 
+// How the ops up to one are run best: from `first` on they are one run.
+struct Step {
+  int64_t ns = 0;
+  size_t first = 0;
+  bool on_npu = false;
+};
+
 class Scale {
  public:
   Scale(const ir::Graph& graph, const Prices& prices, const std::vector<OperationCost>& npu)
       : graph_(graph), prices_(prices), uses_(uses_of(graph)) {
-    std::vector<int64_t> npu_ns, cpu_ns;
+    std::vector<int64_t> npu_ns, start_ns, cpu_ns;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
-      npu_ns.push_back(in_ns(npu[i].wall_us()));
+      npu_ns.push_back(in_ns(npu[i].device_us));
+      start_ns.push_back(in_ns(npu[i].start_us));
       cpu_ns.push_back(in_ns(prices.cpu.us(graph, static_cast<ir::OpId>(i))));
     }
     npu_ = sums_of(npu_ns);
+    start_ = sums_of(start_ns);
     cpu_ = sums_of(cpu_ns);
-    const Run run = run_of(0, graph.ops.size());
-    whole_ = on_npu(0, graph.ops.size(), way(run));
   }
 
   Weighing weigh() const {
     const size_t count = graph_.ops.size();
-    Weighing out{.ops = {}, .alternatives = {alternative(0, count), alternative(0, 0)}};
-    int64_t best = 0;
-    size_t first = 0, last = count;
-    consider(0, 0, 0, best, first, last);
-    for (size_t i = 0; i < count && count <= kOpsMax; ++i) {
+    Weighing out{.ops = {}, .alternatives = {alternative({{0, count}}), alternative({})}};
+    const double whole_us = out.alternatives[0].times.us(), cpu_us = out.alternatives[1].times.us();
+    const double sure = 1 - prices_.doubt;
+    out.chosen = cpu_us < whole_us * sure ? 1 : 0;
+    if (count > kOpsMax) return out;
+    Alternative best = alternative(best_runs());
+    const double best_us = best.times.us();
+    if (best_us >= out.alternatives[out.chosen].times.us() * sure) return out;
+    out.chosen = 2;
+    out.alternatives.push_back(std::move(best));
+    return out;
+  }
+  Times all_on_npu() const { return alternative({{0, graph_.ops.size()}}).times; }
+
+ private:
+  // For each number of ops from the start the fastest way to run them, from those for fewer: what a run costs hangs on
+  // its own ends alone.
+  std::vector<Span> best_runs() const {
+    const size_t count = graph_.ops.size();
+    std::vector<Step> best(count + 1);
+    for (size_t end = 1; end <= count; ++end) best[end].ns = std::numeric_limits<int64_t>::max();
+    for (size_t first = 0; first < count; ++first) {
+      const auto consider = [&](size_t end, int64_t ns, bool on_npu) {
+        if (best[first].ns + ns < best[end].ns) best[end] = {best[first].ns + ns, first, on_npu};
+      };
       Run run(graph_, uses_);
-      for (size_t end = i + 1; end <= count; ++end) {
+      for (size_t end = first + 1; end <= count; ++end) {
         run.add(graph_.ops[end - 1]);
-        consider(i, end, way(run), best, first, last);
+        consider(end, on_npu(first, end) + way(run), true);
       }
+      consider(first + 1, cpu_[first + 1] - cpu_[first], false);
     }
-    if (last == 0) out.chosen = 1;
-    if (last != 0 && last - first != count) {
-      out.chosen = 2;
-      out.alternatives.push_back(alternative(first, last));
-    }
+    std::vector<Span> out;
+    for (size_t end = count; end > 0; end = best[end].first)
+      if (best[end].on_npu) out.push_back({best[end].first, end});
+    std::ranges::reverse(out);
     return out;
   }
 
- private:
-  Run run_of(size_t first, size_t last) const {
-    Run run(graph_, uses_);
-    for (size_t i = first; i < last; ++i) run.add(graph_.ops[i]);
-    return run;
-  }
   int64_t way(const Run& run) const {
     return in_ns(static_cast<double>(run.enters()) / prices_.in_bytes_per_us +
                  static_cast<double>(run.leaves()) / prices_.out_bytes_per_us);
   }
-  int64_t on_npu(size_t first, size_t last, int64_t way_ns) const {
-    return first == last ? 0 : npu_[last] - npu_[first] + in_ns(prices_.submit_us) + way_ns;
-  }
-  int64_t on_cpu(size_t first, size_t last) const { return cpu_.back() - (cpu_[last] - cpu_[first]); }
+  int64_t start(size_t first, size_t last) const { return start_[last] - start_[first] + in_ns(prices_.submit_us); }
+  int64_t on_npu(size_t first, size_t last) const { return npu_[last] - npu_[first] + start(first, last); }
 
-  // What others than these ops take on the NPU, less what is in doubt, against what they take on the CPU.
-  void consider(size_t i, size_t end, int64_t way_ns, int64_t& best, size_t& first, size_t& last) const {
-    const int64_t saved = whole_ - on_npu(i, end, way_ns);
-    const int64_t gain = saved - in_ns(static_cast<double>(saved) / 1000 * prices_.doubt) - on_cpu(i, end);
-    if (gain <= best) return;
-    best = gain, first = i, last = end;
-  }
-  Alternative alternative(size_t first, size_t last) const {
-    const int64_t way_ns = first == last ? 0 : way(run_of(first, last));
+  Alternative alternative(std::vector<Span> spans) const {
+    int64_t npu = 0, starts = 0, ways = 0, cpu = cpu_.back();
+    Alternative out{.on_npu = std::move(spans), .times = {}};
+    for (const Span& span : out.on_npu) {
+      Run run(graph_, uses_);
+      for (size_t i = span.first; i < span.last; ++i) run.add(graph_.ops[i]);
+      npu += npu_[span.last] - npu_[span.first];
+      starts += start(span.first, span.last);
+      ways += way(run);
+      cpu -= cpu_[span.last] - cpu_[span.first];
+      out.times.crossing_bytes += static_cast<uint64_t>(run.enters() + run.leaves());
+    }
     const auto us = [](int64_t ns) { return static_cast<double>(ns) / 1000; };
-    return {first, last, us(on_npu(first, last, 0)), us(way_ns), us(on_cpu(first, last))};
+    out.times.npu_us = us(npu), out.times.start_us = us(starts), out.times.way_us = us(ways),
+    out.times.cpu_us = us(cpu);
+    out.times.parts = out.on_npu.size();
+    return out;
   }
 
   const ir::Graph& graph_;
   const Prices& prices_;
   std::vector<int> uses_;
-  std::vector<int64_t> npu_, cpu_;  // ns, sums
-  int64_t whole_ = 0;
+  std::vector<int64_t> npu_, start_, cpu_;  // ns, sums
 };
+
+std::string line(const Times& times, bool is_chosen, const std::string& what) {
+  return fmt::format("  {} {:.3f} ms = NPU {:.3f} + starts {:.3f} + way {:.3f} ({} bytes) + CPU {:.3f}: {}\n",
+                     is_chosen ? "->" : "  ", times.us() / 1000, times.npu_us / 1000, times.start_us / 1000,
+                     times.way_us / 1000, times.crossing_bytes, times.cpu_us / 1000, what);
+}
+
+std::string what_of(const Weighing& weighing, const Alternative& one) {
+  if (one.on_npu.empty()) return "all on the CPU";
+  if (one.npu_ops() == weighing.ops.size()) return "all on the NPU";
+  std::string runs;
+  for (const Span& span : one.on_npu) {
+    const ir::OpId first = weighing.ops[span.first], last = weighing.ops[span.last - 1];
+    runs += fmt::format("{}{}", runs.empty() ? "" : ", ", first);
+    if (last != first) runs += fmt::format(" to {}", last);
+  }
+  return fmt::format("ops {} on the NPU", runs);
+}
+
+std::string name_of(const ir::Graph& graph, ir::OpId op) {
+  return fmt::format("op {} {}", op, ir::op_name(graph.op(op)));
+}
 
 }  // namespace
 
@@ -151,36 +198,48 @@ double CpuSpeed::us(const ir::Graph& graph, ir::OpId id) const {
   return static_cast<double>(ir::op_macs(graph, id)) / macs_per_us + bytes / bytes_per_us;
 }
 
+Times& Times::operator+=(const Times& other) {
+  npu_us += other.npu_us, start_us += other.start_us, way_us += other.way_us, cpu_us += other.cpu_us;
+  crossing_bytes += other.crossing_bytes, parts += other.parts;
+  return *this;
+}
+
+size_t Alternative::npu_ops() const {
+  size_t out = 0;
+  for (const Span& span : on_npu) out += span.last - span.first;
+  return out;
+}
+
 Result<Weighing> weigh(const ir::Graph& part, const driver::Program& program, const Prices& prices) {
   SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
   return Scale(part, prices, npu).weigh();
 }
 
+Result<Times> times_on_npu(const ir::Graph& part, const driver::Program& program, const Prices& prices) {
+  SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
+  return Scale(part, prices, npu).all_on_npu();
+}
+
 std::string why_moved(const Weighing& weighing) {
-  const Alternative &whole = weighing.alternatives[0], &chosen = weighing.alternatives[weighing.chosen];
-  const size_t moved = weighing.ops.size() - (chosen.last - chosen.first);
+  const Times &whole = weighing.alternatives[0].times, &chosen = weighing.alternatives[weighing.chosen].times;
+  const size_t moved = weighing.ops.size() - weighing.alternatives[weighing.chosen].npu_ops();
   return fmt::format(
       "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms there, {:.3f} ms "
       "on the NPU and on the way",
-      moved, weighing.ops.size(), chosen.cpu_us / 1000,
-      (whole.npu_us + whole.way_us - chosen.npu_us - chosen.way_us) / 1000);
+      moved, weighing.ops.size(), chosen.cpu_us / 1000, (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 
-std::string print(const ir::Graph& graph, const std::vector<Weighing>& weighings) {
+std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,
+                  const std::vector<Weighing>& weighings) {
   std::string out;
+  if (!network.empty()) out += "the network, predicted:\n";
+  for (const NetworkTimes& one : network)
+    out += line(one.times, one.is_chosen, fmt::format("{}, NPU parts {}", one.what, one.times.parts));
   for (const Weighing& one : weighings) {
-    out += fmt::format("{} ops from {} to {}, predicted:\n", one.ops.size(), ir::describe_op(graph, one.ops.front()),
-                       ir::describe_op(graph, one.ops.back()));
-    for (size_t i = 0; i < one.alternatives.size(); ++i) {
-      const Alternative& way = one.alternatives[i];
-      std::string what = "all on the CPU";
-      if (way.last != way.first)
-        what = way.last - way.first == one.ops.size()
-                   ? "all on the NPU"
-                   : fmt::format("ops {} to {} on the NPU", one.ops[way.first], one.ops[way.last - 1]);
-      out += fmt::format("  {} {:.3f} ms = NPU {:.3f} + way {:.3f} + CPU {:.3f}: {}\n", i == one.chosen ? "->" : "  ",
-                         way.us() / 1000, way.npu_us / 1000, way.way_us / 1000, way.cpu_us / 1000, what);
-    }
+    out += fmt::format("{} ops from {} to {}, predicted:\n", one.ops.size(), name_of(graph, one.ops.front()),
+                       name_of(graph, one.ops.back()));
+    for (size_t i = 0; i < one.alternatives.size(); ++i)
+      out += line(one.alternatives[i].times, i == one.chosen, what_of(one, one.alternatives[i]));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// weigh(): whether a part is worth the way to the NPU and back, or which run of its ops is, by predicted times.
+// weigh(): whether a part is worth the way to the NPU and back, or which runs of its ops are, by predicted times.
 // A function of its arguments alone. Called by compile.cpp; runtime/judge.h makes prices.
 // Must not know: how a time is found, a vendor's anything.
 #pragma once
@@ -16,10 +16,11 @@
 
 namespace skillet::compile {
 
-// How it is decided which parts go to the NPU. work: those that do enough for each byte that enters or leaves
-// (Options::min_macs_per_byte). predicted: those that are faster there; of chips that are not timed, as `work`.
-enum class PartitionBy : uint8_t { work, predicted };
-constexpr std::array<std::string_view, 2> kPartitionByNames = {"work", "predicted"};
+// How it is decided which parts go to the NPU. all: those that the chip takes. work: of these, those that do enough for
+// each byte that enters or leaves (Options::min_macs_per_byte). predicted: those that are faster there; of chips that
+// are not timed, as `work`.
+enum class PartitionBy : uint8_t { all, work, predicted };
+constexpr std::array<std::string_view, 3> kPartitionByNames = {"all", "work", "predicted"};
 std::optional<PartitionBy> partition_by_from_name(std::string_view name);
 
 // What the CPU of a board takes for an op: so much for its multiply-accumulates, so much for the bytes of its tensors.
@@ -31,33 +32,63 @@ struct CpuSpeed {
 struct Prices {
   Judge judge;  // of programs
   CpuSpeed cpu;
+  int cpu_cores = 1;                                 // that `cpu` stands for
   double submit_us = 0;                              // for each program
   double in_bytes_per_us = 1, out_bytes_per_us = 1;  // from the host's memory to the device's, and back
-  // Share of a time on the NPU that may be less: what is to go to the CPU must be faster all the same.
+  // Share of a time that the prediction may be wrong by: a part that is faster on one of both is not divided for
+  // less.
   double doubt = 0;
 };
 
-// A way to run a part: its ops from `first` up to `last` on the NPU, the others on the CPU.
-struct Alternative {
-  size_t first = 0, last = 0;
-  double npu_us = 0;  // of these ops, and for starting them
-  double way_us = 0;  // of what enters and leaves
-  double cpu_us = 0;  // of the others
+// What a way to run ops takes; the times add up.
+struct Times {
+  double npu_us = 0;    // of the NPU's units
+  double start_us = 0;  // for starting tasks and programs, and hearing of their ends
+  double way_us = 0;    // for copies between host and device, change of layout included
+  double cpu_us = 0;
+  uint64_t crossing_bytes = 0;  // that enter or leave the NPU
+  size_t parts = 0;             // on the NPU
 
-  double us() const { return npu_us + way_us + cpu_us; }
+  double us() const { return npu_us + start_us + way_us + cpu_us; }
+  Times& operator+=(const Times& other);
+};
+
+// Ops from `first` up to `last`.
+struct Span {
+  size_t first = 0, last = 0;
+  bool operator==(const Span&) const = default;
+};
+// A way to run a part: these ops on the NPU, the others on the CPU.
+struct Alternative {
+  std::vector<Span> on_npu;  // in order, apart from each other
+  Times times;
+
+  size_t npu_ops() const;
 };
 struct Weighing {
   std::vector<ir::OpId> ops;              // of the part, in the graph after the passes
-  std::vector<Alternative> alternatives;  // all on the NPU; all on the CPU; the best run of ops where it is another one
+  std::vector<Alternative> alternatives;  // all on the NPU; all on the CPU; the best where it is another one
   size_t chosen = 0;
 };
-// `program` is that of `part`. Error: the judge cannot price it.
+// `program` is that of `part`. Of all sets of runs of its ops the fastest is chosen; or all or nothing, the faster,
+// where that is not slower beyond doubt. Error: the judge cannot price it.
 Result<Weighing> weigh(const ir::Graph& part, const driver::Program& program, const Prices& prices);
+
+// The same of a part as it is, all on the NPU.
+Result<Times> times_on_npu(const ir::Graph& part, const driver::Program& program, const Prices& prices);
 
 // Why the ops that `weighing` moves to the CPU are there.
 std::string why_moved(const Weighing& weighing);
 
-// For people: a line for each alternative of each part; `graph` is the one after the passes.
-std::string print(const ir::Graph& graph, const std::vector<Weighing>& weighings);
+// The whole network; `what` is "all that the chip takes on the NPU", ...
+struct NetworkTimes {
+  std::string what;
+  Times times;
+  bool is_chosen = false;
+};
+
+// For people: a line for each alternative of the network and of each part; `graph` is the one after the passes.
+std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,
+                  const std::vector<Weighing>& weighings);
 
 }  // namespace skillet::compile

@@ -1,5 +1,5 @@
-// Whether a part, or which run of its ops, goes to the NPU by predicted time: against every run of ops counted anew, in
-// random graphs; and what compile() makes of it.
+// Whether a part, or which runs of its ops, go to the NPU by predicted time: against every set of its ops counted anew,
+// in random graphs; and what compile() makes of it.
 #include "compile/prices.h"
 
 #include <gtest/gtest.h>
@@ -64,24 +64,31 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
     const char* what;
     std::map<std::string, double> npu_us;
     double cpu_byte_us, way_byte_us, submit_us, doubt;
-    size_t first, last;
+    std::vector<Span> on_npu;
   } kRows[] = {
-      // An op has 48 bytes of operands.
-      {"fast on the NPU", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 0.1, 10, 0, 0, 3},
-      {"the submission costs more than all", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 0.1, 200, 0, 0, 0},
-      {"so does the way", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 5, 10, 0, 0, 0},
-      {"the last op is slow there", {{"c", 1}, {"d", 1}, {"e", 90}}, 1, 0.1, 10, 0, 0, 2},
-      {"so is the first", {{"c", 90}, {"d", 1}, {"e", 1}}, 1, 0.1, 10, 0, 1, 3},
-      {"one in the middle stays: the way would be twice as long", {{"c", 1}, {"d", 60}, {"e", 1}}, 1, 0.1, 10, 0, 0, 3},
-      {"a little slower is in doubt", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0.2, 0, 3},
-      {"without doubt it is not", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0, 0, 2},
+      // An op has 48 bytes of operands, a tensor 16.
+      {"fast on the NPU", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 0.1, 10, 0, {{0, 3}}},
+      {"the submission costs more than all", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 0.1, 200, 0, {}},
+      {"so does the way", {{"c", 1}, {"d", 1}, {"e", 1}}, 1, 5, 10, 0, {}},
+      {"the last op is slow there", {{"c", 1}, {"d", 1}, {"e", 90}}, 1, 0.1, 10, 0, {{0, 2}}},
+      {"so is the first", {{"c", 90}, {"d", 1}, {"e", 1}}, 1, 0.1, 10, 0, {{1, 3}}},
+      {"one in the middle stays: the way would be twice as long",
+       {{"c", 1}, {"d", 60}, {"e", 1}},
+       1,
+       0.1,
+       10,
+       0,
+       {{0, 3}}},
+      {"if it is slow enough it does not", {{"c", 1}, {"d", 90}, {"e", 1}}, 1, 0.1, 10, 0, {{0, 1}, {2, 3}}},
+      {"the ends go", {{"c", 90}, {"d", 1}, {"e", 90}}, 1, 0.1, 10, 0, {{1, 2}}},
+      {"a division for little is in doubt", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0.2, {{0, 3}}},
+      {"without doubt it is not", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0, {{0, 2}}},
+      {"no doubt counts against the CPU alone", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0.2, {}},
   };
   for (const auto& row : kRows) {
     const Weighing got =
         weighed(chain, prices_of(row.npu_us, row.cpu_byte_us, row.way_byte_us, row.submit_us, row.doubt));
-    const Alternative& chosen = got.alternatives[got.chosen];
-    EXPECT_EQ(chosen.first, row.first) << row.what;
-    EXPECT_EQ(chosen.last, row.last) << row.what;
+    EXPECT_EQ(got.alternatives[got.chosen].on_npu, row.on_npu) << row.what;
   }
 }
 
@@ -101,42 +108,122 @@ double way_bytes(const ir::Graph& graph, size_t first, size_t last) {
   return kTensorBytes * static_cast<double>(enters.size() + leaves.size());
 }
 
+// A network of additions, and perhaps of others, which the chip does not take, with its prices.
+struct Case {
+  Letters letters;
+  std::map<std::string, double> npu_us;
+  double way_us, submit_us;
+  Prices prices;
+};
+Case random_case(std::mt19937& random, double doubt, bool with_others) {
+  std::vector<std::string> lines;
+  std::map<std::string, double> npu_us;
+  const size_t count = 1 + random() % 9;
+  for (size_t i = 0; i < count; ++i) {
+    const auto any = [&] { return random() % 8 == 0 ? 'K' : static_cast<char>('a' + random() % (2 + i)); };
+    const char to = static_cast<char>('c' + i);
+    lines.push_back(with_others && random() % 4 == 0
+                        ? fmt::format("{}=relu({})", to, static_cast<char>('a' + random() % (2 + i)))
+                        : fmt::format("{}=add({},{})", to, any(), any()));
+    npu_us[std::string(1, to)] = static_cast<double>(random() % 64);
+  }
+  std::string outputs(1, static_cast<char>('c' + count - 1));
+  if (random() % 2 == 0) outputs += static_cast<char>('c' + random() % count);
+  const bool is_near = random() % 2 == 0;  // the way and the start cost little, so that divisions pay
+  const double way_us = static_cast<double>(random() % (is_near ? 3 : 20)) / 8;
+  const double submit_us = static_cast<double>(random() % (is_near ? 8 : 64));
+  return {Letters("ab", {lines.begin(), lines.end()}, outputs), npu_us, way_us, submit_us,
+          prices_of(npu_us, 0.5, way_us, submit_us, doubt)};
+}
+
 TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
   std::mt19937 random(11);
   for (int round = 0; round < 400; ++round) {
-    std::vector<std::string> lines;
-    std::map<std::string, double> npu_us;
-    const size_t count = 1 + random() % 9;
-    for (size_t i = 0; i < count; ++i) {
-      const auto any = [&] { return random() % 8 == 0 ? 'K' : static_cast<char>('a' + random() % (2 + i)); };
-      const char to = static_cast<char>('c' + i);
-      lines.push_back(fmt::format("{}=add({},{})", to, any(), any()));
-      npu_us[std::string(1, to)] = static_cast<double>(random() % 64);
-    }
-    std::string outputs(1, static_cast<char>('c' + count - 1));
-    if (random() % 2 == 0) outputs += static_cast<char>('c' + random() % count);
-    const Letters letters("ab", {lines.begin(), lines.end()}, outputs);
-    const double way_us = static_cast<double>(random() % 20) / 8, submit_us = static_cast<double>(random() % 64);
-    const Prices prices = prices_of(npu_us, 0.5, way_us, submit_us);
-    const Weighing got = weighed(letters, prices);
+    const double doubt = round % 2 == 0 ? 0 : 0.25;
+    const Case one = random_case(random, doubt, false);
+    const ir::Graph& graph = one.letters.graph;
+    const size_t count = graph.ops.size();
+    const Weighing got = weighed(one.letters, one.prices);
 
-    const auto total = [&](size_t first, size_t last) {
-      double us = first == last ? 0 : submit_us + way_us * way_bytes(letters.graph, first, last);
+    // Bit i of `set`: op i is on the NPU.
+    const auto total = [&](unsigned set) {
+      double us = 0;
       for (size_t i = 0; i < count; ++i) {
-        const std::string name = letters.graph.tensor(letters.graph.ops[i].outputs[0]).name;
-        us += i >= first && i < last ? npu_us[name] : prices.cpu.us(letters.graph, static_cast<ir::OpId>(i));
+        const bool on_npu = (set >> i & 1) != 0;
+        us += on_npu ? one.npu_us.at(graph.tensor(graph.ops[i].outputs[0]).name)
+                     : one.prices.cpu.us(graph, static_cast<ir::OpId>(i));
+        if (!on_npu || (i > 0 && (set >> (i - 1) & 1) != 0)) continue;
+        size_t end = i;
+        while (end < count && (set >> end & 1) != 0) ++end;
+        us += one.submit_us + one.way_us * way_bytes(graph, i, end);
       }
       return us;
     };
-    double best = total(0, count);
-    for (size_t first = 0; first < count; ++first)
-      for (size_t last = first; last <= count; ++last) best = std::min(best, total(first, last));
+    const unsigned all = (1U << count) - 1;
+    double best = total(0);
+    for (unsigned set = 1; set <= all; ++set) best = std::min(best, total(set));
     const Alternative& chosen = got.alternatives[got.chosen];
-    EXPECT_DOUBLE_EQ(chosen.us(), total(chosen.first, chosen.last)) << round;
-    EXPECT_DOUBLE_EQ(chosen.us(), best) << round;
-    EXPECT_DOUBLE_EQ(got.alternatives[0].us(), total(0, count)) << round;
-    EXPECT_DOUBLE_EQ(got.alternatives[1].us(), total(0, 0)) << round;
+    unsigned set = 0;
+    for (const Span& span : chosen.on_npu)
+      for (size_t i = span.first; i < span.last; ++i) set |= 1U << i;
+    EXPECT_DOUBLE_EQ(chosen.times.us(), total(set)) << round;
+    EXPECT_LE(chosen.times.us(), std::min(total(0), total(all)) + 1e-6) << round;
+    if (set == all || set == 0) {
+      EXPECT_DOUBLE_EQ(total(set), std::min(total(0), total(all))) << round;
+      EXPECT_GE(best + 1e-6, total(set) * (1 - doubt)) << round;
+    } else {
+      EXPECT_DOUBLE_EQ(chosen.times.us(), best) << round;
+    }
+    EXPECT_DOUBLE_EQ(got.alternatives[0].times.us(), total(all)) << round;
+    EXPECT_DOUBLE_EQ(got.alternatives[1].times.us(), total(0)) << round;
   }
+}
+
+// What a division takes, from its parts alone.
+double time_of(const Compiled& compiled, const Case& one) {
+  double us = 0;
+  for (const Part& part : compiled.parts) {
+    for (const ir::OpId op : part.partition.op_map)
+      us += part.partition.on_npu ? one.npu_us.at(compiled.graph.tensor(compiled.graph.op(op).outputs[0]).name)
+                                  : one.prices.cpu.us(compiled.graph, op);
+    if (!part.partition.on_npu) continue;
+    const size_t crossings = part.partition.graph.inputs.size() + part.partition.graph.outputs.size();
+    us += one.submit_us + one.way_us * kTensorBytes * static_cast<double>(crossings);
+  }
+  return us;
+}
+
+// Whatever parts become of the runs that were weighed.
+TEST(Compile, IsNeverSlowerByPredictionThanAPlainDivision) {
+  std::mt19937 random(23);
+  size_t divided = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const Case one = random_case(random, round % 2 == 0 ? 0 : 0.25, true);
+    Options options{.rewrite = false};
+    const auto compiled = [&] {
+      auto out = compile(one.letters.graph, {&kDriver, {}}, options);
+      EXPECT_TRUE(out.ok());
+      return std::move(out).value();
+    };
+    const double all = time_of(compiled(), one);
+    options.min_macs_per_byte = 4;
+    const double work = time_of(compiled(), one);
+    options = {.prices = &one.prices, .rewrite = false};
+    const Compiled got = compiled();
+    double cpu = 0;
+    for (size_t op = 0; op < got.graph.ops.size(); ++op) cpu += one.prices.cpu.us(got.graph, static_cast<ir::OpId>(op));
+    EXPECT_LE(time_of(got, one), std::min({all, work, cpu}) + 0.05) << round;
+    ASSERT_EQ(got.network.size(), 3U) << round;
+    EXPECT_NEAR(got.network[0].times.us(), all, 0.05) << round;
+    EXPECT_NEAR(got.network[1].times.us(), cpu, 0.05) << round;
+    for (const NetworkTimes& way : got.network) {
+      if (!way.is_chosen) continue;
+      EXPECT_NEAR(way.times.us(), time_of(got, one), 0.05) << round;
+    }
+    EXPECT_EQ(std::ranges::count(got.network, true, &NetworkTimes::is_chosen), 1) << round;
+    divided += time_of(got, one) < std::min(all, cpu) - 0.05 ? 1 : 0;
+  }
+  EXPECT_GT(divided, 50U);
 }
 
 // "N[cd] C[e]", reasons without their times, and what was weighed.
@@ -177,19 +264,50 @@ TEST(Compile, DividesByPredictedTime) {
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
 }
 
+// e, f and g do not wait for d: they become of one part with c, and what h, i and j read of them has to cross.
+TEST(Compile, TakesADivisionBackThatBecameSlower) {
+  const Letters graph(
+      "ab",
+      {"c=add(a,a)", "d=add(c,c)", "e=add(a,b)", "f=add(a,b)", "g=add(b,b)", "h=add(d,e)", "i=add(h,f)", "j=add(i,g)"},
+      "j");
+  std::map<std::string, double> npu_us;
+  for (const char* name : {"c", "e", "f", "g", "h", "i", "j"}) npu_us[name] = 1;
+  const auto network = [&](double d_us) {
+    npu_us["d"] = d_us;
+    const Prices prices = prices_of(npu_us, 0.5, 10 / kTensorBytes, 0);
+    const auto got = compile(graph.graph, {&kDriver, {}}, {.prices = &prices, .rewrite = false});
+    std::string out = compiled(graph, {.prices = &prices, .rewrite = false});
+    out = out.substr(0, out.find('\n'));
+    for (const NetworkTimes& one : got->network)
+      out += fmt::format("; {}{}", one.is_chosen ? "->" : "", one.times.us());
+    return out;
+  };
+  EXPECT_EQ(network(60), "N[cdefghij]; ->97; 192; 141");
+  EXPECT_EQ(network(120), "N[cefg] C[d] N[hij]; 157; 192; ->141");
+}
+
 TEST(Compile, SaysWhatWasWeighed) {
-  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)"}, "d");
-  const Prices prices = prices_of({{"c", 1}, {"d", 90}}, 1, 0.125, 10);
+  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"}, "e");
+  const Prices prices = prices_of({{"c", 1}, {"d", 90}, {"e", 2}}, 1, 0.125, 10);
   const auto got = compile(chain.graph, {&kDriver, {}}, {.prices = &prices, .rewrite = false});
   ASSERT_TRUE(got.ok());
-  EXPECT_EQ(print(got->graph, got->weighings),
-            "2 ops from op 0 ADD -> 'c' to op 1 ADD -> 'd', predicted:\n"
-            "     0.105 ms = NPU 0.101 + way 0.004 + CPU 0.000: all on the NPU\n"
-            "     0.096 ms = NPU 0.000 + way 0.000 + CPU 0.096: all on the CPU\n"
-            "  -> 0.063 ms = NPU 0.011 + way 0.004 + CPU 0.048: ops 0 to 0 on the NPU\n"
-            "1 ops from op 0 ADD -> 'c' to op 0 ADD -> 'c', predicted:\n"
-            "  -> 0.015 ms = NPU 0.011 + way 0.004 + CPU 0.000: all on the NPU\n"
-            "     0.048 ms = NPU 0.000 + way 0.000 + CPU 0.048: all on the CPU\n");
+  EXPECT_EQ(
+      print(got->graph, got->network, got->weighings),
+      "the network, predicted:\n"
+      "     0.107 ms = NPU 0.093 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all that the chip takes on the "
+      "NPU, NPU parts 1\n"
+      "     0.144 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.144: all on the CPU, NPU parts 0\n"
+      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + way 0.008 (64 bytes) + CPU 0.048: divided, NPU parts 2\n"
+      "3 ops from op 0 ADD to op 2 ADD, predicted:\n"
+      "     0.107 ms = NPU 0.093 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
+      "     0.144 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.144: all on the CPU\n"
+      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + way 0.008 (64 bytes) + CPU 0.048: ops 0, 2 on the NPU\n"
+      "1 ops from op 0 ADD to op 0 ADD, predicted:\n"
+      "  -> 0.015 ms = NPU 0.001 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
+      "     0.048 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.048: all on the CPU\n"
+      "1 ops from op 2 ADD to op 2 ADD, predicted:\n"
+      "  -> 0.016 ms = NPU 0.002 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
+      "     0.048 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.048: all on the CPU\n");
 }
 
 }  // namespace

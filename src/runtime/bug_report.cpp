@@ -57,8 +57,8 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
       "partition={} cache={} tuning_file={}\n",
       driver::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
       options.compile.allow_unproven, driver::per_channel_name(options.compile.per_channel), options.allow_fallback,
-      options.timeout.count(), options.min_macs_per_byte,
-      compile::kPartitionByNames[static_cast<size_t>(options.partition)], options.cache_dir.empty() ? "no" : "yes",
+      options.timeout.count(), options.min_macs_per_byte.value_or(kMacsPerByte),
+      compile::kPartitionByNames[static_cast<size_t>(partition_of(options))], options.cache_dir.empty() ? "no" : "yes",
       options.tuning_file.empty() ? "no" : "yes");
   return text;
 }

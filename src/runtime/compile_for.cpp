@@ -24,10 +24,10 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
 }
 
 // None: the chip is not timed.
-std::optional<compile::Prices> prices_of(const Target& target) {
-  auto prices = timing_prices(*target.driver, target.chip);
+std::optional<compile::Prices> prices_of(const Target& target, int host_threads) {
+  auto prices = timing_prices(*target.driver, target.chip, host_threads);
   if (prices.ok()) return std::move(prices).value();
-  log::info("{}: not divided by predicted time: {}", target.chip.name, prices.error().message);
+  log::info("{}: partition=work, not predicted: {}", target.chip.name, prices.error().message);
   return std::nullopt;
 }
 
@@ -45,9 +45,11 @@ std::string cache_extra(const compile::TuningFile* file) { return file != nullpt
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
+  const compile::PartitionBy partition = partition_of(options);
   compile::Options out{
       .driver = driver_options(target, options, file != nullptr),
-      .min_macs_per_byte = options.min_macs_per_byte,
+      .min_macs_per_byte =
+          partition == compile::PartitionBy::all ? 0 : options.min_macs_per_byte.value_or(kMacsPerByte),
       .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
       .runs = runs_of(options),
       .leave_out = options.allow_fallback};
@@ -57,7 +59,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   std::optional<CachingDriver> cache;
   std::optional<compile::Prices> prices;
   if (target.driver != nullptr) {
-    if (options.partition == compile::PartitionBy::predicted) prices = prices_of(target);
+    if (partition == compile::PartitionBy::predicted) prices = prices_of(target, options.host_threads.value_or(0));
     if (prices) out.prices = &*prices;
     auto judge = timing_judge(target.chip);
     out.compiler = &tuned.emplace(*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file.get());
@@ -68,6 +70,17 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
 }
 
 }  // namespace
+
+compile::PartitionBy partition_of(const SessionOptions& options) {
+  using compile::PartitionBy;
+  return options.partition.value_or(options.min_macs_per_byte ? PartitionBy::work : PartitionBy::all);
+}
+
+SessionOptions with_delegate_defaults(SessionOptions options) {
+  if (!options.partition && !options.min_macs_per_byte) options.partition = compile::PartitionBy::predicted;
+  if (!options.host_threads) options.host_threads = 1;
+  return options;
+}
 
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
   return with(compile::compile, target, std::move(graph), options);

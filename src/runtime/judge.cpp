@@ -1,5 +1,6 @@
 #include "runtime/judge.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "base/int_math.h"
@@ -97,10 +98,14 @@ compile::CpuSpeed cpu_speed(const sim::Timer& timer) {
   return {.macs_per_us = timer.parameter("cpu_gmacs") * 1e3, .bytes_per_us = timer.parameter("cpu_gbps") * 1e3};
 }
 
-// Without a word of the driver about the way, a tensor is copied once on each side.
-Result<compile::Prices> timing_prices(const driver::Driver& driver, const driver::Chip& chip) {
+// Without a word of the driver about the way, a tensor is copied once on each side. What moves bytes is as fast on one
+// core: the memory is the limit, and hosts do such operations on one.
+Result<compile::Prices> timing_prices(const driver::Driver& driver, const driver::Chip& chip, int host_threads) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
   compile::Prices out{.judge = price, .cpu = cpu_speed(*timer), .doubt = timer->error()};
+  const int cores = std::max(1, static_cast<int>(timer->parameter("cpu_cores")));
+  out.cpu_cores = host_threads == 0 ? cores : std::min(host_threads, cores);
+  out.cpu.macs_per_us *= static_cast<double>(out.cpu_cores) / cores;
   const driver::CostModel* const costs = driver.costs(chip);
   out.submit_us = timer->parameter("submit_us") + (costs != nullptr ? costs->submit_us : 0);
   out.in_bytes_per_us = costs != nullptr ? costs->host_in_bytes_per_us : out.cpu.bytes_per_us;

@@ -22,8 +22,9 @@
 
 namespace skillet::runtime {
 
-// SessionOptions::min_macs_per_byte of the TensorFlow Lite delegate, unless it is told otherwise.
-inline constexpr uint64_t kDelegateMacsPerByte = 4;
+// SessionOptions::min_macs_per_byte, unless it is told otherwise: a CPU with SIMD does some multiply-accumulates in the
+// time it takes to copy a byte out and another one in. A guess until measured on a board.
+inline constexpr uint64_t kMacsPerByte = 4;
 
 struct SessionOptions {
   driver::CompileOptions compile;  // simulated devices take unproven ops in any case
@@ -35,13 +36,22 @@ struct SessionOptions {
   std::string cache_dir;                              // folder for compiled programs; empty: none
   std::string tuning_file;                            // of `skillet tune`; with it the tuning is `tuned`; empty: none
   std::shared_ptr<const compile::TuningFile> tuning;  // in its place; null: none
-  uint64_t min_macs_per_byte = 0;                     // see compile::Options
-  compile::PartitionBy partition = compile::PartitionBy::work;
+  // None: `work` where min_macs_per_byte is there, else `all`.
+  std::optional<compile::PartitionBy> partition;
+  // Of `work`, and of `predicted` where the chip is not timed; none: kMacsPerByte.
+  std::optional<uint64_t> min_macs_per_byte;
+  // Of `predicted`: large cores of the CPU that compute what is left to it, at most as many as there are; 0: all.
+  std::optional<int> host_threads;  // none: 0
   // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
   // that is predicted to pay. Where it says 2 or more, wherever it can be done.
   int cores = 0;
   bool longest_runs = false;  // for tests: see compile::Runs
 };
+
+compile::PartitionBy partition_of(const SessionOptions& options);
+// With what the TensorFlow Lite delegate takes where nothing is said: the NPU gets what is predicted to be faster there
+// than on the host's CPU, of which TensorFlow Lite uses one core unless it is told otherwise.
+SessionOptions with_delegate_defaults(SessionOptions options);
 
 // What a session of these options compiles.
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);

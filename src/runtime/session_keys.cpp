@@ -55,12 +55,21 @@ bool tuning_file(std::string_view text, SessionOptions& options) {
 bool cores(std::string_view text, SessionOptions& options) { return parse_cores(text, options.cores); }
 bool fallback(std::string_view text, SessionOptions& options) { return parse_bool(text, options.allow_fallback); }
 bool min_macs(std::string_view text, SessionOptions& options) {
-  return parse_number(text, 0, options.min_macs_per_byte);
+  uint64_t value = 0;
+  if (!parse_number(text, 0, value)) return false;
+  options.min_macs_per_byte = value;
+  return true;
 }
 bool partition(std::string_view text, SessionOptions& options) {
   const auto by = compile::partition_by_from_name(text);
   if (by) options.partition = *by;
   return by.has_value();
+}
+bool host_threads(std::string_view text, SessionOptions& options) {
+  int threads = 0;
+  if (!parse_cores(text, threads)) return false;
+  options.host_threads = threads;
+  return true;
 }
 bool timeout(std::string_view text, SessionOptions& options) {
   constexpr uint64_t kMost = uint64_t{1} << 31;
@@ -90,13 +99,17 @@ constexpr std::array kRows = {
         "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)",
         "auto or a number of cores"},
     SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
-    SessionKey{"min_macs_per_byte", min_macs,
-               "leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or leaves (0)"},
+    SessionKey{"partition", partition,
+               "which parts go to the NPU. all: those that the chip takes; predicted: of these, those that are "
+               "predicted to be "
+               "faster there, the way included; work: those that min_macs_per_byte leaves (all; work where "
+               "min_macs_per_byte is given)"},
     SessionKey{
-        "partition", partition,
-        "work: min_macs_per_byte says which parts go to the NPU; predicted: those that are predicted to be faster "
-        "there "
-        "(work)"},
+        "min_macs_per_byte", min_macs,
+        "of partition=work: leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or "
+        "leaves; also of predicted, on chips that are not timed (4)"},
+    SessionKey{"host_threads", host_threads,
+               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (auto)"},
     SessionKey{"timeout_ms", timeout,
                "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
 };

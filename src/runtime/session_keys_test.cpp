@@ -13,10 +13,11 @@ namespace {
 std::string text_of(const SessionOptions& o) {
   return fmt::format(
       "tuning={} switches={} allow_unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
-      "fallback={} min_macs_per_byte={} timeout_ms={}",
+      "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={}",
       static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), o.compile.allow_unproven,
       static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
-      o.min_macs_per_byte, o.timeout.count());
+      o.min_macs_per_byte.value_or(kMacsPerByte), static_cast<int>(partition_of(o)), o.host_threads.value_or(0),
+      o.timeout.count());
 }
 
 TEST(SessionKeys, EachSetsWhatItNames) {
@@ -28,21 +29,24 @@ TEST(SessionKeys, EachSetsWhatItNames) {
   const auto channels = [](driver::PerChannel one) { return fmt::format("per_channel={} ", static_cast<int>(one)); };
   const std::string proven = tuning(driver::Tuning::proven), tuned = tuning(driver::Tuning::tuned);
   const std::string exact = channels(driver::PerChannel::exact), other = channels(driver::PerChannel::approximate);
-  const Row rows[] = {
-      {"tuning", "tuned", proven.c_str(), tuned.c_str()},
-      {"switches", "one", "switches= ", "switches=one "},
-      {"switches", "+one++two+", "switches= ", "switches=one+two "},
-      {"allow_unproven", "Yes", "allow_unproven=false", "allow_unproven=true"},
-      {"per_channel", "approximate", exact.c_str(), other.c_str()},
-      {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
-      {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
-      {"cache_dir", "~x/y", "cache_dir= ", "cache_dir=~x/y "},
-      {"cores", "1", "cores=0", "cores=1"},
-      {"cores", "64", "cores=0", "cores=64"},
-      {"fallback", "off", "fallback=true", "fallback=false"},
-      {"min_macs_per_byte", "18446744073709551615", "min_macs_per_byte=0", "min_macs_per_byte=18446744073709551615"},
-      {"timeout_ms", "1", "timeout_ms=10000", "timeout_ms=1"},
-      {"timeout_ms", "2147483648", "timeout_ms=10000", "timeout_ms=2147483648"}};
+  const Row rows[] = {{"tuning", "tuned", proven.c_str(), tuned.c_str()},
+                      {"switches", "one", "switches= ", "switches=one "},
+                      {"switches", "+one++two+", "switches= ", "switches=one+two "},
+                      {"allow_unproven", "Yes", "allow_unproven=false", "allow_unproven=true"},
+                      {"per_channel", "approximate", exact.c_str(), other.c_str()},
+                      {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
+                      {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
+                      {"cache_dir", "~x/y", "cache_dir= ", "cache_dir=~x/y "},
+                      {"cores", "1", "cores=0", "cores=1"},
+                      {"cores", "64", "cores=0", "cores=64"},
+                      {"fallback", "off", "fallback=true", "fallback=false"},
+                      {"min_macs_per_byte", "18446744073709551615", "min_macs_per_byte=4 partition=0",
+                       "min_macs_per_byte=18446744073709551615 partition=1"},
+                      {"partition", "work", "partition=0", "partition=1"},
+                      {"partition", "predicted", "partition=0", "partition=2"},
+                      {"host_threads", "3", "host_threads=0", "host_threads=3"},
+                      {"timeout_ms", "1", "timeout_ms=10000", "timeout_ms=1"},
+                      {"timeout_ms", "2147483648", "timeout_ms=10000", "timeout_ms=2147483648"}};
   const std::string plain = text_of({});
   for (const Row& row : rows) {
     SessionOptions options;
@@ -58,9 +62,9 @@ TEST(SessionKeys, EachSetsWhatItNames) {
 
 TEST(SessionKeys, TheDefaultsCanBeSaid) {
   const std::pair<const char*, const char*> rows[] = {
-      {"tuning", "proven"},       {"switches", ""},       {"allow_unproven", "0"}, {"per_channel", "exact"},
-      {"tuning_file", ""},        {"cache_dir", ""},      {"cores", "auto"},       {"fallback", "1"},
-      {"min_macs_per_byte", "0"}, {"timeout_ms", "10000"}};
+      {"tuning", "proven"},       {"switches", ""},     {"allow_unproven", "0"},  {"per_channel", "exact"},
+      {"tuning_file", ""},        {"cache_dir", ""},    {"cores", "auto"},        {"fallback", "1"},
+      {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"}};
   SessionOptions options;
   options.compile = {.tuning = driver::Tuning::tuned,
                      .switches = {"x"},
@@ -68,7 +72,7 @@ TEST(SessionKeys, TheDefaultsCanBeSaid) {
                      .allow_unproven = true,
                      .per_channel = driver::PerChannel::approximate};
   options.tuning_file = options.cache_dir = "y";
-  options.cores = 3, options.min_macs_per_byte = 7, options.allow_fallback = false;
+  options.cores = 3, options.min_macs_per_byte = 7, options.host_threads = 2, options.allow_fallback = false;
   options.timeout = std::chrono::milliseconds(5);
   for (const auto& [key, value] : rows) EXPECT_TRUE(set_option(options, key, value).ok()) << key;
   EXPECT_EQ(text_of(options), text_of({}));
@@ -93,6 +97,11 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
                                                       {"min_macs_per_byte", "1 "},
                                                       {"min_macs_per_byte", "18446744073709551616"},
                                                       {"min_macs_per_byte", ""},
+                                                      {"partition", "auto"},
+                                                      {"partition", ""},
+                                                      {"host_threads", "0"},
+                                                      {"host_threads", "-1"},
+                                                      {"host_threads", "99999999999"},
                                                       {"timeout_ms", "0"},
                                                       {"timeout_ms", "2147483649"},
                                                       {"timeout_ms", "1s"},

@@ -14,6 +14,7 @@
 #include "tools/clocks.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
+#include "tools/partition_flags.h"
 #include "tools/progress.h"
 #include "tools/statistics.h"
 #include "tools/tensor_file.h"
@@ -25,6 +26,7 @@ namespace {
 
 struct Options {
   std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto", per_channel = "exact";
+  PartitionFlags partition;
   int runs = 50, warm_up = 5;
   bool json = false, csv = false, without_cpu = false, allow_unproven = false;
 };
@@ -229,6 +231,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   session_options.compile.allow_unproven = options.allow_unproven;
   session_options.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, session_options.cores);
+  set_partition(options.partition, session_options);
   const Stopwatch prepare_clock;
   auto created = runtime::Session::create(graph, target, session_options);
   outcome.begin_with(created);
@@ -269,6 +272,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
+  add_partition(verb, options->partition);
   add_tuning_file(verb, options->tuning_file);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");

@@ -130,7 +130,7 @@ class Check(unittest.TestCase):
                 self.assertAlmostEqual(wall, checked["wall_ms"], places=6)
 
     def test_what_only_moves_bytes_is_not_off(self):
-        for words in ([], ["--delegate"]):
+        for words in ([], ["--delegate", "--partition", "all"]):
             report = json.loads(skillet("check", MODEL, "--allow-unproven", "--json", *words)[1])
             for chip in report["chips"]:
                 off = {op["kind"]: (where, error) for op, where, error in zip(report["ops"], chip["where"], chip["error"])}

@@ -13,6 +13,7 @@
 #include "tools/apart.h"
 #include "tools/check_chips.h"
 #include "tools/model.h"
+#include "tools/partition_flags.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
@@ -24,6 +25,7 @@ namespace {
 
 struct Options {
   std::string model, device, require, html, per_channel = "exact", tuning_file;  // no device: each chip
+  PartitionFlags partition;
   bool json = false, allow_unproven = false, delegate = false;
 };
 
@@ -51,6 +53,7 @@ runtime::SessionOptions session_options(const Options& options) {
   out.compile.allow_unproven = options.allow_unproven;
   out.tuning_file = options.tuning_file;
   out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  set_partition(options.partition, out);
   out.cores = 1;  // how many share the work changes nothing about where
   return out;
 }
@@ -252,6 +255,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
+  add_partition(verb, options->partition);
   add_tuning_file(verb, options->tuning_file);
   verb.flag("--delegate", options->delegate,
             "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "

@@ -132,7 +132,6 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
 // The same of the model's own operations, as the delegate claims them. A host runs the others.
 Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
                                  const ChipsReport& report, runtime::SessionOptions session) {
-  session.min_macs_per_byte = runtime::kDelegateMacsPerByte;
   const runtime::Target target{.name = chip.name, .chip = chip, .driver = &driver};
   SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session));
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .us = std::vector<double>(report.ops.size(), -1)};

@@ -14,6 +14,7 @@
 #include "tools/apart.h"
 #include "tools/explain_tuning.h"
 #include "tools/model.h"
+#include "tools/partition_flags.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -26,6 +27,7 @@ struct Options {
   std::string tuning_file;
   bool text = false, json = false, report = false, explain = false, allow_unproven = false;
   bool explain_partition = false;
+  PartitionFlags partition;
 };
 
 // One program of an NPU part of the model.
@@ -89,6 +91,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   session.compile.allow_unproven = options.allow_unproven;
   session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   session.tuning_file = options.tuning_file;
+  set_partition(options.partition, session);
   if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
   parse_cores(options.cores, session.cores);
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
@@ -97,7 +100,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.rewrites = std::move(compiled.rewrites);
-  if (options.explain_partition) told.partition = compile::print(compiled.graph, compiled.weighings);
+  if (options.explain_partition) told.partition = compile::print(compiled.graph, compiled.network, compiled.weighings);
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
@@ -208,6 +211,16 @@ nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
   return rows;
 }
 
+Result<void> check_explained(const Options& options, const runtime::Target& target) {
+  const std::string& partition = options.partition.partition;
+  if (!partition.empty() && partition != "predicted")
+    return error(ErrorCode::invalid_argument,
+                 "--explain-partition shows what is weighed by predicted time; --partition {} weighs nothing",
+                 partition);
+  SK_TRY(runtime::timing_prices(*target.driver, target.chip));
+  return {};
+}
+
 Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY(
       check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--output", options.output}}));
@@ -216,7 +229,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
   if (!options.output.empty()) SK_TRY(check_place(options.output));
-  if (options.explain_partition) SK_TRY(runtime::timing_prices(*target.driver, target.chip));
+  if (options.explain_partition) SK_TRY(check_explained(options, target));
   Told told;
   auto compiled = compile_parts(options, target, outcome, told);
   if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
@@ -269,6 +282,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
+  add_partition(verb, options->partition);
   const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb.flag("--report", options->report,
             "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "

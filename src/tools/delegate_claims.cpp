@@ -91,8 +91,7 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
                                        runtime::SessionOptions session) {
   DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
                      .remedies = std::vector<driver::Remedy>(graph.ops.size(), driver::Remedy::none)};
-  const uint64_t min_macs_per_byte = session.min_macs_per_byte;
-  session.min_macs_per_byte = 0;
+  session = runtime::with_delegate_defaults(std::move(session));
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
   if (!session.compile.allow_unproven) {
@@ -104,7 +103,6 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   refuse(planned, rows, out);
   refuse_gone(planned, out);
   const std::vector<ShapeOp> shapes = shape_ops(graph);
-  session.min_macs_per_byte = min_macs_per_byte;
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
     judge_shapes(shapes, out.why_not);

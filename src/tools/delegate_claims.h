@@ -21,7 +21,7 @@ struct DelegateClaims {
   size_t partitions = 0;
 };
 
-// `session.min_macs_per_byte` as the delegate has it.
+// What the delegate takes where `session` says nothing.
 Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
                                        runtime::SessionOptions session);
 

@@ -15,6 +15,7 @@
 #include "tools/check_chips.h"
 #include "tools/delegate_claims.h"
 #include "tools/model.h"
+#include "tools/partition_flags.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
@@ -27,6 +28,7 @@ constexpr int kTrials = 4;  // inputs that both models compute
 
 struct Options {
   std::string model, output, device;
+  PartitionFlags partition;
   bool approximate = false, allow_unproven = false, always = false, json = false;
 };
 
@@ -61,13 +63,12 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out;
   out.compile.allow_unproven = options.allow_unproven;
   out.cores = 1;
+  set_partition(options.partition, out);
   return out;
 }
 
 Result<void> add_claims(Placed& out, const runtime::Target& target, const ir::Graph& graph, const Options& options) {
-  runtime::SessionOptions session = session_options(options);
-  session.min_macs_per_byte = runtime::kDelegateMacsPerByte;
-  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session));
+  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session_options(options)));
   const std::vector<uint64_t> macs = macs_of(graph);
   double all = 0;
   for (size_t i = 0; i < macs.size(); ++i) {
@@ -326,6 +327,7 @@ void add_fix(CommandLine& app, Outcome& outcome) {
       "--always", options->always,
       "write what is rewritten also where the device gains nothing: for runtimes that rewrite nothing themselves");
   verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
+  add_partition(verb, options->partition);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(fix(*options, outcome)); });
 }

@@ -14,6 +14,7 @@
 #include "tools/layer_file.h"
 #include "tools/layer_graph.h"
 #include "tools/model.h"
+#include "tools/partition_flags.h"
 #include "tools/program_timing.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -24,6 +25,7 @@ namespace {
 struct Options {
   std::string model, program = "open", tuning, tuning_file, per_channel = "exact";
   std::vector<std::string> layers, chips, sets;
+  PartitionFlags partition;
   bool json = false, only_proven = false;
 };
 
@@ -84,6 +86,7 @@ Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip
   if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
   options.compile.allow_unproven = allow_unproven;
   options.compile.per_channel = *driver::per_channel_from_name(given.per_channel);
+  set_partition(given.partition, options);
   return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
                               options);
 }
@@ -409,6 +412,7 @@ void add_plan(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
+  add_partition(verb, options->partition);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
   verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
   verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")

@@ -17,6 +17,7 @@
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/old_capture.h"
+#include "tools/partition_flags.h"
 #include "tools/progress.h"
 #include "tools/results.h"
 #include "tools/run_inputs.h"
@@ -36,6 +37,7 @@ struct Options {
                      cache_dir, tuning_file;
   std::string output, expect, draw, task;
   InputOptions inputs;
+  PartitionFlags partition;
   std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
   bool json = false, show = false, allow_unproven = false;
@@ -274,6 +276,7 @@ runtime::SessionOptions session_options(const Options& options) {
   out.compile.allow_unproven = options.allow_unproven;
   out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   parse_cores(options.cores, out.cores);
+  set_partition(options.partition, out);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
   return out;
@@ -451,6 +454,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
   add_cores(verb, options->cores);
+  add_partition(verb, options->partition);
   add_tuning_file(verb, options->tuning_file);
   verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
       .variable("SKILLET_CACHE_DIR")

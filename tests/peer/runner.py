@@ -80,7 +80,7 @@ class Runner:
     def host_time(self, case, chip, delegate):
         """The least of an inference with `delegate` and with the peer's, us."""
         arguments = [case.model, "--repeat", "200", "--delegate", delegate, "--set", f"device=null:{chip}",
-                     "--delegate", self.root / TEFLON]
+                     "--set", "partition=all", "--delegate", self.root / TEFLON]
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "SKILLET_VIRTUAL_CHIP": f"null:{chip}",
                        "MESA_SHADER_CACHE_DISABLE": "true"}
         with tempfile.TemporaryDirectory(prefix="skillet-peer-") as scratch:

@@ -84,7 +84,10 @@ TEST(CApiOptions, AreTakenAsText) {
       {"min_macs_per_byte", "-1", "option min_macs_per_byte: '-1'"},
       {"partition", "predicted", ""},
       {"partition", "work", ""},
-      {"partition", "auto", "option partition: 'auto' is not a value for it; work: "},
+      {"partition", "all", ""},
+      {"host_threads", "1", ""},
+      {"host_threads", "0", "option host_threads: '0'"},
+      {"partition", "auto", "option partition: 'auto' is not a value for it; which parts "},
       {"timeout_ms", "500", ""},
       {"timeout_ms", "0", "option timeout_ms: '0'"},
       {"timeout_ms", "99999999999999999999", "option timeout_ms: '9999"},
@@ -111,7 +114,7 @@ TEST(CApiOptions, AreTakenAsText) {
   EXPECT_EQ(skillet_load_file(sim.device, kModel.c_str(), &none, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_STREQ(skillet_last_error(), "options: more is null");
   for (const char* key : {"tuning", "switches", "allow_unproven", "per_channel", "cache_dir", "cores", "fallback",
-                          "min_macs_per_byte", "partition", "timeout_ms"})
+                          "min_macs_per_byte", "partition", "host_threads", "timeout_ms"})
     EXPECT_NE(("\n" + std::string(skillet_options_help())).find(std::string("\n") + key + " "), std::string::npos)
         << key;
 }

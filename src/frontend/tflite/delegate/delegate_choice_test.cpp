@@ -43,23 +43,31 @@ std::set<int> claimed(const FakeHost& host) {
   return nodes;
 }
 
-// A network so small that the way to the NPU takes longer than a CPU does: the NPU gets it unless that is asked.
+// A network so small that the way to the NPU takes longer than four cores of the CPU do, though not than one. The
+// results are the NPU's or the host's, which are the same here, however it is divided.
 TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
   using compile::PartitionBy;
   const ir::Graph graph = digits();
   const struct {
-    PartitionBy partition;
-    uint64_t min_macs_per_byte;
+    std::optional<PartitionBy> partition;
+    std::optional<uint64_t> min_macs_per_byte;
+    std::optional<int> host_threads;
     bool claims;
-  } kRows[] = {{Options().session.partition, Options().session.min_macs_per_byte, true},
-               {PartitionBy::work, 1'000'000, false},
-               {PartitionBy::predicted, 4, false},
-               {PartitionBy::predicted, 0, false}};
+  } kRows[] = {{PartitionBy::all, {}, 4, true},
+               {PartitionBy::work, {}, 4, true},
+               {{}, 4, {}, true},
+               {PartitionBy::work, 1'000'000, 1, false},
+               {{}, 1'000'000, {}, false},
+               {Options().session.partition, {}, Options().session.host_threads, true},
+               {PartitionBy::predicted, {}, 1, true},
+               {PartitionBy::predicted, 0, 4, false},
+               {PartitionBy::predicted, {}, 64, false}};
   for (const auto& row : kRows) {
     for (const bool simulated : {false, true}) {
       Wrapped wrapped;
       wrapped.state->options.session.partition = row.partition;
       wrapped.state->options.session.min_macs_per_byte = row.min_macs_per_byte;
+      wrapped.state->options.session.host_threads = row.host_threads;
       wrapped.state->target.simulated = simulated;
       FakeHost host(graph);
       EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
@@ -68,9 +76,31 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
       EXPECT_EQ(!claimed(host).empty(), row.claims) << &row - kRows;
     }
   }
+}
+
+TEST(Delegate, SaysOptionsThatCountForNothing) {
+  using compile::PartitionBy;
   const auto none = [](const char*) -> const char* { return nullptr; };
   EXPECT_EQ(parse_options({{"partition", "predicted"}}, none).session.partition, PartitionBy::predicted);
-  EXPECT_EQ(parse_options({}, none).session.partition, PartitionBy::work);
+  EXPECT_EQ(parse_options({}, none).session.partition, PartitionBy::predicted);
+  EXPECT_EQ(parse_options({}, none).session.host_threads, 1);
+  EXPECT_EQ(parse_options({{"host_threads", "3"}}, none).session.host_threads, 3);
+  const struct {
+    std::vector<KeyValue> given;
+    PartitionBy by;
+    size_t problems;
+  } kRows[] = {{{}, PartitionBy::predicted, 0},
+               {{{"min_macs_per_byte", "0"}}, PartitionBy::work, 0},
+               {{{"partition", "predicted"}, {"min_macs_per_byte", "9"}}, PartitionBy::predicted, 0},
+               {{{"min_macs_per_byte", "9"}, {"partition", "all"}}, PartitionBy::all, 1},
+               {{{"host_threads", "2"}, {"partition", "work"}}, PartitionBy::work, 1},
+               {{{"host_threads", "2"}, {"partition", "predicted"}}, PartitionBy::predicted, 0},
+               {{{"host_threads", "2"}, {"min_macs_per_byte", "1"}, {"partition", "all"}}, PartitionBy::all, 2}};
+  for (const auto& row : kRows) {
+    const Options options = parse_options(row.given, none);
+    EXPECT_EQ(runtime::partition_of(options.session), row.by) << &row - kRows;
+    EXPECT_EQ(options.problems.size(), row.problems) << &row - kRows;
+  }
   EXPECT_EQ(parse_options({{"partition", "auto"}}, none).problems.size(), 1U);
 }
 
@@ -78,7 +108,7 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
   const ir::Graph graph = digits();
   const auto claimed_by = [&](const driver::Driver* driver) {
     Wrapped wrapped;
-    wrapped.state->options.session.min_macs_per_byte = 0;
+    wrapped.state->options.session.partition = compile::PartitionBy::all;
     if (driver != nullptr) wrapped.state->target.driver = driver;
     FakeHost host(graph);
     EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
@@ -103,7 +133,7 @@ TEST(Delegate, RealDevicesTakeUnprovenOpsWhenTold) {
   for (const ir::TensorId id : {graph.inputs[0], graph.outputs[0]}) graph.tensor(id).shape = {1, 6, 5, 8};
   const auto partitions = [&](bool simulated, bool allow) {
     Wrapped wrapped;
-    wrapped.state->options.session.min_macs_per_byte = 0;
+    wrapped.state->options.session.partition = compile::PartitionBy::all;
     wrapped.state->options.session.compile.allow_unproven = allow;
     wrapped.state->target.simulated = simulated;
     FakeHost host(graph);
@@ -141,6 +171,7 @@ TEST(DelegateProfile, TellsEachOperationWhereItIsAskedTo) {
   const ir::Graph graph = digits_in_two();
   for (const bool asked : {false, true}) {
     auto state = std::make_shared<State>();
+    state->options.session.partition = compile::PartitionBy::all;
     state->options.profile = asked;
     auto target = runtime::open_target("sim:a311d");
     ASSERT_TRUE(target.ok()) << target.error().message;
@@ -189,7 +220,7 @@ TEST(Delegate, TakesShapesThatComeWithTheRun) {
   const ir::Graph graph = flattened();
   auto state = std::make_shared<State>();
   state->target = std::move(runtime::open_target("sim:rk3588")).value();
-  state->options.session.min_macs_per_byte = 0;
+  state->options.session.partition = compile::PartitionBy::all;
   const std::unique_ptr<Delegate> delegate = make_delegate(state);
   FakeHost host(graph);
   ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);

@@ -79,7 +79,12 @@ constexpr std::array kRows = {
 
 constexpr std::string_view kStrictSaysIt = "fallback";           // a key of sessions that is none here
 constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
-constexpr std::string_view kOtherDefault = "min_macs_per_byte", kOurs = "; of the delegate: 4";
+
+// What the delegate takes where nothing is said, if that is not what sessions take.
+std::string_view own_default(std::string_view key) {
+  if (key == "partition") return "; of the delegate: predicted, work where min_macs_per_byte is given";
+  return key == "host_threads" ? "; of the delegate: 1, as of TensorFlow Lite" : "";
+}
 
 // A key of the delegate or of sessions.
 struct Key {
@@ -107,10 +112,24 @@ void apply(const Key& key, std::string_view name, std::string_view value, Option
                                 key.own != nullptr ? key.own->instead : "ignored"});
 }
 
+// What is said, but counts for nothing.
+void warn_of_idle(Options& options) {
+  using compile::PartitionBy;
+  const runtime::SessionOptions& session = options.session;
+  const PartitionBy by = runtime::partition_of(runtime::with_delegate_defaults(session));
+  const auto idle = [&](std::string_view key, std::string_view where) {
+    options.problems.push_back({fmt::format("option {} counts with {} only, here partition={}", key, where,
+                                            compile::kPartitionByNames[static_cast<size_t>(by)])});
+  };
+  if (session.min_macs_per_byte && by == PartitionBy::all) idle("min_macs_per_byte", "partition=work");
+  if (session.host_threads && by != PartitionBy::predicted) idle("host_threads", "partition=predicted");
+}
+
 }  // namespace
 
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*)) {
   Options options;
+  options.session = {};  // what is said, until all is
   const std::vector<Key> keys = all_keys();
   for (const Key& key : keys) {
     const std::string name = runtime::environment_name(key.key);
@@ -129,6 +148,8 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     options.problems.push_back(
         {fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names))});
   }
+  warn_of_idle(options);
+  options.session = runtime::with_delegate_defaults(std::move(options.session));
   return options;
 }
 
@@ -136,7 +157,7 @@ std::string options_help() {
   std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
   for (const Key& key : all_keys())
     text += fmt::format("  {:<26}{:<34}{}{}\n", key.key, runtime::environment_name(key.key), key.help,
-                        key.key == kOtherDefault ? kOurs : "");
+                        own_default(key.key));
   return text;
 }
 

@@ -22,10 +22,8 @@ struct Problem {
 
 struct Options {
   std::string device = "auto";
-  // By runtime/session_keys.h. Work that is worth the way to the NPU and back, where times are not predicted, is
-  // guessed: a CPU with SIMD does some multiply-accumulates in the time it takes to copy a byte out and another one in.
-  runtime::SessionOptions session{.min_macs_per_byte = runtime::kDelegateMacsPerByte};
-  std::optional<log::Level> log;  // none: that of the process
+  runtime::SessionOptions session = runtime::with_delegate_defaults({});  // by runtime/session_keys.h
+  std::optional<log::Level> log;                                          // none: that of the process
   bool strict = false;
   bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit

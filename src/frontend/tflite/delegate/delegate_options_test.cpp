@@ -56,17 +56,17 @@ TEST(Options, ParseAsHostsWriteThem) {
 // which `strict` says, and another default.
 TEST(Options, TakeTheKeysOfSessions) {
   const std::map<std::string_view, const char*> values = {
-      {"tuning", "tuned"},   {"switches", "a"},         {"allow_unproven", "1"}, {"per_channel", "approximate"},
-      {"tuning_file", "/t"}, {"cache_dir", "/c"},       {"cores", "3"},          {"min_macs_per_byte", "9"},
-      {"timeout_ms", "123"}, {"partition", "predicted"}};
+      {"tuning", "tuned"},   {"switches", "a"},     {"allow_unproven", "1"}, {"per_channel", "approximate"},
+      {"tuning_file", "/t"}, {"cache_dir", "/c"},   {"cores", "3"},          {"min_macs_per_byte", "9"},
+      {"timeout_ms", "123"}, {"partition", "work"}, {"host_threads", "2"}};
   const auto none = [](const char*) -> const char* { return nullptr; };
   const auto same = [](const runtime::SessionOptions& a, const runtime::SessionOptions& b) {
     return a.compile.tuning == b.compile.tuning && a.compile.switches == b.compile.switches &&
            a.compile.allow_unproven == b.compile.allow_unproven && a.compile.per_channel == b.compile.per_channel &&
            a.tuning_file == b.tuning_file && a.cache_dir == b.cache_dir && a.cores == b.cores &&
-           a.min_macs_per_byte == b.min_macs_per_byte && a.timeout == b.timeout && a.partition == b.partition;
+           a.min_macs_per_byte == b.min_macs_per_byte && a.timeout == b.timeout && a.partition == b.partition &&
+           a.host_threads == b.host_threads;
   };
-  EXPECT_EQ(Options().session.min_macs_per_byte, 4U);
   size_t seen = 0;
   for (const runtime::SessionKey& key : runtime::session_keys()) {
     if (key.key == "fallback") {
@@ -75,8 +75,9 @@ TEST(Options, TakeTheKeysOfSessions) {
     }
     ASSERT_TRUE(values.contains(key.key)) << key.key;
     ++seen;
-    runtime::SessionOptions wanted = Options().session;
+    runtime::SessionOptions wanted;
     ASSERT_TRUE(key.set(values.at(key.key), wanted)) << key.key;
+    wanted = runtime::with_delegate_defaults(wanted);
     EXPECT_FALSE(same(wanted, Options().session)) << key.key;
     const Options given = parse_options({{std::string(key.key), values.at(key.key)}}, none);
     EXPECT_TRUE(given.problems.empty() && same(given.session, wanted)) << key.key;

@@ -41,8 +41,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = options.session;
   out.allow_fallback = !options.strict;
   // What goes to the NPU is chosen when partitions are proposed; one that the host has handed over goes there.
-  out.min_macs_per_byte = 0;
-  out.partition = compile::PartitionBy::work;
+  out.partition = compile::PartitionBy::all;
   return out;
 }
 
@@ -96,7 +95,6 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents co
   output_bytes_.resize(outputs_.size());
   runtime::SessionOptions options = session_options(state_->options);
   if (only_on_npu) {
-    options.min_macs_per_byte = state_->options.session.min_macs_per_byte;
     options.partition = state_->options.session.partition;
   }
   const std::lock_guard lock(state_->mutex);

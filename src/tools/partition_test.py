@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""`--partition` and `--host-threads`: they change where operations run, and no result.
+
+usage: partition_test.py SKILLET      run at the top of the source tree
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = sys.argv.pop(1)
+MODEL = "models/digits.tflite"
+
+
+def skillet(*args):
+    return subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+
+
+def report(*args):
+    done = skillet(*args, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def places(result):
+    return [(op["where"], op["part"], op["reason"]) for op in result["ops"]]
+
+
+class Partition(unittest.TestCase):
+    def test_partitions_change_places_not_results(self):
+        for device in ("sim:a311d", "sim:imx8mp", "sim:rk3588"):
+            with tempfile.TemporaryDirectory() as folder:
+                want, places_of = str(Path(folder) / "want.npz"), {}
+                self.assertEqual(skillet("run", MODEL, "--device", "cpu", "--output", want).returncode, 0)
+                for words in (["all"], ["work"], ["predicted", "--host-threads", "1"], ["predicted"]):
+                    ran = report("run", MODEL, "--device", device, "--expect", want, "--partition", *words)
+                    checked = report("check", MODEL, "--device", device, "--partition", *words)
+                    self.assertEqual(places(ran), places(checked), (device, words))
+                    places_of[" ".join(words)] = places(ran)
+                self.assertEqual(places_of["all"], places(report("run", MODEL, "--device", device)), "the default")
+                self.assertNotEqual(places_of["all"], places_of["predicted"], device)
+                self.assertEqual(places_of["predicted --host-threads 1"] == places_of["all"], device != "sim:rk3588")
+
+    def test_the_cpu_is_weighed_by_its_cores(self):
+        def cpu_ms(*words):
+            told = report("compile", MODEL, "--device", "sim:a311d", "--explain-partition", *words)["partition"]
+            return float(next(line for line in told.splitlines() if line.endswith("all on the CPU")).split(" ms")[0].split()[-1])
+
+        one, two, four = (cpu_ms("--host-threads", str(count)) for count in (1, 2, 4))
+        self.assertLess(four, two)
+        self.assertLess(two, one)
+        self.assertEqual([cpu_ms(), cpu_ms("--host-threads", "auto"), cpu_ms("--host-threads", "64")], [four] * 3, "of the board")
+        self.assertEqual(skillet("compile", MODEL, "--device", "sim:a311d", "--explain-partition", "--partition", "work").returncode, 2)
+
+    def test_every_verb_takes_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for words in (["run", "--device", "sim:rk3588"], ["check", "--device", "sim:rk3588"], ["check"], ["plan"],
+                          ["bench", "--runs", "1", "--device", "sim:rk3588"],
+                          ["fix", "--device", "sim:rk3588", "-o", str(Path(folder) / "fixed.tflite")]):
+                done = skillet(words[0], MODEL, *words[1:], "--partition", "predicted")
+                self.assertEqual(done.returncode, 0, (words, done.stderr))
+                self.assertNotEqual(done.stdout, skillet(words[0], MODEL, *words[1:]).stdout, words)
+                for wrong in (["--partition", "some"], ["--host-threads", "0"], ["--host-threads", "many"]):
+                    done = skillet(words[0], MODEL, *words[1:], *wrong)
+                    self.assertEqual(done.returncode, 2, (words, wrong))
+                    self.assertIn(wrong[0], done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
