@@ -139,8 +139,8 @@ class Compiler {
     out_.network = {{"all that the chip takes on the NPU", *all}, {"all on the CPU", cpu_alone()}};
   }
 
-  // True: the division that the weighings came to is slower as a whole than one of the plain ones, because parts are
-  // not the runs that were weighed; that one is taken.
+  // True: the division that the weighings came to is slower as a whole than the plain one, because parts are not the
+  // runs that were weighed; that one is taken.
   bool may_undo() {
     if (out_.network.size() != 2) return false;
     const auto divided = times();
@@ -149,15 +149,16 @@ class Compiler {
       return false;
     }
     const double all_us = out_.network[0].times.us(), cpu_us = out_.network[1].times.us();
-    if (divided->us() > std::min(all_us, cpu_us) + kRoundingUs) {
-      if (all_us <= cpu_us) {
+    const bool is_for_cpu = is_cpu_faster(cpu_us, all_us, *options_.prices);
+    if (divided->us() > (is_for_cpu ? cpu_us : all_us) + kRoundingUs) {
+      if (!is_for_cpu) {
         support_ = support_of_all_;
       } else {
         for (size_t op = 0; op < support_.size(); ++op)
           if (support_[op].ok)
             support_[op] = Support::no(Remedy::take_all, "the network is predicted to be faster on the CPU alone");
       }
-      out_.network[all_us <= cpu_us ? 0 : 1].is_chosen = true;
+      out_.network[is_for_cpu ? 1 : 0].is_chosen = true;
       out_.network.push_back({"divided", *divided});
       is_settled_ = true;
       return true;

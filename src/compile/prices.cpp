@@ -90,12 +90,11 @@ class Scale {
     const size_t count = graph_.ops.size();
     Weighing out{.ops = {}, .alternatives = {alternative({{0, count}}), alternative({})}};
     const double whole_us = out.alternatives[0].times.us(), cpu_us = out.alternatives[1].times.us();
-    const double sure = 1 - prices_.doubt;
-    out.chosen = cpu_us < whole_us * sure ? 1 : 0;
+    out.chosen = is_cpu_faster(cpu_us, whole_us, prices_) ? 1 : 0;
     if (count > kOpsMax) return out;
     Alternative best = alternative(best_runs());
     const double best_us = best.times.us();
-    if (best_us >= out.alternatives[out.chosen].times.us() * sure) return out;
+    if (best_us >= out.alternatives[out.chosen].times.us() * (1 - prices_.doubt)) return out;
     out.chosen = 2;
     out.alternatives.push_back(std::move(best));
     return out;
@@ -188,6 +187,8 @@ std::optional<PartitionBy> partition_by_from_name(std::string_view name) {
   if (at == kPartitionByNames.end()) return std::nullopt;
   return static_cast<PartitionBy>(at - kPartitionByNames.begin());
 }
+
+bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices) { return cpu_us < npu_us * (1 - prices.doubt); }
 
 double CpuSpeed::us(const ir::Graph& graph, ir::OpId id) const {
   double bytes = 0;

@@ -70,8 +70,11 @@ struct Weighing {
   std::vector<Alternative> alternatives;  // all on the NPU; all on the CPU; the best where it is another one
   size_t chosen = 0;
 };
-// `program` is that of `part`. Of all sets of runs of its ops the fastest is chosen; or all or nothing, the faster,
-// where that is not slower beyond doubt. Error: the judge cannot price it.
+// Who asks for an NPU gets it unless the CPU is faster beyond doubt.
+bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices);
+
+// `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster; of all other sets of runs
+// of ops the fastest is chosen where that is faster still, beyond doubt. Error: the judge cannot price it.
 Result<Weighing> weigh(const ir::Graph& part, const driver::Program& program, const Prices& prices);
 
 // The same of a part as it is, all on the NPU.
