@@ -32,6 +32,7 @@ void for_each_field(A& attrs, Visit visit) {
   if constexpr (requires { attrs.activation; }) visit("activation", attrs.activation);
   if constexpr (std::is_same_v<T, ActivationAttrs>) visit("pot_scale_int16", attrs.pot_scale_int16);
   if constexpr (std::is_same_v<T, FullyConnectedAttrs>) visit("keep_num_dims", attrs.keep_num_dims);
+  if constexpr (requires { attrs.asymmetric_inputs; }) visit("asymmetric_inputs", attrs.asymmetric_inputs);
   if constexpr (std::is_same_v<T, SplitAttrs> || std::is_same_v<T, PackAttrs>) visit("count", attrs.count);
   if constexpr (std::is_same_v<T, ReshapeAttrs>) visit("shape", attrs.shape);
   if constexpr (std::is_same_v<T, SqueezeAttrs>) visit("axes", attrs.axes);

@@ -59,6 +59,7 @@ struct PoolAttrs {
 struct FullyConnectedAttrs {
   Activation activation = Activation::none;
   bool keep_num_dims = false;
+  bool asymmetric_inputs = false;  // float32 inputs of int8 weights are quantized with a zero point
   bool operator==(const FullyConnectedAttrs&) const = default;
 };
 struct ActivationAttrs {
@@ -133,12 +134,14 @@ struct CumsumAttrs {
 };
 struct BatchMatmulAttrs {
   bool transpose_a = false, transpose_b = false;
+  bool asymmetric_inputs = false;  // as of FullyConnectedAttrs
   bool operator==(const BatchMatmulAttrs&) const = default;
 };
 struct LstmAttrs {
   Activation activation = Activation::none;
   float cell_clip = 0, projection_clip = 0;  // 0: none
   bool time_major = false;
+  bool asymmetric_inputs = false;  // as of FullyConnectedAttrs
   // Quantization of what the projection, or without one the output, is made of; 0: not given.
   float hidden_scale = 0;
   int32_t hidden_zero_point = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/depthwise.h"
+#include "ref/hybrid.h"
 #include "ref/weighted.h"
 #include "ref/window.h"
 
@@ -112,6 +113,7 @@ void take_filter(DepthwisePlan& plan, const ir::Tensor& filter, const OutputStag
 Result<KernelPtr> prepare_depthwise_conv_2d(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
+  if (is_hybrid(c)) return prepare_hybrid_depthwise_conv_2d(c);
   if (input.dtype == ir::DType::float32) return prepare_float_conv_2d(c);
   if (input.dtype == ir::DType::int16) return prepare_int16_depthwise_conv_2d(c);
   DepthwisePlan plan;

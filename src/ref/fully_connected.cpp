@@ -4,6 +4,7 @@
 #include "base/byte_gemm.h"
 #include "base/int_math.h"
 #include "ref/float_weights.h"
+#include "ref/hybrid.h"
 #include "ref/weighted.h"
 
 namespace skillet::ref {
@@ -51,6 +52,7 @@ Result<KernelPtr> prepare_float(const Context& c) {
 
 Result<KernelPtr> prepare_fully_connected(const Context& c) {
   const ir::Tensor& input = c.input(0);
+  if (is_hybrid(c)) return prepare_hybrid_fully_connected(c);
   if (input.dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return prepare_float(c);
   if (input.dtype == ir::DType::int16) return prepare_int16_fully_connected(c);
   return byte_gemm::available() ? prepare_byte_fully_connected(c) : prepare_wide_fully_connected(c);

@@ -56,8 +56,8 @@ struct Walk {
 
 int64_t first_index(const ir::StridedSliceAttrs& attrs, size_t spec, int64_t begin, int64_t step, int64_t size) {
   if (begin < 0) begin += size;
-  if (bit(attrs.shrink_axis_mask, spec)) return begin;
   if (bit(attrs.begin_mask, spec)) return step > 0 ? 0 : size - 1;
+  if (bit(attrs.shrink_axis_mask, spec)) return begin;
   return step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1);
 }
 

@@ -76,23 +76,19 @@ KernelPtr reduce_kernel(const Context& c, ReducePlan plan, Finish finish) {
   });
 }
 
-// Mean or sum of quantized values: the sum, scaled by a fixed-point multiplier that includes the division.
+// Mean of quantized values: the sum, scaled by a fixed-point multiplier that includes the division.
 struct QuantizedMean {
   int64_t count = 1;
   int32_t input_zero_point = 0, output_zero_point = 0;
   QuantizedMultiplier by;
   Range range;
 
-  template <typename T>
-  T operator()(int64_t sum) const;
+  int32_t operator()(int64_t sum) const {
+    const auto centred = static_cast<int32_t>(sum - count * input_zero_point);
+    const int32_t value = wrapping_add(multiply_by_quantized_multiplier(centred, by), output_zero_point);
+    return std::clamp(value, range.min, range.max);
+  }
 };
-
-template <typename T>
-T QuantizedMean::operator()(int64_t sum) const {
-  const auto centred = static_cast<int32_t>(sum - count * input_zero_point);
-  const int32_t value = wrapping_add(multiply_by_quantized_multiplier(centred, by), output_zero_point);
-  return static_cast<T>(std::clamp(value, range.min, range.max));
-}
 
 // The multiplier of the scales, shifted up and divided by the count, as far as it stays within 32 bits.
 QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
@@ -107,21 +103,38 @@ Result<void> check_quantized(const Context& c) {
   return wide ? c.need_int16(c.output()) : c.need_quantized(c.output());
 }
 
-Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan, bool divide) {
+// finish(sum of raw values) makes each output.
+template <typename Finish>
+Result<KernelPtr> quantized_sums(const Context& c, const ReducePlan& plan, Finish finish) {
+  return with_quantized(c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto typed = [finish](int64_t sum) { return static_cast<T>(finish(sum)); };
+    constexpr size_t kFitsInt32 = size_t{1} << (sizeof(T) == 1 ? 23 : 15);
+    return plan.reduced < kFitsInt32 ? reduce_kernel<T, int32_t>(c, plan, typed)
+                                     : reduce_kernel<T, int64_t>(c, plan, typed);
+  });
+}
+
+Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
   SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
   const auto ratio = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
   const QuantizedMean mean{.count = static_cast<int64_t>(plan.reduced),
                            .input_zero_point = in.zero_point(),
                            .output_zero_point = out.zero_point(),
-                           .by = divide ? divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)) : ratio,
+                           .by = divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)),
                            .range = type_range(c.output().dtype)};
-  return with_quantized(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
-    const auto finish = [mean](int64_t sum) { return mean.operator()<T>(sum); };
-    constexpr size_t kFitsInt32 = size_t{1} << (sizeof(T) == 1 ? 23 : 15);
-    return plan.reduced < kFitsInt32 ? reduce_kernel<T, int32_t>(c, plan, finish)
-                                     : reduce_kernel<T, int64_t>(c, plan, finish);
+  return quantized_sums(c, plan, [mean](int64_t sum) { return mean(sum); });
+}
+
+// In float, as TFLite's built-in kernels do it.
+Result<KernelPtr> quantized_sum(const Context& c, const ReducePlan& plan) {
+  SK_TRY(check_quantized(c));
+  const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  const float scale = in.scale() / out.scale();
+  const float zeros = static_cast<float>(-in.zero_point()) * scale * static_cast<float>(plan.reduced);
+  return quantized_sums(c, plan, [=, zero = out.zero_point(), range = type_range(c.output().dtype)](int64_t sum) {
+    return std::clamp(round_to_int(static_cast<float>(sum) * scale + zeros) + zero, range.min, range.max);
   });
 }
 
@@ -180,7 +193,7 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   };
   if (c.input(0).dtype == ir::DType::int32) return integer_mean(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return integer_mean(int64_t{});
-  return quantized_mean(c, plan, true);
+  return quantized_mean(c, plan);
 }
 
 Result<KernelPtr> prepare_sum(const Context& c) {
@@ -195,7 +208,7 @@ Result<KernelPtr> prepare_sum(const Context& c) {
   if (c.input(0).dtype == ir::DType::int32) return integer_sum(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return integer_sum(int64_t{});
   if (c.input(0).dtype == ir::DType::boolean) return prepare_reduce_any(c);
-  return quantized_mean(c, plan, false);
+  return quantized_sum(c, plan);
 }
 
 Result<KernelPtr> prepare_reduce_max(const Context& c) { return extreme(c, std::greater<>()); }

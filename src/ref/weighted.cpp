@@ -71,8 +71,9 @@ Result<WideStage> wide_stage(const WeightedOp& op) {
   SK_TRY(check_types(op));
   const Context& c = op.context;
   WideStage stage;
-  // Without a bias TFLite sums as with one of 32 bits, but for depthwise convolutions.
-  stage.sums_of_32_bits = c.op().kind != ir::OpKind::depthwise_conv_2d;
+  // Without a bias TFLite sums as with one of 32 bits, but for depthwise and transposed convolutions.
+  const ir::OpKind kind = c.op().kind;
+  stage.sums_of_32_bits = kind != ir::OpKind::depthwise_conv_2d && kind != ir::OpKind::transpose_conv;
   stage.bias.resize(op.channels);
   if (c.has_input(op.bias)) {
     SK_TRY_ASSIGN(stage.bias, c.constant_ints(op.bias));

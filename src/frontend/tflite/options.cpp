@@ -85,7 +85,9 @@ Result<Attrs> read(const schema::Pool2DOptions& o) {
 }
 Result<Attrs> read(const schema::FullyConnectedOptions& o) {
   SK_TRY_ASSIGN(const auto activation, activation_of(o.fused_activation_function()));
-  return Attrs{ir::FullyConnectedAttrs{.activation = activation, .keep_num_dims = o.keep_num_dims()}};
+  return Attrs{ir::FullyConnectedAttrs{.activation = activation,
+                                       .keep_num_dims = o.keep_num_dims(),
+                                       .asymmetric_inputs = o.asymmetric_quantize_inputs()}};
 }
 template <typename T>
 requires(std::is_same_v<T, schema::AddOptions> || std::is_same_v<T, schema::SubOptions> ||
@@ -153,13 +155,16 @@ Result<Attrs> read(const schema::ReverseSequenceOptions& o) {
   return Attrs{ir::ReverseSequenceAttrs{.axis = o.seq_dim(), .batch_axis = o.batch_dim()}};
 }
 Result<Attrs> read(const schema::BatchMatMulOptions& o) {
-  return Attrs{ir::BatchMatmulAttrs{.transpose_a = o.adj_x(), .transpose_b = o.adj_y()}};
+  return Attrs{ir::BatchMatmulAttrs{
+      .transpose_a = o.adj_x(), .transpose_b = o.adj_y(), .asymmetric_inputs = o.asymmetric_quantize_inputs()}};
 }
 
 // The quantization of the hidden state stands at the tensor that its intermediates list: import.cpp adds it.
 template <typename T>
 Result<ir::LstmAttrs> lstm_attrs(const T& o) {
-  ir::LstmAttrs attrs{.cell_clip = o.cell_clip(), .projection_clip = o.proj_clip()};
+  ir::LstmAttrs attrs{.cell_clip = o.cell_clip(),
+                      .projection_clip = o.proj_clip(),
+                      .asymmetric_inputs = o.asymmetric_quantize_inputs()};
   SK_TRY_ASSIGN(attrs.activation, activation_of(o.fused_activation_function()));
   return attrs;
 }

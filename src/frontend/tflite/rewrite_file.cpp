@@ -222,9 +222,10 @@ class Writer {
       case ir::OpKind::max_pool_2d: return pool_options(op.as<ir::PoolAttrs>());
       case ir::OpKind::fully_connected: {
         const auto& attrs = op.as<ir::FullyConnectedAttrs>();
-        return NewOptions{
-            schema::BuiltinOptions::FullyConnectedOptions,
-            schema::CreateFullyConnectedOptions(out_, code(attrs.activation), 0, attrs.keep_num_dims).Union()};
+        return NewOptions{schema::BuiltinOptions::FullyConnectedOptions,
+                          schema::CreateFullyConnectedOptions(out_, code(attrs.activation), 0, attrs.keep_num_dims,
+                                                              attrs.asymmetric_inputs)
+                              .Union()};
       }
       case ir::OpKind::reshape: {
         const auto shape = out_.CreateVector(op.as<ir::ReshapeAttrs>().shape);

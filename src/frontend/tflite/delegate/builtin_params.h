@@ -49,6 +49,7 @@ struct TfLiteFullyConnectedParams {
   TfLiteEnum activation;
   TfLiteEnum weights_format;
   bool keep_num_dims;
+  bool asymmetric_quantize_inputs;
 };
 // ADD, SUB, MUL, DIV
 struct TfLiteArithmeticParams {
@@ -118,6 +119,7 @@ struct TfLiteCumsumParams {
 struct TfLiteBatchMatMulParams {
   bool adj_x;
   bool adj_y;
+  bool asymmetric_quantize_inputs;
 };
 struct TfLiteLocalResponseNormParams {
   int radius;
@@ -134,12 +136,14 @@ struct TfLiteLstmParams {
   float cell_clip;
   float proj_clip;
   TfLiteEnum kernel_type;  // 0: 20 or 24 operands
+  bool asymmetric_quantize_inputs;
 };
 struct TfLiteSequenceLstmParams {
   TfLiteEnum activation;
   float cell_clip;
   float proj_clip;
   bool time_major;
+  bool asymmetric_quantize_inputs;
 };
 struct TfLiteBlockParams {  // SPACE_TO_DEPTH, DEPTH_TO_SPACE
   int block_size;

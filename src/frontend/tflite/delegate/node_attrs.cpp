@@ -69,7 +69,9 @@ Result<Attrs> read(const TfLiteFullyConnectedParams& params, int /*version*/) {
   // Weights shuffled for one CPU's vector unit.
   if (params.weights_format != 0) return error(ErrorCode::unsupported, "weights format {}", params.weights_format);
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
-  return Attrs{ir::FullyConnectedAttrs{.activation = activation, .keep_num_dims = params.keep_num_dims}};
+  return Attrs{ir::FullyConnectedAttrs{.activation = activation,
+                                       .keep_num_dims = params.keep_num_dims,
+                                       .asymmetric_inputs = params.asymmetric_quantize_inputs}};
 }
 Result<Attrs> read(const TfLiteArithmeticParams& params, int /*version*/) {
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
@@ -136,7 +138,9 @@ Result<Attrs> read(const TfLiteCumsumParams& params, int /*version*/) {
   return Attrs{ir::CumsumAttrs{.exclusive = params.exclusive, .reverse = params.reverse}};
 }
 Result<Attrs> read(const TfLiteBatchMatMulParams& params, int /*version*/) {
-  return Attrs{ir::BatchMatmulAttrs{.transpose_a = params.adj_x, .transpose_b = params.adj_y}};
+  return Attrs{ir::BatchMatmulAttrs{.transpose_a = params.adj_x,
+                                    .transpose_b = params.adj_y,
+                                    .asymmetric_inputs = params.asymmetric_quantize_inputs}};
 }
 Result<Attrs> read(const TfLiteLocalResponseNormParams& params, int /*version*/) {
   return Attrs{ir::LocalResponseNormalizationAttrs{
@@ -148,15 +152,18 @@ Result<Attrs> read(const TfLiteReverseSequenceParams& params, int /*version*/) {
 Result<Attrs> read(const TfLiteLstmParams& params, int /*version*/) {
   if (params.kernel_type != 0) return error(ErrorCode::unsupported, "kernel type {}", params.kernel_type);
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
-  return Attrs{
-      ir::LstmAttrs{.activation = activation, .cell_clip = params.cell_clip, .projection_clip = params.proj_clip}};
+  return Attrs{ir::LstmAttrs{.activation = activation,
+                             .cell_clip = params.cell_clip,
+                             .projection_clip = params.proj_clip,
+                             .asymmetric_inputs = params.asymmetric_quantize_inputs}};
 }
 Result<Attrs> read(const TfLiteSequenceLstmParams& params, int /*version*/) {
   SK_TRY_ASSIGN(const auto activation, activation_of(params.activation));
   return Attrs{ir::LstmAttrs{.activation = activation,
                              .cell_clip = params.cell_clip,
                              .projection_clip = params.proj_clip,
-                             .time_major = params.time_major}};
+                             .time_major = params.time_major,
+                             .asymmetric_inputs = params.asymmetric_quantize_inputs}};
 }
 
 template <typename P>

@@ -40,7 +40,7 @@ class ParamsEncoder {
     return raw(TfLitePoolParams{pad(a.padding), a.stride_w, a.stride_h, a.filter_w, a.filter_h, act(a.activation)});
   }
   Bytes operator()(const ir::FullyConnectedAttrs& a) const {
-    return raw(TfLiteFullyConnectedParams{act(a.activation), 0, a.keep_num_dims});
+    return raw(TfLiteFullyConnectedParams{act(a.activation), 0, a.keep_num_dims, a.asymmetric_inputs});
   }
   Bytes operator()(const ir::ActivationAttrs& a) const { return raw(TfLiteArithmeticParams{act(a.activation)}); }
   Bytes operator()(const ir::ConcatAttrs& a) const { return raw(TfLiteConcatenationParams{a.axis, act(a.activation)}); }
@@ -75,7 +75,7 @@ class ParamsEncoder {
   Bytes operator()(const ir::OneHotAttrs& a) const { return raw(TfLiteOneHotParams{a.axis}); }
   Bytes operator()(const ir::CumsumAttrs& a) const { return raw(TfLiteCumsumParams{a.exclusive, a.reverse}); }
   Bytes operator()(const ir::BatchMatmulAttrs& a) const {
-    return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b});
+    return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b, a.asymmetric_inputs});
   }
   Bytes operator()(const ir::LocalResponseNormalizationAttrs& a) const {
     return raw(TfLiteLocalResponseNormParams{a.radius, a.bias, a.alpha, a.beta});
@@ -84,8 +84,10 @@ class ParamsEncoder {
     return raw(TfLiteReverseSequenceParams{a.axis, a.batch_axis});
   }
   Bytes operator()(const ir::LstmAttrs& a) const {
-    if (kind_ == ir::OpKind::lstm) return raw(TfLiteLstmParams{act(a.activation), a.cell_clip, a.projection_clip, 0});
-    return raw(TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major});
+    if (kind_ == ir::OpKind::lstm)
+      return raw(TfLiteLstmParams{act(a.activation), a.cell_clip, a.projection_clip, 0, a.asymmetric_inputs});
+    return raw(
+        TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major, a.asymmetric_inputs});
   }
   Bytes operator()(const ir::DetectionAttrs&) const { return {}; }  // custom: a host keeps its options as bytes
   Bytes operator()(const ir::BlockAttrs& a) const { return raw(TfLiteBlockParams{a.block_size}); }
