@@ -150,7 +150,8 @@ SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index,
 SKILLET_API skillet_status skillet_run(skillet_model* model);
 /* Starts one run in the background. Until skillet_wait() has returned, the model takes no other calls but
  * skillet_close_model, which waits too. In a child of fork() such a model can only be closed: the run ends in the
- * process that started it. */
+ * process that started it. So can each model on an NPU, simulated ones too, whether it runs or not, and its device:
+ * they are of the process that opened them, and calls in a child are SKILLET_INVALID_ARGUMENT. */
 SKILLET_API skillet_status skillet_start(skillet_model* model);
 /* Waits for the run that was started last; what it came to is what skillet_run would have returned. */
 SKILLET_API skillet_status skillet_wait(skillet_model* model);

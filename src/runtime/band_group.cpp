@@ -78,6 +78,7 @@ void BandGroup::give(Member& member, const HostBytes& bytes_of) {
 
 // What was started is waited for, whatever became of the others: its buffers are in use.
 Result<void> BandGroup::run(const HostBytes& bytes_of) {
+  for (const auto& context : contexts_) SK_TRY(context->check_process());
   const Locks locks(contexts_);
   Result<void> result;
   size_t started = 0;

@@ -163,6 +163,15 @@ Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
 
 }  // namespace
 
+Result<void> DeviceContext::check_process() const {
+  if (process.is_here()) return {};
+  return error(
+      ErrorCode::invalid_argument,
+      "{}: the device was opened before a fork(), by a parent of this process, which alone can use it: open the "
+      "device and load the model in this process",
+      device == nullptr ? chip : device->info().node);
+}
+
 NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
   NpuSearch search;
   for (const uapi::NodeReport& node : nodes) {

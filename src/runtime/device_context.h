@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fair_mutex.h"
+#include "base/own_process.h"
 #include "base/result.h"
 #include "capture/capture.h"
 #include "driver/driver.h"
@@ -31,6 +32,10 @@ struct DeviceContext {
   std::set<Bytes> init_done;
   SharedConstants constants;  // of all programs here
   SharedBuffers shared;       // of the caller; tensors that lie in them are used in place
+  const OwnProcess process;   // that opened it
+  // Before the mutex is taken, which a thread may hold that a child of fork() does not have. Error in such a child: the
+  // kernel would take its buffers and jobs for its parent's. There nothing is freed on the device either.
+  Result<void> check_process() const;
 };
 
 // Where to run. Without a driver everything runs on the CPU.

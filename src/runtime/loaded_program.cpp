@@ -69,6 +69,7 @@ Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& reloca
 Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<DeviceContext> context,
                                                            driver::Program program, const ir::Graph& graph,
                                                            std::chrono::nanoseconds timeout) {
+  SK_TRY(context->check_process());
   SK_TRY(check_program(program, context->chip, graph));
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
   const driver::Program& own = loaded->program_;
@@ -86,6 +87,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
 }
 
 LoadedProgram::~LoadedProgram() {
+  if (!context_->process.is_here()) return;
   const std::lock_guard lock(context_->mutex);
   for (const InitJob& job : init_jobs_) {
     if (job.id != kUnprepared) device().release(job.id);
@@ -229,6 +231,7 @@ Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
 }
 
 Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
+  SK_TRY(context_->check_process());
   const std::lock_guard lock(context_->mutex);
   SK_TRY(start(bytes_of));
   return finish(bytes_of);
@@ -325,6 +328,7 @@ Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) 
   if (bytes.size() != binding->shape.bytes())
     return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), binding->shape.bytes());
   const driver::BufferId id = binding->buffer;
+  SK_TRY(context_->check_process());
   const std::lock_guard lock(context_->mutex);
   SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
   settle(id, access);  // gives back what the mark covers: run() has looked at the witnesses

@@ -13,7 +13,8 @@ namespace skillet::runtime {
 // A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
 // and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay
 // where the file was read to. Whatever is wrong with a file or the folder: the program is compiled, and a warning says
-// why.
+// why. What that does not tell: whoever writes into the folder as its user and makes the checksum right may change
+// weights, or what commands do within the program's own buffers, and the results are others.
 class CachingDriver : public driver::ForwardingDriver {
  public:
   // `inner` is borrowed. `extra`: what else decides about what it compiles.

@@ -41,6 +41,7 @@ Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, con
 }
 
 Result<void> Session::prepare(compile::Compiled compiled) {
+  if (target_.context != nullptr) SK_TRY(target_.context->check_process());
   report_.passes_ms = compiled.passes_ms;
   report_.ops = std::move(compiled.ops);
   report_.model_ops = compiled.model_ops;
@@ -226,6 +227,8 @@ Result<void> Session::run_part(size_t index) {
   const Stopwatch watch;
   if (part.broken) return *part.broken;
   if (part.on_device()) {
+    // No failure of the device: whoever forks is told, instead of going on slowly.
+    SK_TRY(target_.context->check_process());
     const uint64_t copied_before = part.copied_bytes();
     auto ran = caught([&] { return run_npu(part); });  // the CPU may do with less memory
     report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;

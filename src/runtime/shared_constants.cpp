@@ -54,6 +54,7 @@ Result<void> fill(uapi::Device& device, uapi::Handle handle, const driver::Progr
 }  // namespace
 
 ConstantBlock::~ConstantBlock() {
+  if (!process_.is_here()) return;
   if (auto freed = device_.free(handle_); !freed.ok()) log::warning("freeing constants: {}", freed.error().message);
 }
 

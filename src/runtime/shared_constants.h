@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/own_process.h"
 #include "driver/program.h"
 #include "uapi/device.h"
 
@@ -28,6 +29,7 @@ class ConstantBlock {
   uapi::Device& device_;
   uapi::Handle handle_;
   uint64_t address_ = 0;
+  OwnProcess process_;
 };
 
 // What a program puts into a block: constants without addresses of other buffers.

@@ -71,11 +71,12 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
                                                .environment = {{interpose::kCaptureVariable, path}}}));
   outcome.begin();
   if ((code == kCannotRun || code == kNotFound) && !exists(path)) return code;
-  SK_TRY_ASSIGN(const Recorded recorded, report(path));
-  if (recorded.files != 0) {  // else the older ones stay
+  const Result<Recorded> recorded = report(path);
+  if (!recorded.ok() || recorded->files != 0) {  // else the older ones stay; one that cannot be read is a new one
     for (OldCapture& one : old) one.discard();
   }
-  return code == kFine && (recorded.files == 0 || !recorded.whole) ? kFailed : code;
+  if (!recorded.ok()) return recorded.error();
+  return code == kFine && (recorded->files == 0 || !recorded->whole) ? kFailed : code;
 }
 
 }  // namespace

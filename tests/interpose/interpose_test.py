@@ -209,6 +209,14 @@ class Record(unittest.TestCase):
         self.assertEqual(self.capture(PROBE, CASE).returncode, 2)
         self.assertEqual(self.path.read_text(), "precious")
 
+    def test_one_that_cannot_be_read_back_leaves_nothing_else(self):
+        self.assertEqual(self.capture(PROBE, CASE).returncode, 0)
+        result = self.capture("sh", "-c", f"'{PROBE}' '{CASE}' && printf broken > '{self.path}'")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(str(self.path), result.stderr)
+        self.assertEqual(self.path.read_text(), "broken")
+        self.assertEqual([one for one in self.path.parent.iterdir() if one.name.startswith(self.path.name)], [self.path])
+
     def test_nothing_to_record(self):
         result = run(SKILLET, "capture", "-o", self.path, "--", "sh", "-c", "exit 3")
         self.assertEqual(result.returncode, 3)

@@ -181,29 +181,6 @@ TEST(CApi, RunsInTheBackground) {
   EXPECT_EQ(skillet_wait(nullptr), SKILLET_INVALID_ARGUMENT);
 }
 
-// The thread of the run is not in the child.
-TEST(CApi, AChildOfForkCanOnlyCloseAModelThatRuns) {
-  for (const char* name : {"cpu", "sim:a311d"}) {
-    const Device npu(name);
-    skillet_model* model = nullptr;
-    ASSERT_EQ(skillet_load_file(npu.device, kModel.c_str(), nullptr, &model), SKILLET_OK);
-    ASSERT_EQ(skillet_start(model), SKILLET_OK) << skillet_last_error();
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);
-      const bool refused =
-          skillet_wait(model) == SKILLET_INVALID_ARGUMENT && skillet_run(model) == SKILLET_INVALID_ARGUMENT;
-      skillet_close_model(model);
-      ::syscall(SYS_exit_group, refused ? 0 : 1);  // a sanitizer would look for the thread that is not here
-    }
-    int status = -1;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0) << name;
-    EXPECT_EQ(skillet_wait(model), SKILLET_OK) << skillet_last_error();
-    skillet_close_model(model);
-  }
-}
-
 TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
   SharedCase test;
   ASSERT_NE(test.data, nullptr);

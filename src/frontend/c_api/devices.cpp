@@ -24,6 +24,7 @@ Result<skillet::runtime::DeviceContext*> context_of(const skillet_device* device
   if (device->target.context == nullptr)
     return skillet::error(ErrorCode::unsupported, "device '{}' shares no buffers: any memory will do",
                           device->target.name);
+  SK_TRY(device->target.context->check_process());
   return device->target.context.get();
 }
 

@@ -42,13 +42,26 @@ class Operation:
     part_ms: float | None
 
 
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+# A thread of the parent that is not here may have held a lock.
+def _after_fork() -> None:
+    for session in _sessions:
+        session._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Session:
     """MODEL (a file, or its bytes) on DEVICE; OPTIONS by name as options_help() lists them: cache_dir="...", cores=2.
 
-    Several threads may use one: they take turns."""
+    Several threads may use one: they take turns. In a child of os.fork() one on an NPU can only be closed."""
 
     def __init__(self, model: Model, device: Device | str = "auto", **options: Option) -> None:
         self._lock = threading.Lock()
+        _sessions.add(self)
         self._held: list[Any] = []  # memory of the run that was started
         handle = device.handle if isinstance(device, Device) else DeviceHandle(device)
         self._model = _load(handle, model, options)

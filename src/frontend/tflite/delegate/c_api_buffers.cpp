@@ -10,6 +10,7 @@ namespace skillet::delegate {
 namespace {
 
 void take_back(runtime::DeviceContext& context, const skillet_buffer_info& info) {
+  if (!context.process.is_here()) return;
   const std::lock_guard lock(context.mutex);
   auto freed = context.shared.free(*context.device, static_cast<const uint8_t*>(info.data));
   if (!freed.ok()) log::warning("releasing a shared buffer: {}", freed.error().message);
@@ -50,6 +51,7 @@ void CApiBuffers::drop_freed(runtime::DeviceContext& context) {
 
 void CApiBuffers::import(runtime::DeviceContext& context, std::span<const uint8_t> bytes) {
   skillet_buffer_info info{.struct_bytes = sizeof info};
+  if (!context.process.is_here()) return;  // a run says so
   if (find_ == nullptr || bytes.empty() || find_(bytes.data(), bytes.size(), &info) != 1) return;
   const auto same = [&](const Known& known) { return known.info.serial == info.serial; };
   if (std::ranges::any_of(known_, same)) return;
