@@ -83,7 +83,9 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
       {"the ends go", {{"c", 90}, {"d", 1}, {"e", 90}}, 1, 0.1, 10, 0, {{1, 2}}},
       {"a division for little is in doubt", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0.2, {{0, 3}}},
       {"without doubt it is not", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0, {{0, 2}}},
-      {"no doubt counts against the CPU alone", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0.2, {}},
+      {"in doubt it is the NPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0.2, {{0, 3}}},
+      {"without doubt the CPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0, {}},
+      {"and where that is faster beyond doubt", {{"c", 70}, {"d", 70}, {"e", 70}}, 1, 0.1, 10, 0.2, {}},
   };
   for (const auto& row : kRows) {
     const Weighing got =
@@ -167,9 +169,10 @@ TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
     for (const Span& span : chosen.on_npu)
       for (size_t i = span.first; i < span.last; ++i) set |= 1U << i;
     EXPECT_DOUBLE_EQ(chosen.times.us(), total(set)) << round;
-    EXPECT_LE(chosen.times.us(), std::min(total(0), total(all)) + 1e-6) << round;
+    const double plain = total(0) < total(all) * (1 - doubt) ? total(0) : total(all);
+    EXPECT_LE(chosen.times.us(), plain + 1e-6) << round;
     if (set == all || set == 0) {
-      EXPECT_DOUBLE_EQ(total(set), std::min(total(0), total(all))) << round;
+      EXPECT_DOUBLE_EQ(total(set), plain) << round;
       EXPECT_GE(best + 1e-6, total(set) * (1 - doubt)) << round;
     } else {
       EXPECT_DOUBLE_EQ(chosen.times.us(), best) << round;
@@ -194,11 +197,12 @@ double time_of(const Compiled& compiled, const Case& one) {
 }
 
 // Whatever parts become of the runs that were weighed.
-TEST(Compile, IsNeverSlowerByPredictionThanAPlainDivision) {
+TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
   std::mt19937 random(23);
   size_t divided = 0;
   for (int round = 0; round < 1000; ++round) {
-    const Case one = random_case(random, round % 2 == 0 ? 0 : 0.25, true);
+    const double doubt = round % 2 == 0 ? 0 : 0.25;
+    const Case one = random_case(random, doubt, true);
     Options options{.rewrite = false};
     const auto compiled = [&] {
       auto out = compile(one.letters.graph, {&kDriver, {}}, options);
@@ -212,7 +216,8 @@ TEST(Compile, IsNeverSlowerByPredictionThanAPlainDivision) {
     const Compiled got = compiled();
     double cpu = 0;
     for (size_t op = 0; op < got.graph.ops.size(); ++op) cpu += one.prices.cpu.us(got.graph, static_cast<ir::OpId>(op));
-    EXPECT_LE(time_of(got, one), std::min({all, work, cpu}) + 0.05) << round;
+    EXPECT_LE(time_of(got, one), all + 0.05) << round;
+    EXPECT_LE(time_of(got, one) * (1 - doubt), std::min(work, cpu) + 0.05) << round;
     ASSERT_EQ(got.network.size(), 3U) << round;
     EXPECT_NEAR(got.network[0].times.us(), all, 0.05) << round;
     EXPECT_NEAR(got.network[1].times.us(), cpu, 0.05) << round;
