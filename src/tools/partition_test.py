@@ -40,7 +40,8 @@ class Partition(unittest.TestCase):
                     self.assertEqual(places(ran), places(checked), (device, words))
                     places_of[" ".join(words)] = places(ran)
                 self.assertEqual(places_of["all"], places(report("run", MODEL, "--device", device)), "the default")
-                self.assertNotEqual(places_of["all"], places_of["predicted"], device)
+                # A prediction decides where it is surer than its error: here not on the i.MX 8M Plus.
+                self.assertEqual(places_of["predicted"] == places_of["all"], device == "sim:imx8mp")
                 self.assertEqual(places_of["predicted --host-threads 1"] == places_of["all"], device != "sim:rk3588")
 
     def test_the_cpu_is_weighed_by_its_cores(self):

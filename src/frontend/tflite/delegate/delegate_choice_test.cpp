@@ -291,7 +291,7 @@ TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
     const ir::Graph graph = flattened_by_batch(outside);
     auto state = std::make_shared<State>();
     state->target = std::move(runtime::open_target("sim:rk3588")).value();
-    state->options.session.min_macs_per_byte = 0;
+    state->options.session.partition = compile::PartitionBy::all;
     const std::unique_ptr<Delegate> delegate = make_delegate(state);
     FakeHost host(graph);
     ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
