@@ -121,7 +121,7 @@ std::string ReasonGroup::remedy_text() const {
   if (nowhere && remedy == driver::Remedy::none) return "none: nothing runs it";
   std::string out(driver::remedy_text(remedy));
   if (cpu_us < 0) return out;
-  const std::string ms = fmt::format("{:.3f} ms", cpu_us / 1000);
+  const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == driver::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
                                                : fmt::format("; now {} on the CPU (simulated)", ms));
 }
