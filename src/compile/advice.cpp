@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 
@@ -121,7 +122,7 @@ std::string ReasonGroup::remedy_text() const {
   if (nowhere && remedy == driver::Remedy::none) return "none: nothing runs it";
   std::string out(driver::remedy_text(remedy));
   if (cpu_us < 0) return out;
-  const std::string ms = fmt::format("{:.3f} ms", cpu_us / 1000);
+  const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == driver::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
                                                : fmt::format("; now {} on the CPU (simulated)", ms));
 }
@@ -165,6 +166,15 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
 }
 
 std::string quantization_advice(const ir::Graph& graph, const passes::Target& target) {
+  // What runs networks within the network: no other scale or type helps.
+  constexpr std::array<std::string_view, 4> kControlFlow = {"WHILE", "IF", "CALL", "CALL_ONCE"};
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;
+    return fmt::format(
+        "{}: loops and branches are not there (docs/cpu.md); convert the model without them: Keras' LSTM and GRU with "
+        "unroll=True and a known number of steps",
+        op.opaque_name);
+  }
   const Counts counts = count(graph);
   if (counts.weighted == 0) return "";
   if (counts.float_activations > counts.weighted / 2)

@@ -342,6 +342,21 @@ TEST(Advice, GoesByTheGreaterPart) {
   }
 }
 
+// No type or scale helps a loop.
+TEST(Advice, SaysWhatToDoAboutLoops) {
+  for (const char* name : {"WHILE", "IF", "CALL", "CALL_ONCE", "FROBNICATE"}) {
+    Letters letters("a", {"c=mul(a,W)", "d=relu(c)"}, "d");
+    for (ir::Tensor& tensor : letters.graph.tensors) tensor.dtype = ir::DType::float32, tensor.quant = {};
+    letters.graph.ops[0].kind = ir::OpKind::fully_connected;
+    ir::Op& op = letters.graph.ops[1];
+    op.kind = ir::OpKind::opaque, op.opaque_name = name, op.attrs = ir::default_attrs(ir::OpKind::opaque);
+    const std::string advice = quantization_advice(letters.graph, {nullptr, {}});
+    const bool is_loop = std::string_view(name) != "FROBNICATE";
+    EXPECT_EQ(advice.find(fmt::format("{}: loops and branches", name)) == 0, is_loop) << advice;
+    EXPECT_EQ(advice.find("quantize") == std::string::npos, is_loop) << advice;
+  }
+}
+
 // Each kind that has weights, alone and behind one that is as it should be.
 TEST(Advice, LooksAtEveryOpWithWeights) {
   const OneScaleDriver coarse;

@@ -16,11 +16,11 @@ namespace {
 
 constexpr unsigned kDrmType = 'd', kSyncFileType = '>';
 
-std::shared_ptr<standin::File> file_of(int fd) {
+std::shared_ptr<standin::File> file_of(int fd, int* failure = nullptr) {
   if (!OpenFiles::any() || Inside::now()) return nullptr;
   const Inside inside;
   const int number = errno;
-  auto file = guarded(std::shared_ptr<standin::File>(), [&] { return OpenFiles::instance().find(fd); });
+  auto file = guarded(std::shared_ptr<standin::File>(), [&] { return OpenFiles::instance().find(fd, failure); });
   errno = number;
   return file;
 }
@@ -66,7 +66,13 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
 }
 
 SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
-  const auto file = fd >= 0 ? file_of(fd) : nullptr;
+  int failure = 0;
+  const auto file = fd >= 0 ? file_of(fd, &failure) : nullptr;
+  // It may be a node all the same, whose place holder has no bytes to map.
+  if (failure != 0) {
+    errno = failure;
+    return MAP_FAILED;
+  }
   if (file == nullptr) return libc::mmap(address, length, protection, flags, fd, offset);
   const Inside inside;
   return guarded(MAP_FAILED, [&]() -> void* {

@@ -103,8 +103,10 @@ int OpenFiles::open(unsigned minor, int flags) {
   return fd;
 }
 
-std::shared_ptr<standin::File> OpenFiles::find(int fd) {
+std::shared_ptr<standin::File> OpenFiles::find(int fd, int* failure) {
+  errno = 0;
   const std::optional<Identity> identity = identify(fd);
+  if (!identity && failure != nullptr) *failure = errno;
   if (!identity) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(*identity);

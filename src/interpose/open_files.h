@@ -27,7 +27,8 @@ class OpenFiles {
   std::optional<standin::NodePlace> place();
   // A descriptor, or a negative errno. `flags` as for open().
   int open(unsigned minor, int flags);
-  std::shared_ptr<standin::File> find(int fd);
+  // `failure`: set to the errno where the descriptor could not be asked what it is.
+  std::shared_ptr<standin::File> find(int fd, int* failure = nullptr);
   // The minor number, when a file of ours is behind it.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
   // close(), and the end of the file when this was its last descriptor.

@@ -233,7 +233,8 @@ Result<KernelPtr> prepare_strided_slice(const Context& c) {
 Result<KernelPtr> prepare_pad(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
   SK_TRY_ASSIGN(StridedCopy copy, pad_copy(c, bytes));
-  std::vector<uint8_t> value = zero_value(c.output(), bytes);
+  // TFLite's kernel does not look at the output's zero point where the input has no scale.
+  std::vector<uint8_t> value = c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes);
   if (c.has_input(2)) {
     const ir::Tensor& given = c.input(2);
     if (!given.is_constant() || given.data.size() != bytes || given.dtype != c.input(0).dtype) {

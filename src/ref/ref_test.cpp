@@ -402,6 +402,31 @@ TEST(Ref, QuantizesWhatIsNoNumber) {
   }
 }
 
+// As TensorFlow Lite's kernel: the zero point of the output where the input has a scale, else 0.
+TEST(Ref, PadsWithZeroWhatHasNoScale) {
+  for (const bool has_scale : {true, false}) {
+    ir::Tensor in = tensor(DType::int8, {1, 1}, 0.5F, 5), out = tensor(DType::int8, {1, 3}, 0.5F, -43);
+    if (!has_scale) in.quant = {};
+    ir::Graph graph;
+    const auto input = graph.add_tensor(in);
+    const auto margins = add_constant(graph, {0, 0, 1, 1});
+    graph.tensor(margins).shape = {2, 2};
+    const auto output = graph.add_tensor(out);
+    graph.inputs = {input}, graph.outputs = {output};
+    graph.add_op({.kind = ir::OpKind::pad,
+                  .attrs = ir::default_attrs(ir::OpKind::pad),
+                  .inputs = {input, margins},
+                  .outputs = {output}});
+    auto interpreter = Interpreter::create(graph);
+    ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
+    interpreter->tensor(input)[0] = 1;
+    ASSERT_TRUE(interpreter->run().ok());
+    const auto zero = static_cast<uint8_t>(has_scale ? -43 : 0);
+    const auto values = interpreter->tensor(output);
+    EXPECT_EQ(Bytes(values.begin(), values.end()), (Bytes{zero, 1, zero})) << has_scale;
+  }
+}
+
 TEST(Ref, GatherNdChecksItsIndices) {
   ir::Tensor indices{.name = "i", .dtype = DType::int32, .shape = {2, 1}};
   ir::Graph graph = one_op(ir::OpKind::gather_nd, ir::NoAttrs{}, {tensor(DType::int8, {3, 2}, 1, 0), indices},

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "driver/driver.h"
+#include "frontend/tflite/import.h"
 #include "runtime/bug_report.h"
 #include "tools/apart.h"
 #include "tools/diagnose.h"
@@ -33,8 +34,9 @@ std::string findings() {
 }
 
 // The graph, what the compiler made of it, and why not more.
-Result<void> add_compiled(const Options& options, const runtime::Target& target, runtime::BugReport& report) {
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+Result<void> add_compiled(const Options& options, const Bytes& model, const runtime::Target& target,
+                          runtime::BugReport& report) {
+  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_read(model, options.model));
   report.files.emplace_back("graph.txt", text_bytes(ir::print(graph)));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session_options(options)));
   report.text += "\n" + compile::print(compiled);
@@ -60,7 +62,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
                           model.size(), runtime::describe_environment(target, session_options(options))),
       .files = {}};
   if (!options.note.empty()) report.text += "note      " + printable(options.note, true) + "\n";
-  const Result<void> added = add_compiled(options, target, report);
+  const Result<void> added = add_compiled(options, model, target, report);
   if (!added.ok()) report.text += "\nerror: " + printable(added.error().message) + "\n";
   report.text += findings();
   if (!options.without_model) report.files.emplace_back("model.tflite", std::move(model));

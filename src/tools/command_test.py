@@ -3,11 +3,14 @@
 
 usage: command_test.py SKILLET      run at the top of the source tree
 """
+import ctypes
 import itertools
 import json
 import os
 import resource
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -182,6 +185,39 @@ class Command(unittest.TestCase):
             with tarfile.open(path) as archive:
                 self.assertEqual(archive.getnames(), ["report.txt"])
                 self.assertIn(b"error: README.md: not a TensorFlow Lite model", archive.extractfile("report.txt").read())
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    @unittest.skipIf("SANITIZED" in os.environ, "preloaded libraries and sanitizers exclude each other")
+    def test_programs_end_as_they_do_where_sigchld_is_ignored(self):
+        def ignore():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = str(Path(folder) / "x.cap")
+            for code in (0, 3, 77):
+                program = ["sh", "-c", f"exit {code}"]
+                for verb in (["virtual", "--chip", "a311d"], ["capture", "-o", recorded]):
+                    done = subprocess.run([SKILLET, *verb, "--", *program], capture_output=True, text=True, timeout=60,
+                                          preexec_fn=ignore)
+                    # Nothing recorded is a failure too.
+                    self.assertEqual(done.returncode, 1 if verb[0] == "capture" and code == 0 else code, (verb, done.stderr))
+
+    def test_a_report_reads_its_model_once(self):
+        is_open, is_close = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE: one in between, or the kernel makes one of several
+        libc = ctypes.CDLL(None, use_errno=True)
+        with tempfile.TemporaryDirectory() as folder:
+            model, path = Path(folder) / "model.tflite", Path(folder) / "bug.tar"
+            shutil.copy(MODEL, model)
+            watch = libc.inotify_init1(os.O_NONBLOCK)
+            self.assertGreaterEqual(libc.inotify_add_watch(watch, os.fsencode(model), is_open | is_close), 0)
+            done = subprocess.run([SKILLET, "bug", str(model), "--device", "sim:a311d", "-o", str(path)], capture_output=True, text=True,
+                                  timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            opened = sum(1 for event in struct.iter_unpack("iIII", os.read(watch, 65536)) if event[1] & is_open)
+            os.close(watch)
+            self.assertEqual(opened, 1)
+            with tarfile.open(path) as archive:
+                self.assertEqual(archive.extractfile("model.tflite").read(), model.read_bytes())
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_a_part_that_falls_back_leaves_a_report(self):

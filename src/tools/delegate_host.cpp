@@ -199,7 +199,9 @@ int DelegateHost::end() {
   close_if_open(from_);
   int status = 0;
   const auto latest = std::chrono::steady_clock::now() + kPatience;
-  while (process_ > 0 && ::waitpid(process_, &status, WNOHANG) == 0) {
+  pid_t ended = 0;
+  while (process_ > 0 && (ended = ::waitpid(process_, &status, WNOHANG)) <= 0) {
+    if (ended < 0 && errno != EINTR) break;
     if (std::chrono::steady_clock::now() > latest) ::kill(process_, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -16,7 +16,10 @@ constexpr int kPoseNumbers = 3 * kKeyPoints, kPersonNumbers = kPoseNumbers + 5; 
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
 
+// A class for each pixel, as ARG_MAX writes them: integers that mean themselves. What has a scale is a measure
+// (a probability, a depth), whatever its type.
 bool is_mask(const ir::Tensor& tensor) {
+  if (!tensor.quant.empty()) return false;
   const ir::Shape& shape = tensor.shape;
   const bool is_map = shape.rank() == 3 || (shape.rank() == 4 && shape[3] == 1);
   return is_map && shape[0] == 1 && shape[1] > 1 && shape[2] > 1 && ir::is_integer(tensor.dtype) &&

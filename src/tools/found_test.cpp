@@ -77,6 +77,20 @@ TEST(Found, FormsOfOutputsAreRecognised) {
   }
 }
 
+// What has a scale is a measure, a probability or a depth, whatever its type: the three types of a network say the
+// same.
+TEST(Found, MeasuresAreNoClasses) {
+  for (const ir::Shape& shape : {ir::Shape{1, 48, 64, 1}, ir::Shape{1, 48, 64}, ir::Shape{1, 10, 4}}) {
+    for (const ir::DType type : {ir::DType::uint8, ir::DType::int8, ir::DType::int16, ir::DType::float32}) {
+      ir::Graph net = graph({shape}, type);
+      if (type != ir::DType::float32)
+        net.tensor(net.outputs[0]).quant = {.scales = {1.0F / 256}, .zero_points = {0}, .axis = 0};
+      EXPECT_EQ(recognise(net), std::nullopt) << ir::dtype_name(type) << " " << shape.to_string();
+      EXPECT_EQ(std::ranges::count(possible(net), Task::mask), 0) << ir::dtype_name(type) << " " << shape.to_string();
+    }
+  }
+}
+
 // What --task may say where nothing is recognised: all that find() takes, and no other.
 TEST(Found, TasksThatOutputsHaveTheFormOf) {
   const std::pair<Shapes, std::vector<Task>> kCases[] = {{{{1, 8, 8, 6}}, {Task::mask}},

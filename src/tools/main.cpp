@@ -132,6 +132,7 @@ void add_tuning_file(const Verb& verb, std::string& path) {
 
 int main(int argc, char** argv) {
   skillet::tools::keep_standard_streams();
+  std::signal(SIGCHLD, SIG_DFL);  // whoever starts us may ignore it: the kernel would forget how our children end
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
   skillet::tools::Outcome outcome;
   skillet::tools::run_guarded(argc, argv, outcome);

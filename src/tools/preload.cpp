@@ -56,16 +56,20 @@ void pass_on(int number) {
   if (g_child > 0) ::kill(g_child, number);
 }
 
-int wait_for(pid_t child) {
+Result<int> wait_for(pid_t child) {
   // A terminal sends its signals to the child too; those that are sent to us alone are passed on.
   g_child = child;
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
   for (const int number : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) std::signal(number, pass_on);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  pid_t ended = -1;
+  do {
+    ended = ::waitpid(child, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  const int number = errno;
   g_child = 0;
+  if (ended != child) return error(ErrorCode::io, "how the program ended is not known: wait: {}", std::strerror(number));
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
 }
 

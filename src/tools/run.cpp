@@ -323,8 +323,9 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
 Result<std::optional<ProgramTiming>> simulated_time(const Options& options, const runtime::Target& target,
                                                     ir::Graph graph) {
   if (!target.simulated) return std::optional<ProgramTiming>();
-  SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_for(target, std::move(graph), session_options(options)));
+  runtime::SessionOptions session = session_options(options);
+  session.keep_intermediates = false;  // the network's own program, not the one whose layers can be compared
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   return time_if_known(target.chip.name, compiled);
 }
 

@@ -1,12 +1,19 @@
 // Open files of the virtual device node: copies, children, threads. Runs with libskillet-virtual.so preloaded.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "node_testing.h"
@@ -42,6 +49,39 @@ TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   uint8_t* bytes = nullptr;
   EXPECT_EQ(node.map(handle, kPage, bytes), 0);
+}
+
+// From here on the process cannot ask what a descriptor is. False: such a filter is not permitted.
+bool fail_fstat() {
+  constexpr unsigned kNumber = offsetof(seccomp_data, nr);
+  sock_filter rules[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, kNumber},     {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, __NR_newfstatat},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, __NR_fstat}, {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EIO},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  const sock_fprog program{.len = std::size(rules), .filter = rules};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// It may be a node, whose place holder has no bytes: reading them would be SIGBUS.
+TEST(VirtualFiles, WhatCannotBeAskedIsNotMapped) {
+  const Node node;
+  uint32_t handle = 0;
+  ASSERT_EQ(node.new_buffer(kPage, handle), 0);
+  constexpr int kNotPermitted = 255;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    abi::GemInfo info{.handle = handle, .pad = 0, .offset = 0};
+    if (::ioctl(node.fd(), abi::kGemInfo, &info) != 0) ::_exit(1);
+    if (!fail_fstat()) ::_exit(kNotPermitted);
+    void* const mapped = ::mmap(nullptr, kPage, PROT_READ, MAP_SHARED, node.fd(), static_cast<off_t>(info.offset));
+    ::_exit(mapped == MAP_FAILED && errno == EIO ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNotPermitted) GTEST_SKIP() << "no filters of system calls";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.

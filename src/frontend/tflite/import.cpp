@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/tflite/options.h"
+#include "ir/settle.h"
 #include "ref/ref.h"
 
 namespace skillet::tflite {
@@ -58,7 +61,11 @@ class Importer {
       SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
                  .with_context(fmt::format("tensor {}", i)));
     }
-    SK_TRY_ASSIGN(graph_.inputs, budget_.copy(subgraph_->inputs()));
+    SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
+    // A tensor that is named twice is one input.
+    std::set<TensorId> named;
+    std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
+                         [&](TensorId id) { return named.insert(id).second; });
     SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
     for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
       SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
@@ -66,6 +73,10 @@ class Importer {
     }
     add_empty_constants();
     SK_TRY(ir::infer_shapes(graph_, ref::compute));
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const auto id = static_cast<ir::OpId>(i);
+      SK_TRY(ir::settle_filter(graph_, id).with_context(ir::describe_op(graph_, id)));
+    }
     SK_TRY(ir::verify(graph_));
     SK_TRY(check_size());
     return std::move(graph_);
@@ -303,8 +314,12 @@ Result<ir::Graph> import_file(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kMarkEnd));
   SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));
+  return import_read(std::move(bytes), path);
+}
+
+Result<ir::Graph> import_read(Bytes file, const std::string& path) {
   std::string name = std::filesystem::path(path).stem().string();
-  return import_shared(std::make_shared<const Bytes>(std::move(bytes)), std::move(name)).with_context(path);
+  return import_shared(std::make_shared<const Bytes>(std::move(file)), std::move(name)).with_context(path);
 }
 
 }  // namespace skillet::tflite

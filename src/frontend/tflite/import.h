@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "ir/graph.h"
 
@@ -19,6 +20,9 @@ Result<ir::Graph> import(std::span<const uint8_t> file, std::string name);
 
 // The same without the copy; the graph's name is the file's name without folder and ending.
 Result<ir::Graph> import_file(const std::string& path);
+
+// Of a file that was read from `path`.
+Result<ir::Graph> import_read(Bytes file, const std::string& path);
 
 // "CONV_2D"; empty where the code is not known.
 std::string_view builtin_name(int32_t code);

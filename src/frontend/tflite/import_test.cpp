@@ -158,6 +158,12 @@ TEST(Import, RefusesWithTheReason) {
            {"fused_activation_function: 3", "fused_activation_function: 6", "unknown activation function 6"},
            {"stride_w: 2, ", "", "op 0 CONV_2D -> 'conv': stride 3x0 is outside"},
            {"\"Conv2DOptions\"", "\"Pool2DOptions\"", "op 0: CONV_2D: options of type 5, expected 1"},
+           {"name: \"in\", type: 3, shape: [1, 4, 4, 1], shape_signature: [-1, 4, 4, 1],\n       quantization: {scale: "
+            "[0.5], "
+            "zero_point: [128]}},\n      {name: \"filter\", type: 3",
+            "name: \"in\", type: 9, shape: [1, 4, 4, 1], quantization: {scale: [0.5]}},\n      {name: \"filter\", "
+            "type: 9",
+            "op 0 CONV_2D -> 'conv'"},
            {"shape: [2, 1, 1, 1]", "sparsity: {}, shape: [2, 1, 1, 1]",
             "CONV_2D: tensor 1 'filter' uint8 2x1x1x1 is sparse"},
        }) {
@@ -193,6 +199,12 @@ TEST(Import, AcceptsOddButHarmlessQuantization) {
     const auto graph = import(to_file(replaced(find, replace)), "m");
     EXPECT_TRUE(graph.ok()) << replace << ": " << graph.error().message;
   }
+}
+
+TEST(Import, AnInputThatIsNamedTwiceIsOne) {
+  const auto graph = import(to_file(replaced("inputs: [0], outputs", "inputs: [0, 0], outputs")), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->inputs, std::vector<ir::TensorId>{0});
 }
 
 TEST(Import, MissingOptionsMeanTheSchemasDefaults) {

@@ -295,6 +295,31 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 2)->zero_point = nullptr; }), 1U);
 }
 
+// What the importer of files settles is settled here too.
+TEST(Delegate, Int8FiltersHaveNoZeroPoint) {
+  const auto of = [](ir::OpKind kind, int32_t zero_point) {
+    ir::Graph graph = convolution();
+    for (ir::Tensor& tensor : graph.tensors) {
+      if (tensor.dtype == ir::DType::uint8) tensor.dtype = ir::DType::int8, tensor.quant.zero_points = {0};
+    }
+    graph.tensor(1).quant.zero_points = {zero_point};
+    graph.ops[0].kind = kind;
+    if (kind == ir::OpKind::depthwise_conv_2d) graph.tensor(1).shape = {1, 1, 8, 8};
+    return graph;
+  };
+  const Plugin refused(on_sim(kAnyWork));
+  FakeHost host(of(ir::OpKind::conv_2d, 7));
+  EXPECT_EQ(host.apply(refused.delegate), kTfLiteOk);
+  EXPECT_EQ(host.partitions(), 0U);
+  const ir::Graph graph = of(ir::OpKind::depthwise_conv_2d, 7);
+  const Plugin taken(on_sim(kAnyWork));
+  FakeHost ignoring(graph);
+  EXPECT_EQ(ignoring.apply(taken.delegate), kTfLiteOk);
+  EXPECT_EQ(ignoring.partitions(), 1U);
+  fill_inputs(ignoring, graph, 9);
+  EXPECT_EQ(outputs_of(ignoring, graph), expected(of(ir::OpKind::depthwise_conv_2d, 0), 9));
+}
+
 // A partition's outputs as no test of a whole graph has them: one twice, an input, a constant in memory of the host
 // that cannot be written. And the host's memory of an input may be that of an output, unless it returns both.
 TEST(Delegate, PartitionsReturnAnyTensor) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "frontend/tflite/delegate/node_attrs.h"
 #include "frontend/tflite/import.h"
+#include "ir/settle.h"
 #include "ref/ref.h"
 
 namespace skillet::delegate {
@@ -207,9 +208,21 @@ class Builder {
           refusal = fmt::format("{}: {}", ir::describe_tensor(out_.graph, id), problem);
       }
     }
-    if (!refusal.empty() && op.kind != ir::OpKind::opaque) make_opaque(op, std::string(ir::op_kind_name(op.kind)));
+    const auto id = static_cast<ir::OpId>(out_.graph.ops.size());
     out_.graph.add_op(std::move(op));
+    if (refusal.empty()) refusal = settle(id);
+    ir::Op& added = out_.graph.ops.back();
+    if (!refusal.empty() && added.kind != ir::OpKind::opaque)
+      make_opaque(added, std::string(ir::op_kind_name(added.kind)));
     out_.refusal.push_back(std::move(refusal));
+  }
+
+  // Empty, or why the op stays with the host. The copy that it may read instead of its filter is nobody else's.
+  std::string settle(ir::OpId id) {
+    const auto settled = ir::settle_filter(out_.graph, id);
+    out_.host_tensor.resize(out_.graph.tensors.size(), -1);
+    problems_.resize(out_.graph.tensors.size());
+    return settled.ok() ? std::string{} : settled.error().message;
   }
 
   TensorId tensor(int host) {
