@@ -26,6 +26,14 @@ tensor 3 "out" int16 1x2 scale=1 const=[46 -111]
 inputs 0
 outputs 3
 op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
+           // 20004 * 0.6 = 12002.4: a multiplier of 16 bits would make 12003 of it.
+           R"(tensor 0 "in" int16 1x1 scale=0.3 const=[10002]
+tensor 1 "w" int8 1x1 scale=0.5 const=[2]
+tensor 2 "b" int64 1 scale=0.15 const=[0]
+tensor 3 "out" int16 1x1 scale=0.25 const=[12002]
+inputs 0
+outputs 3
+op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
            // A sum beyond 32 bits.
            R"(tensor 0 "in" int16 1x2 scale=1 const=[32767 32767]
 tensor 1 "w" int8 1x2 scale=1 const=[127 127]

@@ -163,8 +163,7 @@ Result<KernelPtr> prepare_int16_fully_connected(const Context& c) {
   plan.window.input_w = plan.window.output_w = static_cast<int32_t>(rows);
   SK_TRY_ASSIGN(plan.stage, wide_stage({.context = c,
                                         .channels = plan.channels_out,
-                                        .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
-                                        .float_product = true}));
+                                        .activation = c.attrs<ir::FullyConnectedAttrs>().activation}));
   plan.filter = widened(filter);
   return conv_kernel(c, std::move(plan));
 }

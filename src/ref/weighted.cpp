@@ -79,6 +79,8 @@ Result<WideStage> wide_stage(const WeightedOp& op) {
     SK_TRY_ASSIGN(stage.bias, c.constant_ints(op.bias));
     stage.sums_of_32_bits = c.input(op.bias).dtype == ir::DType::int32;
   }
+  // As LiteRT 2.3.0's kernels, its reference and the built-in ones alike.
+  stage.whole_multiplier = c.op().kind == ir::OpKind::fully_connected && !stage.sums_of_32_bits;
   if (c.input(op.filter).quant.zero_point() != 0) return c.unsupported("filter with a zero point");
   SK_TRY_ASSIGN(stage.range, activation_range(c, op.activation, c.output()));
   constexpr int kMaxShift = 14;  // of sums of 64 bits

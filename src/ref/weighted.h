@@ -41,15 +41,26 @@ struct WeightedOp {
 // round. Error when types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
+// sum * multiplier * 2^(shift - 31), halves up, modulo 2^32. |sum| < 2^47, shift in -31..14.
+constexpr int32_t scale_once(int64_t sum, QuantizedMultiplier by) {
+  constexpr int kLow = 16;  // of the sum's bits, so that no product leaves 64
+  const int64_t high = sum >> kLow, low = sum & 0xffff;
+  const int shift = 31 - by.shift;
+  const int64_t carried = (low * by.multiplier + (int64_t{1} << (shift - 1))) >> kLow;
+  return static_cast<int32_t>((high * by.multiplier + carried) >> (shift - kLow));
+}
+
 // The same for 64-bit sums that become int16.
 struct WideStage {
   std::vector<int64_t> bias;
   std::vector<QuantizedMultiplier> by;
-  bool sums_of_32_bits = false;  // modulo 2^32, rounded twice
+  bool sums_of_32_bits = false;   // modulo 2^32, rounded twice
+  bool whole_multiplier = false;  // not cut to 16 bits, and rounded once
   Range range;
 
   int16_t finish(int64_t sum, size_t channel) const {
     sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(bias[channel]));
+    if (whole_multiplier) return static_cast<int16_t>(std::clamp(scale_once(sum, by[channel]), range.min, range.max));
     const int32_t scaled = sums_of_32_bits ? multiply_by_quantized_multiplier(static_cast<int32_t>(sum), by[channel])
                                            : multiply_wide_by_quantized_multiplier(sum, by[channel]);
     return static_cast<int16_t>(std::clamp(scaled, range.min, range.max));

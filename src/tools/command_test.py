@@ -120,6 +120,12 @@ class Command(unittest.TestCase):
         self.assertGreater(len(layers), 8)
         self.assertLessEqual(max(layer["max_difference"] for layer in layers), 1)
 
+    def test_comparing_layers_changes_no_simulated_time(self):
+        for device in ("sim:a311d", "sim:rk3588"):
+            plain = report("run", MODEL, "--device", device, "--random", "5")["simulated"]
+            self.assertIsNotNone(plain)
+            self.assertEqual(report("run", MODEL, "--device", device, "--random", "5", "--compare=layers")["simulated"], plain)
+
     def test_the_cpu_differs_from_itself_by_nothing(self):
         result = report("run", MODEL, "--device", "cpu", "--random", "5", "--compare")
         self.assertEqual(result["runs"][0]["outputs"][0]["max_difference"], 0)
