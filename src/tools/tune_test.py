@@ -54,6 +54,26 @@ class TuneTest(unittest.TestCase):
             self.assertNotIn("warning", chosen.stderr)
             self.assertEqual(values(chosen), values(plain))
 
+    def test_objective(self):
+        plain = skillet("run", MODEL, "--device", "sim:rk3588", "--random", "7", "--json")
+        found = {}
+        for objective in ("wall", "device"):
+            done = skillet("tune", MODEL, "--device", "sim:rk3588", "--objective", objective, "-o", self.file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = json.loads(Path(self.file).read_text(encoding="utf-8"))["found"]
+            self.assertEqual("for starting its jobs" in text, objective == "wall", text)
+            plan = skillet("plan", MODEL, "--chip", "rk3588", "--tuning-file", self.file, "--json")
+            chip = json.loads(plan.stdout)["chips"][0]
+            found[objective] = float(text.split(" -> ")[1].split(" ms")[0]), chip["device_ms"]
+            chosen = skillet("run", MODEL, "--device", "sim:rk3588", "--random", "7", "--json", "--tuning-file", self.file)
+            self.assertEqual(chosen.returncode, 0, chosen.stderr)
+            self.assertEqual(values(chosen), values(plain))
+        self.assertAlmostEqual(found["device"][0], found["device"][1], places=3)
+        self.assertGreater(found["wall"][0], 10 * found["device"][0], "starts of tasks are most of it here")
+        done = skillet("tune", MODEL, "--device", "sim:rk3588", "--objective", "speed")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--objective", done.stderr)
+
     def test_explained(self):
         for chip in CHIPS:
             done = skillet("compile", MODEL, "--device", f"sim:{chip}", "--tuning", "tuned", "--explain")

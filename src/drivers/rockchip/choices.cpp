@@ -65,6 +65,17 @@ bool may_be_dense(const Window& w) {
   return w.depthwise && w.multiplier == 1 && w.in.channels > 1 && w.in.channels <= kKernelGroup;
 }
 
+std::optional<Window> dense_rest(const hw::ChipRow& chip, const Window& w) {
+  const int32_t rest = w.in.channels % kDepthwiseGroup;
+  if (!w.depthwise || w.multiplier != 1 || w.in.channels < kDepthwiseGroup || rest == 0 || rest > kKernelGroup)
+    return std::nullopt;
+  Window r = w;
+  r.in.channels = r.out.channels = rest;
+  r.depthwise = false;
+  const driver::Support support = fits(chip, r);
+  return support.ok && !support.unproven ? std::optional(r) : std::nullopt;
+}
+
 bool may_be_flat(const Window& w) {
   return w.depthwise && w.out.pixels() == 1 && w.kernel_height == w.in.height && w.kernel_width == w.in.width &&
          w.pad_top + w.pad_left + w.pad_bottom + w.pad_right == 0 && w.in.height <= kStrideMax &&
@@ -103,6 +114,8 @@ Result<std::vector<driver::Choice>> choices(const hw::ChipRow& chip, const ir::G
     const ir::Op& op = graph.op(id);
     if (tuning.dense_depthwise && op.kind == ir::OpKind::depthwise_conv_2d && may_be_dense(window_of(graph, id)))
       out.push_back({id, std::string(kDenseDepthwise), 1});
+    if (tuning.dense_rest && op.kind == ir::OpKind::depthwise_conv_2d && dense_rest(chip, window_of(graph, id)))
+      out.push_back({id, std::string(kDenseRest), 1});
     if (tuning.flat_average && is_average(op) && may_be_flat(window_of(graph, id)))
       out.push_back({id, std::string(kFlatAverage), 1});
   }

@@ -14,14 +14,18 @@
 
 namespace skillet::drivers::rockchip {
 
-// The names, as rows of tuning.def. Values: 1, 1, 1, and those of Conv::division.
-constexpr std::string_view kDenseDepthwise = "dense_depthwise", kInputBlocks = "input_blocks",
-                           kFlatAverage = "flat_average", kTaskDivision = "task_division";
+// The names, as rows of tuning.def. Values: 1, 1, 1, 1, and those of Conv::division.
+constexpr std::string_view kDenseDepthwise = "dense_depthwise", kDenseRest = "dense_rest",
+                           kInputBlocks = "input_blocks", kFlatAverage = "flat_average",
+                           kTaskDivision = "task_division";
 
 Result<std::vector<driver::Choice>> choices(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph,
                                             const Tuning& tuning);
 
 bool may_be_dense(const Window& w);
+// Of a depthwise filter, the channels beyond groups of 64 on their own. Nothing: there are none or more than a direct
+// convolution does at once, or the chip would not take them, or not as proven.
+std::optional<Window> dense_rest(const ::skillet::rockchip::hw::ChipRow& chip, const Window& w);
 bool may_be_flat(const Window& w);
 // Of a convolution with stride 2: the same over blocks of 2x2 pixels. Nothing: it cannot be, or the chip would not take
 // that, or not as proven.

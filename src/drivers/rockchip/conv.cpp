@@ -258,6 +258,29 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning
   return conv;
 }
 
+Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense) {
+  const auto from = static_cast<size_t>(first), channels = static_cast<size_t>(count);
+  const auto all = static_cast<size_t>(whole.in.channels), taps = static_cast<size_t>(whole.taps());
+  Conv conv = whole;
+  conv.in.channels = conv.out.channels = count;
+  Bytes weights(taps * channels);
+  for (size_t tap = 0; tap < taps; ++tap)
+    std::copy_n(whole.weights.data() + tap * all + from, channels,
+                weights.begin() + static_cast<ptrdiff_t>(tap * channels));
+  conv.weights = std::move(weights);
+  const auto part_of = [&](auto& values) {
+    if (values.empty()) return;
+    values.erase(values.begin(), values.begin() + first);
+    values.resize(channels);
+  };
+  part_of(conv.bias);
+  part_of(conv.multipliers);
+  if (!dense) return conv;
+  conv.depthwise = false;
+  widen({.in = conv.in, .out = conv.out, .depthwise = true}, conv);
+  return conv;
+}
+
 void read_blocks(Conv& conv) {
   const int32_t channels = conv.in.channels, top = conv.pad_top % 2, left = conv.pad_left % 2;
   const int32_t rows = ceil_div(top + conv.kernel_height, 2), columns = ceil_div(left + conv.kernel_width, 2);

@@ -21,6 +21,9 @@ Result<Conv> make_conv(const ir::Graph& graph, ir::OpId op, const Tuning& tuning
 // The same convolution with stride 2 over blocks of 2x2 pixels (Form::blocks): of its taps those that no window has are
 // the weights' zero point.
 void read_blocks(Conv& conv);
+// The same depthwise convolution of the channels from `first` on, `count` of them, with gains and limits of the whole;
+// `dense`: as a direct one. Places are the whole's.
+Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense);
 // The same in several passes where scales per channel are too far apart for one gain: each computes some channels and
 // gives 0 for the others, so that their sum is the result. One pass: make_conv().
 Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,

@@ -166,8 +166,23 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
     read_blocks(conv);
     kind += " in blocks of 2x2";
   }
-  emit(std::move(kind), std::move(conv));
+  const PadAmounts pads = pads_of(op.inputs[0]).value_or(PadAmounts{});
+  if (conv.depthwise && tuning_.choice(op_, kDenseRest) != 0 &&
+      dense_rest(chip_, with_pads(window_of(graph_, op_), pads)))
+    emit_with_rest(kind, conv);
+  else
+    emit(std::move(kind), std::move(conv));
   return {};
+}
+
+// Groups of 64 channels, then what is left of them.
+void Lowerer::emit_with_rest(const std::string& kind, const Conv& whole) {
+  const int32_t channels = whole.in.channels, groups = channels / kDepthwiseGroup * kDepthwiseGroup;
+  emit(kind + " of groups", channels_of(whole, 0, groups, false));
+  Conv rest = channels_of(whole, groups, channels - groups, true);
+  rest.input.offset_bytes += surface_bytes(whole.in) * surfaces(groups);
+  rest.output.offset_bytes += surface_bytes(whole.out) * surfaces(groups);
+  emit(fmt::format("conv {}x{} of the rest", rest.kernel_height, rest.kernel_width), std::move(rest));
 }
 
 Result<Lowered> Lowerer::finish() {

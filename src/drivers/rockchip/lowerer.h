@@ -66,6 +66,7 @@ class Lowerer {
 
   void share_weights(Conv& conv);  // those of operations that have equal ones are there once
   void emit(std::string kind, Conv conv);
+  void emit_with_rest(const std::string& kind, const Conv& whole);
   void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
 
   Result<void> lower_op(const ir::Op& op);
