@@ -165,6 +165,14 @@ class TuneTest(unittest.TestCase):
         self.assertIn("the tuning file has no part", done.stderr)
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_what_is_measured_is_wall_time(self):
+        around = [SKILLET, "virtual", "--chip", "a311d", "--"]
+        done = skillet("tune", MODEL, "--device", "npu", "--objective", "device", "-o", self.file, around=around)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--objective device: npu is measured", done.stderr)
+        self.assertFalse(Path(self.file).exists())
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_measured_on_a_device(self):
         around = [SKILLET, "virtual", "--chip", "a311d", "--"]
         done = skillet("tune", MODEL, "--device", "npu", "--runs", "3", "--warm-up", "1", "-o", self.file, around=around)
