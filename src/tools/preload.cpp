@@ -69,7 +69,8 @@ Result<int> wait_for(pid_t child) {
   } while (ended < 0 && errno == EINTR);
   const int number = errno;
   g_child = 0;
-  if (ended != child) return error(ErrorCode::io, "how the program ended is not known: wait: {}", std::strerror(number));
+  if (ended != child)
+    return error(ErrorCode::io, "how the program ended is not known: wait: {}", std::strerror(number));
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
 }
 
