@@ -58,9 +58,10 @@ class PythonRunner:
     def __init__(self, host, model, delegate=None, reference=True):
         module = python_module(host)
         kind = module.OpResolverType
+        kinds = {True: kind.BUILTIN_REF, False: kind.AUTO, None: kind.BUILTIN_WITHOUT_DEFAULT_DELEGATES}
         self.interpreter = module.Interpreter(
             str(model), experimental_delegates=[delegate] if delegate else None, num_threads=1,
-            experimental_op_resolver_type=kind.BUILTIN_REF if reference else kind.AUTO)
+            experimental_op_resolver_type=kinds[reference])
         self.interpreter.allocate_tensors()
 
     def inputs(self):

@@ -173,9 +173,10 @@ std::unique_ptr<Delegate> make_delegate(std::shared_ptr<State> state) {
   auto delegate = std::make_unique<Delegate>();
   delegate->state = std::move(state);
   delegate->host.Prepare = delegate_prepare;
-  // Both: prepare of a kernel is called again after each change of shapes, with the shapes propagated. Without them,
-  // hosts refuse a graph that has a dynamic tensor anywhere, and fail instead of leaving such ops out.
-  delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors | kTfLiteDelegateFlagsRequirePropagatedShapes;
+  // Prepare of a kernel is called again after each change of shapes. Without it hosts refuse a graph that has a dynamic
+  // tensor anywhere, and fail instead of leaving such ops out. (With RequirePropagatedShapes they prepare the original
+  // graph too, behind a dynamic tensor from the wrong op on.)
+  delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
   if (delegate->state->options.profile) delegate->host.flags |= kTfLiteDelegateFlagsPerOperatorProfiling;
   return delegate;
 }

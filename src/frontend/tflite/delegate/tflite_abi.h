@@ -35,7 +35,7 @@ constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, 
 constexpr TfLiteEnum kTfLiteAffineQuantization = 1;              // other kinds have other params
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;  // since 2.12
 constexpr int kTfLiteOptionalTensor = -1;
-constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1, kTfLiteDelegateFlagsRequirePropagatedShapes = 2;
+constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
 constexpr int kTfLiteBuiltinCustom = 32, kTfLiteBuiltinDelegate = 51;
 
 // `size` elements follow.
