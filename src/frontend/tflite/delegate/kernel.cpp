@@ -110,7 +110,11 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents co
 
 void Kernel::refuse(const compile::Compiled& compiled) {
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
-    if (!compiled.ops[i].on_npu) refusals_.push_back({compiled.graph.ops[i].source_index, compiled.ops[i].reason});
+    const compile::OpPlace& place = compiled.ops[i];
+    if (place.on_npu) continue;
+    const bool is_choice = place.remedy == driver::Remedy::take_all;
+    refusals_.push_back({compiled.graph.ops[i].source_index,
+                         place.reason + (is_choice ? " (partition=all takes it all the same)" : "")});
   }
 }
 
