@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "base/testing/in_tree.h"
+#include "base/testing/threads_in_children.h"
 #include "frontend/tflite/import.h"
 #include "runtime/device_pool.h"
 #include "runtime/session.h"
-#include "threads_in_children.h"
 
 namespace skillet::runtime {
 namespace {

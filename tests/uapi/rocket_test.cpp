@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/testing/threads_in_children.h"
 #include "capture/capture.h"
 #include "rocket_node.h"
-#include "threads_in_children.h"
 
 namespace skillet::testing {
 namespace {
