@@ -35,8 +35,7 @@ struct Prices {
   int cpu_cores = 1;                                 // that `cpu` stands for
   double submit_us = 0;                              // for each program
   double in_bytes_per_us = 1, out_bytes_per_us = 1;  // from the host's memory to the device's, and back
-  // Share of a time that the prediction may be wrong by: a part that is faster on one of both is not divided for
-  // less.
+  // Share of a time that the prediction may be wrong by: a part is not divided, or left to the CPU, for less.
   double doubt = 0;
 };
 

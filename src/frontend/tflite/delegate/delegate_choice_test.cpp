@@ -216,12 +216,17 @@ ir::Graph flattened() {
   return graph;
 }
 
-TEST(Delegate, TakesShapesThatComeWithTheRun) {
-  const ir::Graph graph = flattened();
+// All that an RK3588 takes.
+std::unique_ptr<Delegate> taking_all() {
   auto state = std::make_shared<State>();
   state->target = std::move(runtime::open_target("sim:rk3588")).value();
   state->options.session.partition = compile::PartitionBy::all;
-  const std::unique_ptr<Delegate> delegate = make_delegate(state);
+  return make_delegate(state);
+}
+
+TEST(Delegate, TakesShapesThatComeWithTheRun) {
+  const ir::Graph graph = flattened();
+  const std::unique_ptr<Delegate> delegate = taking_all();
   FakeHost host(graph);
   ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
   ASSERT_EQ(host.partitions(), 1U);
@@ -289,10 +294,7 @@ ir::Graph flattened_by_batch(bool outside) {
 TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
   for (const bool outside : {false, true}) {
     const ir::Graph graph = flattened_by_batch(outside);
-    auto state = std::make_shared<State>();
-    state->target = std::move(runtime::open_target("sim:rk3588")).value();
-    state->options.session.partition = compile::PartitionBy::all;
-    const std::unique_ptr<Delegate> delegate = make_delegate(state);
+    const std::unique_ptr<Delegate> delegate = taking_all();
     FakeHost host(graph);
     ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
     EXPECT_EQ(claimed(host), outside ? std::set({0, 4}) : std::set({0, 1, 2, 3, 4}));
