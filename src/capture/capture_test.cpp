@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/testing/in_tree.h"
+#include "base/testing/noise.h"
 #include "base/zstd_frame.h"
 #include "capture/file_writer.h"
 #include "capture/frames.h"
@@ -118,18 +119,11 @@ TEST(CaptureFile, GrowsAndIsWholeAfterEachSubmission) {
   fs::remove(path);
 }
 
-Bytes noise(size_t size) {
-  Bytes bytes(size);
-  uint32_t state = 1;
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-  return bytes;
-}
-
 TEST(CaptureFile, KeepsUnchangedContentsOnce) {
   Capture capture = sample();
   for (Submission& submission : capture.submissions) {
     submission.buffers[1].size_bytes = 20000;
-    submission.buffers[1].bytes = noise(20000);
+    submission.buffers[1].bytes = skillet::testing::noise(20000);
   }
   EXPECT_LT(serialise(capture)->size(), 2 * 20000u);
   // Freed in between: whoever gets the handle next has contents of its own.
@@ -350,7 +344,7 @@ TEST(FileWriter, FullDiskLosesOnlyWhatDoesNotFit) {
   const std::string path = ::testing::TempDir() + fmt::format("/skillet_full_disk_{}.skcap", ::getpid());
   Capture capture = sample();
   capture.submissions[1].buffers[1].size_bytes = 50'000;
-  capture.submissions[1].buffers[1].bytes = noise(50'000);
+  capture.submissions[1].buffers[1].bytes = skillet::testing::noise(50'000);
   const std::vector<size_t> ends = ends_of(capture);
   for (size_t room = ends[0]; room < ends[2]; room += 997) {
     fs::remove(path);

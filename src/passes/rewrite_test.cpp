@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/testing/noise.h"
 #include "passes/testing/digests.h"
 #include "passes/testing/letters.h"
 #include "passes/testing/patterns.h"
@@ -133,19 +134,13 @@ const Pass& pass_named(std::string_view name) {
 
 // ---- the same bits ----
 
-Bytes inputs_of(size_t count, uint32_t& state) {
-  Bytes out(count);
-  for (uint8_t& byte : out) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
-  return out;
-}
-
 // The outputs for some inputs; nothing where the CPU has no kernel.
 std::optional<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
   auto cpu = ref::Interpreter::create(graph);
   if (!cpu.ok()) return std::nullopt;
   for (const ir::TensorId id : graph.inputs) {
     const std::span<uint8_t> to = cpu->tensor(id);
-    const Bytes bytes = inputs_of(to.size(), seed);
+    const Bytes bytes = skillet::testing::noise(to.size(), seed);
     std::copy(bytes.begin(), bytes.end(), to.begin());
   }
   if (!cpu->run().ok()) return std::nullopt;
@@ -159,7 +154,7 @@ uint32_t from_environment(const char* name, uint32_t otherwise) {
   return text != nullptr ? static_cast<uint32_t>(std::atoi(text)) : otherwise;
 }
 
-class ExactPass : public testing::TestWithParam<size_t> {
+class ExactPass : public ::testing::TestWithParam<size_t> {
  protected:
   // Rewrites the network, and writes down what became of it.
   void rewrite_alike(const ir::Graph& before, uint32_t seed) {
@@ -206,7 +201,7 @@ TEST_P(ExactPass, ChangesNoBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, ExactPass, testing::Range<size_t>(0, exact_passes().size()),
+INSTANTIATE_TEST_SUITE_P(Passes, ExactPass, ::testing::Range<size_t>(0, exact_passes().size()),
                          [](const auto& one) { return std::string(exact_passes()[one.param].name); });
 
 // ---- texts ----

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/testing/noise.h"
 #include "frontend/tflite/import.h"
 
 namespace skillet::golden {
@@ -13,17 +14,6 @@ std::string type_name(ir::DType dtype) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return name;
-}
-
-// Any bytes will do, as long as they are always the same.
-Bytes make_input(size_t size) {
-  Bytes bytes(size);
-  uint32_t state = 1;
-  for (uint8_t& byte : bytes) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<uint8_t>(state >> 24);
-  }
-  return bytes;
 }
 
 // What case.json would say, from the model itself.
@@ -38,7 +28,7 @@ Result<ReplayCase> case_from_model(const std::string& dir, const std::string& se
     const ir::Tensor& tensor = graph.tensor(id);
     c.golden.inputs.push_back({.name = tensor.name,
                                .type = type_name(tensor.dtype),
-                               .bytes = make_input(static_cast<size_t>(tensor.bytes()))});
+                               .bytes = testing::noise(static_cast<size_t>(tensor.bytes()))});
   }
   for (const ir::TensorId id : graph.outputs) {
     const ir::Tensor& tensor = graph.tensor(id);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/testing/noise.h"
 #include "capture/capture.h"
 #include "captures.h"
 #include "frontend/tflite/import.h"
@@ -27,17 +28,6 @@ struct Model {
   std::vector<std::optional<Bytes>> expected;  // outputs, where the case has them
 };
 
-// Any bytes will do where the recorded ones were not kept, as long as they are always the same.
-Bytes make_input(size_t size) {
-  Bytes bytes(size);
-  uint32_t state = 1;
-  for (uint8_t& byte : bytes) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<uint8_t>(state >> 24);
-  }
-  return bytes;
-}
-
 Result<Model> read_model(const std::string& dir, const std::string& set, const std::string& name) {
   Model model;
   auto golden = golden::load_case(dir, set, name);
@@ -46,7 +36,7 @@ Result<Model> read_model(const std::string& dir, const std::string& set, const s
   for (const ir::TensorId id : model.graph.inputs) {
     const size_t i = model.inputs.size();
     const auto size = static_cast<size_t>(model.graph.tensor(id).bytes());
-    model.inputs.push_back(golden.ok() ? golden->inputs.at(i).bytes : make_input(size));
+    model.inputs.push_back(golden.ok() ? golden->inputs.at(i).bytes : testing::noise(size));
     if (model.inputs.back().size() != size) return error(ErrorCode::malformed, "input {}: case and model differ", i);
   }
   for (size_t i = 0; i < model.graph.outputs.size(); ++i)

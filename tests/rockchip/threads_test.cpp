@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/testing/in_tree.h"
+#include "base/testing/noise.h"
 #include "base/testing/threads_in_children.h"
 #include "frontend/tflite/import.h"
 #include "runtime/device_pool.h"
@@ -28,9 +29,7 @@ std::unique_ptr<Session> make_session(const Target& target) {
 
 // An input of its own for each thread and run.
 Bytes picture(const Session& session, uint32_t seed) {
-  Bytes bytes(static_cast<size_t>(session.graph().tensor(session.graph().inputs[0]).bytes()));
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
-  return bytes;
+  return skillet::testing::noise(static_cast<size_t>(session.graph().tensor(session.graph().inputs[0]).bytes()), seed);
 }
 
 Bytes run(Session& session, uint32_t seed) {
