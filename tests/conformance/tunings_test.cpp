@@ -49,15 +49,17 @@ class Tunings : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(target.ok()) << target.error().message;
     target_ = *target;
   }
-  // Every outcome of a run, errors too, as something that compares.
-  Outputs outputs(uint32_t seed, const driver::CompileOptions& options) {
+  // Nothing where the run fails: a failure of the test, unless the tuning copies faults.
+  Outputs outputs(uint32_t seed, const driver::CompileOptions& options, bool may_fail = false) {
     ir::Graph graph = GraphMaker(seed).make();
     if (options.tuning == driver::Tuning::recorded) graph = rewritten(std::move(graph), target_);
     auto done = run(graph, target_, options, random_inputs(graph, seed));
     if (done.ok()) return std::move(done).value();
-    ADD_FAILURE() << GetParam() << ", seed " << seed << ", " << tuning_name(options.tuning) << ": "
-                  << done.error().message << "\n"
-                  << ir::print(graph).substr(0, 5'000);
+    if (!may_fail) {
+      ADD_FAILURE() << GetParam() << ", seed " << seed << ", " << tuning_name(options.tuning) << ": "
+                    << done.error().message << "\n"
+                    << ir::print(graph).substr(0, 5'000);
+    }
     return {};
   }
 
@@ -78,7 +80,7 @@ TEST_P(Tunings, GiveTheSameBits) {
     const std::string at = fmt::format(", seed {}:\n{}", seed, ir::print(GraphMaker(seed).make()).substr(0, 5000));
     EXPECT_TRUE(outputs(seed, {.tuning = driver::Tuning::tuned}) == proven) << "tuned" << at;
     EXPECT_TRUE(outputs(seed, same) == proven) << "recorded with the switches that change results" << at;
-    others += outputs(seed, bytes) != proven;
+    others += outputs(seed, bytes, true) != proven;  // faults of the recorded driver end some jobs, too
   }
   // What is recorded of int8 on V7 is wrong throughout.
   std::printf("%u graphs: recorded, with int8 made unsigned, gives other bits in %u of them\n", count, others);
