@@ -26,6 +26,7 @@ namespace {
 
 struct Options {
   std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto", per_channel = "exact";
+  tflite::ImportOptions import_as;
   PartitionFlags partition;
   int runs = 50, warm_up = 5;
   bool json = false, csv = false, without_cpu = false, allow_unproven = false;
@@ -215,7 +216,7 @@ void print_json(const Options& options, const Report& report) {
 
 Result<void> bench(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   Result<void> has_inputs;
   const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
   SK_TRY(std::move(has_inputs));
@@ -260,6 +261,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
                              "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
                              "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
   verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));

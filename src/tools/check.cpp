@@ -25,6 +25,7 @@ namespace {
 
 struct Options {
   std::string model, device, require, html, per_channel = "exact", tuning_file;  // no device: each chip
+  tflite::ImportOptions import_as;
   PartitionFlags partition;
   bool json = false, allow_unproven = false, delegate = false;
 };
@@ -59,7 +60,7 @@ runtime::SessionOptions session_options(const Options& options) {
 }
 
 Result<Report> examine(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   std::vector<uint64_t> model_macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
@@ -202,7 +203,7 @@ Result<void> check_required(const std::optional<double>& required, double percen
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
-  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
   if (!options.html.empty()) SK_TRY(check_place(options.html));
   runtime::SessionOptions session = session_options(options);
   SK_TRY_ASSIGN(session.tuning, runtime::tuning_file_for(std::exchange(session.tuning_file, ""), proven_chips()));
@@ -245,6 +246,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
                              "  skillet check models/digits.tflite\n"
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   const Option device = verb.option("--device", options->device, kDeviceHelp);
   verb.option(
       "--require", options->require,

@@ -1,5 +1,7 @@
 #include "tools/command_line.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -171,8 +173,15 @@ template Option Verb::option(const std::string&, std::optional<uint64_t>&, const
 template Option Verb::option(const std::string&, std::optional<double>&, const std::string&) const;
 template Option Verb::option(const std::string&, std::vector<std::string>&, const std::string&) const;
 
+// The library takes any number for a flag's value, and what is 0 or less for "no".
 Option Verb::flag(const std::string& names, bool& place, const std::string& help) const {
-  return Option(verb_->add_flag(names, place, help));
+  static constexpr std::string_view kWords[] = {"1", "true", "on", "yes", "0", "false", "off", "no"};
+  const auto problem = [](const std::string& text) {
+    return std::ranges::find(kWords, text) != std::end(kWords)
+               ? std::string()
+               : fmt::format("takes no value but {}, not '{}'", fmt::join(kWords, ", "), text);
+  };
+  return Option(verb_->add_flag(names, place, help)->check(CLI::Validator(problem, "")));
 }
 Option Verb::flag(const std::string& names, std::string& place, const std::string& help) const {
   return Option(verb_->add_flag(names, place, help));

@@ -24,6 +24,7 @@ namespace {
 
 struct Options {
   std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
+  tflite::ImportOptions import_as;
   std::string tuning_file;
   bool text = false, json = false, report = false, explain = false, allow_unproven = false;
   bool explain_partition = false;
@@ -85,7 +86,7 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
 
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
                                             Told& told) {
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   runtime::SessionOptions session;
   session.compile.tuning = *driver::tuning_from_name(options.tuning);
   session.compile.allow_unproven = options.allow_unproven;
@@ -267,6 +268,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
                "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
                "Example: skillet compile models/digits.tflite --device sim:a311d --text");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).required();
   verb.option("-o,--output", options->output,
               "program file to write (FILE.0, FILE.1, ... where there are several parts)")

@@ -143,7 +143,9 @@ Result<void> DelegateHost::begin(const DelegateHostOptions& options) {
     ::posix_spawn_file_actions_adddup2(&files, answers[1], STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, said_, STDERR_FILENO);
     // A bare name that is no file here is one of the system's folders.
-    const std::string library = fs::exists(options.library) ? fs::absolute(options.library).string() : options.library;
+    std::error_code problem;
+    const fs::path whole = fs::exists(options.library, problem) ? fs::absolute(options.library, problem) : "";
+    const std::string library = whole.empty() ? options.library : whole.string();
     std::vector<std::string> words = {options.python, "-c", kHost, options.model, library};
     words.insert(words.end(), options.settings.begin(), options.settings.end());
     std::vector<char*> arguments;

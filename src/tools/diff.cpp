@@ -63,8 +63,9 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
 // What a model is compiled like: folders hold recorded jobs, all else is of our own making.
 driver::Tuning tuning_of(const Options& options) {
   if (!options.tuning.empty()) return *driver::tuning_from_name(options.tuning);
+  std::error_code ignored;
   const bool is_recorded =
-      std::filesystem::is_directory(options.path_a) || std::filesystem::is_directory(options.path_b);
+      std::filesystem::is_directory(options.path_a, ignored) || std::filesystem::is_directory(options.path_b, ignored);
   return is_recorded ? driver::Tuning::recorded : driver::Tuning::proven;
 }
 

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu",
                      per_channel = "exact";
+  tflite::ImportOptions import_as;
   DelegateHostOptions host;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false, require_npu = false;
@@ -381,7 +382,7 @@ Rule key_and_value() {
 Result<void> eval(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
   if (options.require_npu && options.device == "auto") options.device = "npu";
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   if (graph.inputs.size() != 1)
     return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
                  options.model, graph.inputs.size());
@@ -445,6 +446,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
                "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
                "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
   verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
   verb.option("--device", options->device, kDeviceHelp).shows_default();

@@ -24,6 +24,7 @@ namespace {
 
 struct Options {
   std::string model, program = "open", tuning, tuning_file, per_channel = "exact";
+  tflite::ImportOptions import_as;
   std::vector<std::string> layers, chips, sets;
   PartitionFlags partition;
   bool json = false, only_proven = false;
@@ -208,7 +209,7 @@ Result<Tuned> tuned_for(const Options& options, driver::Tuning tuning, const std
 }
 
 Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& outcome) {
-  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
   SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
   SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
@@ -402,6 +403,7 @@ void add_plan(CommandLine& app, Outcome& outcome) {
                              "memory. Simulated, runs nothing.\n"
                              "Example: skillet plan models/digits.tflite");
   verb.option("MODEL", options->model, "a .tflite file, or a capture");
+  add_import(verb, options->import_as);
   verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");

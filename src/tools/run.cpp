@@ -35,6 +35,7 @@ constexpr uint64_t kMaxCount = 1'000'000;
 struct Options {
   std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", cores = "auto", record,
                      cache_dir, tuning_file;
+  tflite::ImportOptions import_as;
   std::string output, expect, draw, task;
   InputOptions inputs;
   PartitionFlags partition;
@@ -340,7 +341,7 @@ Result<void> check_files(const Options& options) {
   for (const std::string& path : options.inputs.inputs) read.push_back({"--input", path});
   for (const std::string& path : options.inputs.images) {
     read.push_back({"--image", path});
-    if (std::filesystem::is_directory(options.draw))
+    if (std::error_code ignored; std::filesystem::is_directory(options.draw, ignored))
       written.push_back(
           {"--draw", (std::filesystem::path(options.draw) / std::filesystem::path(path).stem()).string() + ".png"});
   }
@@ -358,7 +359,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
   result.input_note = input_note(options.inputs, graph);
@@ -436,6 +437,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
       "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   add_inputs(verb, options->inputs);
   add_results(verb, *options);

@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, 2> kObjectives = {"wall", "device"};
 
 struct Options {
   std::string model, device, output, per_channel = "exact", objective = "wall";
+  tflite::ImportOptions import_as;
   int runs = 20, warm_up = 3;
   bool allow_unproven = false;
 };
@@ -208,7 +209,7 @@ Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, cons
 
 Result<void> tune(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
-  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument, "--device {}: the CPU has nothing to tune; name an NPU", options.device);
@@ -250,6 +251,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
                "real NPU, by the timing model on a simulated one.\n"
                "Example: skillet tune models/digits.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).required();
   verb.option("-o,--output", options->output, "tuning file to write; default: it is printed").check(not_empty());
   verb.option("--objective", options->objective,

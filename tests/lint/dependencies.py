@@ -87,6 +87,10 @@ TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/"
 VARIABLE = re.compile(r'"(SKILLET_[A-Z0-9_]+)"')
 VARIABLES_HOME = "src/base/environment.h"
 
+# Calls that throw: of one argument, which is no file_status.
+THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_status|file_size|canonical|absolute|equivalent|"
+                      r"create_director\w+|remove|remove_all|space|read_symlink|hard_link_count|"
+                      r"last_write_time)\((?!status\b)(?:[^(),]|\([^()]*\))*\)|\b(?:current|temp_directory)_path\(\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -122,6 +126,7 @@ class Lint:
             self.check_concepts(path, lines)
         if not TEST_FILE.search(path):
             self.check_variables(path, lines)
+            self.check_throwing(path, lines)
         if path.endswith(".h"):
             self.check_header(path, lines)
 
@@ -152,6 +157,13 @@ class Lint:
             for name in VARIABLE.findall(line):
                 if name not in self.variables:
                     self.report(path, number, f"the environment variable {name} is not in {VARIABLES_HOME}")
+
+    def check_throwing(self, path, lines):
+        if not path.startswith("src/"):
+            return
+        for number, line in enumerate(lines, 1):
+            if match := THROWING.search(line.split("//")[0]):
+                self.report(path, number, f"{match[0]} throws; with a std::error_code it does not")
 
     def check_allowed(self):
         """After run(), of the whole tree: exceptions that nothing needs any longer."""

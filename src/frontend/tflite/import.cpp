@@ -1,11 +1,15 @@
 #include "frontend/tflite/import.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -51,7 +55,8 @@ Result<void> check_mark(std::span<const uint8_t> file) {
 
 class Importer {
  public:
-  Importer(std::shared_ptr<const Bytes> file, std::string name) : file_(std::move(file)), budget_(*file_) {
+  Importer(std::shared_ptr<const Bytes> file, std::string name, ImportOptions options)
+      : file_(std::move(file)), options_(std::move(options)), budget_(*file_) {
     graph_.name = printable(name);
   }
 
@@ -67,6 +72,7 @@ class Importer {
     std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
                          [&](TensorId id) { return named.insert(id).second; });
     SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
+    SK_TRY(set_input_shapes());
     for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
       SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
                  .with_context(fmt::format("op {}", i)));
@@ -130,8 +136,92 @@ class Importer {
     model_ = schema::GetModel(file_->data());
     if (model_->version() != 3) return error(ErrorCode::unsupported, "schema version {}, not 3", model_->version());
     if (count(model_->subgraphs()) == 0) return error(ErrorCode::malformed, "the model has no subgraph");
-    subgraph_ = model_->subgraphs()->Get(0);
+    return choose_subgraph();
+  }
+
+  Result<void> choose_subgraph() {
+    const auto* signatures = model_->signature_defs();
+    std::vector<std::string> names;
+    uint32_t chosen = 0;
+    for (flatbuffers::uoffset_t i = 0; i < count(signatures); ++i) {
+      SK_TRY_ASSIGN(names.emplace_back(), budget_.copy(signatures->Get(i)->signature_key()));
+      if (names.back() == options_.signature) chosen = signatures->Get(i)->subgraph_index();
+    }
+    if (!options_.signature.empty() && std::ranges::find(names, options_.signature) == names.end()) {
+      return error(ErrorCode::invalid_argument, "no signature '{}'; there {}", printable(options_.signature),
+                   names.empty() ? "are none" : fmt::format("is {}", fmt::join(names, ", ")));
+    }
+    if (chosen >= count(model_->subgraphs())) {
+      return error(ErrorCode::malformed, "signature '{}' is of subgraph {} of {}", printable(options_.signature),
+                   chosen, count(model_->subgraphs()));
+    }
+    subgraph_ = model_->subgraphs()->Get(chosen);
+    if (options_.signature.empty() && names.size() > 1) {
+      log::message(log::Level::warning, "{}: of the signatures {} the first subgraph is read (--signature)",
+                   graph_.name, fmt::join(names, ", "));
+    }
     return {};
+  }
+
+  Result<void> set_input_shapes() {
+    for (const TensorId id : graph_.inputs) {
+      if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return {};  // verify() tells
+    }
+    std::set<TensorId> given;
+    for (const std::string& text : options_.input_shapes) {
+      SK_TRY_ASSIGN(const TensorId id, set_input_shape(text));
+      given.insert(id);
+    }
+    for (const TensorId id : graph_.inputs) {
+      if (!given.contains(id)) warn_of_free_sizes(id);
+    }
+    return {};
+  }
+
+  // The tensor that `text`, a row of ImportOptions::input_shapes, is for.
+  Result<TensorId> set_input_shape(const std::string& text) {
+    const size_t mark = text.rfind('=');
+    const std::string name = mark == std::string::npos ? "" : text.substr(0, mark);
+    const auto is_named = [&](TensorId id) { return name.empty() || graph_.tensor(id).name == name; };
+    const auto found = std::ranges::find_if(graph_.inputs, is_named);
+    if (found == graph_.inputs.end() || (name.empty() && graph_.inputs.size() > 1)) {
+      std::vector<std::string> names;
+      for (const TensorId id : graph_.inputs) names.push_back(graph_.tensor(id).name);
+      return error(ErrorCode::invalid_argument, "input shape '{}': NAME=SHAPE with one of {}", printable(text),
+                   fmt::join(names, ", "));
+    }
+    ir::Shape shape;
+    std::istringstream dims(mark == std::string::npos ? text : text.substr(mark + 1));
+    for (std::string dim; std::getline(dims, dim, 'x');) {
+      int32_t value = 0;
+      const auto [end, problem] = std::from_chars(dim.data(), dim.data() + dim.size(), value);
+      if (problem != std::errc() || end != dim.data() + dim.size() || value < 1)
+        return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is no size", printable(text), printable(dim));
+      shape.dims.push_back(value);
+    }
+    ir::Tensor& tensor = graph_.tensor(*found);
+    if (shape.rank() != tensor.shape.rank() || text.ends_with('x')) {
+      return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is {}, of {} sizes", printable(text),
+                   tensor.name, tensor.shape.to_string(), tensor.shape.rank());
+    }
+    tensor.shape = std::move(shape);
+    return *found;
+  }
+
+  // Files have a 1 where a size is free. Of the first dimension, the batch, one is what people want.
+  void warn_of_free_sizes(TensorId id) const {
+    const auto* signature = subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(id))->shape_signature();
+    const ir::Tensor& tensor = graph_.tensor(id);
+    if (signature == nullptr || signature->size() != static_cast<size_t>(tensor.shape.rank())) return;
+    std::string text;
+    bool is_free = false;
+    for (flatbuffers::uoffset_t i = 0; i < signature->size(); ++i) {
+      is_free |= i > 0 && signature->Get(i) < 0;
+      text += (i == 0 ? "" : "x") + (signature->Get(i) < 0 ? "?" : std::to_string(signature->Get(i)));
+    }
+    if (!is_free) return;
+    log::message(log::Level::warning, "{}: input '{}' has free sizes, {}, and is read as {} (--input-shape)",
+                 graph_.name, tensor.name, text, tensor.shape.to_string());
   }
 
   Result<void> import_tensor(const schema::Tensor& from) {
@@ -284,6 +374,7 @@ class Importer {
   }
 
   std::shared_ptr<const Bytes> file_;
+  ImportOptions options_;
   Budget budget_;
   const schema::Model* model_ = nullptr;
   const schema::SubGraph* subgraph_ = nullptr;
@@ -291,8 +382,8 @@ class Importer {
   ir::Graph graph_;
 };
 
-Result<ir::Graph> import_shared(std::shared_ptr<const Bytes> file, std::string name) {
-  auto graph = Importer(std::move(file), std::move(name)).run();
+Result<ir::Graph> import_shared(std::shared_ptr<const Bytes> file, std::string name, ImportOptions options) {
+  auto graph = Importer(std::move(file), std::move(name), std::move(options)).run();
   if (graph && log::debug_flag("ir")) log::write(log::Level::info, ir::print(*graph));
   return graph;
 }
@@ -304,22 +395,24 @@ std::string_view builtin_name(int32_t code) {
                                                                        : std::string_view{};
 }
 
-Result<ir::Graph> import(std::span<const uint8_t> file, std::string name) {
+Result<ir::Graph> import(std::span<const uint8_t> file, std::string name, ImportOptions options) {
   auto context = fmt::format("model '{}'", name);
-  return import_shared(std::make_shared<const Bytes>(file.begin(), file.end()), std::move(name)).with_context(context);
+  return import_shared(std::make_shared<const Bytes>(file.begin(), file.end()), std::move(name), std::move(options))
+      .with_context(context);
 }
 
-Result<ir::Graph> import_file(const std::string& path) {
+Result<ir::Graph> import_file(const std::string& path, ImportOptions options) {
   // A large file that is something else is not read.
   SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kMarkEnd));
   SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));
-  return import_read(std::move(bytes), path);
+  return import_read(std::move(bytes), path, std::move(options));
 }
 
-Result<ir::Graph> import_read(Bytes file, const std::string& path) {
+Result<ir::Graph> import_read(Bytes file, const std::string& path, ImportOptions options) {
   std::string name = std::filesystem::path(path).stem().string();
-  return import_shared(std::make_shared<const Bytes>(std::move(file)), std::move(name)).with_context(path);
+  return import_shared(std::make_shared<const Bytes>(std::move(file)), std::move(name), std::move(options))
+      .with_context(path);
 }
 
 }  // namespace skillet::tflite

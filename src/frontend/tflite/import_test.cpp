@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/log.h"
 #include "base/testing/in_tree.h"
 #include "frontend/tflite/no_attrs.h"
 #include "frontend/tflite/options.h"
@@ -111,6 +112,58 @@ TEST(Import, KnowsWhatIsComputedFromShapes) {
   EXPECT_EQ(graph->tensor(7).shape, (ir::Shape{1, 6}));
   EXPECT_FALSE(graph->tensor(6).is_constant()) << "which the graph returns: it is computed";
   EXPECT_EQ(graph->ops.size(), 4U);
+}
+
+// One input whose rows and columns are free, an addition with itself; and the other subgraph, a RELU of another input.
+constexpr std::string_view kFree = R"({
+  version: 3, operator_codes: [{builtin_code: 0}, {builtin_code: 19}], buffers: [{}],
+  subgraphs: [
+    {tensors: [{name: "x", type: 0, shape: [1, 1, 1, 3], shape_signature: [-1, -1, -1, 3]},
+               {name: "sum", type: 0, shape: [1, 1, 1, 3]}],
+     inputs: [0], outputs: [1],
+     operators: [{opcode_index: 0, inputs: [0, 0], outputs: [1], builtin_options_type: "AddOptions",
+                  builtin_options: {}}]},
+    {tensors: [{name: "a=b", type: 0, shape: [1, 3]}, {name: "c", type: 0, shape: [2, 2]}, {name: "scalar", type: 0, shape: []},
+               {name: "relu", type: 0, shape: [1, 3]}],
+     inputs: [0, 1, 2], outputs: [3], operators: [{opcode_index: 1, inputs: [0], outputs: [3]}]}],
+  signature_defs: [{signature_key: "add", subgraph_index: 0}, {signature_key: "relu", subgraph_index: 1},
+                   {signature_key: "lost", subgraph_index: 2}]
+})";
+
+// What was logged as warnings, and the shape of the first output; or the error.
+std::string read_as(const ImportOptions& options) {
+  ::testing::internal::CaptureStderr();
+  const auto graph = import(to_file(std::string(kFree)), "m", options);
+  std::string said = ::testing::internal::GetCapturedStderr();
+  return graph.ok() ? said + graph->tensor(graph->outputs[0]).shape.to_string() : graph.error().message;
+}
+
+TEST(Import, ReadsSizesAndSignaturesThatAreAskedFor) {
+  const log::ScopedLevel warnings(log::Level::warning);
+  const std::string which =
+      "skillet: warning: m: of the signatures add, relu, lost the first subgraph is read (--signature)\n";
+  const std::string free =
+      "skillet: warning: m: input 'x' has free sizes, ?x?x?x3, and is read as 1x1x1x3 (--input-shape)\n";
+  EXPECT_EQ(read_as({}), which + free + "1x1x1x3");
+  EXPECT_EQ(read_as({{}, "add"}), free + "1x1x1x3");
+  EXPECT_EQ(read_as({{"2x5x7x3"}, "add"}), "2x5x7x3");
+  EXPECT_EQ(read_as({{"x=2x5x7x3"}, "add"}), "2x5x7x3");
+  EXPECT_EQ(read_as({{}, "relu"}), "1x3");
+  EXPECT_EQ(read_as({{"c=4x4", "a=b=7x3"}, "relu"}), "7x3");
+  const std::pair<ImportOptions, std::string> kRefused[] = {
+      {{{}, "no"}, "no signature 'no'; there is add, relu, lost"},
+      {{{}, "lost"}, "signature 'lost' is of subgraph 2 of 2"},
+      {{{"7x3"}, "relu"}, "input shape '7x3': NAME=SHAPE with one of a=b, c, scalar"},
+      {{{"sum=1x1x1x3"}, "add"}, "input shape 'sum=1x1x1x3': NAME=SHAPE with one of x"},
+      {{{"1x3"}, "add"}, "input shape '1x3': 'x' is 1x1x1x3, of 4 sizes"},
+      {{{"1x2x3x4x"}, "add"}, "input shape '1x2x3x4x': 'x' is 1x1x1x3, of 4 sizes"},
+      {{{""}, "add"}, "input shape '': 'x' is 1x1x1x3, of 4 sizes"},
+      {{{"1x0x3x3"}, "add"}, "input shape '1x0x3x3': '0' is no size"},
+      {{{"1x3x-3x3"}, "add"}, "input shape '1x3x-3x3': '-3' is no size"},
+      {{{"1x99999999999x3x3"}, "add"}, "input shape '1x99999999999x3x3': '99999999999' is no size"},
+  };
+  for (const auto& [options, message] : kRefused) EXPECT_EQ(read_as(options), "model 'm': " + message);
+  EXPECT_NE(read_as({{"1x99999x99999x3"}, "add"}).find("has more than 2147483647 elements"), std::string::npos);
 }
 
 TEST(Import, KeepsTheFileAlive) {
