@@ -166,7 +166,14 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
 }
 
 std::string quantization_advice(const ir::Graph& graph, const passes::Target& target) {
-  // What runs networks within the network: no other scale or type helps.
+  // What keeps a state between runs, or runs networks within the network: no other scale or type helps.
+  constexpr std::array<std::string_view, 3> kState = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"};
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::opaque && std::ranges::count(kState, op.opaque_name))
+      return fmt::format(
+          "{}: variables are not there (docs/cpu.md); convert the model with its state as an input and an output",
+          op.opaque_name);
+  }
   constexpr std::array<std::string_view, 4> kControlFlow = {"WHILE", "IF", "CALL", "CALL_ONCE"};
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;

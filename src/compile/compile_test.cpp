@@ -256,6 +256,8 @@ TEST(Advice, ReasonsAreGroupedWithoutNames) {
       {"filter 'a/b;c' is quantized per channel; the chip has one",
        "filter is quantized per channel; the chip has one"},
       {"'a' is float32", "a tensor is float32"},
+      {"the size depends on values of 'a', which is odd", "the size depends on values of a tensor, which is odd"},
+      {"goes from 'a' to 'b'", "goes from a tensor to a tensor"},
       {"'it's' is float32", "a tensor is float32"},
       {"'a' and 'b' is float32", "a tensor is float32"},  // one name
       {"'b' and 'a' differ", "a tensor and another differ"},
@@ -343,8 +345,8 @@ TEST(Advice, GoesByTheGreaterPart) {
 }
 
 // No type or scale helps a loop.
-TEST(Advice, SaysWhatToDoAboutLoops) {
-  for (const char* name : {"WHILE", "IF", "CALL", "CALL_ONCE", "FROBNICATE"}) {
+TEST(Advice, SaysWhatToDoAboutLoopsAndState) {
+  for (const char* name : {"WHILE", "IF", "CALL", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "FROBNICATE"}) {
     Letters letters("a", {"c=mul(a,W)", "d=relu(c)"}, "d");
     for (ir::Tensor& tensor : letters.graph.tensors) tensor.dtype = ir::DType::float32, tensor.quant = {};
     letters.graph.ops[0].kind = ir::OpKind::fully_connected;
@@ -352,7 +354,9 @@ TEST(Advice, SaysWhatToDoAboutLoops) {
     op.kind = ir::OpKind::opaque, op.opaque_name = name, op.attrs = ir::default_attrs(ir::OpKind::opaque);
     const std::string advice = quantization_advice(letters.graph, {nullptr, {}});
     const bool is_loop = std::string_view(name) != "FROBNICATE";
-    EXPECT_EQ(advice.find(fmt::format("{}: loops and branches", name)) == 0, is_loop) << advice;
+    const char* what =
+        std::string_view(name).find("VAR") == std::string_view::npos ? "loops and branches" : "variables";
+    EXPECT_EQ(advice.find(fmt::format("{}: {} are not there", name, what)) == 0, is_loop) << advice;
     EXPECT_EQ(advice.find("quantize") == std::string::npos, is_loop) << advice;
   }
 }

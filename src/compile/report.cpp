@@ -56,6 +56,7 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
 }
 
 std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op) {
+  constexpr std::string_view kBeforeNouns[] = {" of ", " from ", " to ", " in ", " by ", " with "};
   std::string text(reason), out;
   without(text, ir::describe_op(graph, op) + ": ");
   std::string_view rest = text;
@@ -75,6 +76,8 @@ std::string without_names(std::string_view reason, const ir::Graph& graph, ir::O
       out += "another";
     } else if (out.ends_with(" -> ")) {
       out.resize(out.size() - 4);
+    } else if (std::ranges::any_of(kBeforeNouns, [&](std::string_view word) { return out.ends_with(word); })) {
+      out += "a tensor";
     } else if (out.ends_with(' ') && !out.ends_with("; ") && !out.ends_with(": ")) {
       out.pop_back();
     } else {

@@ -97,8 +97,9 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::st
 }
 
 Result<void> check_tuning_file(const Target& target, const std::string& path) {
-  if (target.driver == nullptr || path.empty()) return {};
-  auto file = load_tuning_file(expand_home(path), target.chip);
+  if (path.empty()) return {};
+  const std::string whole = expand_home(path);
+  auto file = target.driver == nullptr ? read_tuning_file(whole) : load_tuning_file(whole, target.chip);
   return file.ok() ? Result<void>() : std::move(file).error();
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/clocks.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/partition_flags.h"

@@ -12,6 +12,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/check_chips.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/partition_flags.h"
 #include "tools/print_advice.h"

@@ -13,6 +13,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/explain_tuning.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/partition_flags.h"
 #include "tools/progress.h"

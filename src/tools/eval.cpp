@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "ref/ref.h"
 #include "runtime/session.h"
@@ -15,6 +16,7 @@
 #include "tools/agreement.h"
 #include "tools/delegate_host.h"
 #include "tools/found.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/progress.h"
@@ -33,6 +35,7 @@ struct Options {
                      per_channel = "exact";
   tflite::ImportOptions import_as;
   DelegateHostOptions host;
+  InputOptions input;
   double bound = 1;
   bool layers = false, bisect = false, json = false, allow_unproven = false, require_npu = false;
 };
@@ -218,7 +221,7 @@ class Evaluation {
 
   // One that cannot be read is said, and does not keep the others from being judged.
   Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
-    InputOptions input;
+    InputOptions input = options_.input;
     input.images = {path};
     auto source = InputSource::create(input, session_.graph());
     if (!source.ok()) {
@@ -395,6 +398,8 @@ Result<void> eval(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
+    log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
   runtime::SessionOptions session_options;
   session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
   session_options.compile.allow_unproven = options.allow_unproven;
@@ -448,6 +453,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   verb.option("MODEL", options->model, "a .tflite file").required();
   add_import(verb, options->import_as);
   verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
+  add_float_pixels(verb, options->input.float_pixels);
   verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   verb.option("--against", options->against,

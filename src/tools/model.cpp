@@ -6,11 +6,4 @@ Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOpti
   return tflite::import_file(path, options);
 }
 
-void add_import(const Verb& verb, tflite::ImportOptions& options) {
-  verb.option("--input-shape", options.input_shapes,
-              "sizes of an input, such as 1x224x224x3 or NAME=1x224x224x3, for models whose sizes are free\n"
-              "(may be given several times)");
-  verb.option("--signature", options.signature, "which of the model's signatures; otherwise its first subgraph");
-}
-
 }  // namespace skillet::tools

@@ -8,15 +8,11 @@
 #include "base/result.h"
 #include "frontend/tflite/import.h"
 #include "ir/graph.h"
-#include "tools/command_line.h"
 
 namespace skillet::tools {
 
 // The imported graph; errors start with the path.
 Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {});
-
-// --input-shape and --signature.
-void add_import(const Verb& verb, tflite::ImportOptions& options);
 
 // What --device takes, for help texts.
 constexpr const char* kDeviceHelp =

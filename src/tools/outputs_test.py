@@ -25,6 +25,8 @@ FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
 REFUSED = "tests/models/refused/no_kernel.tflite"
 # How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
 UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
+# What Keras writes for Input((None, None, 3)), and a file of two functions.
+FREE, TWO = "tests/models/free/free_sizes_u8.tflite", "tests/models/free/two_signatures_i8.tflite"
 PICTURE = "models/digits/3.png"
 A311D, A311D_JOIN, RK3588 = (f"tests/captures/{name}" for name in ("a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"))
 
@@ -42,6 +44,13 @@ check {JOIN} --device sim:rk3588 --require 101%
 check {DIGITS} --html TMP/page.html
 check {FC} --delegate
 check {JOIN} --device sim:rk3588 --require 90%
+check {FREE} --device sim:a311d
+check {FREE} --device sim:rk3588 --input-shape 1x20x30x3
+run {FREE} --device sim:rk3588 --input-shape 1x20x30x3 --random 5 --compare=layers ~
+run {FREE} --device cpu --input-shape 1x20x30
+run {TWO} --device sim:rk3588 --random 5 ~
+run {TWO} --device sim:rk3588 --signature enc --random 5 --compare ~
+run {TWO} --signature dec
 fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
 fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
 fix {CHAIN} -o TMP/chain.tflite --device sim:a311d

@@ -9,6 +9,7 @@
 #include <stb/stb_image.h>
 
 #include "base/bytes.h"
+#include "base/magic.h"
 #include "tools/exif.h"
 #include "tools/jpeg_scan.h"
 #include "tools/zip_file.h"
@@ -68,23 +69,13 @@ bool is_damaged_png(std::span<const uint8_t> file) {
 
 // What people take for a picture that we could read, by how it begins.
 std::string_view other_format(std::span<const uint8_t> file) {
-  struct Row {
-    size_t at;
-    std::string_view begins, name;
-  };
-  constexpr Row kRows[] = {
+  static constexpr Magic kRows[] = {
       {8, "WEBP", "WebP"},        {0, "GIF8", "GIF"},      {0, {"II*\0", 4}, "TIFF"},  {0, {"MM\0*", 4}, "TIFF"},
       {4, "ftypavif", "AVIF"},    {4, "ftypavis", "AVIF"}, {4, "ftyphei", "HEIF"},     {4, "ftyphev", "HEIF"},
       {4, "ftypmif1", "HEIF"},    {4, "ftypmsf1", "HEIF"}, {0, "\xFF\x0A", "JPEG XL"}, {4, "JXL ", "JPEG XL"},
       {4, "jP  ", "JPEG 2000"},   {0, "P5", "PGM"},        {0, "P6", "PPM"},           {0, "<svg", "SVG"},
       {0, "<?xml", "SVG or XML"}, {0, "%PDF", "PDF"},      {0, "8BPS", "PSD"},         {0, "#?RADIANCE", "HDR"}};
-  for (const Row& row : kRows) {
-    if (file.size() >= row.at + row.begins.size() &&
-        std::equal(row.begins.begin(), row.begins.end(), file.begin() + static_cast<std::ptrdiff_t>(row.at),
-                   [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; }))
-      return row.name;
-  }
-  return {};
+  return name_of_magic(file, kRows);
 }
 
 }  // namespace
@@ -181,7 +172,7 @@ Result<void> check_image_input(const ir::Tensor& input) {
   return {};
 }
 
-Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input) {
+Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input, std::string_view float_pixels) {
   SK_TRY(check_image_input(input));
   if (picture.channels != input.shape[3])
     return error(ErrorCode::internal, "picture with {} channels for {}", picture.channels, input.shape.to_string());
@@ -191,16 +182,18 @@ Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input) {
     for (uint8_t& pixel : pixels) pixel ^= 0x80;  // pixel - 128, as a byte
     return pixels;
   }
+  const float middle = float_pixels == "-1..1" ? 127.5F : 0,
+              unit = float_pixels == "0..1" ? 255 : std::max(middle, 1.0F);
   Bytes out(pixels.size() * sizeof(float));
   for (size_t i = 0; i < pixels.size(); ++i)
-    store_le(out.data() + i * sizeof(float), (static_cast<float>(pixels[i]) - 127.5F) / 127.5F);
+    store_le(out.data() + i * sizeof(float), (static_cast<float>(pixels[i]) - middle) / unit);
   return out;
 }
 
-std::string describe_mapping(const ir::Tensor& input) {
-  const char* values = input.dtype == ir::DType::uint8  ? "pixel bytes as they are"
-                       : input.dtype == ir::DType::int8 ? "pixel - 128"
-                                                        : "(pixel - 127.5) / 127.5";
+std::string describe_mapping(const ir::Tensor& input, std::string_view float_pixels) {
+  const std::string values = input.dtype == ir::DType::uint8  ? "pixel bytes as they are"
+                             : input.dtype == ir::DType::int8 ? "pixel - 128"
+                                                              : fmt::format("{} (--float-pixels)", float_pixels);
   return fmt::format("resized to {}x{} {} (bilinear), values: {}", input.shape[2], input.shape[1],
                      input.shape[3] == 1 ? "grey" : "RGB", values);
 }

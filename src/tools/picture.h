@@ -31,11 +31,13 @@ Picture with_channels(const Picture& picture, int channels);
 
 // Whether pictures can be fed to `input`: 1 x height x width x (1 or 3), uint8, int8 or float32.
 Result<void> check_image_input(const ir::Tensor& input);
-// The picture, resized, as the contents of `input`. uint8: the pixels; int8: pixel - 128; float32: (pixel - 127.5) /
-// 127.5.
-Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input);
+// What float32 inputs get for pixels of 0 to 255; no model says what it was trained with.
+constexpr std::string_view kFloatPixels[] = {"-1..1", "0..1", "0..255"};
+// The picture, resized, as the contents of `input`. uint8: the pixels; int8: pixel - 128; float32: one of kFloatPixels.
+Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input,
+                        std::string_view float_pixels = kFloatPixels[0]);
 // What to_tensor() does, for people.
-std::string describe_mapping(const ir::Tensor& input);
+std::string describe_mapping(const ir::Tensor& input, std::string_view float_pixels);
 
 // Rows of characters, two pixel rows to a character row; at most `max_columns` wide.
 std::vector<std::string> draw(const Picture& picture, int max_columns);

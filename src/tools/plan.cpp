@@ -11,6 +11,7 @@
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/decoded.h"
+#include "tools/input_flags.h"
 #include "tools/layer_file.h"
 #include "tools/layer_graph.h"
 #include "tools/model.h"

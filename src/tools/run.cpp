@@ -14,6 +14,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/found.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/old_capture.h"
@@ -397,6 +398,7 @@ void add_inputs(const Verb& verb, InputOptions& options) {
   const Option raw = verb.option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
                          .check(one_of({"rgb24", "gray"}));
   verb.option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)").needs(raw);
+  add_float_pixels(verb, options.float_pixels);
   image.excludes(input).excludes(random).excludes(raw);
   input.excludes(random).excludes(raw);
   random.excludes(raw);

@@ -14,21 +14,24 @@ namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-Result<const ir::Tensor*> picture_input(const ir::Graph& graph, std::string_view option) {
+Result<const ir::Tensor*> picture_input(const InputOptions& options, const ir::Graph& graph, std::string_view option) {
   if (graph.inputs.size() != 1)
     return error(ErrorCode::invalid_argument, "{} needs a network with one input; this one has {} (use --input)",
                  option, graph.inputs.size());
   const ir::Tensor& input = graph.tensor(graph.inputs[0]);
   SK_TRY(check_image_input(input));
+  if (!options.float_pixels.empty() && input.dtype != ir::DType::float32)
+    return error(ErrorCode::invalid_argument, "--float-pixels is for inputs of float32; '{}' is {}", input.name,
+                 ir::dtype_name(input.dtype));
   return &input;
 }
 
 Result<std::vector<InputSet>> picture_inputs(const InputOptions& options, const ir::Graph& graph) {
-  SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(graph, "--image"));
+  SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(options, graph, "--image"));
   std::vector<InputSet> out;
   for (const std::string& path : options.images) {
     SK_TRY_ASSIGN(const Picture picture, load_picture(path, input->shape[3]));
-    SK_TRY_ASSIGN(Bytes bytes, to_tensor(picture, *input));
+    SK_TRY_ASSIGN(Bytes bytes, to_tensor(picture, *input, options.pixels()));
     out.push_back({file_name(path), path, {}, {std::move(bytes)}});
   }
   return out;
@@ -99,7 +102,7 @@ Result<Picture> picture_of(const InputSet& set, int smallest_px) {
 Result<InputSource> InputSource::create(const InputOptions& options, const ir::Graph& graph) {
   InputSource out;
   if (!options.raw.empty()) {
-    SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(graph, "--raw"));
+    SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(options, graph, "--raw"));
     out.frame_ = {.width_px = input->shape[2],
                   .height_px = input->shape[1],
                   .channels = options.raw == "gray" ? 1 : 3,
@@ -107,6 +110,7 @@ Result<InputSource> InputSource::create(const InputOptions& options, const ir::G
     if (!options.size.empty() && !parse_size(options.size, out.frame_))
       return error(ErrorCode::invalid_argument, "--size: must be WIDTHxHEIGHT, such as 640x480, not '{}'",
                    options.size);
+    out.pixels_ = options.pixels();
     out.input_ = {.name = input->name, .dtype = input->dtype, .shape = input->shape, .quant = input->quant};
     return out;
   }
@@ -138,7 +142,7 @@ Result<std::optional<InputSet>> InputSource::next_frame() {
   if (size < frame.pixels.size())
     return error(ErrorCode::malformed, "standard input: frame {} has {} of {} bytes ({}x{}, {} a pixel)", next_, size,
                  frame.pixels.size(), frame.width_px, frame.height_px, frame.channels);
-  SK_TRY_ASSIGN(Bytes bytes, to_tensor(with_channels(frame, input_.shape[3]), input_));
+  SK_TRY_ASSIGN(Bytes bytes, to_tensor(with_channels(frame, input_.shape[3]), input_, pixels_));
   InputSet out{.name = fmt::format("frame {}", next_++), .path = {}, .frame = std::move(frame), .tensors = {}};
   out.tensors.push_back(std::move(bytes));
   return std::optional<InputSet>(std::move(out));
@@ -151,8 +155,10 @@ std::string input_note(const InputOptions& options, const ir::Graph& graph) {
     out += fmt::format("{}'{}' {} {}", out.empty() ? "" : ", ", input.name, ir::dtype_name(input.dtype),
                        input.shape.to_string());
   }
-  if (!options.raw.empty()) return out + ": frames " + describe_mapping(graph.tensor(graph.inputs[0]));
-  if (!options.images.empty()) return out + ": pictures " + describe_mapping(graph.tensor(graph.inputs[0]));
+  if (!options.raw.empty())
+    return out + ": frames " + describe_mapping(graph.tensor(graph.inputs[0]), options.pixels());
+  if (!options.images.empty())
+    return out + ": pictures " + describe_mapping(graph.tensor(graph.inputs[0]), options.pixels());
   if (!options.inputs.empty()) return out + ": from files";
   return out + (options.random_seed ? ": random values" : ": random values (give --image or --input for real ones)");
 }

@@ -17,7 +17,9 @@ namespace skillet::tools {
 struct InputOptions {
   std::vector<std::string> images, inputs;
   std::optional<uint64_t> random_seed;
-  std::string raw, size;  // "rgb24", "640x480"
+  std::string raw, size;     // "rgb24", "640x480"
+  std::string float_pixels;  // of kFloatPixels; empty: not given
+  std::string_view pixels() const { return float_pixels.empty() ? kFloatPixels[0] : std::string_view(float_pixels); }
 };
 
 // The bytes of all graph inputs for one inference.
@@ -47,6 +49,7 @@ class InputSource {
   size_t next_ = 0;
   Picture frame_;     // its size; empty where no frames come
   ir::Tensor input_;  // that frames are for
+  std::string pixels_;
 };
 
 // "'image' uint8 1x28x28x1: pictures resized ...": where values come from, for people.

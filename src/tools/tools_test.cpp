@@ -69,6 +69,11 @@ TEST(Picture, MapsToTheInputsType) {
   const Bytes real = *to_tensor(grey, tensor(ir::DType::float32, {1, 1, 2, 1}));
   EXPECT_EQ(load_le<float>(real.data()), -1.0F);
   EXPECT_EQ(load_le<float>(real.data() + 4), 1.0F);
+  for (const auto& [range, last] : {std::pair{"0..1", 1.0F}, {"0..255", 255.0F}}) {
+    const Bytes other = *to_tensor(grey, tensor(ir::DType::float32, {1, 1, 2, 1}), range);
+    EXPECT_EQ(load_le<float>(other.data()), 0.0F) << range;
+    EXPECT_EQ(load_le<float>(other.data() + 4), last) << range;
+  }
 }
 
 TEST(Picture, RefusesInputsThatAreNoPictures) {

@@ -13,6 +13,7 @@
 #include "runtime/session.h"
 #include "tools/apart.h"
 #include "tools/clocks.h"
+#include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/progress.h"

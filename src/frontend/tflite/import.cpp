@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/text.h"
 #include "frontend/tflite/options.h"
 #include "ir/settle.h"
@@ -44,13 +45,29 @@ size_t count(const flatbuffers::Vector<T>* vector) {
 
 std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
 
-constexpr size_t kMarkEnd = 8;
+constexpr size_t kMarkEnd = 8, kStartBytes = 512;
+
+// What people take for a model that we could read, and what to do about it.
+std::string_view other_format(std::span<const uint8_t> file) {
+  static constexpr Magic kRows[] = {
+      {0, "PK\3\4", "a zip archive: unpack it, or convert what it holds (PyTorch, Keras) to .tflite"},
+      {0, "\x1F\x8B", "compressed by gzip: unpack it first"},
+      {257, "ustar", "a tar archive: unpack it first"},
+      {0, "\x89HDF", "a HDF5 file, as Keras writes them: convert it with tf.lite.TFLiteConverter"},
+      {0, "version https://git-lfs", "a pointer of git-lfs, not the file itself: git lfs pull"},
+      {0, "<!", "a page of the web, not the file itself"},
+      {0, "<html", "a page of the web, not the file itself"},
+      {0, "RKNN", "a model of RKNN, which only its vendor's driver reads: use the model it was made of"},
+      {0, "\x80\2", "a pickle of Python (PyTorch): convert it to .tflite"},
+      {0, "\x08", "perhaps ONNX or a frozen TensorFlow graph: convert it to .tflite"}};
+  return name_of_magic(file, kRows);
+}
 
 Result<void> check_mark(std::span<const uint8_t> file) {
   if (file.empty()) return error(ErrorCode::malformed, "is empty");
-  if (file.size() < kMarkEnd || !schema::ModelBufferHasIdentifier(file.data()))
-    return error(ErrorCode::malformed, "not a TensorFlow Lite model (no TFL3 mark)");
-  return {};
+  if (file.size() >= kMarkEnd && schema::ModelBufferHasIdentifier(file.data())) return {};
+  const std::string_view other = other_format(file);
+  return error(ErrorCode::malformed, "not a TensorFlow Lite model ({})", other.empty() ? "no TFL3 mark" : other);
 }
 
 class Importer {
@@ -403,7 +420,7 @@ Result<ir::Graph> import(std::span<const uint8_t> file, std::string name, Import
 
 Result<ir::Graph> import_file(const std::string& path, ImportOptions options) {
   // A large file that is something else is not read.
-  SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kMarkEnd));
+  SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kStartBytes));
   SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));
   return import_read(std::move(bytes), path, std::move(options));

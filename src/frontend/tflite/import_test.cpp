@@ -333,7 +333,17 @@ TEST(Import, EmptyIndexListsAreConstant) {
 
 TEST(Import, FilesThatAreNoModels) {
   EXPECT_NE(import({}, "m").error().message.find("is empty"), std::string::npos);
-  EXPECT_NE(import(Bytes(100, 'x'), "m").error().message.find("not a TensorFlow Lite model"), std::string::npos);
+  EXPECT_EQ(import(Bytes(100, 'x'), "m").error().message, "model 'm': not a TensorFlow Lite model (no TFL3 mark)");
+  for (const auto& [start, told] : {std::pair<std::string, std::string>{"PK\3\4", "a zip archive"},
+                                    {std::string(257, 'a') + "ustar", "a tar archive"},
+                                    {"\x89HDF\r\n", "tf.lite.TFLiteConverter"},
+                                    {"\x1F\x8B", "gzip"},
+                                    {"version https://git-lfs.github.com/spec/v1", "git lfs pull"},
+                                    {"<!DOCTYPE html>", "a page of the web"},
+                                    {"\x08\x07\x12\x07pytorch", "ONNX"}}) {
+    const std::string said = import(Bytes(start.begin(), start.end()), "m").error().message;
+    EXPECT_TRUE(said.starts_with("model 'm': not a TensorFlow Lite model (") && said.find(told) != said.npos) << said;
+  }
   EXPECT_NE(import_file("/no/such/file.tflite").error().message.find("/no/such/file.tflite"), std::string::npos);
   EXPECT_NE(import(to_file("{version: 3}"), "m").error().message.find("no subgraph"), std::string::npos);
 }

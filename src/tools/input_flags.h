@@ -1,0 +1,18 @@
+// How a model is read and what its inputs get for pixels, as options.
+// Called by the verbs that read models.
+// Must not know: what is done with them.
+#pragma once
+
+#include <string>
+
+#include "frontend/tflite/import.h"
+#include "tools/command_line.h"
+
+namespace skillet::tools {
+
+// --input-shape and --signature.
+void add_import(const Verb& verb, tflite::ImportOptions& options);
+// --float-pixels, of InputOptions.
+void add_float_pixels(const Verb& verb, std::string& place);
+
+}  // namespace skillet::tools
