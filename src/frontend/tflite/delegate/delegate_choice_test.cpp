@@ -78,6 +78,33 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
   }
 }
 
+// Keras' Input((None, None, 3)): predicted at 1x1, nothing would ever go to the NPU.
+TEST(Delegate, PredictsNothingOfSizesThatAreFree) {
+  const auto graph = tflite::import_file(skillet::in_tree("tests/models/free/free_sizes_u8.tflite"));
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const struct {
+    std::vector<int> signature;  // of the input; its size first
+    std::optional<compile::PartitionBy> partition;
+    bool claims;
+  } kRows[] = {{{4, -1, -1, -1, 3}, {}, true},
+               {{4, -1, 1, -1, 3}, {}, true},
+               {{4, -1, 1, 1, 3}, {}, false},
+               {{4, 1, 1, 1, 3}, {}, false},
+               {{0}, {}, false},
+               {{3, -1, 1, 1}, {}, false},
+               {{4, -1, 1, 1, 3}, compile::PartitionBy::all, true}};
+  for (const auto& row : kRows) {
+    Wrapped wrapped;
+    wrapped.state->options.session.partition = row.partition.value_or(compile::PartitionBy::predicted);
+    FakeHost host(*graph);
+    host.tensor(graph->inputs[0]).dims_signature = reinterpret_cast<const TfLiteIntArray*>(row.signature.data());
+    EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+    fill_inputs(host, *graph, 8);
+    EXPECT_EQ(outputs_of(host, *graph), expected(*graph, 8));
+    EXPECT_EQ(!claimed(host).empty(), row.claims) << &row - kRows;
+  }
+}
+
 TEST(Delegate, SaysOptionsThatCountForNothing) {
   using compile::PartitionBy;
   const auto none = [](const char*) -> const char* { return nullptr; };

@@ -35,6 +35,14 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
   return std::ranges::equal(elements(context->tensors[id].dims), shape.dims);
 }
 
+// Rows or columns of any number, of which the file has 1 until the host resizes: what is faster then nobody knows.
+bool is_still_free(const TfLiteTensor& tensor) {
+  const auto dims = elements(tensor.dims), signature = elements(tensor.dims_signature);
+  for (size_t i = 1; i < std::min(dims.size(), signature.size()); ++i)
+    if (signature[i] < 0 && dims[i] == 1) return true;
+  return false;
+}
+
 }  // namespace
 
 runtime::SessionOptions session_options(const Options& options) {
@@ -96,6 +104,12 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents co
   runtime::SessionOptions options = session_options(state_->options);
   if (only_on_npu) {
     options.partition = state_->options.session.partition;
+    if (options.partition == compile::PartitionBy::predicted &&
+        std::ranges::any_of(inputs_, [&](int id) { return is_still_free(context->tensors[id]); })) {
+      log::info(
+          "sizes are free, and 1 until somebody sets them: nothing is predicted of them, the NPU gets all it takes");
+      options.partition = compile::PartitionBy::all;
+    }
   }
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
