@@ -40,9 +40,12 @@ function(skillet_self_contained target)
   endif()
 endfunction()
 
-# For what is gained little by optimising it: tests, and what prints.
+# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information.
 add_library(skillet_quick INTERFACE)
 target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+add_library(skillet_plain INTERFACE)
+target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0>)
+target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
 # targets of this SET. Not with clang: the build with it shows that each file includes what it uses.
@@ -89,9 +92,11 @@ function(skillet_library name)
 endfunction()
 
 function(skillet_test_headers name)
-  skillet_reads_once(${name} test "skillet_base;GTest::gtest;skillet_quick" <algorithm> <array> <filesystem> <map> <optional> <span>
+  skillet_reads_once(${name} test "skillet_base;GTest::gtest;skillet_plain" <algorithm> <array> <filesystem> <map> <optional> <span>
     <string> <vector> <fmt/format.h> <gtest/gtest.h>)
-  target_link_libraries(${name} PRIVATE skillet_quick)
+  target_link_libraries(${name} PRIVATE skillet_plain)
+  # Those that link no fmt read the same headers.
+  target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
 # skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [VENDORS...]): GoogleTest program NAME_test; `long` ones run in

@@ -7,8 +7,6 @@
 #include "base/zstd_frame.h"
 #include "capture/file_limits.h"
 #include "driver/program.h"
-
-#define FLATBUFFERS_MAX_ALIGNMENT 64  // of contents
 #include "program_generated.h"
 
 namespace skillet::driver {
@@ -66,9 +64,16 @@ auto pack_tables(Builder& to, const std::vector<T>& items, Pack pack_one) {
   return to.CreateVector(packed);
 }
 
+// ForceVectorAlignment() takes no more than FLATBUFFERS_MAX_ALIGNMENT, which is one number for the whole program.
+void align_contents(Builder& to, size_t bytes) {
+  if (bytes == 0) return;
+  to.TrackMinAlign(kContentsAlignment);
+  to.Pad(flatbuffers::PaddingBytes(to.GetSize() + bytes, kContentsAlignment));
+}
+
 Offset<fb::Buffer> pack_buffer(Builder& to, const Buffer& buffer) {
   const auto name = to.CreateString(buffer.name);
-  to.ForceVectorAlignment(buffer.contents.size(), 1, kContentsAlignment);
+  align_contents(to, buffer.contents.size());
   const auto contents = to.CreateVector(buffer.contents.data(), buffer.contents.size());
   return fb::CreateBuffer(to, name, static_cast<uint8_t>(buffer.role), buffer.size_bytes, contents,
                           pack_structs(to, buffer.relocations));

@@ -410,8 +410,9 @@ class Command(unittest.TestCase):
             report(*command)
             room = recorded.stat().st_size - 1
             recorded.unlink()
-            # Python ignores SIGXFSZ, and its children do without restore_signals.
+            # Python ignores SIGXFSZ, and its children do without restore_signals. Counts of `./x coverage` are not to be cut off.
             done = subprocess.run([SKILLET, *command], capture_output=True, text=True, restore_signals=False,
+                                  env={**os.environ, "GCOV_PREFIX": folder},
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
             self.assertEqual(done.returncode, 1)
             self.assertIn("File too large", done.stderr)

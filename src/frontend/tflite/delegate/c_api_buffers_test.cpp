@@ -23,24 +23,26 @@ struct CApi {
   void* library = ::dlopen(SKILLET_C_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
   skillet_device* device = nullptr;
 
-  CApi() { EXPECT_EQ(get(&skillet_open, "skillet_open")("sim:a311d", &device), SKILLET_OK); }
+  CApi() { EXPECT_EQ(get<decltype(skillet_open)>("skillet_open")("sim:a311d", &device), SKILLET_OK); }
   ~CApi() {
-    get(&skillet_close, "skillet_close")(device);
+    get<decltype(skillet_close)>("skillet_close")(device);
     ::dlclose(library);
   }
   CApi(const CApi&) = delete;
   CApi& operator=(const CApi&) = delete;
   template <typename F>
-  F get(F, const char* name) const {
+  F* get(const char* name) const {
     EXPECT_NE(library, nullptr) << SKILLET_C_LIBRARY;
-    return reinterpret_cast<F>(::dlsym(library, name));
+    return reinterpret_cast<F*>(::dlsym(library, name));
   }
   uint8_t* alloc(size_t bytes) const {
     void* data = nullptr;
-    EXPECT_EQ(get(&skillet_buffer_alloc, "skillet_buffer_alloc")(device, bytes, &data, nullptr), SKILLET_OK);
+    EXPECT_EQ(get<decltype(skillet_buffer_alloc)>("skillet_buffer_alloc")(device, bytes, &data, nullptr), SKILLET_OK);
     return static_cast<uint8_t*>(data);
   }
-  void free(void* data) const { EXPECT_EQ(get(&skillet_buffer_free, "skillet_buffer_free")(device, data), SKILLET_OK); }
+  void free(void* data) const {
+    EXPECT_EQ(get<decltype(skillet_buffer_free)>("skillet_buffer_free")(device, data), SKILLET_OK);
+  }
 };
 
 // A model of one input, one output and one partition behind the delegate.
