@@ -25,6 +25,7 @@ class Placed {
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
                                    driver::Detail detail);
   const capture::Submission& submission() const { return submission_; }
+  bool is_constant(driver::BufferId id) const { return program_.buffers[id].is_constant(); }
   // By the job that was decoded last.
   bool is_written(driver::BufferId id) const { return written_.contains(id); }
 
@@ -116,6 +117,8 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
   // Constants may be other programs' too, and nobody waits for a job that is not said to write.
   if (a.output && !placed_a.is_written(at_a->buffer->handle))
     return bad("it points to a buffer that the job does not say it writes");
+  if (a.kind == driver::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
+    return bad("it points to a buffer that is not constant");
   if (a.extent_bytes > at_a->room_bytes)
     return bad(
         fmt::format("the {} bytes from there on are more than the buffer's {}", a.extent_bytes, at_a->room_bytes));

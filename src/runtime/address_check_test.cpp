@@ -159,6 +159,27 @@ TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
   }
 }
 
+// Weights and tables in memory that jobs write.
+TEST(AddressCheck, RefusesConstantsInTensors) {
+  for (const Case& c : {kCases[1], kCases[5]}) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int refused = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          driver::Program bad = program;
+          driver::Relocation& r = bad.buffers[id].relocations[i];
+          if (bad.buffers[r.target].role != driver::BufferRole::constant) continue;
+          r.target = program.outputs[0].buffer, r.target_offset_bytes = 0;
+          const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
+          refused += text.find("a buffer that is not constant") != std::string::npos ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(refused, 1) << c.chip << " " << c.model;
+  }
+}
+
 // Weights that begin in their buffer, and end beyond it.
 TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
   for (const Case& c : {kCases[1], kCases[5]}) {
