@@ -233,6 +233,20 @@ Result<Header> read_header(std::span<const uint8_t> file) {
   return header;
 }
 
+// With the zeros that are not stored.
+Result<void> check_constants(const Program& program) {
+  uint64_t total = 0;
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.is_constant()) continue;
+    if (buffer.size_bytes > kLimitBytes - total)
+      return error(ErrorCode::out_of_range,
+                   "buffer '{}' has {} bytes; a program file's constants have at most {}, zeros included", buffer.name,
+                   buffer.size_bytes, kLimitBytes);
+    total += buffer.size_bytes;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Bytes> serialise(const Program& program, bool packed) {
@@ -240,6 +254,7 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   for (const Buffer& buffer : program.buffers) total += buffer.contents.size();
   if (total > kLimitBytes / 2)
     return error(ErrorCode::out_of_range, "a program file holds at most {} bytes of constants", kLimitBytes / 2);
+  SK_TRY(check_constants(program));
   Builder builder(total + (1 << 16));
   fb::FinishProgramBuffer(builder, pack_program(builder, program));
   std::span<const uint8_t> stored{builder.GetBufferPointer(), builder.GetSize()};
@@ -277,6 +292,7 @@ Result<Program> deserialise(const SharedBytes& file) {
   Budget budget(table.size());
   SK_TRY_ASSIGN(Program program, unpack(*fb::GetProgram(table.data()), table.owner(), budget));
   SK_TRY(verify(program));
+  SK_TRY(check_constants(program));
   return program;
 }
 

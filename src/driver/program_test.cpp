@@ -131,6 +131,8 @@ TEST(Program, VerifyNamesWrongJobs) {
   in_commands("0 bytes of commands at 8 in buffer 'commands' of 44 bytes", [](ByteRange& r) { r.size_bytes = 0; });
   expect_wrong("job 'op0': no buffer 4", [](Program& p) { p.jobs[0].uses[1].buffer = 4; });
   expect_wrong("job 'op0': lists buffer 0 twice", [](Program& p) { p.jobs[0].uses[1].buffer = 0; });
+  expect_wrong("job 'op0': writes the constant buffer 'weights:op0'",
+               [](Program& p) { p.jobs[0].uses[0].write = true; });
   expect_wrong("job 'op0': the commands point to buffer 'weights:op0', which the job does not list",
                [](Program& p) { p.jobs[0].uses.erase(p.jobs[0].uses.begin()); });
   expect_wrong("job 'op0': comes after job 0, which is no earlier one", [](Program& p) { p.jobs[0].after = {0}; });
@@ -186,7 +188,7 @@ const WitnessCase kWitnessCases[] = {
      [](Program& p) { p.jobs[1].witness.size_bytes = 17; }},
     {"job 'op1': witness in the constant buffer 'weights:op0'",
      [](Program& p) {
-       p.jobs[1].uses[0].write = true, p.jobs[1].witness = {0, 0, 16};
+       p.jobs[1].witness = {0, 0, 16};
      }},
     {"job 'op1': witness in buffer 'tensor:0', which the job does not write",
      [](Program& p) {
@@ -326,6 +328,30 @@ Bytes file_of(std::span<const uint8_t> table, bool packed) {
   store_le<uint64_t>(file.data() + 24, frame.size());
   correct_checksum(file);
   return file;
+}
+
+// A few bytes and very many zeros: whoever loads it would hold them.
+TEST(ProgramFile, BoundsConstantsWithTheirZeros) {
+  for (const bool packed : {false, true}) {
+    Program program = sample();
+    program.buffers[0].size_bytes = (1ULL << 30) - program.buffers[3].size_bytes;
+    const auto most = serialise(program, packed);
+    ASSERT_TRUE(most.ok());
+    EXPECT_TRUE(deserialise(*most).ok());
+    ++program.buffers[0].size_bytes;
+    EXPECT_FALSE(serialise(program, packed).ok());
+  }
+  Bytes file = serialise(sample(), false).value();
+  int refused = 0;
+  for (size_t at = 64; at + 4 <= file.size(); at += 4) {
+    if (load_le<uint32_t>(file.data() + at) != 64) continue;  // the size of the weights is one of these
+    Bytes damaged = file;
+    store_le<uint32_t>(damaged.data() + at, 0x7fffffff);
+    correct_checksum(damaged);
+    const auto program = deserialise(damaged);
+    if (!program.ok()) refused += program.error().message.find("zeros included") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 1);
 }
 
 TEST(ProgramFile, SmallFilesGetLittleMemory) {

@@ -90,6 +90,8 @@ class Verifier {
     for (const BufferUse& use : one.uses) {
       if (!exists(use.buffer)) return bad(fmt::format("no buffer {}", use.buffer));
       if (!listed.insert(use.buffer).second) return bad(fmt::format("lists buffer {} twice", use.buffer));
+      if (use.write && buffer(use.buffer).is_constant())
+        return bad(fmt::format("writes the constant buffer '{}'", buffer(use.buffer).name));
     }
     for (const ByteRange& range : one.commands) SK_TRY(commands(range, listed));
     for (const uint32_t before : one.after) {

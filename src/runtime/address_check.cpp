@@ -1,6 +1,7 @@
 #include "runtime/address_check.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/int_math.h"
 #include "driver/decoded_capture.h"
@@ -24,12 +25,16 @@ class Placed {
   Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
                                    driver::Detail detail);
   const capture::Submission& submission() const { return submission_; }
+  bool is_constant(driver::BufferId id) const { return program_.buffers[id].is_constant(); }
+  // By the job that was decoded last.
+  bool is_written(driver::BufferId id) const { return written_.contains(id); }
 
  private:
   explicit Placed(const driver::Program& program) : program_(program) {}
   Result<capture::Commands> commands_of(const driver::ByteRange& range) const;
   const driver::Program& program_;
   capture::Submission submission_;  // buffer i has handle i
+  std::set<driver::BufferId> written_;
 };
 
 Result<Placed> Placed::create(const driver::Program& program, uint64_t first, uint64_t gap_pages) {
@@ -86,7 +91,11 @@ Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const dri
   }
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
-  for (const driver::BufferUse& use : job.uses) submission_.buffers[use.buffer].listed = true;
+  written_.clear();
+  for (const driver::BufferUse& use : job.uses) {
+    submission_.buffers[use.buffer].listed = true;
+    if (use.write) written_.insert(use.buffer);
+  }
   return driver.decode_as(chip, submission_, detail);
 }
 
@@ -105,6 +114,11 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
   if (!at_a || !at_b || at_a->buffer->handle != at_b->buffer->handle || at_a->offset != at_b->offset)
     return bad(fmt::format("address 0x{:x} is not that of a buffer of the program", a.address));
   if (!at_a->buffer->listed) return bad("it points to a buffer that the job does not list");
+  // Constants may be other programs' too, and nobody waits for a job that is not said to write.
+  if (a.output && !placed_a.is_written(at_a->buffer->handle))
+    return bad("it points to a buffer that the job does not say it writes");
+  if (a.kind == driver::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
+    return bad("it points to a buffer that is not constant");
   if (a.extent_bytes > at_a->room_bytes)
     return bad(
         fmt::format("the {} bytes from there on are more than the buffer's {}", a.extent_bytes, at_a->room_bytes));

@@ -139,6 +139,73 @@ TEST(AddressCheck, RefusesOtherTargets) {
   }
 }
 
+// What is written must be said to be: else nobody waits for it, and it may be constants that others use.
+TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
+  for (const Case& c : kCases) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int tried = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (size_t i = 0; i < program.jobs.size(); ++i) {
+        driver::Program bad = program;
+        bad.jobs[i].witness = {};
+        for (driver::BufferUse& use : bad.jobs[i].uses) use.write = false;
+        EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)).find("does not say it writes"),
+                  std::string::npos)
+            << c.chip << " " << c.model;
+        ++tried;
+      }
+    }
+    EXPECT_GT(tried, 0) << c.chip;
+  }
+}
+
+// Weights and tables in memory that jobs write.
+TEST(AddressCheck, RefusesConstantsInTensors) {
+  for (const Case& c : {kCases[1], kCases[5]}) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int refused = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          driver::Program bad = program;
+          driver::Relocation& r = bad.buffers[id].relocations[i];
+          if (bad.buffers[r.target].role != driver::BufferRole::constant) continue;
+          r.target = program.outputs[0].buffer, r.target_offset_bytes = 0;
+          const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
+          refused += text.find("a buffer that is not constant") != std::string::npos ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(refused, 1) << c.chip << " " << c.model;
+  }
+}
+
+// Weights that begin in their buffer, and end beyond it.
+TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
+  for (const Case& c : {kCases[1], kCases[5]}) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int refused = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          driver::Program bad = program;
+          driver::Relocation& r = bad.buffers[id].relocations[i];
+          driver::Buffer& target = bad.buffers[r.target];
+          if (target.role != driver::BufferRole::constant) continue;
+          target.size_bytes = r.target_offset_bytes + 64;  // the header of one chip, a few weights of the other
+          const Bytes bytes(target.contents.begin(), target.contents.end());
+          target.contents =
+              Bytes(bytes.begin(),
+                    bytes.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(bytes.size(), target.size_bytes)));
+          const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
+          refused += text.find("bytes from there on are more") != std::string::npos ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(refused, 1) << c.chip << " " << c.model;
+  }
+}
+
 // One more relocation, in the word after each: a number that would be another one wherever buffers lie. Now and then an
 // address that the operation does not use is there, which may well name a buffer of the job.
 TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {

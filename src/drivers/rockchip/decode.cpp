@@ -47,6 +47,11 @@ class Uses {
     }
   }
 
+  // Of those that are used: bytes from there on; 0: not known.
+  uint64_t extent_bytes(uint32_t address) const {
+    if (address != hw::CnaDcompAddr0::kAddress || !uses(address)) return 0;
+    return kept_.get<hw::CnaWeightSize0>().weight_bytes;
+  }
   bool writes(uint32_t address) const { return kept_.values.contains(address); }
   bool uses(uint32_t address) const {
     const auto main = kept_.get<hw::DpuRdmaFeatureModeCfg>();
@@ -71,10 +76,10 @@ class Uses {
 
  private:
   static constexpr auto kKept = [] {
-    constexpr std::array kSettings = {hw::PcRegisterAmounts::kAddress,    hw::CnaCbufCon0::kAddress,
-                                      hw::DpuFeatureModeCfg::kAddress,    hw::DpuRdmaBrdmaCfg::kAddress,
-                                      hw::DpuRdmaNrdmaCfg::kAddress,      hw::DpuRdmaErdmaCfg::kAddress,
-                                      hw::DpuRdmaFeatureModeCfg::kAddress};
+    constexpr std::array kSettings = {hw::PcRegisterAmounts::kAddress, hw::CnaCbufCon0::kAddress,
+                                      hw::CnaWeightSize0::kAddress,    hw::DpuFeatureModeCfg::kAddress,
+                                      hw::DpuRdmaBrdmaCfg::kAddress,   hw::DpuRdmaNrdmaCfg::kAddress,
+                                      hw::DpuRdmaErdmaCfg::kAddress,   hw::DpuRdmaFeatureModeCfg::kAddress};
     std::array<uint32_t, kAddresses.size() + kSettings.size()> all{};
     std::ranges::copy(kSettings, std::ranges::copy(kAddresses, all.begin()).out);
     return all;
@@ -259,6 +264,7 @@ class Decoder {
     const auto at = static_cast<uint32_t>(facts.descriptor->address);
     facts.unused = value == 0 && !uses_.uses(at);
     facts.output = (at == hw::DpuDstBaseAddr::kAddress || at == hw::PpuDstBaseAddr::kAddress) && uses_.uses(at);
+    facts.extent_bytes = uses_.extent_bytes(at);
     if (facts.kind != FieldKind::commands) return;
     for (const capture::Job& job : submission_.jobs) {
       for (const capture::Commands& list : job.commands) {

@@ -1,5 +1,7 @@
 #include "drivers/vivante/decode.h"
 
+#include <numeric>
+
 #include "base/int_math.h"
 #include "driver/field_list.h"
 
@@ -113,6 +115,8 @@ class Decoder {
       driver::FieldFacts facts = facts_of(d, d.rows[i], unpacked.values[i]);
       facts.place = {.in_call = false, .address = address, .first_bit = 0};
       facts.extent_bytes = extent_of(fields, d.rows[i].name);
+      if (std::string_view(d.rows[i].name) == "kernel_address")
+        facts.extent_bytes = coefficient_bytes(unpacked.values[i].integer);
       facts.unused = is_unused(fields, d.rows[i].name);
       fields_.add(facts, unpacked.values[i].integer,
                   [&](Field& field) { describe(field, d, d.rows[i], unpacked.values[i]); });
@@ -183,11 +187,23 @@ class Decoder {
     return row == "pwl_lut_address" && !tp.pwl_enable && !tp.load_pwl_lut;
   }
 
+  // Of each core's stream, as the header says; empty: not known.
+  std::vector<uint32_t> stream_bytes(uint64_t address) const {
+    if (chip_.generation != 7) return {};
+    auto header = read_words(submission_, address, static_cast<size_t>(chip_.nn_cores));
+    return header.ok() ? std::move(header).value() : std::vector<uint32_t>{};
+  }
+  // 0: not known.
+  uint64_t coefficient_bytes(uint64_t address) const {
+    const std::vector<uint32_t> sizes = stream_bytes(address);
+    if (sizes.empty()) return 0;
+    return std::accumulate(sizes.begin(), sizes.end(), align_up(sizes.size() * uint64_t{4}, uint64_t{64}));
+  }
   void coefficients(uint64_t address) {
-    const auto header = read_words(submission_, address, static_cast<size_t>(chip_.nn_cores));
-    if (!header.ok() || chip_.generation != 7) return;
+    const std::vector<uint32_t> sizes = stream_bytes(address);
+    if (sizes.empty()) return;
     out_.text += "           coefficient streams, bytes per core:";
-    for (const uint32_t size : *header) out_.text += fmt::format(" {}", size);
+    for (const uint32_t size : sizes) out_.text += fmt::format(" {}", size);
     out_.text += "\n";
   }
 
