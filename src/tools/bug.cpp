@@ -2,20 +2,25 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/parse_cores.h"
 #include "base/text.h"
 #include "driver/driver.h"
 #include "frontend/tflite/import.h"
 #include "runtime/bug_report.h"
+#include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/diagnose.h"
 #include "tools/model.h"
+#include "tools/partition_flags.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, output, device = "auto", tuning = "proven", per_channel = "exact", note;
+  std::string model, output, device = "auto", tuning = "proven", tuning_file, per_channel = "exact", cores = "auto",
+                             note;
+  PartitionFlags partition;
   bool allow_unproven = false, without_model = false;
 };
 
@@ -24,6 +29,9 @@ runtime::SessionOptions session_options(const Options& options) {
   out.compile.tuning = *driver::tuning_from_name(options.tuning);
   out.compile.allow_unproven = options.allow_unproven;
   out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
+  out.tuning_file = options.tuning_file;
+  parse_cores(options.cores, out.cores);
+  set_partition(options.partition, out);
   return out;
 }
 
@@ -52,10 +60,16 @@ Result<void> add_compiled(const Options& options, const Bytes& model, const runt
 }
 
 Result<void> bug(const Options& options, Outcome& outcome) {
-  SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
+  SK_TRY(
+      check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--output", options.output}}));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(Bytes model, read_file(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  Bytes choices;
+  if (!options.tuning_file.empty()) {
+    SK_TRY_ASSIGN(choices, read_file(options.tuning_file));
+  }
   outcome.begin();
   runtime::BugReport report{
       .text = fmt::format("skillet   {}\nmodel     {}, {} bytes\n{}", SKILLET_VERSION, printable(options.model),
@@ -65,6 +79,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   const Result<void> added = add_compiled(options, model, target, report);
   if (!added.ok()) report.text += "\nerror: " + printable(added.error().message) + "\n";
   report.text += findings();
+  if (!choices.empty()) report.files.emplace_back("tuning.json", std::move(choices));
   if (!options.without_model) report.files.emplace_back("model.tflite", std::move(model));
   SK_TRY(write_file(options.output, report.pack()));
   out("{}: report.txt and {} more files (tar tf lists them). Please look through it before you send it{}\n",
@@ -94,6 +109,9 @@ void add_bug(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(one_of(driver::kPerChannelNames))
       .variable(kPerChannelVariable);
+  add_cores(verb, options->cores);
+  add_partition(verb, options->partition);
+  add_tuning_file(verb, options->tuning_file);
   verb.flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
   verb.runs([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }

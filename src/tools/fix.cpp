@@ -184,6 +184,10 @@ std::string print_time(const Placed& placed) {
                      : "not known";
 }
 
+std::string print_left(const Placed& placed) {
+  return fmt::format("{} (with the delegate {})", placed.left, placed.host_ops);
+}
+
 // The results of passes that a published runtime computes otherwise.
 std::string print_elsewhere(const std::vector<passes::Rewrite>& rewrites) {
   std::string out;
@@ -223,6 +227,8 @@ void print_text(const Options& options, const Report& report) {
   table.add({"on the NPU (skillet run, check)", on_npu(report.before), on_npu(report.after)});
   table.add({"whole network, predicted", print_time(report.before), print_time(report.after)});
   table.add({"claimed by the delegate", claimed(report.before), claimed(report.after)});
+  // By these a file is better (is_better), which shares of operations hide where their number changes.
+  table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}", table.print());
   if (report.is_copy) {
     out("nothing to mend; the file is a copy{}\n",
@@ -238,11 +244,10 @@ void print_text(const Options& options, const Report& report) {
 }
 
 nlohmann::json to_json(const Placed& placed) {
-  nlohmann::json out = {{"npu_ops", placed.use.npu_ops},
-                        {"part_ops", placed.use.part_ops},
-                        {"ops", placed.use.ops},
-                        {"npu_parts", placed.npu_parts},
-                        {"delegate_ops", placed.claimed}};
+  nlohmann::json out = {
+      {"npu_ops", placed.use.npu_ops},      {"part_ops", placed.use.part_ops}, {"ops", placed.use.ops},
+      {"npu_parts", placed.npu_parts},      {"cpu_ops", placed.left},          {"delegate_ops", placed.claimed},
+      {"delegate_cpu_ops", placed.host_ops}};
   if (placed.time) out.update(json_of(*placed.time));
   return out;
 }

@@ -386,8 +386,10 @@ Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
     outcome.exit_code = kFine;
     return {};
   }
-  if (options.model.empty() == options.layers.empty())
+  if (options.model.empty() && options.layers.empty())
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
+  if (!options.model.empty() && !options.layers.empty())
+    return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
   SK_TRY_ASSIGN(const driver::Tuning tuning, tuning_of(options, "proven"));

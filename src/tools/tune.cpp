@@ -61,6 +61,7 @@ runtime::SessionOptions session_options(const Options& options) {
 struct Found {
   TuningFile file;
   double before_us = 0, after_us = 0;  // predicted, of the objective
+  double start_us = 0;                 // of these, for starting tasks
 };
 
 // As if starting a task took nothing.
@@ -70,6 +71,12 @@ compile::Judge device_time_of(compile::Judge judge) {
     for (compile::OperationCost& cost : costs) cost.start_us = 0;
     return costs;
   };
+}
+
+// What of starting its jobs is in the times. Where tasks are not started one by one, no choice changes what it takes.
+std::string_view starts_of(const Found& found, const Options& options) {
+  if (found.start_us > 0) return " and for starting its tasks";
+  return options.objective == "device" ? "" : ", without starting its jobs";
 }
 
 // What the timing model prefers, part by part.
@@ -96,6 +103,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
     SK_TRY_ASSIGN(const std::vector<compile::OperationCost> now, compile::price_ops(*part.program, ops, *judge));
     out.before_us += compile::sum_of(now).wall_us();  // of what runs without a tuning file
     out.after_us += compile::sum_of(found.after).wall_us();
+    out.start_us += compile::sum_of(now).start_us + compile::sum_of(found.after).start_us;
   }
   if (out.file.parts.empty())
     return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
@@ -220,9 +228,8 @@ Result<void> tune(const Options& options, Outcome& outcome) {
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   outcome.begin();
   SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
-  found.file.found =
-      fmt::format("timing model: {:.3f} -> {:.3f} ms on the NPU{}, simulated", found.before_us / 1000,
-                  found.after_us / 1000, options.objective == "wall" ? " and for starting its jobs" : "");
+  found.file.found = fmt::format("timing model: {:.4g} -> {:.4g} ms on the NPU{}, simulated", found.before_us / 1000,
+                                 found.after_us / 1000, starts_of(found, options));
   TuningFile file = found.file;
   if (!target.simulated) {
     SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));

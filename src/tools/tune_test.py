@@ -61,7 +61,7 @@ class TuneTest(unittest.TestCase):
             done = skillet("tune", MODEL, "--device", "sim:rk3588", "--objective", objective, "-o", self.file)
             self.assertEqual(done.returncode, 0, done.stderr)
             text = json.loads(Path(self.file).read_text(encoding="utf-8"))["found"]
-            self.assertEqual("for starting its jobs" in text, objective == "wall", text)
+            self.assertEqual("for starting its tasks" in text, objective == "wall", text)
             plan = skillet("plan", MODEL, "--chip", "rk3588", "--tuning-file", self.file, "--json")
             chip = json.loads(plan.stdout)["chips"][0]
             found[objective] = float(text.split(" -> ")[1].split(" ms")[0]), chip["device_ms"]

@@ -57,10 +57,11 @@ std::string SystemCalls::compatible(int fd) {
 
 std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
   std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(fmt::format("/sys/bus/platform/drivers/{}", driver), ignored)) {
-    if (std::string name = first_compatible(entry.path().string()); !name.empty()) names.push_back(std::move(name));
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::directory_iterator at(fmt::format("/sys/bus/platform/drivers/{}", driver), failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    if (std::string name = first_compatible(at->path().string()); !name.empty()) names.push_back(std::move(name));
   }
   return names;
 }

@@ -90,7 +90,8 @@ VARIABLES_HOME = "src/base/environment.h"
 # Calls that throw: of one argument, which is no file_status.
 THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_status|file_size|canonical|absolute|equivalent|"
                       r"create_director\w+|remove|remove_all|space|read_symlink|hard_link_count|"
-                      r"last_write_time)\((?!status\b)(?:[^(),]|\([^()]*\))*\)|\b(?:current|temp_directory)_path\(\)")
+                      r"last_write_time)\((?!status\b)(?:[^(),]|\([^()]*\))*\)|\b(?:current|temp_directory)_path\(\)|"
+                      r"for \(.* : .*directory_iterator\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 

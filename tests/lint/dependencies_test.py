@@ -60,6 +60,7 @@ CASES = [
     ("src/tools/diff.cpp", "std::filesystem::temp_directory_path()", "throws"),
     ("src/tools/diff.cpp", "std::filesystem::temp_directory_path(failure); fs::is_directory(a, failure)", None),
     ("src/tools/diff.cpp", "if (fs::exists(status)) return;\n", None),
+    ("src/tools/diff.cpp", "for (const auto& entry : fs::directory_iterator(path, ignored)) use(entry);\n", "throws"),
     ("src/tools/diff_test.cpp", "if (fs::exists(path)) return;\n", None),
     ("src/standin/kern/acme.cpp", '#include "drivers/acme/hw/acme.h"\n', None),
     ("src/standin/kern/file.cpp", '#include "drivers/acme/hw/acme.h"\n', "belongs to one family"),
