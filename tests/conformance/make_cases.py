@@ -256,4 +256,4 @@ for element_type in QUANT:
 make("concat_rescale_u8", ("CONCATENATION", 2),
      [tensor((2, 3, 4), "uint8", 0.02, 3), tensor((2, 5, 4), "uint8", 0.031, 250)], tensor((2, 8, 4), "uint8", 0.02, 3),
      ("ConcatenationOptions", dict(axis=-2)), version=2)
-make_from_grid(2)
+make_from_grid(5)
