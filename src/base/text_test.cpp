@@ -52,6 +52,10 @@ TEST(Text, TheNearestWordIsSuggested) {
                              {"a311d", ""},          {"docter", "doctor"},
                              {"difff", "diff"}};
   for (const Case& c : kCases) EXPECT_EQ(nearest(c.word, kVerbs), c.nearest) << c.word;
+  // A third of the letters and one more may differ.
+  constexpr std::string_view kLong[] = {"abcxyz"};
+  EXPECT_EQ(nearest("abcdef", kLong), "abcxyz");
+  EXPECT_EQ(nearest("abwdef", kLong), "");
   EXPECT_EQ(did_you_mean("rum", kVerbs), "; did you mean 'run'?");
   EXPECT_EQ(did_you_mean("bogus", kVerbs), "");
 }

@@ -67,6 +67,15 @@ TEST(Program, PrintsAsText) {
       "  0020: 00000009\n");
 }
 
+TEST(Program, PrintsWhereAndAfterWhatAJobRuns) {
+  Program program = sample();
+  program.jobs[0].sram_bytes = 4096;
+  program.jobs[0].core = 2;
+  program.jobs[0].after = {0, 3};
+  EXPECT_NE(print(program).find("12 bytes, 4096 bytes on chip, core 2, after 0 3\n"), std::string::npos)
+      << print(program);
+}
+
 void expect_wrong(const std::string& message, const std::function<void(Program&)>& damage) {
   Program program = sample();
   damage(program);

@@ -357,6 +357,23 @@ TEST(Rewrites, LargestImageOfSums) {
   }
 }
 
+// What is computed beforehand may be a megabyte with what it is computed from.
+TEST(Rewrites, LargestConstantsThatAreFolded) {
+  constexpr int kMost = (1 << 20) / 8;  // of 4 bytes in, 4 out
+  for (const int count : {kMost, kMost + 1}) {
+    auto graph =
+        ir::parse(fmt::format("graph \"constants\"\ntensor 0 \"a\" float32 {0} const=xxh3:0:{1}\n"
+                              "tensor 1 \"b\" float32 {0}\ntensor 2 \"c\" float32 {0}\n"
+                              "tensor 3 \"d\" float32 {0}\ninputs 2\noutputs 3\n"
+                              "op 0 NEG in=[0] out=[1]\nop 1 ADD in=[1 2] out=[3]\n",
+                              count, 4 * count));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto rewrites = rewrite(*graph, pass_named("fold_constants"));
+    ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+    EXPECT_EQ(rewrites->size(), count == kMost ? 1U : 0U) << count;
+  }
+}
+
 // What has an order of its own is left alone.
 TEST(Rewrites, KeepsVariables) {
   Letters letters("a", {"c=relu(a)", "d=same(c)", "e=relu(d)"}, "e");

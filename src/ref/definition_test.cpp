@@ -421,6 +421,27 @@ inputs 0 1
 outputs 3 4 5 6
 op 0 TFLite_Detection_PostProcess in=[0 1 2] out=[3 4 5 6] num_classes=2 y_scale=10 x_scale=10 h_scale=5 w_scale=5 )";
 
+// A score must be above the limit; boxes are taken by their score, what overlaps one that was taken by more than half
+// is not.
+TEST(Definition, OfSuppression) {
+  for (const auto& [scores, limit, found, count] :
+       {std::array{"0.5 0.75 0.25", "0.5", "1 0 0", "1"}, std::array{"0.5 0.75 0.25", "0.25", "1 0 0", "2"},
+        std::array{"0.5 0.75 0.25", "0.125", "1 0 2", "3"}, std::array{"0.5 0.75 0.75", "0", "1 2 0", "3"},
+        std::array{"0.25 0.25 0.25", "0.25", "0 0 0", "0"}})
+    expect_values(fmt::format(R"(tensor 0 "boxes" float32 3x4 const=[0 0 1 1 2 2 3 3 2 2.5 3 3.5]
+tensor 1 "scores" float32 3 const=[{}]
+tensor 2 "most" int32 scalar const=[3]
+tensor 3 "overlap" float32 scalar const=[0.5]
+tensor 4 "limit" float32 scalar const=[{}]
+tensor 5 "found" int32 3 const=[{}]
+tensor 6 "count" int32 scalar const=[{}]
+inputs 0 1 3 4
+outputs 5 6
+op 0 NON_MAX_SUPPRESSION_V4 in=[0 1 2 3 4] out=[5 6])",
+                              scores, limit, found, count)
+                      .c_str());
+}
+
 TEST(Definition, OfDetections) {
   struct Row {
     const char *corners, *classes, *found, *count, *attrs;

@@ -27,6 +27,22 @@ ir::Graph graph_of(std::string_view op, const Sum& s) {
   return *graph;
 }
 
+// Each number counts, but for the last digit of the revision; no chip has another one's.
+TEST(Chips, AreToldApartByEachOfTheirIds) {
+  for (const hw::ChipRow& row : hw::chips()) {
+    EXPECT_EQ(hw::find_chip(row.ids), &row) << row.name;
+    for (uint32_t hw::ChipIds::*field : {&hw::ChipIds::model, &hw::ChipIds::revision, &hw::ChipIds::product,
+                                         &hw::ChipIds::eco, &hw::ChipIds::customer}) {
+      hw::ChipIds other = row.ids;
+      other.*field ^= 0x100;
+      EXPECT_NE(hw::find_chip(other), &row) << row.name;
+    }
+    hw::ChipIds newer = row.ids;
+    newer.revision ^= 7;
+    EXPECT_EQ(hw::find_chip(newer), &row) << row.name;
+  }
+}
+
 // All pairs of bytes: further from the real result than the error that is stated, nowhere; and that is below a step.
 TEST(Numerics, AdditionsAreWithinTheErrorThatIsStated) {
   const struct {
