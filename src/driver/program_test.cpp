@@ -102,6 +102,18 @@ TEST(Program, VerifyTakesWhatIsRight) {
   EXPECT_TRUE(verify(Program{}).ok());
 }
 
+TEST(Program, VerifyNamesWrongAlignments) {
+  for (const uint32_t align : {3U, 96U, 8192U, 1U << 31}) {
+    expect_wrong(fmt::format("constants at multiples of {} bytes", align),
+                 [&](Program& p) { p.constant_align = align; });
+  }
+  for (const uint32_t align : {0U, 1U, 64U, 4096U}) {
+    Program program = sample();
+    program.constant_align = align;
+    EXPECT_TRUE(verify(program).ok()) << align;
+  }
+}
+
 TEST(Program, VerifyNamesWrongBuffers) {
   expect_wrong("buffer 'tensor:0': size 0", [](Program& p) { p.buffers[1].size_bytes = 0; });
   expect_wrong("buffer 'tensor:0': 18446744073709551615 bytes; all buffers together exceed 1 TiB",
