@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/parse_cores.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "ref/ref.h"
@@ -15,8 +14,8 @@
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
-#include "tools/partition_flags.h"
 #include "tools/progress.h"
+#include "tools/session_flags.h"
 #include "tools/statistics.h"
 #include "tools/tensor_file.h"
 #include "tools/text_table.h"
@@ -26,11 +25,11 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device = "auto", tuning = "proven", tuning_file, cores = "auto", per_channel = "exact";
+  std::string model, device = "auto";
   tflite::ImportOptions import_as;
-  PartitionFlags partition;
+  SessionFlags session;
   int runs = 50, warm_up = 5;
-  bool json = false, csv = false, without_cpu = false, allow_unproven = false;
+  bool json = false, csv = false, without_cpu = false;
 };
 
 struct PartTimes {
@@ -222,18 +221,12 @@ Result<void> bench(Options& options, Outcome& outcome) {
   const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
   SK_TRY(std::move(has_inputs));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Report report{.device = target.name};
   report.simulated = target.simulated;
   report.part_of.assign(graph.ops.size(), -1);
-  runtime::SessionOptions session_options;
-  session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
-  session_options.tuning_file = options.tuning_file;
-  session_options.compile.allow_unproven = options.allow_unproven;
-  session_options.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  parse_cores(options.cores, session_options.cores);
-  set_partition(options.partition, session_options);
+  const runtime::SessionOptions session_options = tools::session_options(options.session);
   const Stopwatch prepare_clock;
   auto created = runtime::Session::create(graph, target, session_options);
   outcome.begin_with(created);
@@ -266,17 +259,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
   verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
-  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
-      .shows_default()
-      .check(one_of({"proven", "tuned"}));
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_cores(verb, options->cores);
-  add_partition(verb, options->partition);
-  add_tuning_file(verb, options->tuning_file);
+  add_session(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
   verb.flag("--json", options->json, "machine-readable output").excludes(csv);

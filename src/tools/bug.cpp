@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "base/parse_cores.h"
 #include "base/text.h"
 #include "driver/driver.h"
 #include "frontend/tflite/import.h"
@@ -11,29 +10,17 @@
 #include "tools/apart.h"
 #include "tools/diagnose.h"
 #include "tools/model.h"
-#include "tools/partition_flags.h"
+#include "tools/session_flags.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, output, device = "auto", tuning = "proven", tuning_file, per_channel = "exact", cores = "auto",
-                             note;
-  PartitionFlags partition;
-  bool allow_unproven = false, without_model = false;
+  std::string model, output, device = "auto", note;
+  SessionFlags session;
+  bool without_model = false;
 };
-
-runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out;
-  out.compile.tuning = *driver::tuning_from_name(options.tuning);
-  out.compile.allow_unproven = options.allow_unproven;
-  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  out.tuning_file = options.tuning_file;
-  parse_cores(options.cores, out.cores);
-  set_partition(options.partition, out);
-  return out;
-}
 
 std::string findings() {
   std::string text = "\nskillet doctor\n";
@@ -46,7 +33,8 @@ Result<void> add_compiled(const Options& options, const Bytes& model, const runt
                           runtime::BugReport& report) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_read(model, options.model));
   report.files.emplace_back("graph.txt", text_bytes(ir::print(graph)));
-  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session_options(options)));
+  SK_TRY_ASSIGN(compile::Compiled compiled,
+                runtime::compile_for(target, std::move(graph), session_options(options.session)));
   report.text += "\n" + compile::print(compiled);
   for (size_t i = 0; i < compiled.parts.size(); ++i) {
     for (const compile::PartProgram& one : compile::programs(compiled.parts[i])) {
@@ -60,20 +48,20 @@ Result<void> add_compiled(const Options& options, const Bytes& model, const runt
 }
 
 Result<void> bug(const Options& options, Outcome& outcome) {
-  SK_TRY(
-      check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--output", options.output}}));
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
+                     {{"--output", options.output}}));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(Bytes model, read_file(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Bytes choices;
-  if (!options.tuning_file.empty()) {
-    SK_TRY_ASSIGN(choices, read_file(options.tuning_file));
+  if (!options.session.tuning_file.empty()) {
+    SK_TRY_ASSIGN(choices, read_file(options.session.tuning_file));
   }
   outcome.begin();
   runtime::BugReport report{
       .text = fmt::format("skillet   {}\nmodel     {}, {} bytes\n{}", SKILLET_VERSION, printable(options.model),
-                          model.size(), runtime::describe_environment(target, session_options(options))),
+                          model.size(), runtime::describe_environment(target, session_options(options.session))),
       .files = {}};
   if (!options.note.empty()) report.text += "note      " + printable(options.note, true) + "\n";
   const Result<void> added = add_compiled(options, model, target, report);
@@ -103,15 +91,7 @@ void add_bug(CommandLine& app, Outcome& outcome) {
   verb.option("-o,--output", options->output, "file to write, a tar archive").check(not_empty()).required();
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   verb.option("--note", options->note, "what went wrong, in your words").may_be_empty();
-  verb.option("--tuning", options->tuning, "as in run").shows_default().check(one_of(driver::kTuningNames));
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_cores(verb, options->cores);
-  add_partition(verb, options->partition);
-  add_tuning_file(verb, options->tuning_file);
+  add_session(verb, options->session, Tunings::recorded_too);
   verb.flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
   verb.runs([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }

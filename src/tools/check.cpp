@@ -14,10 +14,10 @@
 #include "tools/check_chips.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
-#include "tools/partition_flags.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
+#include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -25,10 +25,10 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, require, html, per_channel = "exact", tuning_file;  // no device: each chip
+  std::string model, device, require, html;  // no device: each chip
   tflite::ImportOptions import_as;
-  PartitionFlags partition;
-  bool json = false, allow_unproven = false, delegate = false;
+  SessionFlags session;
+  bool json = false, delegate = false;
 };
 
 struct Row {
@@ -51,11 +51,7 @@ struct Report {
 
 // Of a device and of each chip alike.
 runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out;
-  out.compile.allow_unproven = options.allow_unproven;
-  out.tuning_file = options.tuning_file;
-  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  set_partition(options.partition, out);
+  runtime::SessionOptions out = session_options(options.session);
   out.cores = 1;  // how many share the work changes nothing about where
   return out;
 }
@@ -64,7 +60,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   std::vector<uint64_t> model_macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   const runtime::SessionOptions session = session_options(options);
   const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
   const Progress progress(fmt::format("compiling for {}", target.name));
@@ -223,7 +219,8 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
 }
 
 Result<void> check(const Options& options, Outcome& outcome) {
-  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--html", options.html}}));
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
+                     {{"--html", options.html}}));
   SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
   if (options.device.empty()) return check_each_chip(options, required, outcome);
   SK_TRY_ASSIGN(const Report report, examine(options, outcome));
@@ -253,13 +250,10 @@ void add_check(CommandLine& app, Outcome& outcome) {
       "--require", options->require,
       "fail when less of the work is on the NPU: of the multiply-accumulates; of the operations where there are none");
   verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_partition(verb, options->partition);
-  add_tuning_file(verb, options->tuning_file);
+  add_allow_unproven(verb, options->session);
+  add_per_channel(verb, options->session);
+  add_partition(verb, options->session);
+  add_tuning_file(verb, options->session);
   verb.flag("--delegate", options->delegate,
             "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
             "docs/delegate.md")

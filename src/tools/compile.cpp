@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/parse_cores.h"
 #include "base/text.h"
 #include "compile/report.h"
 #include "driver/program.h"
@@ -15,8 +14,8 @@
 #include "tools/explain_tuning.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
-#include "tools/partition_flags.h"
 #include "tools/progress.h"
+#include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -24,12 +23,11 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, output, tuning = "proven", per_channel = "exact", cores = "auto";
+  std::string model, device, output;
   tflite::ImportOptions import_as;
-  std::string tuning_file;
-  bool text = false, json = false, report = false, explain = false, allow_unproven = false;
+  bool text = false, json = false, report = false, explain = false;
   bool explain_partition = false;
-  PartitionFlags partition;
+  SessionFlags session;
 };
 
 // One program of an NPU part of the model.
@@ -88,15 +86,9 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
                                             Told& told) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
-  runtime::SessionOptions session;
-  session.compile.tuning = *driver::tuning_from_name(options.tuning);
-  session.compile.allow_unproven = options.allow_unproven;
-  session.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  session.tuning_file = options.tuning_file;
-  set_partition(options.partition, session);
+  runtime::SessionOptions session = session_options(options.session);
   if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
-  parse_cores(options.cores, session.cores);
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   const Progress progress(fmt::format("compiling for {}", target.name));
   auto made = runtime::compile_for(target, std::move(graph), session);
   outcome.begin_with(made);
@@ -214,7 +206,7 @@ nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
 }
 
 Result<void> check_explained(const Options& options, const runtime::Target& target) {
-  const std::string& partition = options.partition.partition;
+  const std::string& partition = options.session.partition;
   if (!partition.empty() && partition != "predicted")
     return error(ErrorCode::invalid_argument,
                  "--explain-partition shows what is weighed by predicted time; --partition {} weighs nothing",
@@ -224,8 +216,8 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
 }
 
 Result<void> compile(const Options& options, Outcome& outcome) {
-  SK_TRY(
-      check_apart({{"MODEL", options.model}, {"--tuning-file", options.tuning_file}}, {{"--output", options.output}}));
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
+                     {{"--output", options.output}}));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,
@@ -274,18 +266,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
   verb.option("-o,--output", options->output,
               "program file to write (FILE.0, FILE.1, ... where there are several parts)")
       .check(not_empty());
-  verb.option("--tuning", options->tuning,
-              "proven: only what is known to work on silicon; tuned: our own choices too; recorded: as recorded "
-              "drivers, for `skillet diff`")
-      .shows_default()
-      .check(one_of(driver::kTuningNames));
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_cores(verb, options->cores);
-  add_partition(verb, options->partition);
+  add_session(verb, options->session, Tunings::recorded_too);
   const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb.flag("--report", options->report,
             "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
@@ -295,7 +276,6 @@ void add_compile(CommandLine& app, Outcome& outcome) {
             "on what grounds");
   verb.flag("--explain-partition", options->explain_partition,
             "divide the model by predicted time, crossings included, and show the alternatives that were weighed");
-  add_tuning_file(verb, options->tuning_file);
   verb.flag("--json", options->json, "machine-readable summary").excludes(text);
   verb.runs([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }

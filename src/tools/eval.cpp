@@ -22,6 +22,7 @@
 #include "tools/progress.h"
 #include "tools/run_inputs.h"
 #include "tools/scores.h"
+#include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -31,13 +32,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model, device = "auto", data, labels, tuning = "proven", tuning_file, against = "cpu",
-                     per_channel = "exact";
+  std::string model, device = "auto", data, labels, against = "cpu";
   tflite::ImportOptions import_as;
+  SessionFlags session;
   DelegateHostOptions host;
   InputOptions input;
   double bound = 1;
-  bool layers = false, bisect = false, json = false, allow_unproven = false, require_npu = false;
+  bool layers = false, bisect = false, json = false, require_npu = false;
 };
 
 struct Hits {
@@ -396,22 +397,18 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (!options.host.settings.empty() && !is_library(options.against))
     return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
     log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
-  runtime::SessionOptions session_options;
-  session_options.compile.tuning = *driver::tuning_from_name(options.tuning);
-  session_options.compile.allow_unproven = options.allow_unproven;
-  session_options.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  runtime::SessionOptions device_options = session_options;  // a tuning file is of one chip
-  device_options.tuning_file = options.tuning_file;
+  runtime::SessionOptions device_options = session_options(options.session), other_options = device_options;
+  other_options.tuning_file.clear();  // it is of one chip
   device_options.keep_intermediates = options.layers || options.bisect;
   auto created = runtime::Session::create(graph, target, device_options);
   if (!created.ok()) outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   Report report{.device = target.name, .has_classes = has_classes(session->graph())};
-  SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), session_options, report.against));
+  SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), other_options, report.against));
   outcome.begin();
   Evaluation evaluation(options, *session, reference, report);
   {
@@ -472,15 +469,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   verb.option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
       .shows_default()
       .check(number_of_0_or_more());
-  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
-      .shows_default()
-      .check(one_of({"proven", "tuned"}));
-  add_tuning_file(verb, options->tuning_file);
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
+  add_session(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(eval(*options, outcome)); });
 }

@@ -15,9 +15,9 @@
 #include "tools/check_chips.h"
 #include "tools/delegate_claims.h"
 #include "tools/model.h"
-#include "tools/partition_flags.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
+#include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -28,8 +28,8 @@ constexpr int kTrials = 4;  // inputs that both models compute
 
 struct Options {
   std::string model, output, device;
-  PartitionFlags partition;
-  bool approximate = false, allow_unproven = false, always = false, json = false;
+  SessionFlags session;
+  bool approximate = false, always = false, json = false;
 };
 
 // What becomes of a model on a device: with `skillet run`, as check says it, and with the delegate's defaults.
@@ -60,10 +60,8 @@ struct Report {
 constexpr double kWorth = 0.01;
 
 runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out;
-  out.compile.allow_unproven = options.allow_unproven;
+  runtime::SessionOptions out = session_options(options.session);
   out.cores = 1;
-  set_partition(options.partition, out);
   return out;
 }
 
@@ -110,7 +108,7 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   ir::Graph graph = model;
   std::vector<passes::WeightChange> changes;
   passes::Target passes_target{target.driver, target.chip, driver::PerChannel::approximate, &changes};
-  passes_target.allow_unproven = options.allow_unproven || target.simulated;
+  passes_target.allow_unproven = options.session.allow_unproven || target.simulated;
   passes_target.rewrites = &report.rewrites;
   passes_target.constants_max = passes::constants_max(model);
   for (const passes::Pass& pass : passes::exact_passes())
@@ -331,8 +329,8 @@ void add_fix(CommandLine& app, Outcome& outcome) {
   verb.flag(
       "--always", options->always,
       "write what is rewritten also where the device gains nothing: for runtimes that rewrite nothing themselves");
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  add_partition(verb, options->partition);
+  add_allow_unproven(verb, options->session);
+  add_partition(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(fix(*options, outcome)); });
 }

@@ -7,8 +7,7 @@
 
 #include "base/log.h"
 #include "base/parse_bool.h"
-#include "base/parse_cores.h"
-#include "tools/model.h"
+#include "tools/session_flags.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -105,27 +104,6 @@ void Outcome::finish(const Result<void>& result) {
 void Outcome::finish(const Error& error) {
   complain(error.message);
   exit_code = code_of_errors;
-}
-
-void add_cores(const Verb& verb, std::string& cores) {
-  const auto problem = [](const std::string& text) {
-    int ignored = 0;
-    return parse_cores(text, ignored)
-               ? std::string()
-               : fmt::format("must be auto or a number of cores from 1 to {}, not '{}'", kMostCores, text);
-  };
-  verb.option("--cores", cores,
-              "of an NPU with several cores, how many may share one inference in bands of rows:\n"
-              "auto: where that is predicted to pay; 1: none; 2 or more: wherever it can be done")
-      .shows_default()
-      .variable(kCoresVariable)
-      .check({"auto or a number", problem});
-}
-
-void add_tuning_file(const Verb& verb, std::string& path) {
-  verb.option("--tuning-file", path,
-              "what `skillet tune` found for this model, chip and build; with it the tuning is tuned")
-      .variable("SKILLET_TUNING_FILE");
 }
 
 }  // namespace skillet::tools

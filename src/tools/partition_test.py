@@ -59,6 +59,7 @@ class Partition(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for words in (["run", "--device", "sim:rk3588"], ["check", "--device", "sim:rk3588"], ["check"], ["plan"],
                           ["bench", "--runs", "1", "--device", "sim:rk3588"],
+                          ["eval", "--data", "models/digits", "--device", "sim:rk3588"],
                           ["fix", "--device", "sim:rk3588", "-o", str(Path(folder) / "fixed.tflite")]):
                 done = skillet(words[0], MODEL, *words[1:], "--partition", "predicted")
                 self.assertEqual(done.returncode, 0, (words, done.stderr))

@@ -15,8 +15,8 @@
 #include "tools/layer_file.h"
 #include "tools/layer_graph.h"
 #include "tools/model.h"
-#include "tools/partition_flags.h"
 #include "tools/program_timing.h"
+#include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
 
@@ -24,10 +24,10 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, program = "open", tuning, tuning_file, per_channel = "exact";
+  std::string model, program = "open", tuning;
   tflite::ImportOptions import_as;
   std::vector<std::string> layers, chips, sets;
-  PartitionFlags partition;
+  SessionFlags session;
   bool json = false, only_proven = false;
 };
 
@@ -83,12 +83,11 @@ Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip
                                       const Options& given) {
   const bool allow_unproven = !given.only_proven;
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
-  runtime::SessionOptions options;
+  runtime::SessionOptions options = session_options(given.session);
+  options.tuning_file.clear();  // already read
   options.compile.tuning = tuned.tuning;
   if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
   options.compile.allow_unproven = allow_unproven;
-  options.compile.per_channel = *driver::per_channel_from_name(given.per_channel);
-  set_partition(given.partition, options);
   return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
                               options);
 }
@@ -205,7 +204,7 @@ Result<Tuned> tuned_for(const Options& options, driver::Tuning tuning, const std
   for (const std::string& name : names)
     if (auto chip = driver::find_chip(name); chip.ok()) chips.push_back(std::move(chip).value());
   Tuned out{.tuning = tuning, .file = nullptr};
-  SK_TRY_ASSIGN(out.file, runtime::tuning_file_for(options.tuning_file, chips));
+  SK_TRY_ASSIGN(out.file, runtime::tuning_file_for(options.session.tuning_file, chips));
   return out;
 }
 
@@ -410,14 +409,11 @@ void add_plan(CommandLine& app, Outcome& outcome) {
   verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
-  add_tuning_file(verb, options->tuning_file);
+  add_tuning_file(verb, options->session);
   verb.flag("--only-proven", options->only_proven,
             "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_partition(verb, options->partition);
+  add_per_channel(verb, options->session);
+  add_partition(verb, options->session);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
   verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
   verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")

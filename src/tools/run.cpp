@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/parse_cores.h"
 #include "base/text.h"
 #include "capture/file_writer.h"
 #include "compile/advice.h"
@@ -18,7 +17,6 @@
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/old_capture.h"
-#include "tools/partition_flags.h"
 #include "tools/progress.h"
 #include "tools/results.h"
 #include "tools/run_inputs.h"
@@ -26,6 +24,7 @@
 #include "tools/run_picture.h"
 #include "tools/run_result.h"
 #include "tools/scores.h"
+#include "tools/session_flags.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -34,15 +33,14 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, tuning = "proven", per_channel = "exact", cores = "auto", record,
-                     cache_dir, tuning_file;
+  std::string model, device = "auto", labels, compare, record, cache_dir;
   tflite::ImportOptions import_as;
   std::string output, expect, draw, task;
   InputOptions inputs;
-  PartitionFlags partition;
+  SessionFlags session;
   std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
-  bool json = false, show = false, allow_unproven = false;
+  bool json = false, show = false;
 };
 
 OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
@@ -272,13 +270,7 @@ class Runner {
 };
 
 runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out;
-  out.compile.tuning = *driver::tuning_from_name(options.tuning);
-  out.tuning_file = options.tuning_file;
-  out.compile.allow_unproven = options.allow_unproven;
-  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
-  parse_cores(options.cores, out.cores);
-  set_partition(options.partition, out);
+  runtime::SessionOptions out = session_options(options.session);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
   return out;
@@ -312,7 +304,7 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
   const Stopwatch clock;
   const Progress progress(fmt::format("compiling for {}", target.name));
   result.advice = compile::quantization_advice(
-      graph, {target.driver, target.chip, *driver::per_channel_from_name(options.per_channel)});
+      graph, {target.driver, target.chip, *driver::per_channel_from_name(options.session.per_channel)});
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
@@ -336,7 +328,7 @@ Result<void> check_files(const Options& options) {
   std::vector<NamedFile> read = {{"MODEL", options.model},
                                  {"--labels", options.labels},
                                  {"--expect", options.expect},
-                                 {"--tuning-file", options.tuning_file}};
+                                 {"--tuning-file", options.session.tuning_file}};
   std::vector<NamedFile> written = {
       {"--output", options.output}, {"--draw", options.draw}, {"--record", options.record}};
   for (const std::string& path : options.inputs.inputs) read.push_back({"--input", path});
@@ -366,8 +358,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   result.input_note = input_note(options.inputs, graph);
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
-  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.allow_unproven));
-  SK_TRY(runtime::check_tuning_file(target, options.tuning_file));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   result.device = target.name;
   const ir::Graph again = graph;  // constants are shared
   auto created = create_session(options, std::move(graph), target, result);
@@ -450,17 +442,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
   verb.option("--repeat", options->repeat, "run this many times, for steadier times")
       .shows_default()
       .check(whole_number(1, kMaxCount));
-  verb.option("--tuning", options->tuning, "proven: only what is known to work on silicon; tuned: our own choices too")
-      .shows_default()
-      .check(one_of({"proven", "tuned"}));
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
-  add_cores(verb, options->cores);
-  add_partition(verb, options->partition);
-  add_tuning_file(verb, options->tuning_file);
+  add_session(verb, options->session);
   verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
       .variable("SKILLET_CACHE_DIR")
       .check(not_empty());

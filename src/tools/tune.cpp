@@ -17,6 +17,7 @@
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/progress.h"
+#include "tools/session_flags.h"
 #include "tools/statistics.h"
 #include "tools/tensor_file.h"
 #include "tools/text_table.h"
@@ -40,20 +41,18 @@ using compile::TuningFile;
 constexpr std::array<std::string_view, 2> kObjectives = {"wall", "device"};
 
 struct Options {
-  std::string model, device, output, per_channel = "exact", objective = "wall";
+  std::string model, device, output, objective = "wall";
   tflite::ImportOptions import_as;
   int runs = 20, warm_up = 3;
-  bool allow_unproven = false;
+  SessionFlags session;
 };
 
 // Measured differences below this are noise.
 constexpr double kWorth = 0.99;
 
 runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out;
+  runtime::SessionOptions out = session_options(options.session);
   out.compile.tuning = driver::Tuning::tuned;
-  out.compile.allow_unproven = options.allow_unproven;
-  out.compile.per_channel = *driver::per_channel_from_name(options.per_channel);
   out.cores = 1;  // bands have graphs of their own
   return out;
 }
@@ -270,11 +269,8 @@ void add_tune(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(whole_number(1, 100'000));
   verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
-  verb.flag("--allow-unproven", options->allow_unproven, kAllowUnprovenHelp).variable(kAllowUnprovenVariable);
-  verb.option("--per-channel", options->per_channel, kPerChannelHelp)
-      .shows_default()
-      .check(one_of(driver::kPerChannelNames))
-      .variable(kPerChannelVariable);
+  add_allow_unproven(verb, options->session);
+  add_per_channel(verb, options->session);
   verb.runs([options, &outcome] { outcome.finish(tune(*options, outcome)); });
 }
 

@@ -33,12 +33,6 @@ struct Outcome {
   void finish(const Error& error);
 };
 
-// --cores, as parse_cores() takes it.
-void add_cores(const Verb& verb, std::string& cores);
-
-// --tuning-file, for whatever compiles.
-void add_tuning_file(const Verb& verb, std::string& path);
-
 void add_run(CommandLine& app, Outcome& outcome);
 void add_tune(CommandLine& app, Outcome& outcome);
 void add_bench(CommandLine& app, Outcome& outcome);

@@ -10,8 +10,8 @@
 #include "interpose/environment.h"
 #include "runtime/device_context.h"
 #include "standin/fault_plan.h"
-#include "tools/model.h"
 #include "tools/preload.h"
+#include "tools/session_flags.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
