@@ -250,8 +250,21 @@ TEST_F(ToySession, RefusesWrongInputs) {
   const Bytes short_input(kElems - 1);
   EXPECT_EQ(session->set_input(0, short_input).error().message,
             "input 0: 23 bytes given, tensor 0 'x' uint8 1x3x2x4 takes 24");
-  EXPECT_FALSE(session->set_input(2, short_input).ok());
-  EXPECT_FALSE(session->run(std::span<const std::span<const uint8_t>>{}).ok());
+  for (const size_t beyond : {size_t{2}, size_t{3}, SIZE_MAX})
+    EXPECT_NE(session->set_input(beyond, Bytes(kElems)).error().message.find(fmt::format("no input {}", beyond)),
+              std::string::npos);
+  EXPECT_EQ(session->run(std::span<const std::span<const uint8_t>>{}).error().message,
+            "0 inputs given, the model has 2");
+  EXPECT_EQ(session->output(0).error().message, "nothing has run yet");
+  ASSERT_TRUE(session->run().ok());
+  EXPECT_TRUE(session->output(0).ok());
+  const size_t count = session->graph().outputs.size();
+  EXPECT_TRUE(session->output(count - 1).ok());
+  for (const size_t beyond : {count, count + 1, SIZE_MAX}) {
+    const auto output = session->output(beyond);
+    ASSERT_FALSE(output.ok()) << beyond;
+    EXPECT_EQ(output.error().message, fmt::format("no output {}; the model has {}", beyond, count));
+  }
 }
 
 TEST_F(ToySession, FreesItsBuffers) {

@@ -3,6 +3,7 @@
 
 usage: interpose_test.py SKILLET PROBE REPLAY VIRTUAL_LIBRARY RECORD_LIBRARY SOURCE_DIR
 """
+import json
 import os
 import re
 import subprocess
@@ -128,6 +129,15 @@ class Virtual(unittest.TestCase):
             self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
             self.assertEqual(os.listdir(folder), [])
 
+    def test_describes_its_node_to_containers(self):
+        for chip, node in (("a311d", "/dev/dri/renderD128"), ("rk3588", "/dev/accel/accel0")):
+            result = run(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "cdi", "--mount", "/opt/models:/models")
+            edits = {"deviceNodes": [{"path": node, "permissions": "rw"}], "env": [f"SKILLET_DEVICE={node}"],
+                     "mounts": [{"hostPath": "/opt/models", "containerPath": "/models", "options": ["ro", "bind"]}]}
+            self.assertEqual(json.loads(result.stdout),
+                             {"cdiVersion": "0.5.0", "kind": "skillet.org/npu", "containerEdits": {},
+                              "devices": [{"name": name, "containerEdits": edits} for name in ("0", "all")]})
+
     def test_skillets_own_driver(self):
         model, picture = SOURCE / "models/digits.tflite", SOURCE / "models/digits/7.png"
         picture = picture if picture.exists() else sorted((SOURCE / "models/digits").glob("*.png"))[0]
@@ -203,6 +213,33 @@ class Record(unittest.TestCase):
         self.assertEqual(result.stdout.split(), ["0"] * 10, result.stderr)
         for number in range(2, 12):  # a file for each child
             self.assertIn(f"{self.path}.{number}: 1 submissions", result.stderr)
+
+    def test_copies_of_descriptors_record_to_one_file(self):
+        script = ("import ctypes, fcntl, os, struct\n"
+                  "stream = ctypes.create_string_buffer(8)\n"
+                  "def submit(fd):\n"
+                  "  args = struct.pack('<6I3QIiQ2I', 0,0,0,0,0,8, 0,0,ctypes.addressof(stream), 8,-1, 0,0,0)\n"
+                  "  fcntl.ioctl(fd, 0xC0486446, bytearray(args))\n"
+                  "first, second = [os.open('/dev/dri/renderD128', os.O_RDWR) for i in range(2)]\n"
+                  "submit(first)\n"
+                  "submit(second)\n"
+                  "os.dup2(first, first)\n"
+                  "os.dup2(first, second)\n"  # the end of its file
+                  "submit(second)\n"
+                  "os.dup2(second, 0)\n"
+                  "os.close(first)\n"
+                  "os.close(second)\n"
+                  "submit(0)\n"
+                  "os.dup2(os.open('/dev/null', os.O_RDWR), 0)\n"  # the end of the other
+                  "third = os.open('/dev/dri/renderD128', os.O_RDWR)\n"
+                  "submit(third)\n"
+                  "try: os.dup2(third, 1 << 30)\n"
+                  "except OSError as e: print(e.errno)\n"
+                  "submit(os.dup(third))\n")
+        result = self.capture(sys.executable, "-c", script)
+        self.assertEqual((result.returncode, result.stdout), (0, "9\n"), result.stderr)
+        told = re.findall(r"job\.skcap(\S*): (\d) submissions", result.stderr)
+        self.assertEqual(told, [("", "3"), (".2", "1"), (".3", "2")], result.stderr)
 
     def test_keeps_files_that_are_no_captures(self):
         self.path.write_text("precious")

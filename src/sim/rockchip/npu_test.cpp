@@ -244,6 +244,37 @@ TEST(RockchipNpu, StallsSayWhy) {
   }
 }
 
+// Each bit that can be added to the pointers of each block: what is read only or has no meaning is not modelled.
+TEST(RockchipNpu, EachBitOfThePointersIsKnownOrRefused) {
+  constexpr uint32_t kExecuter = 1U << 16, kCoreIndex = 3U << 28, kKnown = 0x3F;
+  const struct {
+    uint32_t address;
+    bool has_core_index;
+  } blocks[] = {{hw::CnaSPointer::kAddress, true},
+                {hw::CoreSPointer::kAddress, true},
+                {hw::DpuSPointer::kAddress, false},
+                {hw::DpuRdmaSPointer::kAddress, false}};
+  for (const auto& block : blocks) {
+    for (int i = 0; i < 32; ++i) {
+      const uint32_t bit = 1U << i;
+      Program program = conv_program({});
+      program.registers[block.address] = hw::kPointerPingPong | bit;
+      Scene scene;
+      const auto result = run(scene, program);
+      const bool is_core = block.has_core_index && (bit & kCoreIndex) != 0;
+      ASSERT_EQ(result.ok(), (bit & kKnown) != 0 || is_core) << std::hex << block.address << " bit " << bit;
+      if (result.ok()) {
+        EXPECT_EQ(result->completes(), !is_core) << std::hex << block.address << " bit " << bit;
+      } else {
+        EXPECT_NE(
+            result.error().message.find(fmt::format("0x{:08x}: unknown or read-only bits", hw::kPointerPingPong | bit)),
+            std::string::npos)
+            << result.error().message << (bit == kExecuter ? " (executer)" : "");
+      }
+    }
+  }
+}
+
 TEST(RockchipNpu, StreamsThatStartNothing) {
   Scene scene;
   std::vector<uint64_t> words = conv_program({}).stream();
