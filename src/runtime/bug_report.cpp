@@ -28,6 +28,8 @@ Result<std::string> claim_name(const std::string& folder, int number) {
   return path;
 }
 
+std::string count_name(int count) { return count == 0 ? "auto" : std::to_string(count); }
+
 std::string describe_device(const Target& target) {
   if (target.driver == nullptr) return fmt::format("device    {}\n", target.name);
   std::string text = fmt::format("device    {}\nchip      {}, {}\n", target.name, target.chip.name, target.chip.title);
@@ -49,26 +51,34 @@ Bytes BugReport::pack() const {
 std::string describe_environment(const Target& target, const SessionOptions& options) {
   utsname system{};
   ::uname(&system);
-  std::string text = fmt::format("compiler  {}\nlibc      {}\nsystem    {} {} {}\n", compile::build_id(),
-                                 ::gnu_get_libc_version(), system.sysname, system.release, system.machine);
+  std::string text =
+      fmt::format("skillet   {}\ncompiler  {}\nlibc      {}\nsystem    {} {} {}\n", SKILLET_VERSION,
+                  compile::build_id(), ::gnu_get_libc_version(), system.sysname, system.release, system.machine);
   text += describe_device(target);
   text += fmt::format(
       "options   tuning={} switches={} allow_unproven={} per_channel={} fallback={} timeout_ms={} min_macs_per_byte={} "
-      "partition={} cache={} tuning_file={}\n",
+      "partition={} host_threads={} cores={} cache={} tuning_file={}\n",
       driver::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
       options.compile.allow_unproven, driver::per_channel_name(options.compile.per_channel), options.allow_fallback,
       options.timeout.count(), options.min_macs_per_byte.value_or(kMacsPerByte),
-      compile::kPartitionByNames[static_cast<size_t>(partition_of(options))], options.cache_dir.empty() ? "no" : "yes",
+      compile::kPartitionByNames[static_cast<size_t>(partition_of(options))],
+      count_name(options.host_threads.value_or(0)), count_name(options.cores), options.cache_dir.empty() ? "no" : "yes",
       options.tuning_file.empty() ? "no" : "yes");
   return text;
 }
 
-void add_part(BugReport& report, const std::string& name, const ir::Graph& graph, const driver::Program* program) {
+Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph,
+                      const driver::Program& program, bool with_weights) {
   report.files.emplace_back(name + ".graph.txt", text_bytes(ir::print(graph)));
-  if (program != nullptr) report.files.emplace_back(name + ".program.txt", text_bytes(driver::print(*program)));
+  report.files.emplace_back(name + ".program.txt", text_bytes(driver::print(program)));
+  if (!with_weights) return {};
+  SK_TRY_ASSIGN(Bytes file, driver::serialise(program, true));
+  report.files.emplace_back(name + ".program", std::move(file));
+  return {};
 }
 
-void report_fallback(const Target& target, const SessionOptions& options, const ir::Graph& part, const Error& cause) {
+void report_fallback(const Target& target, const SessionOptions& options, size_t index,
+                     std::span<const ir::Graph> graphs, const Error& cause) {
   static std::atomic<int> count{0};
   const char* const folder = std::getenv("SKILLET_BUG_DIR");
   if (folder == nullptr || *folder == '\0') return;
@@ -78,8 +88,12 @@ void report_fallback(const Target& target, const SessionOptions& options, const 
                                        describe_environment(target, options)),
                    .files = {}};
   // Once more: a program that is loaded has given its bytes to the device.
-  const auto program = target.driver->compile(target.chip, part, options.compile);
-  add_part(report, "part", part, program.ok() ? &*program : nullptr);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const std::string name = fmt::format("part{}{}", index, graphs.size() == 1 ? "" : fmt::format(", band {}", i));
+    auto program = compile_part(target, graphs[i], options);
+    const Result<void> added = program.ok() ? add_part(report, name, graphs[i], *program, true) : program.error();
+    if (!added.ok()) report.text += fmt::format("{}: {}\n", name, added.error().message);
+  }
   std::error_code ignored;                                          // claim_name() says what is wrong
   std::filesystem::create_directory(expand_home(folder), ignored);  // not those above it: a misspelt path
   const auto path = claim_name(expand_home(folder), number);

@@ -3,6 +3,7 @@
 // Must not know: how a person is told.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,16 @@ struct BugReport {
   Bytes pack() const;
 };
 
-// Versions of Skillet's compiler, of the C library and of the kernel; the device and what it tells; the options.
+// Versions of Skillet, of its compiler, of the C library and of the kernel; the device and what it tells; the options.
 std::string describe_environment(const Target& target, const SessionOptions& options);
 
-// graph.txt and program.txt of one part, `name` in front; a null program has none.
-void add_part(BugReport& report, const std::string& name, const ir::Graph& graph, const driver::Program* program);
+// Files of one program, `name` in front: .graph.txt and .program.txt; `with_weights`: .program too, which tools read.
+Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph,
+                      const driver::Program& program, bool with_weights);
 
-// When SKILLET_BUG_DIR is set: a file there for a part that `cause` sent to the CPU, and a log line that names it. At
-// most a few a process.
-void report_fallback(const Target& target, const SessionOptions& options, const ir::Graph& part, const Error& cause);
+// When SKILLET_BUG_DIR is set: a file there for part `index` that `cause` sent to the CPU, and a log line that names
+// it. `graphs`: what its programs were made of, one or a band each. At most a few a process.
+void report_fallback(const Target& target, const SessionOptions& options, size_t index,
+                     std::span<const ir::Graph> graphs, const Error& cause);
 
 }  // namespace skillet::runtime

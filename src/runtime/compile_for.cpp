@@ -42,6 +42,11 @@ driver::CompileOptions driver_options(const Target& target, const SessionOptions
 // What else decides about a program.
 std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
 
+TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file) {
+  auto judge = timing_judge(target.chip);
+  return {*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file};
+}
+
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
@@ -61,8 +66,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   if (target.driver != nullptr) {
     if (partition == compile::PartitionBy::predicted) prices = prices_of(target, options.host_threads.value_or(0));
     if (prices) out.prices = &*prices;
-    auto judge = timing_judge(target.chip);
-    out.compiler = &tuned.emplace(*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file.get());
+    out.compiler = &tuned.emplace(tuned_driver(target, file.get()));
     if (!options.cache_dir.empty())
       out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
   }
@@ -84,6 +88,11 @@ SessionOptions with_delegate_defaults(SessionOptions options) {
 
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options) {
   return with(compile::compile, target, std::move(graph), options);
+}
+
+Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
+  SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
+  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(target, options, file != nullptr));
 }
 
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options) {

@@ -143,7 +143,7 @@ Result<void> Session::load(Part& part, compile::Part compiled) {
                   LoadedProgram::load(target_.context, std::move(*compiled.program), part.partition.graph, timeout));
   } else {
     for (const compile::Band& band : compiled.bands) {
-      if (!options_.cache_dir.empty()) part.band_graphs.push_back(band.rows.graph);  // constants are shared
+      part.band_graphs.push_back(band.rows.graph);  // constants are shared
     }
     SK_TRY_ASSIGN(part.bands, BandGroup::load(contexts_, std::move(compiled.bands), timeout));
   }
@@ -178,7 +178,8 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   }
   log::warning("{} runs on the CPU: {}", where, cause.message);
   report_.parts[index].fallback = cause.message;
-  report_fallback(target_, options_, part.partition.graph, cause);
+  report_fallback(target_, options_, index,
+                  part.band_graphs.empty() ? std::span(&part.partition.graph, 1) : std::span(part.band_graphs), cause);
   part.kernels = std::move(kernels).value();
   part.loaded.reset();
   part.bands.reset();

@@ -57,6 +57,8 @@ SessionOptions with_delegate_defaults(SessionOptions options);
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 // The same without programs: what the driver says it takes.
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
+// The program of one part, or of one of its bands, as that made it; never from the cache.
+Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options);
 // Removes what the cache has of a part that failed to load or run, which may be its program's fault.
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options);
 

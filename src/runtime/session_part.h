@@ -15,7 +15,7 @@ struct Session::Part {
   passes::Partition partition;
   std::unique_ptr<LoadedProgram> loaded;
   std::unique_ptr<BandGroup> bands;
-  std::vector<ir::Graph> band_graphs;  // what its programs were made of, where they are kept in a folder
+  std::vector<ir::Graph> band_graphs;  // what the programs of bands were made of
   Kernels kernels;                     // in op order
   std::optional<Error> broken;         // the error of every later run
 

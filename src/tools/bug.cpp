@@ -39,9 +39,7 @@ Result<void> add_compiled(const Options& options, const Bytes& model, const runt
   for (size_t i = 0; i < compiled.parts.size(); ++i) {
     for (const compile::PartProgram& one : compile::programs(compiled.parts[i])) {
       const std::string name = fmt::format("part{}{}", i, one.band);
-      runtime::add_part(report, name, *one.graph, one.program);
-      SK_TRY_ASSIGN(Bytes program, driver::serialise(*one.program, true));
-      report.files.emplace_back(name + ".program", std::move(program));
+      SK_TRY(runtime::add_part(report, name, *one.graph, *one.program, !options.without_model));
     }
   }
   return {};
@@ -60,8 +58,8 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   }
   outcome.begin();
   runtime::BugReport report{
-      .text = fmt::format("skillet   {}\nmodel     {}, {} bytes\n{}", SKILLET_VERSION, printable(options.model),
-                          model.size(), runtime::describe_environment(target, session_options(options.session))),
+      .text = fmt::format("model     {}, {} bytes\n{}", printable(options.model), model.size(),
+                          runtime::describe_environment(target, session_options(options.session))),
       .files = {}};
   if (!options.note.empty()) report.text += "note      " + printable(options.note, true) + "\n";
   const Result<void> added = add_compiled(options, model, target, report);
@@ -92,7 +90,8 @@ void add_bug(CommandLine& app, Outcome& outcome) {
   verb.option("--device", options->device, kDeviceHelp).shows_default();
   verb.option("--note", options->note, "what went wrong, in your words").may_be_empty();
   add_session(verb, options->session, Tunings::recorded_too);
-  verb.flag("--without-model", options->without_model, "leave the model file, and so its weights, out");
+  verb.flag("--without-model", options->without_model,
+            "leave the model file out, and programs, which have its weights");
   verb.runs([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }
 

@@ -185,6 +185,9 @@ class Command(unittest.TestCase):
                 for word in words:
                     self.assertIn(word.lower(), files[name].decode().lower(), name)
             self.assertEqual(skillet("diff", "--chip", "a311d", MODEL, MODEL).returncode, 0)
+            self.assertEqual(skillet("bug", MODEL, "--device", "sim:a311d", "--without-model", "-o", path).returncode, 0)
+            with tarfile.open(path) as archive:  # nothing with weights
+                self.assertEqual(archive.getnames(), ["report.txt", "graph.txt", "part0.graph.txt", "part0.program.txt"])
             done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
             self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
             self.assertIn("no more of the model: README.md: not a TensorFlow Lite model", done.stderr)
@@ -229,14 +232,23 @@ class Command(unittest.TestCase):
     def test_a_part_that_falls_back_leaves_a_report(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
-                                   "--device", "npu"], capture_output=True, text=True, timeout=60,
+                                   "--device", "npu", "--cores", "2"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, "SKILLET_BUG_DIR": folder})
             self.assertEqual(done.returncode, 1, done.stderr)
             (path,) = Path(folder).iterdir()
             self.assertIn(f"a report of it is in {path}", done.stderr)
             with tarfile.open(path) as archive:
-                self.assertEqual(archive.getnames(), ["report.txt", "part.graph.txt", "part.program.txt"])
-                self.assertIn(b"EIO", archive.extractfile("report.txt").read())
+                names = [f"part0.{kind}" for kind in ("graph.txt", "program.txt", "program")]
+                self.assertEqual(archive.getnames(), ["report.txt", *names])
+                told = archive.extractfile("report.txt").read().decode()
+                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " allow_unproven=true", " cores=2 ",
+                             " host_threads=auto "):
+                    self.assertIn(word, told)
+                archive.extractall(folder)
+            # What failed is what `skillet compile` makes of the same options.
+            made = str(Path(folder) / "made")
+            self.assertEqual(skillet("compile", MODEL, "--device", "sim:a311d", "--cores", "2", "-o", made).returncode, 0)
+            self.assertEqual(skillet("diff", made, str(Path(folder) / "part0.program")).returncode, 0)
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_only_the_last_folder_of_reports_is_made(self):

@@ -398,7 +398,7 @@ TEST(Delegate, LeavesAReportOfAPartThatFellBack) {
     ++reports;
     const Bytes file = read_file(entry.path().string()).value();
     const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-    for (const char* words : {"the chip is on fire", "chip      a311d", "part.graph.txt", "part.program.txt"})
+    for (const char* words : {"the chip is on fire", "chip      a311d", "part0.graph.txt", "part0.program.txt"})
       EXPECT_NE(text.find(words), std::string_view::npos) << words;
   }
   EXPECT_EQ(reports, host.partitions()) << "one a part, however often it runs";
