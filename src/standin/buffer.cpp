@@ -1,9 +1,11 @@
 #include "standin/buffer.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,6 +55,26 @@ int create_memory(uint64_t size_bytes) {
 
 void* map_shared(void* at, uint64_t size_bytes, int fd, int flags) {
   return ::mmap(at, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | flags, fd, 0);
+}
+
+bool has_seal(int fd, int seal) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & seal) != 0;
+}
+
+// Nobody can cut a buffer of a kernel off under those who use it; of other files its maker must allow a seal.
+bool keeps_its_size(int fd) {
+  ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
+  if (has_seal(fd, F_SEAL_SHRINK)) return true;
+  struct statfs system {};
+  if (::fstatfs(fd, &system) == 0 && system.f_type == DMA_BUF_MAGIC) return true;
+  static const bool can_seal = [] {
+    const int own = create_memory(Buffer::kPageBytes);
+    const bool sealed = own >= 0 && has_seal(own, F_SEAL_SHRINK);
+    if (own >= 0) ::close(own);
+    return sealed;
+  }();
+  return !can_seal;
 }
 
 }  // namespace
@@ -109,7 +131,10 @@ int Buffer::import(int fd, std::shared_ptr<Buffer>& out) {
   if (status.st_size == 0 || static_cast<uint64_t>(status.st_size) % kPageBytes != 0) return -EINVAL;
   const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_buffer_fd());
   if (own < 0) return -EMFILE;
-  ::fcntl(own, F_ADD_SEALS, F_SEAL_SHRINK);  // where its maker allows seals
+  if (!keeps_its_size(own)) {
+    ::close(own);
+    return -EPERM;
+  }
   return adopt(own, static_cast<uint64_t>(status.st_size), out);
 }
 

@@ -193,7 +193,7 @@ TEST(EtnavivCalls, FailOnceAndThenWork) {
 // No address is left for memory of others: it is given back.
 TEST(EtnavivCalls, ImportNeedsAnAddress) {
   Logged a;
-  const int fd = ::memfd_create("camera", MFD_CLOEXEC);
+  const int fd = ::memfd_create("camera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(fd, 8192), 0);
   const uapi::Handle all = a.device->alloc((uint64_t{1} << 32) - 0x00400000 - 4096).value();
   a.calls->take();
@@ -311,7 +311,7 @@ TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   const int fd = calls->open(kNode);
   abi::GemNew made{.size = 4096, .flags = abi::kBoCached, .handle = 0};
   ASSERT_EQ(calls->ioctl(fd, abi::kGemNew, &made), 0);
-  const int memory = ::memfd_create("camera", MFD_CLOEXEC);
+  const int memory = ::memfd_create("camera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(memory, 8192), 0);
   drm::PrimeHandle import{.handle = 0, .flags = 0, .fd = memory};
   ASSERT_EQ(calls->ioctl(fd, drm::kPrimeFdToHandle, &import), 0);

@@ -297,7 +297,7 @@ TEST(Etnaviv, SharesBuffers) {
   EXPECT_EQ(byte, 9);
   ::close(fd);
 
-  const int foreign = ::memfd_create("camera", 0);
+  const int foreign = ::memfd_create("camera", MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(foreign, 8192), 0);
   ASSERT_EQ(::pwrite(foreign, "x", 1, 5000), 1);
   const auto imported = device->import_dmabuf(foreign);

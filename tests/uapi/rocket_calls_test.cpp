@@ -257,6 +257,42 @@ TEST_F(RocketCalls, AreRecordedAndReplayed) {
             "no buffer has the commands at 0x800000");
 }
 
+TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
+  open_logged();
+  capture::Capture recorded;
+  device_ = uapi::rocket::open_device(core_, uapi::record(core_, logged_, recorded)).value();
+  const uapi::Handle one = device_->alloc(16).value(), two = device_->alloc(16).value();
+  const uapi::JobId job = copy_job(one, two);
+  ASSERT_TRUE(device_->wait(device_->submit({&job, 1}).value(), milliseconds(2000)).ok());
+  device_.reset();
+  logged_->take();
+  auto replay = uapi::open_replayer(core_, logged_).value();
+  ASSERT_TRUE(replay->run(recorded.submissions.at(0)).ok());
+  EXPECT_EQ(logged_->take(),
+            "open\ncreate_bo 4096: 1 at 0x0\ncreate_bo 4096: 2 at 0x1000\ncreate_bo 4096: 3 at 0x2000\n"
+            "create_bo 4096: 4 at 0x3000\nprep_bo 2, 5 s\nmmap 4096 at 0x200000000\nfini_bo 2\nprep_bo 3, 5 s\n"
+            "mmap 4096 at 0x300000000\nfini_bo 3\nprep_bo 4, 5 s\nmmap 4096 at 0x400000000\nfini_bo 4\n"
+            "submit (1 tasks, in 2, out 3)\nprep_bo 3, 60 s\n"
+            "prep_bo 2, 5 s\nfini_bo 2\nprep_bo 3, 5 s\nfini_bo 3\nprep_bo 4, 5 s\nfini_bo 4\n");
+  EXPECT_EQ(replay->contents(two).value()[0], 1);
+  replay.reset();
+  EXPECT_EQ(logged_->take(), "munmap 4096\nmunmap 4096\nmunmap 4096\nclose\n");
+}
+
+// The file goes all the same; what its job writes may come later, and is nobody's.
+TEST_F(RocketCalls, ClosingSaysThatAJobStillRuns) {
+  for (const bool fails : {false, true}) {
+    open_logged(fails ? "prep_bo:*:EIO" : "");
+    const uapi::JobId job = copy_job(device_->alloc(16).value(), device_->alloc(16).value());
+    ASSERT_TRUE(device_->submit({&job, 1}).ok());
+    ::testing::internal::CaptureStderr();
+    device_.reset();
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("closing while a job runs: ") != std::string::npos, fails) << said;
+    EXPECT_TRUE(logged_->mapped.empty() && logged_->open_files.empty());
+  }
+}
+
 // ---- the kernel's rules ----
 
 TEST_F(RocketCalls, TheKernelRefuses) {

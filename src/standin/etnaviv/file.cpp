@@ -101,6 +101,10 @@ int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   std::shared_ptr<Buffer> found;
   const Lock lock(kernel_.state());
   const int failure = kernel_.import_buffer(args.fd, found);
+  if (failure == -EPERM)
+    return kernel_.refuse(
+        EPERM, "prime_fd_to_handle: the owner of descriptor {} can cut it off; make it with MFD_ALLOW_SEALING",
+        args.fd);
   if (failure != 0) return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no exported buffer", args.fd);
   for (const auto& [handle, entry] : entries_) {
     if (entry.buffer != found) continue;
