@@ -13,6 +13,11 @@ namespace skillet {
 // Without memory the text is short enough to need none.
 inline Error out_of_memory() noexcept { return Error{ErrorCode::io, "out of memory"}; }
 
+// What people are told of it.
+inline const char* text_of(const std::exception& thrown) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ? "out of memory" : thrown.what();
+}
+
 template <typename Body>
 Result<void> caught(Body&& body) noexcept {
   try {

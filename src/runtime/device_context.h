@@ -30,9 +30,10 @@ struct DeviceContext {
   std::unique_ptr<uapi::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
   std::set<Bytes> init_done;
-  SharedConstants constants;  // of all programs here
-  SharedBuffers shared;       // of the caller; tensors that lie in them are used in place
-  const OwnProcess process;   // that opened it
+  std::optional<uapi::Fence> overdue;  // was waited for in vain: no buffer is touched before it has ended
+  SharedConstants constants;           // of all programs here
+  SharedBuffers shared;                // of the caller; tensors that lie in them are used in place
+  const OwnProcess process;            // that opened it
   // Before the mutex is taken, which a thread may hold that a child of fork() does not have. Error in such a child: the
   // kernel would take its buffers and jobs for its parent's. There nothing is freed on the device either.
   Result<void> check_process() const;

@@ -200,7 +200,7 @@ Result<void> LoadedProgram::run_init_jobs() {
   for (const InitJob& job : init_jobs_) {
     if (context_->init_done.contains(job.commands)) continue;
     SK_TRY_ASSIGN(const uapi::Fence fence, device().submit({&job.id, 1}));
-    if (auto waited = device().wait(fence, timeout_); !waited.ok()) {
+    if (auto waited = wait(fence); !waited.ok()) {
       context_->init_done.clear();
       return waited;
     }
@@ -216,7 +216,16 @@ Result<void> LoadedProgram::submit_jobs() {
   return {};
 }
 
+Result<void> LoadedProgram::wait(uapi::Fence fence) {
+  auto waited = device().wait(fence, timeout_);
+  const bool is_overdue = !waited.ok() && waited.error().code == ErrorCode::timeout;
+  context_->overdue = is_overdue ? std::optional(fence) : std::nullopt;
+  return waited;
+}
+
 Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
+  // Access to a buffer waits for its jobs too, but for as long as the kernel likes.
+  if (context_->overdue) SK_TRY(wait(*context_->overdue));
   for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
   for (const Binding& output : outputs_) SK_TRY(place_output(output, bytes_of));
   SK_TRY(mark_all());
@@ -225,7 +234,7 @@ Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
 }
 
 Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
-  if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(device().wait(*fence, timeout_));
+  if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(wait(*fence));
   for (Watch& watch : watches_) watch.check.job_ran();
   return fetch_outputs(bytes_of);
 }

@@ -94,6 +94,7 @@ class LoadedProgram {
   Result<void> prepare_init_jobs();
 
   // ---- running ----
+  Result<void> wait(uapi::Fence fence);
   Result<void> run_init_jobs();
   Result<void> prepare_jobs();
   Result<void> submit_jobs();

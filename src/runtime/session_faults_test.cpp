@@ -305,5 +305,51 @@ TEST_F(ToySession, WhatWasLostRunsOnceMore) {
 INSTANTIATE_TEST_SUITE_P(Cpu, DeviceFails, ::testing::Bool(),
                          [](const auto& cpu) { return cpu.param ? "StandsIn" : "HasNoKernels"; });
 
+// Jobs end only when they are let; counts the looks at buffers meanwhile.
+class SlowDevice : public uapi::ForwardingDevice {
+ public:
+  struct State {
+    bool hangs = false;
+    int waits = 0, looks = 0;
+  };
+  SlowDevice(std::unique_ptr<Device> inner, State& state) : ForwardingDevice(std::move(inner)), state_(state) {}
+  Result<void> begin_cpu(uapi::Handle handle, bool write) override {
+    state_.looks += state_.hangs && state_.waits > 0 ? 1 : 0;
+    return ForwardingDevice::begin_cpu(handle, write);
+  }
+  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
+    state_.waits += state_.hangs ? 1 : 0;
+    EXPECT_EQ(timeout, std::chrono::milliseconds(40));
+    if (state_.hangs) return error(ErrorCode::timeout, "it hangs");
+    return ForwardingDevice::wait(fence, timeout);
+  }
+
+ private:
+  State& state_;
+};
+
+// The kernel waits for a job before it lets anybody at its buffers, for as long as it likes.
+TEST_F(ToySession, WaitsForAnOverdueJobNoLongerThanForAnyOther) {
+  SlowDevice::State state;
+  target();
+  target_.context->device = std::make_unique<SlowDevice>(std::move(target_.context->device), state);
+  auto session = Session::create(chain(), target_, {.allow_fallback = false, .timeout = std::chrono::milliseconds(40)});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  const Inputs inputs(3);
+  const std::span<const uint8_t> spans[] = {inputs.x, inputs.y};
+  for (const bool hangs : {false, true, true, true, false}) {
+    state = {.hangs = hangs, .waits = state.waits, .looks = 0};
+    const auto outputs = (*session)->run(spans);
+    ASSERT_EQ(outputs.ok(), !hangs);
+    EXPECT_EQ(state.looks, 0);
+    if (hangs) {
+      EXPECT_EQ(outputs.error().code, ErrorCode::timeout);
+    } else {
+      EXPECT_EQ(*outputs, inputs.expected());
+    }
+  }
+  EXPECT_EQ(state.waits, 3);
+}
+
 }  // namespace
 }  // namespace skillet::runtime

@@ -350,6 +350,11 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_NE(std::string(skillet_last_error()).find("/nonexistent.tflite"), std::string::npos);
   EXPECT_EQ(skillet_load_memory(cpu.device, "garbage", 7, nullptr, &model), SKILLET_MALFORMED);
   EXPECT_EQ(skillet_load_memory(nullptr, "garbage", 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_memory(cpu.device, nullptr, 7, nullptr, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_memory(cpu.device, "garbage", 7, nullptr, nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(nullptr, kModel.c_str(), nullptr, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(cpu.device, nullptr, nullptr, &model), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_load_file(cpu.device, kModel.c_str(), nullptr, nullptr), SKILLET_INVALID_ARGUMENT);
   const skillet_options old{.struct_bytes = 3};
   EXPECT_EQ(skillet_load_file(cpu.device, kModel.c_str(), &old, &model), SKILLET_INVALID_ARGUMENT);
   const skillet_options wrong{.struct_bytes = sizeof wrong, .per_channel = "roughly"};

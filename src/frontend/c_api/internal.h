@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "base/caught.h"
 #include "base/text.h"
 #include "runtime/session.h"
 #include "skillet/skillet.h"
@@ -31,7 +32,7 @@ skillet_status guard(Body body) noexcept {
     return status_of(result.error().code);
   } catch (const std::exception& e) {
     try {
-      last_error = printable(e.what());
+      last_error = printable(text_of(e));
     } catch (const std::exception&) {
       last_error.clear();
     }
