@@ -41,6 +41,10 @@ struct Options {
   bool leave_out = true;
 };
 
+// Of networks with inputs of free sizes.
+constexpr const char* kNothingPredicted =
+    "sizes are free, and 1 until somebody sets them: nothing is predicted of them, the NPU gets all it takes";
+
 // Where an op runs, and why.
 struct OpPlace {
   bool on_npu = false;

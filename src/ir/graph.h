@@ -56,6 +56,7 @@ struct Graph {
   std::vector<Op> ops;  // topological order
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
+  bool has_free_sizes = false;  // inputs are of any size but the batch's, and have 1 for it
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<size_t>(id)]; }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "compile/advice.h"
 #include "ref/ref.h"
@@ -12,6 +13,7 @@
 #include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/check_chips.h"
+#include "tools/delegate_claims.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/print_advice.h"
@@ -204,6 +206,8 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   if (!options.html.empty()) SK_TRY(check_place(options.html));
   runtime::SessionOptions session = session_options(options);
   SK_TRY_ASSIGN(session.tuning, runtime::tuning_file_for(std::exchange(session.tuning_file, ""), proven_chips()));
+  if (options.delegate && is_too_free(graph, session))
+    log::message(log::Level::warning, "{}: {}", graph.name, compile::kNothingPredicted);
   auto checked = check_chips(options.model, graph, session, options.delegate);
   outcome.begin_with(checked);
   SK_TRY_ASSIGN(const ChipsReport report, std::move(checked));

@@ -76,15 +76,47 @@ std::vector<ShapeOp> shape_ops(const ir::Graph& graph) {
   return out;
 }
 
-// They go with those that read them.
-void judge_shapes(const std::vector<ShapeOp>& shapes, std::vector<std::string>& why_not) {
+// And what only they read, whose values nobody needs.
+std::vector<ShapeOp> with_sized(const ir::Graph& graph, std::vector<ShapeOp> shapes) {
+  const auto consumers = ir::consumers(graph);
+  const auto is_shape = [&](size_t op) { return std::ranges::count(shapes, op, &ShapeOp::op) != 0; };
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    ShapeOp one{.op = i, .readers = {}};
+    bool is_returned = false;
+    for (const ir::TensorId id : graph.ops[i].outputs) {
+      is_returned |= std::ranges::count(graph.outputs, id) != 0;
+      const auto& readers = consumers[static_cast<size_t>(id)];
+      one.readers.insert(one.readers.end(), readers.begin(), readers.end());
+    }
+    if (is_returned || one.readers.empty() || !std::ranges::all_of(one.readers, is_shape)) continue;
+    if (!is_shape(i)) shapes.push_back(std::move(one));
+  }
+  std::ranges::sort(shapes, {}, &ShapeOp::op);
+  return shapes;
+}
+
+// They go with those that read them. What the host makes of a shape that it computes has no size before it has run.
+void judge_shapes(const ir::Graph& graph, const std::vector<ShapeOp>& shapes, std::vector<std::string>& why_not) {
+  const auto consumers = ir::consumers(graph);
   for (size_t i = shapes.size(); i-- > 0;) {
     const bool is_taken = std::ranges::all_of(shapes[i].readers, [&](size_t op) { return why_not[op].empty(); });
     why_not[shapes[i].op] = is_taken ? "" : "the host needs the shape that it computes";
+    if (is_taken) continue;
+    for (const size_t reader : shapes[i].readers) {
+      if (why_not[reader].empty()) continue;
+      for (const ir::TensorId made : graph.ops[reader].outputs)
+        for (const ir::OpId op : consumers[static_cast<size_t>(made)])
+          if (std::string& why = why_not[static_cast<size_t>(op)]; why.empty())
+            why = "the host gives it a tensor whose size is not known before";
+    }
   }
 }
 
 }  // namespace
+
+bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session) {
+  return graph.has_free_sizes && runtime::with_delegate_defaults(session).partition == compile::PartitionBy::predicted;
+}
 
 // As the delegate does it with its host: what is dropped changes how the rest is divided, until nothing is dropped.
 Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
@@ -92,6 +124,7 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
                      .remedies = std::vector<driver::Remedy>(graph.ops.size(), driver::Remedy::none)};
   session = runtime::with_delegate_defaults(std::move(session));
+  if (is_too_free(graph, session)) session.partition = compile::PartitionBy::all;
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
   if (!session.compile.allow_unproven) {
@@ -102,10 +135,10 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   }
   refuse(planned, rows, out);
   refuse_gone(planned, out);
-  const std::vector<ShapeOp> shapes = shape_ops(graph);
+  const std::vector<ShapeOp> shapes = with_sized(graph, shape_ops(graph));
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
-    judge_shapes(shapes, out.why_not);
+    judge_shapes(graph, shapes, out.why_not);
     claimed = std::ranges::count(out.why_not, "");
     std::vector<driver::Support> support;
     for (const std::string& why : out.why_not)

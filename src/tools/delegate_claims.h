@@ -21,6 +21,9 @@ struct DelegateClaims {
   size_t partitions = 0;
 };
 
+// Nothing is predicted of its sizes then (compile::kNothingPredicted).
+bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session);
+
 // What the delegate takes where `session` says nothing.
 Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
                                        runtime::SessionOptions session);

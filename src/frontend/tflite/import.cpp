@@ -226,7 +226,7 @@ class Importer {
   }
 
   // Files have a 1 where a size is free. Of the first dimension, the batch, one is what people want.
-  void warn_of_free_sizes(TensorId id) const {
+  void warn_of_free_sizes(TensorId id) {
     const auto* signature = subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(id))->shape_signature();
     const ir::Tensor& tensor = graph_.tensor(id);
     if (signature == nullptr || signature->size() != static_cast<size_t>(tensor.shape.rank())) return;
@@ -234,6 +234,7 @@ class Importer {
     bool is_free = false;
     for (flatbuffers::uoffset_t i = 0; i < signature->size(); ++i) {
       is_free |= i > 0 && signature->Get(i) < 0;
+      graph_.has_free_sizes |= i > 0 && signature->Get(i) < 0 && tensor.shape[static_cast<int>(i)] == 1;
       text += (i == 0 ? "" : "x") + (signature->Get(i) < 0 ? "?" : std::to_string(signature->Get(i)));
     }
     if (!is_free) return;

@@ -1,8 +1,12 @@
 #include "frontend/tflite/delegate/delegate.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <exception>
+#include <span>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/tflite/delegate/partitioner.h"
@@ -16,7 +20,7 @@ Result<void> guarded(F&& f) {
   try {
     return f();
   } catch (const std::exception& caught) {
-    return error(ErrorCode::internal, "{}", caught.what());
+    return error(ErrorCode::internal, "{}", text_of(caught));
   } catch (...) {
     return error(ErrorCode::internal, "something unknown was thrown");
   }
@@ -99,6 +103,12 @@ const char* node_profiling_string(const TfLiteContext* /*context*/, const TfLite
   return node == nullptr || node->kernel == nullptr ? "failed" : node->kernel->summary().c_str();
 }
 
+// What the NPU would take tells more than what it cannot.
+const std::string& most_telling(const std::vector<std::string>& refusals) {
+  const auto found = std::ranges::find_if(refusals, [](const std::string& one) { return one.ends_with(kTakenByAll); });
+  return found == refusals.end() ? refusals.front() : *found;
+}
+
 void log_result(const Partitioner& partitioner) {
   for (const std::string& line : partitioner.refusals) log::info("{}", line);
   for (const auto& kernel : partitioner.kernels) log::info("partition of {}", kernel->summary());
@@ -108,18 +118,18 @@ void log_result(const Partitioner& partitioner) {
              fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
                          partitioner.kernels.size(), untold ? "; log=info tells why not the others" : ""));
   if (!partitioner.kernels.empty()) return;
-  if (untold) log::warning("nothing is claimed, such as {}", partitioner.refusals[0]);
+  if (untold) log::warning("nothing is claimed, such as {}", most_telling(partitioner.refusals));
   if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
 }
 
 Result<void> check_strict(const Partitioner& partitioner) {
   constexpr size_t kShown = 8;
   if (partitioner.refusals.empty()) return {};
-  std::string text;
-  for (size_t i = 0; i < std::min(partitioner.refusals.size(), kShown); ++i) text += "\n  " + partitioner.refusals[i];
-  if (partitioner.refusals.size() > kShown) text += "\n  ...";
-  return error(ErrorCode::unsupported, "strict=1, but {} of {} ops would run on the CPU:{}",
-               partitioner.refusals.size(), partitioner.ops, text);
+  const auto shown = std::span(partitioner.refusals).first(std::min(partitioner.refusals.size(), kShown));
+  return error(ErrorCode::unsupported,
+               "strict=1, but {} of {} ops would run on the CPU: {}{}",  // in one line: hosts print it
+               partitioner.refusals.size(), partitioner.ops, fmt::join(shown, "; "),
+               partitioner.refusals.size() > kShown ? "; and more" : "");
 }
 
 Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partitioner& partitioner) {

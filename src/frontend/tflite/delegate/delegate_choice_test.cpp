@@ -105,6 +105,28 @@ TEST(Delegate, PredictsNothingOfSizesThatAreFree) {
   }
 }
 
+// The first operation that stays is not why: the second one could go.
+TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
+  ir::Graph graph("two");
+  for (const char* name : {"in", "between", "out"})
+    graph.add_tensor({.name = name,
+                      .dtype = ir::DType::uint8,
+                      .shape = {1, 4, 4, 8},
+                      .quant = {.scales = {1.0F}, .zero_points = {0}}});
+  graph.inputs = {0}, graph.outputs = {2};
+  graph.add_op({.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}, .inputs = {0}, .outputs = {1}});
+  graph.add_op({.kind = ir::OpKind::relu, .attrs = {}, .inputs = {1}, .outputs = {2}});
+  Wrapped wrapped;
+  wrapped.state->options.session.partition = compile::PartitionBy::predicted;
+  ::testing::internal::CaptureStderr();
+  FakeHost host(graph);
+  EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(host.partitions(), 0U);
+  EXPECT_NE(said.find("such as op 1 RELU: "), std::string::npos) << said;
+  EXPECT_NE(said.find("(partition=all takes it all the same)\n"), std::string::npos) << said;
+}
+
 TEST(Delegate, SaysOptionsThatCountForNothing) {
   using compile::PartitionBy;
   const auto none = [](const char*) -> const char* { return nullptr; };
@@ -315,6 +337,28 @@ ir::Graph flattened_by_batch(bool outside) {
   graph.add_op(reshape);
   if (outside) graph.outputs.push_back(shape);
   return graph;
+}
+
+// As the host's own kernels take them; and then something again.
+TEST(Delegate, TakesBatchesAndPicturesOfNothing) {
+  ir::Graph graph = convolution();
+  Wrapped wrapped;
+  wrapped.state->options.session.partition = compile::PartitionBy::all;
+  FakeHost host(graph);
+  ASSERT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+  for (const ir::Shape& shape :
+       {ir::Shape{0, 6, 6, 8}, ir::Shape{1, 0, 6, 8}, ir::Shape{1, 6, 6, 8}, ir::Shape{0, 0, 0, 8}}) {
+    host.resize(graph.inputs[0], shape);
+    ASSERT_EQ(host.prepare(), kTfLiteOk) << shape.to_string();
+    EXPECT_TRUE(std::ranges::equal(elements(host.tensor(graph.outputs[0]).dims), shape.dims)) << shape.to_string();
+    graph.tensor(graph.inputs[0]).shape = graph.tensor(graph.outputs[0]).shape = shape;
+    fill_inputs(host, graph, 9);
+    if (shape.elems() != 0) {
+      EXPECT_EQ(outputs_of(host, graph), expected(graph, 9));
+    } else {
+      EXPECT_EQ(outputs_of(host, graph), (std::vector<Bytes>{{}}));
+    }
+  }
 }
 
 // Small shapes are computed where the batch is known, with the graph or when it is resized.

@@ -163,7 +163,8 @@ TEST(Delegate, StrictMakesFallbackAnError) {
   FakeHost host(digits());
   EXPECT_EQ(host.apply(plugin.delegate), kTfLiteError);
   ASSERT_EQ(host.errors.size(), 1U);
-  EXPECT_NE(host.errors[0].find("SOFTMAX"), std::string::npos) << host.errors[0];
+  EXPECT_NE(host.errors[0].find("CPU: op 13 SOFTMAX: "), std::string::npos) << host.errors[0];
+  EXPECT_EQ(host.errors[0].find('\n'), std::string::npos) << "hosts print one line";
 }
 
 TEST(Delegate, NeverFailsByDefault) {

@@ -267,7 +267,8 @@ void Builder::infer_each() {
     auto checked = ir::infer_shapes(alone);
     if (checked.ok()) checked = ir::verify(alone);
     if (!checked.ok()) {
-      out_.refusal[i] = checked.error().message;
+      const std::string &reason = checked.error().message, self = ir::describe_op(alone, 0) + ": ";
+      out_.refusal[i] = reason.starts_with(self) ? reason.substr(self.size()) : reason;
       make_opaque(op, std::string(ir::op_kind_name(op.kind)));
       continue;
     }

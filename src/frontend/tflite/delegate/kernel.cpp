@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "frontend/tflite/delegate/empty_shapes.h"
 #include "ir/macs.h"
 
 namespace skillet::delegate {
@@ -35,14 +36,6 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
   return std::ranges::equal(elements(context->tensors[id].dims), shape.dims);
 }
 
-// Rows or columns of any number, of which the file has 1 until the host resizes: what is faster then nobody knows.
-bool is_still_free(const TfLiteTensor& tensor) {
-  const auto dims = elements(tensor.dims), signature = elements(tensor.dims_signature);
-  for (size_t i = 1; i < std::min(dims.size(), signature.size()); ++i)
-    if (signature[i] < 0 && dims[i] == 1) return true;
-  return false;
-}
-
 }  // namespace
 
 runtime::SessionOptions session_options(const Options& options) {
@@ -57,15 +50,17 @@ Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shar
                                                std::vector<HostNode> nodes, std::vector<int> outputs,
                                                std::vector<HostNode> shapes) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  SK_TRY(kernel->build(context, false));
+  SK_TRY(kernel->build(context, session_options(kernel->state_->options), Use::handed_over));
   return kernel;
 }
 
 Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::shared_ptr<State> state,
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
-                                                std::vector<HostNode> shapes) {
+                                                std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  SK_TRY(kernel->build(context, true));
+  runtime::SessionOptions options = session_options(kernel->state_->options);
+  options.partition = by;
+  SK_TRY(kernel->build(context, options, Use::proposed));
   return kernel;
 }
 
@@ -77,13 +72,16 @@ Kernel::~Kernel() {
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
-Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents contents) {
+Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions& options, Use use, Contents contents) {
   const log::ScopedLevel level(state_->options.log);
   SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents, shapes_));
-  for (size_t i = 0; i < host.refusal.size() && !only_on_npu; ++i) {
-    if (!host.refusal[i].empty())
+  refusals_.clear();
+  for (size_t i = 0; i < host.refusal.size(); ++i) {
+    if (host.refusal[i].empty()) continue;
+    if (use == Use::handed_over)
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(host.graph, static_cast<ir::OpId>(i)),
                    host.refusal[i]);
+    refusals_.push_back({host.graph.ops[i].source_index, host.refusal[i]});  // before what else is said of it
   }
   inputs_.clear();
   outputs_.clear();
@@ -101,21 +99,10 @@ Result<void> Kernel::build(TfLiteContext* context, bool only_on_npu, Contents co
   for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
   input_bytes_.resize(inputs_.size());
   output_bytes_.resize(outputs_.size());
-  runtime::SessionOptions options = session_options(state_->options);
-  if (only_on_npu) {
-    options.partition = state_->options.session.partition;
-    if (options.partition == compile::PartitionBy::predicted &&
-        std::ranges::any_of(inputs_, [&](int id) { return is_still_free(context->tensors[id]); })) {
-      log::info(
-          "sizes are free, and 1 until somebody sets them: nothing is predicted of them, the NPU gets all it takes");
-      options.partition = compile::PartitionBy::all;
-    }
-  }
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(state_->target, std::move(host.graph), options));
-  refusals_.clear();
-  if (only_on_npu) refuse(compiled);
+  if (use == Use::proposed) refuse(compiled);
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));
   describe();
@@ -127,8 +114,8 @@ void Kernel::refuse(const compile::Compiled& compiled) {
     const compile::OpPlace& place = compiled.ops[i];
     if (place.on_npu) continue;
     const bool is_choice = place.remedy == driver::Remedy::take_all;
-    refusals_.push_back({compiled.graph.ops[i].source_index,
-                         place.reason + (is_choice ? " (partition=all takes it all the same)" : "")});
+    refusals_.push_back(
+        {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
   }
 }
 
@@ -194,8 +181,10 @@ Result<void> Kernel::resize_outputs(TfLiteContext* context) const {
 Result<void> Kernel::prepare(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
   deferred_ = false;
+  has_nothing_ = false;
+  if (const std::set<int> empty = empty_inputs(context, nodes_); !empty.empty()) return prepare_nothing(context, empty);
   if (!fits(context, Contents::prepared)) {
-    auto built = build(context, false);
+    auto built = build(context, session_options(state_->options), Use::handed_over);
     deferred_ = !built.ok() && waits_for_shapes(context);
     if (!deferred_) SK_TRY(std::move(built));
   }
@@ -214,13 +203,22 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
   return {};
 }
 
+Result<void> Kernel::prepare_nothing(TfLiteContext* context, const std::set<int>& empty) {
+  SK_TRY_ASSIGN(const auto outputs, empty_shapes(context, empty, nodes_, host_outputs_, shapes_));
+  for (const auto& [id, shape] : outputs) SK_TRY(resize(context, id, shape));
+  has_nothing_ = true;
+  return {};
+}
+
 Result<void> Kernel::settle(TfLiteContext* context) {
-  if (!fits(context, Contents::all)) SK_TRY(build(context, false, Contents::all));
+  if (!fits(context, Contents::all))
+    SK_TRY(build(context, session_options(state_->options), Use::handed_over, Contents::all));
   return resize_outputs(context);
 }
 
 Result<void> Kernel::invoke(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
+  if (has_nothing_) return {};
   if (deferred_) SK_TRY(settle(context));
   if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
   const ir::Graph& graph = session_->graph();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct State {
 // What a session of the delegate's options is made with.
 runtime::SessionOptions session_options(const Options& options);
 
+// The end of reasons that are a choice of `partition`.
+constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)";
+
 // A node that stays with the host, and why.
 struct Refusal {
   int node = -1;  // the host's index
@@ -42,11 +46,11 @@ class Kernel {
   static Result<std::unique_ptr<Kernel>> create(TfLiteContext* context, std::shared_ptr<State> state,
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
                                                 std::vector<HostNode> shapes = {});
-  // The same for a partition that is still to be chosen: where the NPU does not take all of it, or where it is not
-  // worth the way there, nothing is loaded and refusals() has the reasons.
+  // The same for a partition that is still to be chosen, by `by` (null: as sessions do): where the NPU does not take
+  // all of it, or where it is not worth the way there, nothing is loaded and refusals() has the reasons.
   static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
                                                  std::vector<HostNode> nodes, std::vector<int> outputs,
-                                                 std::vector<HostNode> shapes = {});
+                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by);
   ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
@@ -69,10 +73,13 @@ class Kernel {
         nodes_(std::move(nodes)),
         shapes_(std::move(shapes)),
         host_outputs_(std::move(outputs)) {}
-  Result<void> build(TfLiteContext* context, bool only_on_npu, Contents contents = Contents::prepared);
+  enum class Use { proposed, handed_over };
+  Result<void> build(TfLiteContext* context, const runtime::SessionOptions& options, Use use,
+                     Contents contents = Contents::prepared);
   bool fits(const TfLiteContext* context, Contents contents) const;
   bool waits_for_shapes(const TfLiteContext* context) const;
   Result<void> resize_outputs(TfLiteContext* context) const;
+  Result<void> prepare_nothing(TfLiteContext* context, const std::set<int>& empty);
   Result<void> settle(TfLiteContext* context);  // as prepare(), while the host runs
   void refuse(const compile::Compiled& compiled);
   void describe();
@@ -86,6 +93,7 @@ class Kernel {
   std::vector<int> inputs_, outputs_;             // host tensors, in the order of the session's inputs and outputs
   std::vector<std::pair<int, Bytes>> settled_;    // host tensors that are shapes, as they were
   std::vector<std::pair<int, ir::Shape>> sized_;  // host tensors that shapes were computed from
+  bool has_nothing_ = false;                      // no elements of inputs, nor of outputs
   bool deferred_ = false;                         // shapes come with the run
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;

@@ -35,6 +35,14 @@ std::vector<int> unread(const std::vector<HostNode>& nodes) {
   return {produced.begin(), produced.end()};
 }
 
+// Rows or columns of any number, of which the file has 1 until the host resizes: what is faster then nobody knows.
+bool is_still_free(const TfLiteTensor& tensor) {
+  const auto dims = elements(tensor.dims), signature = elements(tensor.dims_signature);
+  for (size_t i = 1; i < std::min(dims.size(), signature.size()); ++i)
+    if (signature[i] < 0 && dims[i] == 1) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<void> Partitioner::run() {
@@ -85,6 +93,18 @@ void Partitioner::refuse_shapes() {
   }
 }
 
+// Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
+bool Partitioner::is_only_sized(const HostNode& node) const {
+  bool is_read = false;
+  for (const HostNode& reader : nodes_) {
+    const auto reads = [&](int id) { return std::ranges::count(reader.op.inputs, id) != 0; };
+    if (std::ranges::none_of(node.op.outputs, reads)) continue;
+    if (std::ranges::count(shapes_, reader.index, &HostNode::index) == 0) return false;
+    is_read = true;
+  }
+  return is_read;
+}
+
 void Partitioner::Candidate::drop(const std::string& reason) {
   for (const int node : nodes) refusals.push_back({node, reason});
 }
@@ -102,6 +122,13 @@ Result<void> Partitioner::ask_driver() {
   ops = nodes_.size();
   SK_TRY_ASSIGN(HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
   shapes_ = std::move(host.shapes);
+  by_ = state_->options.session.partition;
+  if (by_ == compile::PartitionBy::predicted && std::ranges::any_of(host.graph.inputs, [&](ir::TensorId id) {
+        return is_still_free(context_->tensors[host.host_tensor[static_cast<size_t>(id)]]);
+      })) {
+    log::info("{}", compile::kNothingPredicted);
+    by_ = compile::PartitionBy::all;
+  }
   reason_.resize(nodes_.size());
   for (size_t i = 0; i < host.refusal.size(); ++i) {
     if (!host.refusal[i].empty()) refuse(host.graph.ops[i].source_index, host.refusal[i]);
@@ -124,7 +151,7 @@ Result<void> Partitioner::ask_driver() {
   }
   for (const HostNode& node : shapes_) left.insert(node.index);
   for (const HostNode& node : nodes_) {
-    if (!left.contains(node.index)) refuse(node.index, "nothing reads what it computes");
+    if (!left.contains(node.index) && !is_only_sized(node)) refuse(node.index, "nothing reads what it computes");
   }
   return {};
 }
@@ -170,7 +197,7 @@ void Partitioner::judge(Candidate& candidate) {
       const auto found = std::ranges::find(nodes_, index, &HostNode::index);
       if (found != nodes_.end()) nodes.push_back(*found);
     }
-    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_);
+    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_, by_);
     if (!kernel.ok()) return candidate.drop(kernel.error().message);
     candidate.kernel = std::move(kernel).value();
   }

@@ -43,9 +43,11 @@ class Partitioner {
   TfLiteContext* context_;
   std::shared_ptr<State> state_;
   void refuse_shapes();
+  bool is_only_sized(const HostNode& node) const;
 
-  std::vector<HostNode> nodes_;      // in execution order
-  std::vector<HostNode> shapes_;     // of them, those that only compute shapes
+  std::vector<HostNode> nodes_;   // in execution order
+  std::vector<HostNode> shapes_;  // of them, those that only compute shapes
+  std::optional<compile::PartitionBy> by_;
   std::vector<std::string> reason_;  // by position in nodes_; empty: claimed
 };
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/tflite/delegate/delegate.h"
@@ -105,7 +106,7 @@ TfLiteDelegate* create(const char* const* keys, const char* const* values, size_
     if (delegate.ok()) return &std::move(delegate).value().release()->host;
     tell(report_error, log::Level::error, delegate.error().message);
   } catch (const std::exception& caught) {
-    if (report_error != nullptr) report_error(caught.what());
+    if (report_error != nullptr) report_error(text_of(caught));
   } catch (...) {
     if (report_error != nullptr) report_error("something unknown was thrown");
   }

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""`skillet check --delegate` against what the delegate claims in LiteRT, and the reasons that it gives.
+
+usage: claims_test.py SKILLET DELEGATE [--only REGEX]
+
+Exit code 77: nothing could be tested.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared/models"
+CHIPS = ["a311d", "imx8mp", "rk3588"]
+LOAD = """
+import sys
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+delegate = load_delegate(sys.argv[2], {"device": sys.argv[3], "log": "info"})
+Interpreter(sys.argv[1], experimental_delegates=[delegate],
+            experimental_preserve_all_tensors=sys.argv[4:] == ["preserve"]).allocate_tensors()
+"""
+
+
+def models(only):
+    found = [ROOT / "models/digits.tflite", *sorted((ROOT / "tests/models").rglob("*.tflite"))]
+    if SHARED.is_dir():
+        found += sorted(SHARED.glob("*.tflite"))
+    else:
+        print(f"claims: no folder {SHARED}, only the models of this repository")
+    return [model for model in found if re.search(only, model.stem) and model.parent.name != "refused"]
+
+
+def said_in_litert(python, args, model, chip, *more, unproven=True):
+    """On a simulated NPU, which takes what is unproven, or as on a board."""
+    where = [python] if unproven else [args.skillet, "virtual", "--chip", chip, "--", python]
+    done = subprocess.run([*where, "-c", LOAD, model, args.delegate, f"sim:{chip}" if unproven else "npu", *more],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, **({} if unproven else {"SKILLET_ALLOW_UNPROVEN": "0"})})
+    assert done.returncode == 0, f"{model.name}: {done.stderr[-500:]}"
+    return done.stderr
+
+
+def compare(args, python, model, unproven):
+    """Rows of (chip, what check says, what the delegate does) that differ."""
+    done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--allow-unproven"] * unproven],
+                          capture_output=True, text=True, check=True)
+    checked = {one["chip"]: one for one in json.loads(done.stdout)["chips"]}
+    rows = []
+    for chip in CHIPS:
+        said = said_in_litert(python, args, model, chip, unproven=unproven)
+        claimed = re.search(r"(\d+) of \d+ ops claimed, (\d+) partitions", said)
+        refused = {int(op) for op in re.findall(r"^skillet: info: op (\d+) [A-Z]", said, re.MULTILINE)}
+        want = checked[chip]["npu_ops"], checked[chip]["npu_parts"]
+        if want != (got := (int(claimed[1]), int(claimed[2]))):
+            rows.append((chip, want, got))
+        elif refused != (left := {op for op, where in enumerate(checked[chip]["where"]) if where != "npu"}):
+            rows.append((chip, f"left {sorted(left - refused)}", f"left {sorted(refused - left)}"))
+    return rows
+
+
+def wrong_reasons(args, python):
+    """Where debuggers keep all tensors each operation is a partition, which knows less than the network: no operation of
+    which the driver has a program is refused for having none."""
+    wrong = []
+    for model in sorted((ROOT / "tests/models/keras").glob("*.tflite")):
+        for chip in CHIPS:
+            said = said_in_litert(python, args, model, chip, "preserve")
+            wrong += re.findall(r"op \d+ CONV_2D: (?:the chip's driver has no|no known program of the NPU).*", said)
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("skillet")
+    parser.add_argument("delegate")
+    parser.add_argument("--only", default="", help="only models whose name matches")
+    args = parser.parse_args()
+    for name in [name for name in os.environ if name.startswith("SKILLET_")]:
+        del os.environ[name]
+    python = environment.python_with_runtimes(ROOT / "build/venv")
+    if python is None:
+        print("claims: skipped, the package index is not reachable")
+        return 77
+    failed, checked = 0, models(args.only)
+    assert checked
+    for model in checked:
+        for unproven in (False, True):
+            for chip, want, got in compare(args, python, model, unproven):
+                print(f"{model.stem} {chip}{', unproven too' * unproven}: check {want}, the delegate {got}")
+                failed += 1
+    for reason in wrong_reasons(args, python):
+        print(f"preserve_all_tensors: {reason}")
+        failed += 1
+    print(f"{len(checked)} models on {len(CHIPS)} chips, {failed} differ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
