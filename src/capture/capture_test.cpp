@@ -435,6 +435,43 @@ TEST_F(DamagedFolder, HashOnlyContentsAreUnknown) {
   EXPECT_FALSE(capture.submissions[1].buffers[2].holds_input);
 }
 
+// A file beside "input" or "input_converted" is not what the buffer held.
+TEST_F(DamagedFolder, ContentSaysWhetherTheFileCounts) {
+  const Capture before = read_or_die(folder_);
+  for (const auto& [content, held] : {std::pair{"file", Content::bytes},
+                                      {"zero", Content::zero},
+                                      {"input", Content::unknown},
+                                      {"input_converted", Content::unknown}}) {
+    auto& buffer = json_["submits"][1]["buffers"][7];
+    ASSERT_TRUE(buffer.contains("file"));
+    buffer["content"] = content;
+    ASSERT_EQ(error_of_json(), "");
+    const BufferSnapshot now = read_or_die(folder_).submissions[1].buffers[7];
+    EXPECT_EQ(now.content, held) << content;
+    EXPECT_EQ(now.bytes == before.submissions[1].buffers[7].bytes, held == Content::bytes) << content;
+    EXPECT_EQ(now.holds_input, content == std::string("input"));
+  }
+}
+
+TEST_F(DamagedFolder, ParametersThatAreNotPlainAreKept) {
+  const auto parameters = [&](const std::string& field, const nlohmann::json& value) {
+    const auto plain = json_;
+    if (!field.empty()) json_["submits"][1][field] = value;
+    EXPECT_EQ(error_of_json(), "");
+    json_ = plain;
+    const Capture capture = read_or_die(folder_);
+    std::string text;
+    for (const Parameter& one : capture.submissions[1].parameters) text += fmt::format("{}={} ", one.name, one.value);
+    return text;
+  };
+  EXPECT_EQ(parameters("", 0), "");
+  EXPECT_EQ(parameters("pipe", 1), "pipe=1 ");
+  EXPECT_EQ(parameters("exec_state", 2), "exec_state=2 ");
+  EXPECT_EQ(parameters("flags", 12), "flags=12 ");
+  EXPECT_EQ(parameters("flags", 0), "flags=0 ");
+  EXPECT_EQ(parameters("relocs", {1, 2}), "nr_relocs=2 ");
+}
+
 TEST(GoldenFolder, ReadsTheWholeSuite) {
   const std::string root = skillet::in_tree("../shared/golden");
   if (!fs::is_directory(root)) GTEST_SKIP() << "no golden suite beside the sources";

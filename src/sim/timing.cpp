@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
 #include "base/vendors.h"
 
 #define SIMULATOR(vendor)                                                            \
@@ -53,6 +54,19 @@ std::string_view why_not(const TimingParameter& row, double value) {
   return "";
 }
 
+// " (rk3588 has)", or a name that is like it.
+std::string who_has(std::string_view name, Jobs jobs) {
+  std::vector<std::string> chips;
+  std::vector<std::string_view> names;
+  for (const Family& family : families()) {
+    for (const TimingParameter& row : family.rows()) {
+      names.push_back(row.name);
+      if (row.name == name && is_for(row, row.chip, jobs)) chips.emplace_back(row.chip);
+    }
+  }
+  return chips.empty() ? did_you_mean(name, names) : fmt::format(" (--chip {} has)", fmt::join(chips, ", "));
+}
+
 }  // namespace
 
 Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
@@ -65,7 +79,8 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
     const auto row = std::ranges::find_if(
         rows, [&](const TimingParameter& r) { return is_for(r, chip, jobs) && r.name == one.name; });
     if (row == rows.end())
-      return skillet::error(ErrorCode::invalid_argument, "chip {} has no timing parameter '{}'", chip, one.name);
+      return skillet::error(ErrorCode::invalid_argument, "chip {} has no timing parameter '{}'{}", chip, one.name,
+                            who_has(one.name, jobs));
     if (const std::string_view problem = why_not(*row, one.value); !problem.empty())
       return skillet::error(ErrorCode::invalid_argument, "timing parameter {} = {}: {}", one.name, one.value, problem);
     std::ranges::find(out.values_, one.name, &ParameterValue::name)->value = one.value;

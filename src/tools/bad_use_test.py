@@ -14,6 +14,8 @@ from pathlib import Path
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
+# Sanitizers need address space, the counters of a coverage build need files and say so when they get none.
+NEEDS_SPACE = "SANITIZED" in os.environ or "SLOW_BUILD" in os.environ
 
 # Shell text, exit code, words of the one line on stderr (None: nothing is said). $sk: the command, $m: a good model,
 # $n: a model whose operation nothing computes and whose names steer terminals, $c: a good capture, $T: a folder of fixtures, $as_user: runs without the rights of root.
@@ -86,6 +88,7 @@ USES = [
     ("cp models/digits/3.png $T/p.png; $sk run $m --image $T/p.png --draw $T", CANNOT_BEGIN, "is the file that --image reads"),
     ("$sk run $m --image models/digits/3.png --device sim:a311d --draw $T/q.png --record $T/q.png", CANNOT_BEGIN,
      "is the file that --draw writes"),
+    ("$sk run $m --device sim:a311d --random 1 --output $T/one.npy --record $T/one.npy", CANNOT_BEGIN, "one.npy is the file that"),
     ("cp models/digits_labels.txt $T/l.npy; $sk run $m --labels $T/l.npy --output $T/l.npy", CANNOT_BEGIN, "is the file that --labels reads"),
     ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
@@ -197,6 +200,9 @@ USES = [
     ("$sk plan --chip a311d $m > /dev/null", FINE, None),
     ("$sk plan --chip a311d --chip rk3588 $m > /dev/null", FINE, None),
     ("$sk plan --set x=1 $m", CANNOT_BEGIN, "no timing parameter 'x'"),
+    ("$sk plan --chip a311d --set task_us=1 $m", CANNOT_BEGIN, "chip a311d has no timing parameter 'task_us' (--chip rk3588 has)"),
+    ("$sk plan --chip rk3588 $c", CANNOT_BEGIN, "these are jobs of a311d; rk3588 is of another family"),
+    ("$sk decode --chip rk3588 $c", CANNOT_BEGIN, "these are jobs of a311d; rk3588 is of another family"),
     ("$sk plan --chip nope $m", CANNOT_BEGIN, "nope"),
     ("$sk replay --set foo=1 $c --device sim:a311d", CANNOT_BEGIN, "foo"),
     ("timeout 10 $sk replay --set $(head -c 100000 /dev/zero | tr '\\0' x)=1 $c --device sim:a311d 2> /dev/null", CANNOT_BEGIN, None),
@@ -287,8 +293,8 @@ class BadUse(unittest.TestCase):
         for text, code, words in USES:
             if "$as_user" in text and not self.is_user:
                 continue
-            if "SANITIZED" in os.environ and "ulimit" in text:
-                continue  # sanitizers need address space
+            if NEEDS_SPACE and "ulimit" in text:
+                continue
             with self.subTest(use=text):
                 got, said = self.use(text)
                 if "SANITIZED" in os.environ and "is neither in" in said:
@@ -303,8 +309,8 @@ class BadUse(unittest.TestCase):
 
     def test_too_little_memory(self):
         """However little there is: an error in a line, or enough. Behind a virtual node too, in its library."""
-        if "SANITIZED" in os.environ:
-            self.skipTest("sanitizers need address space")
+        if NEEDS_SPACE:
+            self.skipTest("a build that needs space")
         uses = ["$sk run $m --device sim:a311d --json > /dev/null"]
         if self.use("$sk virtual --chip a311d -- true")[0] == FINE:
             uses += ["$sk virtual --chip a311d -- $sk run $m --device npu > /dev/null",

@@ -56,7 +56,9 @@ Result<Recorded> report(const std::string& path) {
     complain(fmt::format("{}: {} submissions to {}", numbered(path, number), recorded.count(), recorded.device().node));
   }
   if (number == 1)
-    complain("nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know");
+    complain(
+        "nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know, or none "
+        "that could be written");
   return Recorded{number - 1, whole};
 }
 

@@ -112,6 +112,8 @@ class Decoding {
     const std::string& model =
         options_.model.empty() && options_.path.ends_with(".tflite") ? options_.path : options_.model;
     if (model.empty()) return {};
+    // What is to be said of a file that was read for its jobs was said then.
+    const log::ScopedLevel level(options_.model.empty() ? std::optional(log::Level::error) : std::nullopt);
     SK_TRY_ASSIGN(ops_, ModelOps::load(model, chip_));
     return {};
   }
@@ -126,7 +128,7 @@ class Decoding {
     if (json) json->finish(all.ok() ? std::nullopt : std::optional(all.error()));
     SK_TRY(Result<void>(all));
     if (reader.count() == 0 && options_.path.ends_with(".tflite"))
-      return error(ErrorCode::unsupported, "{}: the NPU takes nothing of it (skillet check says why)", options_.path);
+      return error(ErrorCode::unsupported, "the NPU takes nothing of it (skillet check says why)");
     if (ops_ && ops_->found() == 0)
       log::warning("no job looks like one of {}", options_.model.empty() ? options_.path : options_.model);
     if (unreadable_ == 0) return {};

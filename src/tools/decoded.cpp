@@ -3,7 +3,17 @@
 namespace skillet::tools {
 
 Result<driver::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted) {
-  if (!wanted.empty()) return driver::find_chip(wanted);
+  if (!wanted.empty()) {
+    SK_TRY_ASSIGN(driver::Chip chip, driver::find_chip(wanted));
+    // Other ids of the same family are what the option is for; jobs of another one mean nothing to it.
+    for (const driver::Driver* driver : driver::drivers()) {
+      const auto recorded = driver->identify(device);
+      if (recorded.ok() && recorded->family != chip.family)
+        return error(ErrorCode::invalid_argument, "these are jobs of {}; {} is of another family", recorded->name,
+                     chip.name);
+    }
+    return chip;
+  }
   std::string reasons;
   for (const driver::Driver* driver : driver::drivers()) {
     auto chip = driver->identify(device);

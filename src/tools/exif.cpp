@@ -33,7 +33,8 @@ int orientation_of(const Tiff& tiff) {
   for (size_t i = 0; i < count; ++i) {
     const size_t entry = entries + 2 + i * kEntryBytes;
     if (tiff.number(entry, 2) != kOrientationTag) continue;
-    const uint32_t value = tiff.number(entry + 8, 2);
+    constexpr uint32_t kLong = 4;  // elsewhere it is a SHORT
+    const uint32_t value = tiff.number(entry + 8, tiff.number(entry + 2, 2) == kLong ? 4 : 2);
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;

@@ -17,6 +17,7 @@
 #include "tools/model.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
+#include "tools/scores.h"
 #include "tools/session_flags.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -127,7 +128,7 @@ void fill(const ir::Tensor& tensor, std::span<uint8_t> bytes, uint32_t& state) {
   if (tensor.dtype == ir::DType::float32) {
     for (size_t i = 0; i + 4 <= bytes.size(); i += 4)
       store_le(bytes.data() + i, static_cast<float>(next()) / 32768.0F - 1.0F);
-  } else if (ir::is_8bit(tensor.dtype)) {
+  } else if (ir::is_8bit(tensor.dtype) || (tensor.dtype == ir::DType::int16 && !tensor.quant.empty())) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(next());
   } else if (tensor.dtype == ir::DType::boolean) {
     for (uint8_t& byte : bytes) byte = next() & 1;
@@ -136,18 +137,11 @@ void fill(const ir::Tensor& tensor, std::span<uint8_t> bytes, uint32_t& state) {
   }
 }
 
-double value_at(const ir::Tensor& tensor, std::span<const uint8_t> bytes, size_t i) {
-  if (tensor.dtype == ir::DType::int8) return static_cast<int8_t>(bytes[i]);
-  if (tensor.dtype == ir::DType::float32) return static_cast<double>(load_le<float>(bytes.data() + 4 * i));
-  return bytes[i];
-}
-
 void compare(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b, Difference& sum) {
-  const size_t size = tensor.dtype == ir::DType::float32 ? 4 : 1;
-  for (size_t i = 0; i < a.size() / size; ++i) {
-    const double off = std::abs(value_at(tensor, a, i) - value_at(tensor, b, i));
+  for (int64_t i = 0; i < tensor.shape.elems(); ++i) {
+    const double x = raw_value(tensor, a, i), y = raw_value(tensor, b, i), off = std::abs(x - y);
     ++sum.values;
-    sum.differing += std::memcmp(a.data() + i * size, b.data() + i * size, size) != 0 ? 1 : 0;
+    sum.differing += x != y && !(std::isnan(x) && std::isnan(y)) ? 1 : 0;
     if (!std::isfinite(off)) continue;
     sum.largest = std::max(sum.largest, off);
     sum.sum += off;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "tools/canvas.h"
 #include "tools/found_print.h"
@@ -430,6 +431,26 @@ TEST(Canvas, CaptionsHaveOneSignForEachLetter) {
   EXPECT_EQ(captioned("\u732b 1"), captioned("? 1"));
   EXPECT_EQ(captioned("a\tb\x7f"), captioned("a?b?"));
   EXPECT_NE(captioned("b?r"), captioned("b??r"));
+}
+
+// What is written has its ground on every side.
+TEST(Canvas, CaptionsLieOnTheirGround) {
+  for (const int scale : {1, 2, 3}) {
+    Picture picture = black(200, 60);
+    caption(picture, {0, 0}, "gb|", {90, 0, 0}, scale);
+    std::set<int> ground, ink;  // rows
+    for (int y = 0; y < picture.height_px; ++y) {
+      for (int x = 0; x < picture.width_px; ++x) {
+        const uint8_t* const pixel = picture.pixels.data() + (y * picture.width_px + x) * 3;
+        if (pixel[1] == 255) ink.insert(y);
+        if (pixel[0] == 90) ground.insert(y);
+      }
+    }
+    ASSERT_FALSE(ink.empty() || ground.empty());
+    EXPECT_EQ(*ground.rbegin() + 1, caption_height_px(scale));
+    EXPECT_LT(*ground.begin(), *ink.begin());
+    EXPECT_GT(*ground.rbegin(), *ink.rbegin());
+  }
 }
 
 }  // namespace

@@ -18,10 +18,11 @@ MODEL = "models/digits.tflite"
 A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_conv1x1_relu6_u8"
 A311D_INPUT, A311D_OUTPUT = 3, 6  # buffers, by their recorded handles
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+PATIENCE = 120 * int(os.environ.get("SLOW_BUILD", 1))  # seconds
 
 
 def skillet(*args):
-    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -141,7 +141,7 @@ struct Scan {
 
 class Jpeg {
  public:
-  explicit Jpeg(Span file) : file_(file) {}
+  Jpeg(Span file, int64_t most_pixels) : file_(file), most_pixels_(most_pixels) {}
   JpegState state();
 
  private:
@@ -158,6 +158,7 @@ class Jpeg {
   bool is_complete() const;
 
   Span file_;
+  int64_t most_pixels_;
   size_t at_ = 0;
   bool is_foreign_ = false;  // of a kind that is not walked
   bool is_progressive_ = false;
@@ -170,8 +171,10 @@ class Jpeg {
 int number16(Span data, size_t at) { return data[at] << 8 | data[at + 1]; }
 
 JpegState Jpeg::state() {
-  if (file_.size() < 4 || file_[0] != 0xFF || file_[1] != kStart) return JpegState::whole;
-  at_ = 2;
+  const auto start =
+      static_cast<size_t>(std::ranges::find_if(file_, [](uint8_t one) { return one != 0xFF; }) - file_.begin());
+  if (start == 0 || start + 2 >= file_.size() || file_[start] != kStart) return JpegState::whole;
+  at_ = start + 1;
   while (true) {
     while (at_ < file_.size() && file_[at_] != 0xFF) ++at_;
     while (at_ < file_.size() && file_[at_] == 0xFF) ++at_;
@@ -207,7 +210,7 @@ JpegState Jpeg::segment(int marker, Span data) {
 JpegState Jpeg::frame(Span data) {
   if (!components_.empty() || data.size() < 6 || data.size() != 6 + size_t{data[5]} * 3) return JpegState::damaged;
   const int height = number16(data, 1), width = number16(data, 3);
-  if (height == 0 || width == 0 || data[0] != 8) {
+  if (height == 0 || width == 0 || data[0] != 8 || int64_t{height} * width > most_pixels_) {
     is_foreign_ = true;
     return JpegState::whole;
   }
@@ -390,6 +393,6 @@ bool Jpeg::is_complete() const {
 
 }  // namespace
 
-JpegState jpeg_state(Span file) { return Jpeg(file).state(); }
+JpegState jpeg_state(Span file, int64_t most_pixels) { return Jpeg(file, most_pixels).state(); }
 
 }  // namespace skillet::tools

@@ -141,9 +141,28 @@ TEST(JpegScan, NoticesDamagedHeaders) {
         Bytes changed = file;
         changed[at] = byte;
         noticed += jpeg_state(changed) == JpegState::damaged ? 1 : 0;
+        load(changed);
       }
     }
     EXPECT_GT(noticed, first_data(file) / 2);
+  }
+}
+
+// The decoder writes as many codes as a table says, into room for 256, and skips what fills the space before markers.
+TEST(JpegScan, RefusesTablesOfTooManyCodes) {
+  const uint8_t marker[] = {0xFF, 0xC4};
+  for (const std::string_view hex : kPictures) {
+    for (const size_t filling : {0, 1, 3}) {
+      Bytes file = file_of(hex);
+      const auto table = std::search(file.begin(), file.end(), marker, marker + 2);
+      ASSERT_NE(table, file.end());
+      table[5 + 15] = 0xFF, table[5 + 14] = 0xFF;
+      const Bytes whole_table(table, table + 2 + table[3]);
+      file.insert(file.begin() + 2, whole_table.begin(), whole_table.end());  // where only its size is asked for, too
+      file.insert(file.begin(), filling, 0xFF);
+      EXPECT_EQ(jpeg_state(file), JpegState::damaged) << filling;
+      EXPECT_FALSE(load(file).ok()) << filling;
+    }
   }
 }
 

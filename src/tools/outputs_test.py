@@ -45,6 +45,7 @@ check {DIGITS} --html TMP/page.html
 check {FC} --delegate
 check {JOIN} --device sim:rk3588 --require 90%
 check {FREE} --device sim:a311d
+check {FREE} --delegate
 check {FREE} --device sim:rk3588 --input-shape 1x20x30x3
 run {FREE} --device sim:rk3588 --input-shape 1x20x30x3 --random 5 --compare=layers ~
 run {FREE} --device cpu --input-shape 1x20x30
@@ -128,6 +129,8 @@ run TMP/scales.tflite --device cpu --random 3 --output TMP/scales.npy ~
 plan --layers TMP/layers.csv --chip a311d
 plan --layers TMP/layers.csv --chip rk3588 --json
 plan --layers TMP/layers.csv --chip imx8mp --program vendor
+plan --layers TMP/layers.csv --chip rk3588 --program vendor
+virtual -- SKILLET run {CONV} --random 7 --device npu --top 3 ~
 virtual --chip a311d -- SKILLET devices --json
 virtual --chip rk3588 -- SKILLET devices --json
 virtual --chip imx8mp -- SKILLET run {CONV} --random 7 --top 3 ~
@@ -145,6 +148,14 @@ LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw
 3,e,conv,2,16,16,16,16,16,24,1,1,1,1,1,1,none,384
 4,g,conv,3,16,16,24,16,16,24,3,3,1,1,2,2,swish,5184
 5,f,fc,4,16,16,24,1,1,10,1,1,1,1,1,1,none,61440
+6,t,transpose,4,16,16,24,16,24,16,0,0,1,1,1,1,none,0
+7,m,maxpool,4,16,16,24,8,8,24,2,2,2,2,1,1,none,0
+8,a,avgpool,7,8,8,24,1,1,24,8,8,1,1,1,1,none,0
+9,r,reshape,8,1,1,24,1,24,1,0,0,1,1,1,1,none,0
+10,s,add,3 4,16,16,24,16,16,24,0,0,1,1,1,1,relu,0
+11,j,concat,4 10,16,16,24,16,16,48,0,0,1,1,1,1,none,0
+12,u,convtranspose,11,16,16,48,32,32,8,2,2,2,2,1,1,none,1536
+13,p,mul,3 4,16,16,24,16,16,24,0,0,1,1,1,1,none,0
 """
 if "SANITIZED" in os.environ:  # programs with a preloaded library are not
     COMMANDS = [line for line in COMMANDS if not line.startswith(("virtual", "capture")) and "TMP/sent" not in line]

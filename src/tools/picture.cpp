@@ -86,14 +86,15 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   int file_channels = 0;
   const auto file_bytes = [&] { return static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)); };
   // Before anything is unpacked: a small file may hold a large picture of one colour.
+  const JpegState jpeg = jpeg_state(file, kMaxPicturePixels);
+  if (jpeg == JpegState::damaged) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   const bool has_size =
       stbi_info_from_memory(file.data(), file_bytes(), &out.width_px, &out.height_px, &file_channels) != 0;
-  if (has_size && int64_t{out.width_px} * out.height_px > kMaxPicturePixels)
+  // Of a BMP whose upper row is first the height is below 0.
+  if (const int64_t area = int64_t{out.width_px} * out.height_px; has_size && std::abs(area) > kMaxPicturePixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
                  out.height_px, kMaxPicturePixels);
-  const JpegState jpeg = has_size ? jpeg_state(file) : JpegState::whole;
-  if (jpeg == JpegState::damaged || is_damaged_png(file))
-    return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
+  if (is_damaged_png(file)) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   if (is_cut_bmp(file)) return error(ErrorCode::malformed, "{}: the picture is cut off", path);
   if (jpeg == JpegState::endless) file.insert(file.end(), {0xFF, 0xD9});
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
@@ -104,6 +105,8 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   if (!pixels)
     return error(ErrorCode::malformed, "{}: not a BMP, PNG or JPEG picture that we can read ({})", path,
                  stbi_failure_reason());
+  if (out.width_px < 1 || out.height_px < 1)
+    return error(ErrorCode::malformed, "{}: a picture of {} x {} pixels", path, out.width_px, out.height_px);
   out.channels = channels;
   const size_t size = static_cast<size_t>(out.width_px) * out.height_px * channels;
   out.pixels.assign(pixels.get(), pixels.get() + size);

@@ -148,7 +148,8 @@ void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
     if (kernel.ok()) continue;
     row.nowhere = true;
     row.cpu_us = -1;
-    row.why += (row.why.empty() ? "" : "; ") + kernel.error().message;
+    const std::string& reason = kernel.error().message;
+    if (row.plain != compile::without_names(reason, graph, row.op)) row.why += (row.why.empty() ? "" : "; ") + reason;
     row.plain = compile::without_names(row.why, graph, row.op);
   }
 }

@@ -174,7 +174,7 @@ class Runner {
 
   Result<void> run_all() {
     if (!options_.compare.empty()) {
-      SK_TRY_ASSIGN(reference_, Reference::create(session_.graph()));
+      SK_TRY_ASSIGN(reference_, Reference::create(session_.graph()).with_context(options_.model));
     }
     while (!output_is_lost()) {
       SK_TRY_ASSIGN(std::optional<InputSet> set, plan_.inputs.next());

@@ -57,6 +57,23 @@ TEST(Picture, GrowsByRepeatingEdges) {
   EXPECT_EQ(resize(two, 4, 1).pixels, (Bytes{0, 25, 75, 100}));
 }
 
+// Small ones grow by whole times, large ones shrink to the largest side, what lies between stays.
+TEST(Picture, FitsBetweenTwoSizes) {
+  const auto fitted = [](int width, int height) {
+    const Picture given{
+        .width_px = width, .height_px = height, .channels = 1, .pixels = Bytes(static_cast<size_t>(width * height))};
+    const Picture got = fit(given, 40, 80);
+    return std::pair(got.width_px, got.height_px);
+  };
+  EXPECT_EQ(fitted(80, 30), std::pair(80, 30));
+  EXPECT_EQ(fitted(81, 30), std::pair(80, 30));
+  EXPECT_EQ(fitted(100, 160), std::pair(50, 80));
+  EXPECT_EQ(fitted(400, 1), std::pair(80, 1));
+  EXPECT_EQ(fitted(21, 5), std::pair(21, 5));
+  EXPECT_EQ(fitted(20, 5), std::pair(40, 10));
+  EXPECT_EQ(fitted(3, 13), std::pair(9, 39));
+}
+
 TEST(Picture, KeepsChannelsApart) {
   const Picture rgb{.width_px = 2, .height_px = 1, .channels = 3, .pixels = {0, 10, 20, 100, 30, 40}};
   EXPECT_EQ(resize(rgb, 1, 1).pixels, (Bytes{50, 20, 30}));
@@ -143,6 +160,14 @@ TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
       EXPECT_EQ(cut.error().message, path + ": the picture is cut off");
     }
   }
+  for (const size_t size_at : {18, 22}) {  // its width, its height
+    for (const int32_t size : {0, 1 << 30, -(1 << 30)}) {
+      Bytes file = bmp_file(24, 0, 2);
+      store_le(file.data() + size_at, size);
+      ASSERT_TRUE(write_file(path, file).ok());
+      EXPECT_FALSE(load_picture(path, 3).ok()) << size_at << " " << size;
+    }
+  }
   // Runs: how long they are, nobody knows before they are read.
   ASSERT_TRUE(write_file(path, bmp_file(8, 1, 2)).ok());
   const auto runs = load_picture(path, 3);
@@ -151,20 +176,27 @@ TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
       << runs.error().message;
 }
 
-// A JPEG file up to its Exif segment, with one entry: the orientation.
-Bytes jpeg_turned(bool big_endian, uint8_t orientation) {
+// A JPEG file up to its Exif segment, with one entry: the orientation, a SHORT or a LONG.
+Bytes jpeg_turned(bool big_endian, uint8_t orientation, bool is_long = false) {
   Bytes out = {0xFF, 0xD8, 0xFF, 0xE0, 0,   4,   'J', 'F',  // a segment before it
                0xFF, 0xE1, 0,    34,   'E', 'x', 'i', 'f', 0, 0};
   const Bytes little = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0, 0, 0, 0, 0};
   const Bytes big = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0};
   out.insert(out.end(), big_endian ? big.begin() : little.begin(), big_endian ? big.end() : little.end());
+  if (!is_long) return out;
+  const size_t entry = out.size() - 16;
+  out[entry + (big_endian ? 3 : 2)] = 4;
+  if (big_endian) std::swap(out[entry + 9], out[entry + 11]);
   return out;
 }
 
 TEST(Picture, ExifOrientationIsRead) {
   for (const bool big_endian : {false, true}) {
-    for (uint8_t orientation = 1; orientation <= 8; ++orientation)
-      EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, orientation)), orientation);
+    for (uint8_t orientation = 1; orientation <= 8; ++orientation) {
+      for (const bool is_long : {false, true})
+        EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, orientation, is_long)), orientation)
+            << big_endian << is_long;
+    }
     EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, 0)), 1) << "no such orientation";
     EXPECT_EQ(exif_orientation(jpeg_turned(big_endian, 9)), 1);
     const Bytes whole = jpeg_turned(big_endian, 6);
@@ -344,6 +376,17 @@ TEST(TextTable, AlignsNumbersToTheRight) {
   table.add({"a", "1,000"});
   table.add({"long", "7"});
   EXPECT_EQ(table.print(), "  name  count\n  a     1,000\n  long      7\n");
+}
+
+// One word in a column, below its title, and all of it stands to the left.
+TEST(TextTable, WordsStandToTheLeft) {
+  TextTable table({"op", "time", "where", "rest"});
+  table.add({"1", "12", "npu", ""});
+  table.add({"22", "-", "7", "5 ms"});
+  EXPECT_EQ(table.print(),
+            "  op  time  where  rest\n"
+            "  1     12  npu\n"
+            "  22     -  7      5 ms\n");
 }
 
 // At and around each change of the form.
