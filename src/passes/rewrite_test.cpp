@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -301,6 +302,7 @@ const Guard kGuards[] = {
     {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},
     {"max_pools_to_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
     {"max_pools_to_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25", "b\" int8 1x1x1x1 scale=0.5"},
+    {"max_pools_to_sums", "1x2x1x1 scale=0.5 zero=3", "1x2x1x1 scale=0.5 zero=3 variable", nullptr},
     {"differences_to_sums", "c\" int8 1x2x1x1 scale=0.5 zero=3", "c\" int8 1x2x1x1 scale=0.5 zero=4",
      "c\" int8 1x2x1x1 scale=0.5 zero=3"},
     {"differences_to_sums", "in=[0 1]", "in=[0 0]", "in=[1 0]"},
@@ -372,6 +374,87 @@ TEST(Rewrites, LargestConstantsThatAreFolded) {
     ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
     EXPECT_EQ(rewrites->size(), count == kMost ? 1U : 0U) << count;
   }
+}
+
+// A pass, a network with two numbers and the bytes of its filter ({2}), what is the most for it and what is too much.
+struct Limit {
+  const char *pass, *network;
+  std::array<int, 2> most, too_much;
+};
+const char* const kDilated =
+    "tensor 0 \"a\" int8 1x64x1x512 scale=0.5 zero=3\ntensor 1 \"w\" int8 {0}x2x1x{1} scale=0.5 zero=7 "
+    "const=xxh3:0:{2}\n"
+    "tensor 2 \"b\" int8 1x64x1x{0} scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+    "op 0 CONV_2D in=[0 1] out=[2] dilation_h=63\n";
+const char* const kMean =
+    "tensor 0 \"a\" int8 1x{0}x{1}x1 scale=0.5 zero=3\ntensor 1 \"x\" int32 2 const=[1 2]\n"
+    "tensor 2 \"b\" int8 1x1x1x1 scale=0.5 zero=3\ninputs 0\noutputs 2\nop 0 MEAN in=[0 1] out=[2] keep_dims=true\n";
+const char* const kResized =
+    "tensor 0 \"a\" int8 1x2x2x1 scale=0.5 zero=3\ntensor 1 \"s\" int32 2 const=[{0} {1}]\n"
+    "tensor 2 \"b\" int8 1x{0}x{1}x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+    "op 0 RESIZE_BILINEAR in=[0 1] out=[2] half_pixel_centers=true\n";
+const char* const kPooled =
+    "tensor 0 \"a\" int8 1x{0}x{1}x1 scale=0.5 zero=3\ntensor 1 \"b\" int8 1x1x1x1 scale=0.5 zero=3\n"
+    "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h={0} filter_w={1}\n";
+const char* const kMultiplied =
+    "tensor 0 \"a\" float32 {0}x256 const=xxh3:0:{2}\ntensor 1 \"w\" float32 128x256 const=xxh3:0:131072\n"
+    "tensor 2 \"p\" float32 {0}x128\ntensor 3 \"b\" float32 {0}x128\ntensor 4 \"c\" float32 {0}x128\n"
+    "inputs 3\noutputs 4\nop 0 FULLY_CONNECTED in=[0 1] out=[2]\nop 1 ADD in=[2 3] out=[4]\n";
+const Limit kLimits[] = {
+    {"fold_constants", kMultiplied, {128, 512}, {129, 512}}, {"expand_dilation", kDilated, {512, 512}, {513, 512}},
+    {"pixels_to_pointwise", kMean, {32, 32}, {25, 41}},      {"pixels_to_pointwise", kResized, {16, 2}, {32, 2}},
+    {"pixels_to_pointwise", kResized, {2, 16}, {2, 32}},     {"average_to_depthwise", kMean, {64, 64}, {17, 241}},
+    {"max_pools_to_sums", kPooled, {3, 3}, {2, 5}},          {"max_pools_to_sums", kPooled, {1, 9}, {1, 10}},
+    {"max_pools_to_sums", kPooled, {9, 1}, {10, 1}},
+};
+
+TEST(Rewrites, OnBothSidesOfALimit) {
+  for (const Limit& limit : kLimits) {
+    for (const bool is_most : {true, false}) {
+      const auto [a, b] = is_most ? limit.most : limit.too_much;
+      SCOPED_TRACE(fmt::format("{} {} {}", limit.pass, a, b));
+      auto graph = ir::parse("graph \"limit\"\n" + fmt::format(fmt::runtime(limit.network), a, b, 2 * a * b));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const auto rewrites = rewrite(*graph, pass_named(limit.pass));
+      ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+      EXPECT_EQ(rewrites->size(), is_most ? 1U : 0U);
+    }
+  }
+}
+
+// Filters and blocks, rows and columns: each by itself.
+TEST(Rewrites, LargestBlocksThatAreFolded) {
+  for (size_t which = 0; which < 4; ++which) {
+    for (const int size : {64, 65}) {
+      std::array<int, 4> n = {2, 3, 2, 3};  // rows and columns of the filter, of a block
+      n[which] = size;
+      auto graph = ir::parse(fmt::format(
+          "graph \"blocks\"\ntensor 0 \"a\" uint8 1x{4}x{5}x1 scale=0.5 zero=3\ntensor 1 \"s\" int32 2 const=[{2} "
+          "{3}]\n"
+          "tensor 2 \"p\" int32 2x2 const=[0 0 0 0]\ntensor 3 \"b\" uint8 {6}x{0}x{1}x1 scale=0.5 zero=3\n"
+          "tensor 4 \"w\" uint8 1x{0}x{1}x1 scale=0.5 zero=3 const=xxh3:0:{7}\n"
+          "tensor 5 \"c\" uint8 {6}x1x1x1 scale=0.5 zero=3\ntensor 6 \"d\" uint8 1x{2}x{3}x1 scale=0.5 zero=3\n"
+          "inputs 0\noutputs 6\nop 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+          "op 1 CONV_2D in=[3 4] out=[5] padding=valid\nop 2 BATCH_TO_SPACE_ND in=[5 1 2] out=[6]\n",
+          n[0], n[1], n[2], n[3], n[0] * n[2], n[1] * n[3], n[2] * n[3], n[0] * n[1]));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const auto rewrites = rewrite(*graph, pass_named("fold_space_to_batch"));
+      ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+      EXPECT_EQ(rewrites->size(), size == 64 ? 1U : 0U) << which << " " << size;
+    }
+  }
+}
+
+// What is computed beforehand is one constant, of constants.
+TEST(Rewrites, OpsOfSeveralResultsAreNotFolded) {
+  auto graph = ir::parse(
+      "graph \"split\"\ntensor 0 \"x\" int32 1 const=[0]\ntensor 1 \"a\" float32 4 const=zeros\n"
+      "tensor 2 \"b\" float32 2\ntensor 3 \"c\" float32 2\ntensor 4 \"d\" float32 2\ntensor 5 \"e\" float32 2\n"
+      "inputs 4\noutputs 5\nop 0 SPLIT in=[0 1] out=[2 3] count=2\nop 1 ADD in=[2 4] out=[5]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto rewrites = rewrite(*graph, pass_named("fold_constants"));
+  ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+  EXPECT_TRUE(rewrites->empty());
 }
 
 // What has an order of its own is left alone.

@@ -472,6 +472,15 @@ TEST(Softmax, ReciprocalIsCloseToTheRealOne) {
   }
 }
 
+TEST(Softmax, TakesScalesThatItsFixedPointCanCount) {
+  for (const float steps : {0.5F, 1.0F, 1.25F, 1.75F, 2.5F}) {  // of 2^-26, the smallest difference
+    ir::Tensor in = tensor(DType::int8, {1, 4}, std::ldexp(steps, -26), 0),
+               out = tensor(DType::int8, {1, 4}, 1.0F / 256, -128);
+    const ir::Graph graph = one_op(ir::OpKind::softmax, ir::SoftmaxAttrs{}, {std::move(in)}, std::move(out));
+    EXPECT_EQ(prepare(graph, 0).ok(), steps > 1) << steps;
+  }
+}
+
 TEST(HardSwish, IsCloseToTheRealOne) {
   const HardSwish params = hard_swish_params({{0.05F}, {10}, 0}, {{0.04F}, {-20}, 0});
   for (int32_t q = -128; q < 128; ++q) {

@@ -128,5 +128,48 @@ op 0 FULLY_CONNECTED in=[0 1] out=[2] activation=relu)",
     expect_values(text);
 }
 
+// Two channels, each pixel a square of its own: a sum is a product and the bias.
+TEST(Definition, OfTransposedConvolutionWithBias) {
+  expect_values(
+      "graph \"g\"\ntensor 0 \"s\" int32 4 const=[1 2 4 2]\ntensor 1 \"w\" int8 2x2x2x1 scale=1 zero=0 const=[1 2 3 4 "
+      "-1 0 2 1]\n"
+      "tensor 2 \"a\" int8 1x1x2x1 scale=0.5 zero=1 const=[4 -1]\ntensor 3 \"b\" int32 2 scale=0.5 zero=0 const=[10 "
+      "-7]\n"
+      "tensor 4 \"c\" int8 1x2x4x2 scale=0.5 zero=5 const=[18 -5 21 -2 13 0 11 -2 24 4 27 1 9 -6 7 -4]\n"
+      "inputs 2\noutputs 4\nop 0 TRANSPOSE_CONV in=[0 1 2 3] out=[4] padding=valid stride_h=2 stride_w=2\n");
+  expect_values(
+      "graph \"g\"\ntensor 0 \"s\" int32 4 const=[1 2 4 2]\ntensor 1 \"w\" uint8 2x2x2x1 scale=1 zero=100 const=[101 "
+      "102 103 104 99 100 102 101]\n"
+      "tensor 2 \"a\" uint8 1x1x2x1 scale=0.5 zero=128 const=[131 126]\ntensor 3 \"b\" int32 2 scale=0.5 zero=0 "
+      "const=[10 -7]\n"
+      "tensor 4 \"c\" uint8 1x2x4x2 scale=0.5 zero=100 const=[113 90 116 93 108 95 106 93 119 99 122 96 104 89 102 "
+      "91]\n"
+      "inputs 2\noutputs 4\nop 0 TRANSPOSE_CONV in=[0 1 2 3] out=[4] padding=valid stride_h=2 stride_w=2\n");
+  expect_values(
+      "graph \"g\"\ntensor 0 \"s\" int32 4 const=[1 2 4 2]\ntensor 1 \"w\" float32 2x2x2x1 const=[1 2 3 4 -1 0 2 1]\n"
+      "tensor 2 \"a\" float32 1x1x2x1 const=[3 -2]\ntensor 3 \"b\" float32 2 const=[10 -7]\n"
+      "tensor 4 \"c\" float32 1x2x4x2 const=[13 -10 16 -7 8 -5 6 -7 19 -1 22 -4 4 -11 2 -9]\n"
+      "inputs 2\noutputs 4\nop 0 TRANSPOSE_CONV in=[0 1 2 3] out=[4] padding=valid stride_h=2 stride_w=2\n");
+}
+
+// From where it starts, by steps, up to the limit and without it.
+TEST(Definition, OfRange) {
+  const auto range = [](const char* type, const char* start, const char* limit, const char* step, const char* values) {
+    const auto count = 1 + std::ranges::count(std::string_view(values), ' ');
+    expect_values(
+        fmt::format("graph \"g\"\ntensor 0 \"a\" {0} scalar const=[{1}]\ntensor 1 \"b\" {0} scalar const=[{2}]\n"
+                    "tensor 2 \"c\" {0} scalar const=[{3}]\ntensor 3 \"d\" {0} {5} const=[{4}]\n"
+                    "outputs 3\nop 0 RANGE in=[0 1 2] out=[3]\n",
+                    type, start, limit, step, values, count)
+            .c_str());
+  };
+  for (const char* type : {"int32", "int64", "float32"}) {
+    range(type, "2", "6", "1", "2 3 4 5");
+    range(type, "5", "-4", "-3", "5 2 -1");
+    range(type, "-7", "8", "4", "-7 -3 1 5");
+  }
+  range("float32", "1.5", "2.75", "0.5", "1.5 2 2.5");
+}
+
 }  // namespace
 }  // namespace skillet::ref

@@ -119,6 +119,14 @@ class Virtual(unittest.TestCase):
         self.assertEqual(len(re.findall(r"virtual:   handle \d+ at 0x\w+, \d+ bytes(?:, written)?\n", result.stderr)), 2 * 8)
         self.assertRegex(result.stderr, r"virtual: submit: job 1: \d+ words, 8 buffers")
 
+    def test_trace_says_why_the_kernel_refuses(self):
+        get_param = ("import fcntl, os, struct\n"
+                     "fcntl.ioctl(os.open('/dev/dri/renderD128', os.O_RDWR), 0xC0106440, struct.pack('<IIQ', 99, 1, 0))")
+        for trace in ([], ["--trace"]):
+            result = virtual(*trace, "--", sys.executable, "-c", get_param)
+            self.assertIn("OSError: [Errno 22]", result.stderr)
+            self.assertEqual("virtual: EINVAL: pipe 99: there are" in result.stderr, bool(trace), result.stderr)
+
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, TMPDIR=folder)

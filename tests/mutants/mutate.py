@@ -110,20 +110,22 @@ BEFORE = "not tried on this tree; before: "
 def page(mutants, outcomes, known=None, drawn=""):
     """docs/mutants.md; `known` as known_noticers() has it of the page that stood there; `drawn`: the text of drawn.md."""
     tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
+    before = [known[m.path, m.title] for m in mutants if m.key() not in outcomes and (m.path, m.title) in (known or {})]
     by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
     noticed = sum(by_test.values())
+    by_test.update(before)
     explained = sum(not o["test"] and o["compiles"] and bool(m.reason) for m, o in tried)
     lines = ["# Planted bugs", "",
              "What `./x mutate` says of `tests/mutants/mutants.txt`; `./x mutate --continue --page` brings this page up to date.", "",
              f"{len(mutants)} bugs, {len(tried)} tried: {noticed} noticed, {explained} explained, "
-             f"{len(tried) - noticed - explained} left.", "",
+             f"{len(tried) - noticed - explained} left. Of the others an earlier tree noticed {len(before)}.", "",
              "| test | notices first |", "| --- | --- |",
              *(f"| `{test}` | {count} |" for test, count in sorted(by_test.items(), key=lambda item: (-item[1], item[0]))),
              "", *([drawn.rstrip(), ""] if drawn else []),
              "## Those of the table", "", "| file | bug | noticed by |", "| --- | --- | --- |"]
     for m in sorted(mutants, key=lambda m: m.path):
-        outcome, before = outcomes.get(m.key()), (known or {}).get((m.path, m.title))
-        said = f"{BEFORE}`{before}`" if outcome is None and before else verdict(m, outcome)
+        outcome, test = outcomes.get(m.key()), (known or {}).get((m.path, m.title))
+        said = f"{BEFORE}`{test}`" if outcome is None and test else verdict(m, outcome)
         lines.append(f"| `{m.path}` | {m.title} | {said} |")
     return "\n".join(lines) + "\n"
 

@@ -62,6 +62,8 @@ class MutateTest(unittest.TestCase):
         self.assertEqual(mutate.known_noticers(text), {("src/b/two.cpp", "another"): "near"})
         later = mutate.page([one, two, three], {}, mutate.known_noticers(text))  # on another tree nobody has tried it
         self.assertIn("| `src/b/two.cpp` | another | not tried on this tree; before: `near` |", later)
+        self.assertIn("3 bugs, 0 tried: 0 noticed, 0 explained, 0 left. Of the others an earlier tree noticed 1.", later)
+        self.assertIn("| `near` | 1 |", later)
         self.assertEqual(mutate.known_noticers(later), mutate.known_noticers(text))
         self.assertIn("1 left", mutate.page([two], {two.key(): {"test": "", "compiles": True}}))
         self.assertNotIn("## Drawn", text)

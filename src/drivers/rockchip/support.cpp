@@ -160,8 +160,6 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
   if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
       double{scales.ratio} * scales.unit > kOperandMax * step)
     return Support::no(Remedy::range, "'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
-  if (limits_of(to, activation_of(op)).upper && scales.unit > to.quant.scale())
-    return Support::no(Remedy::range, "an upper limit between two steps of the sum");
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();
