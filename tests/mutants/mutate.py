@@ -7,9 +7,11 @@ Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the t
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import pathlib
+import queue
 import random
 import re
 import subprocess
@@ -20,7 +22,8 @@ from dataclasses import dataclass
 LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of a source file's meaning can fail
 TEST_TIMEOUT_S = 180
 QUICK_S = 4  # tests below it run before the others
-JOBS = "-j2"
+CORES = os.cpu_count() or 1
+LANES = min(4, CORES)  # bugs that are tried at a time, each in a tree of its own
 FEWER = {"SKILLET_PROPERTY_CASES": "300"}  # as under the sanitizers: these alone take as long as all others
 
 
@@ -147,11 +150,12 @@ def known_noticers(text):
 
 
 class Tree:
-    """A checkout of HEAD with the working tree's changes, and its build."""
+    """A checkout of HEAD with the working tree's changes, and its build; one for each lane, from 0."""
 
-    def __init__(self, root):
+    def __init__(self, root, lane):
         self.root = root
-        self.dir = root / "build/mutants"
+        self.dir = root / ("build/mutants" if lane == 0 else f"build/mutants-{lane + 1}")
+        self.jobs = f"-j{CORES}"  # alone, until the bugs are tried
         self.build = self.dir / "build/release"
 
     def run(self, *command, **options):
@@ -174,9 +178,10 @@ class Tree:
         if not self.compiles([]):
             sys.exit("mutate: the tree does not compile as it is")
 
-    def tests(self):
+    def tests(self, costs=None):
+        """The fast tests, with their `costs` in seconds (default: of this tree's last run)."""
         listed = self.run("ctest", "--test-dir", self.build, "-L", "^fast$", "--show-only=json-v1", check=True).stdout
-        costs = self.costs()
+        costs = self.costs() if costs is None else costs
         result = []
         for test in json.loads(listed)["tests"]:
             if LEFT_OUT.match(test["name"]):
@@ -202,12 +207,12 @@ class Tree:
     def compiles(self, tests):
         """Builds what the tests need; all, when one of them needs it or there are none."""
         targets = sorted({target for t in tests for target in t.targets}) if all(t.targets for t in tests) else []
-        return self.run("ninja", "-C", str(self.build), JOBS, *targets).returncode == 0
+        return self.run("ninja", "-C", str(self.build), self.jobs, *targets).returncode == 0
 
     def failing_test(self, tests):
         """The first of them that fails, or None."""
         names = "^(" + "|".join(re.escape(t.name) for t in tests) + ")$"
-        done = self.run("ctest", "--test-dir", self.build, JOBS, "--stop-on-failure", "--timeout", TEST_TIMEOUT_S, "-R", names)
+        done = self.run("ctest", "--test-dir", self.build, self.jobs, "--stop-on-failure", "--timeout", TEST_TIMEOUT_S, "-R", names)
         if done.returncode == 0:
             return None
         failed = re.search(r"^\s*\d+ - (\S+) \(", done.stdout, re.MULTILINE)
@@ -241,28 +246,45 @@ def select(mutants, outcomes, args):
 
 
 def try_all(root, mutants, outcomes, store, near, quiet):
-    tree = Tree(root)
-    print(f"building {tree.dir.relative_to(root)}", file=sys.stderr, flush=True)
-    tree.prepare()
-    tests = tree.tests()
+    trees = [Tree(root, lane) for lane in range(min(LANES, len(mutants)))]
+    for tree in trees:
+        print(f"building {tree.dir.relative_to(root)}", file=sys.stderr, flush=True)
+        tree.prepare()
+    tests = trees[0].tests()
     print(f"running its {len(tests)} tests", file=sys.stderr, flush=True)
-    if failed := tree.failing_test(tests):
+    if failed := trees[0].failing_test(tests):
         sys.exit(f"mutate: the tree does not pass its tests as it is: {failed}")
-    tests = tree.tests()  # their costs are known now
+    costs = trees[0].costs()  # known now
     written = root / "docs/mutants.md"
     known = known_noticers(written.read_text()) if written.exists() else {}
-    for number, mutant in enumerate(mutants, 1):
-        begin = time.monotonic()
-        before = outcomes.get(mutant.key(), {}).get("test") or known.get((mutant.path, mutant.title))
-        groups = stages(mutant.path, tests, before)
-        outcome = tree.try_one(mutant, groups[:2] if near else groups)
-        if outcome["test"] or not near:
-            outcomes[mutant.key()] = outcome
-            store.write_text(json.dumps(outcomes, indent=1))
-        if not quiet:
-            said = "not by the nearest" if near and not outcome["test"] else verdict(mutant, outcome)
-            print(f"{number:3} of {len(mutants)}  {time.monotonic() - begin:4.0f} s  {said:34}  {mutant.path}: {mutant.title}",
-                  flush=True)
+    idle = queue.SimpleQueue()
+    for tree in trees:
+        tree.jobs = f"-j{max(1, CORES // len(trees))}"
+        idle.put((tree, tree.tests(costs)))
+
+    def try_in_a_lane(mutant):
+        lane = idle.get()
+        try:
+            tree, tests = lane
+            begin = time.monotonic()
+            before = outcomes.get(mutant.key(), {}).get("test") or known.get((mutant.path, mutant.title))
+            groups = stages(mutant.path, tests, before)
+            return mutant, tree.try_one(mutant, groups[:2] if near else groups), time.monotonic() - begin
+        finally:
+            idle.put(lane)
+
+    pool = concurrent.futures.ThreadPoolExecutor(len(trees))
+    try:
+        for number, done in enumerate(concurrent.futures.as_completed(pool.submit(try_in_a_lane, m) for m in mutants), 1):
+            mutant, outcome, seconds = done.result()
+            if outcome["test"] or not near:
+                outcomes[mutant.key()] = outcome
+                store.write_text(json.dumps(outcomes, indent=1))
+            if not quiet:
+                said = "not by the nearest" if near and not outcome["test"] else verdict(mutant, outcome)
+                print(f"{number:3} of {len(mutants)}  {seconds:4.0f} s  {said:34}  {mutant.path}: {mutant.title}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # who stops it waits for those under way only
 
 
 def arguments():
