@@ -356,9 +356,10 @@ class BadUse(unittest.TestCase):
         self.assertEqual(buffer.array().shape, (64,))
         self.assertEqual(buffer.array("int16", (2, 3), 52).shape, (2, 3))
         for dtype, shape, offset in (("uint8", (65,), 0), ("uint8", None, 65), ("uint8", None, -1), ("int32", (2, 8), 4),
-                                     ("uint8", (-1,), 0), ("uint8", (1 << 62, 4), 0)):
-            with self.subTest(shape=shape, offset=offset):
-                self.assertRaises(ValueError, buffer.array, dtype, shape, offset)
+                                     ("uint8", (-1,), 0), ("uint8", (-2, -3), 0), ("uint8", (1 << 62, 4), 0),
+                                     ("V0", None, 0), ("object", None, 0)):
+            with self.subTest(dtype=dtype, shape=shape, offset=offset):
+                self.assertRaises(skillet.InvalidArgument, buffer.array, dtype, shape, offset)
 
 
 @needs_numpy

@@ -150,10 +150,14 @@ class Buffer:
         import numpy
 
         kind = numpy.dtype(dtype)
+        if kind.hasobject or not kind.itemsize:
+            raise InvalidArgument(f"memory of a device holds no {kind}")
+        if shape is not None and any(size < 0 for size in shape):
+            raise InvalidArgument(f"an array of shape {tuple(shape)}")
         if not 0 <= offset <= self.nbytes:
             raise InvalidArgument(f"offset {offset} of {self.nbytes} bytes")
         count = (self.nbytes - offset) // kind.itemsize if shape is None else math.prod(shape)
-        if count < 0 or offset + count * kind.itemsize > self.nbytes:
+        if offset + count * kind.itemsize > self.nbytes:
             raise InvalidArgument(f"{count} of {kind} at {offset} do not fit {self.nbytes} bytes")
         array: Array = numpy.frombuffer(self.view(), kind, count, offset)
         return array if shape is None else array.reshape(tuple(shape))
