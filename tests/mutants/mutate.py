@@ -1,8 +1,9 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
+usage: mutate.py REPOSITORY [N] [--drawn SEED] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
 Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/mutants.md
-of them. A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
+of them. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
+A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
 Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the table is wrong.
 """
 import argparse
@@ -19,8 +20,12 @@ import sys
 import time
 from dataclasses import dataclass
 
+import draw
+from table import check, mutated, parse
+
 LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of a source file's meaning can fail
 TEST_TIMEOUT_S = 180
+DRAWN = 50  # as many are drawn when no number is given
 QUICK_S = 4  # tests below it run before the others
 CORES = os.cpu_count() or 1
 LANES = min(4, CORES)  # bugs that are tried at a time, each in a tree of its own
@@ -28,68 +33,10 @@ FEWER = {"SKILLET_PROPERTY_CASES": "300"}  # as under the sanitizers: these alon
 
 
 @dataclass
-class Mutant:
-    title: str
-    path: str
-    old: str = ""
-    new: str = ""
-    times: int = 1
-    reason: str = ""  # why it may survive
-
-    def key(self):
-        return f"{self.path}: {self.old} -> {self.new}"
-
-
-@dataclass
 class Test:
     name: str
     targets: list  # what it names of the build folder, its own program first; none: it needs all of it
     cost: float
-
-
-def parse(text):
-    """The mutants of a table; ValueError names the block that is no mutant."""
-    blocks = re.split(r"\n\s*\n", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
-    mutants = []
-    for block in blocks:
-        lines = block.splitlines()
-        if len(lines) < 4:
-            raise ValueError(f"no mutant: {block!r}")
-        mutant = Mutant(lines[0], lines[1])
-        for line in lines[2:]:
-            mark, value = line[:1], line[2:]
-            if mark == "-":
-                mutant.old = value
-            elif mark == "+":
-                mutant.new = value
-            elif mark == "*":
-                mutant.times = int(value)
-            elif mark == "!":
-                mutant.reason = value
-            else:
-                raise ValueError(f"{mutant.title}: {line!r} begins with none of - + * !")
-        mutants.append(mutant)
-    return mutants
-
-
-def mutated(mutant, source):
-    """The source with the bug in it; ValueError when its place is not there."""
-    found = source.count(mutant.old) if mutant.old else 0
-    if found != mutant.times:
-        raise ValueError(f"{mutant.path}: {mutant.title}: {mutant.old!r} stands there {found} times, not {mutant.times}")
-    if mutant.new == mutant.old:
-        raise ValueError(f"{mutant.path}: {mutant.title}: changes nothing")
-    return source.replace(mutant.old, mutant.new)
-
-
-def check(root, mutants):
-    wrong = []
-    for mutant in mutants:
-        try:
-            mutated(mutant, (root / mutant.path).read_text())
-        except (OSError, ValueError) as error:
-            wrong.append(str(error))
-    return wrong
 
 
 def stages(path, tests, noticed_before):
@@ -240,7 +187,7 @@ def select(mutants, outcomes, args):
     mutants = [m for m in mutants if args.only in m.path or args.only in m.title]
     if args.go_on:
         mutants = [m for m in mutants if not outcomes.get(m.key(), {}).get("test")]
-    if args.count is not None:
+    if args.count is not None and args.drawn is None:
         mutants = random.sample(mutants, min(args.count, len(mutants)))
     return mutants
 
@@ -291,17 +238,22 @@ def arguments():
     parser = argparse.ArgumentParser(prog="./x mutate", description=__doc__.splitlines()[0])
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("count", nargs="?", type=int, help="that many, drawn at random (default: all)")
+    parser.add_argument("--drawn", type=int, metavar="SEED", help="not those of the table: small slips, drawn at random in the sources")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
     parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; who is not noticed stays untried")
     parser.add_argument("--page", action="store_true", help="write docs/mutants.md of all that was tried so far")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.page and args.drawn is not None:
+        parser.error("the page is of the table, not of bugs that are drawn")
+    return args
 
 
 def main():
     args = arguments()
+    is_drawn = args.drawn is not None
     root = args.root.resolve()
     every = parse((root / "tests/mutants/mutants.txt").read_text())
     wrong = check(root, every)
@@ -309,12 +261,13 @@ def main():
         print(f"mutants.txt: {line}", file=sys.stderr)
     if wrong or args.check:
         return 2 if wrong else 0
-    store = root / "build/mutants-outcomes.json"
+    store = root / "build" / ("mutants-drawn.json" if is_drawn else "mutants-outcomes.json")
     outcomes = json.loads(store.read_text()) if store.exists() else {}
-    mutants = select(every, outcomes, args)
+    mutants = draw.draw(root, args.count or DRAWN, args.drawn) if is_drawn else every
+    mutants = select(mutants, outcomes, args)
     if mutants:
         try_all(root, mutants, outcomes, store, args.near, args.json)
-    mutants = [m for m in mutants if m.key() in outcomes]
+    mutants = [m for m in mutants if m.key() in outcomes and (outcomes[m.key()]["compiles"] or not is_drawn)]
     left = [m for m in mutants if "**" in verdict(m, outcomes[m.key()])]
     if args.json:
         print(json.dumps([{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants], indent=2))

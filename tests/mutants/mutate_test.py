@@ -2,8 +2,10 @@
 import pathlib
 import unittest
 
+import draw
 import mutate
-from mutate import Mutant, Test
+from mutate import Test
+from table import Mutant
 
 TABLE = """# A comment.
 
@@ -49,6 +51,27 @@ class MutateTest(unittest.TestCase):
         names = [[t.name for t in group] for group in mutate.stages("src/a/one.cpp", tests, "known")]
         self.assertEqual(names, [["known"], ["near", "below"], ["quick", "command"], ["slow"]])
         self.assertEqual([[t.name for t in group] for group in mutate.stages("src/ab/one.cpp", tests, None)][0], ["quick", "command"])
+
+    def test_slips(self):
+        def made(line):
+            return {new.strip() for _, _, new in draw.slips_in([line])}
+        self.assertEqual(made("return a < b;"), {"return a <= b;"})
+        self.assertEqual(made("x += 1;"), {"x -= 1;", "x += 2;"})
+        self.assertEqual(made("if (a) return none;"), {"if (false && (a)) return none;"})
+        self.assertEqual(made("  if (!a) {"), {"if (a) {", "if (false && (!a)) {"})
+        self.assertEqual(made("f(a, b);"), {"f(b, a);", ";"})
+        self.assertEqual(made("std::min(a + b, 0x12)"), {"std::max(a + b, 0x12)", "std::min(a - b, 0x12)"})
+        self.assertEqual(made("#include <a 1>") | made('say("1 < 2");  // 1 < 2') - {";"} | made("std::vector<int> a;"), set())
+        twice = draw.mutant_of("src/a.cpp", ["one {", "  a;", "two {", "  a;"], 3, "slip", "  b;")
+        self.assertEqual((twice.old, twice.new), ("two {\n  a;", "two {\n  b;"))
+
+    def test_drawn_bugs_have_their_places(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        drawn = draw.draw(root, 300, 1)
+        self.assertEqual(len({m.key() for m in drawn}), 300)
+        self.assertEqual(mutate.check(root, drawn), [])
+        self.assertEqual(drawn, draw.draw(root, 300, 1))
+        self.assertNotEqual(drawn, draw.draw(root, 300, 2))
 
     def test_page(self):
         one, two = mutate.parse(TABLE)

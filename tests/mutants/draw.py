@@ -1,0 +1,74 @@
+"""Small bugs drawn at random in the sources, for mutate.py: the ways in which a line of C++ can be wrong by a slip."""
+import random
+import re
+
+from table import Mutant
+
+NOT_OF_THE_PRODUCT = re.compile(r"_test\.cpp$|/testing/|/fuzz/|_bench\.cpp$")
+STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
+
+# What a slip is called, where it may be made (a match in the code of one line), and what stands there then.
+SLIPS = [
+    ("a comparison is another one", r" (<=|>=|<|>|==|!=) ", {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "=="}),
+    ("both are asked for, not one, or one, not both", r" (&&|\|\|) ", {"&&": "||", "||": "&&"}),
+    ("an operator is another one", r"(?<=[\w)\]]) (\+|-|\*|/|%|<<|>>|\||&) (?=[\w(])",
+     {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "<<": ">>", ">>": "<<", "|": "&", "&": "|"}),
+    ("an assignment is another one", r" (\+=|-=|\|=|&=) ", {"+=": "-=", "-=": "+=", "|=": "&=", "&=": "|="}),
+    ("a constant is one more", r"(?<![\w.'])(\d{1,9})(?![\w.'])", lambda number: str(int(number) + 1)),
+    ("a ! is missing", r"(?<=[( ])(!)(?=[\w(])", {"!": ""}),
+    ("the larger one is taken for the smaller, or the other way round", r"std::(min|max)\b", {"min": "max", "max": "min"}),
+    ("a yes is a no", r"\b(true|false)\b", {"true": "false", "false": "true"}),
+    ("a loop goes on where it ends, or the other way round", r"\b(continue|break);", {"continue": "break", "break": "continue"}),
+    ("arguments are exchanged", r"\w\((\w+, \w+)\)", lambda both: ", ".join(reversed(both.split(", ")))),
+    ("a check is left out", r"^\s*(?:\} else )?if \((?!auto|const|std::|uint|int)(.+)\) (?:return|throw|continue|break)\b",
+     lambda condition: f"false && ({condition})"),
+    ("a body is left out", r"^\s*if \((?!auto|const|std::|uint|int)(.+)\) \{$", lambda condition: f"false && ({condition})"),
+    ("a call is left out", r"^\s*((?!return|using|if|for|while|throw|static_assert|SK_|RETURN)[\w.:>\-]+\([^;]*\);)$", lambda _: ";"),
+]
+
+
+def code_of(line):
+    """The line with its strings and its comment blanked out, as long as it was."""
+    line = STRING.sub(lambda found: "~" * len(found[0]), line)
+    begin = line.find("//")
+    return line if begin < 0 else line[:begin]
+
+
+def slips_in(lines):
+    """Every slip that can be made in them: the number of its line from 0, what it is called, and that line then."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(("#", "static_assert", "template")):
+            continue
+        for title, pattern, instead in SLIPS:
+            for found in re.finditer(pattern, code_of(line)):
+                begin, end = found.span(1)
+                wrong = instead(line[begin:end]) if callable(instead) else instead[line[begin:end]]
+                if wrong != line[begin:end]:
+                    yield number, title, line[:begin] + wrong + line[end:]
+
+
+def mutant_of(path, lines, number, title, new):
+    """The slip as a mutant, with as many of the lines above as make its place the only one."""
+    source, old, above = "\n".join(lines), lines[number], number
+    title = f"line {number + 1}: {title}: {old.strip()} -> {new.strip()}"
+    while source.count(old) > 1 and above > 0:
+        above -= 1
+        old, new = f"{lines[above]}\n{old}", f"{lines[above]}\n{new}"
+    return Mutant(title, path, old, new)
+
+
+def draw(root, count, seed):
+    """`count` bugs, no two in one line, each source as likely as it is long."""
+    sources, every = {}, []
+    for file in sorted((root / "src").rglob("*.cpp")):
+        path = file.relative_to(root).as_posix()
+        if not NOT_OF_THE_PRODUCT.search(path):
+            sources[path] = file.read_text().split("\n")
+            every.extend((path, *slip) for slip in slips_in(sources[path]))
+    random.Random(seed).shuffle(every)
+    drawn = {}
+    for path, number, title, new in every:
+        if len(drawn) == count:
+            break
+        drawn.setdefault((path, number), mutant_of(path, sources[path], number, title, new))
+    return list(drawn.values())

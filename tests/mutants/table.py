@@ -1,0 +1,61 @@
+"""The bugs of mutants.txt, and how one is planted."""
+import re
+from dataclasses import dataclass
+
+
+@dataclass
+class Mutant:
+    title: str
+    path: str
+    old: str = ""
+    new: str = ""
+    times: int = 1
+    reason: str = ""  # why it may survive
+
+    def key(self):
+        return f"{self.path}: {self.old} -> {self.new}"
+
+
+def parse(text):
+    """The mutants of a table; ValueError names the block that is no mutant."""
+    blocks = re.split(r"\n\s*\n", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
+    mutants = []
+    for block in blocks:
+        lines = block.splitlines()
+        if len(lines) < 4:
+            raise ValueError(f"no mutant: {block!r}")
+        mutant = Mutant(lines[0], lines[1])
+        for line in lines[2:]:
+            mark, value = line[:1], line[2:]
+            if mark == "-":
+                mutant.old = value
+            elif mark == "+":
+                mutant.new = value
+            elif mark == "*":
+                mutant.times = int(value)
+            elif mark == "!":
+                mutant.reason = value
+            else:
+                raise ValueError(f"{mutant.title}: {line!r} begins with none of - + * !")
+        mutants.append(mutant)
+    return mutants
+
+
+def mutated(mutant, source):
+    """The source with the bug in it; ValueError when its place is not there."""
+    found = source.count(mutant.old) if mutant.old else 0
+    if found != mutant.times:
+        raise ValueError(f"{mutant.path}: {mutant.title}: {mutant.old!r} stands there {found} times, not {mutant.times}")
+    if mutant.new == mutant.old:
+        raise ValueError(f"{mutant.path}: {mutant.title}: changes nothing")
+    return source.replace(mutant.old, mutant.new)
+
+
+def check(root, mutants):
+    wrong = []
+    for mutant in mutants:
+        try:
+            mutated(mutant, (root / mutant.path).read_text())
+        except (OSError, ValueError) as error:
+            wrong.append(str(error))
+    return wrong
