@@ -29,6 +29,31 @@ TEST_F(Rocket, OnlyTheCoreOfAStalledJobIsReset) {
   EXPECT_EQ(byte(*first, fine, 100), 100);
 }
 
+// Of cores that have the same number of files, the first. A core is told by its reset.
+TEST_F(Rocket, AFileTakesTheCoreThatFewestOthersHave) {
+  start("job:1:reset,job:3:reset,job:5:reset,job:8:reset");
+  std::vector<std::unique_ptr<uapi::Device>> files;
+  std::vector<std::pair<uapi::Device*, uapi::Fence>> running;
+  const auto begin = [&](uint32_t steps) {
+    files.push_back(open());
+    const Chain one = chain(*files.back(), steps);
+    running.emplace_back(files.back().get(), files.back()->submit({&one.job, 1}).value());
+  };
+  const auto core_of_reset = [&]() {
+    begin(1);
+    EXPECT_TRUE(running.back().first->wait(running.back().second, milliseconds(5000)).ok());
+    return resets_.back();
+  };
+  for (const uint32_t idle : {0U, 1U, 2U}) {
+    EXPECT_EQ(core_of_reset(), idle);
+    begin(300);
+  }
+  begin(300);  // the second file of core 0
+  EXPECT_EQ(core_of_reset(), 1);
+  EXPECT_EQ(resets_.size(), 4U);
+  for (const auto& [file, fence] : running) EXPECT_TRUE(file->wait(fence, milliseconds(60000)).ok());
+}
+
 // A job is thrown away with a reset, or comes after that of another process's.
 TEST_F(Rocket, ResetsThatAreAskedForHappen) {
   for (const auto& [fault, value] : {std::pair{"job:1:reset", 0}, {"job:1:reset_before", 2}}) {
