@@ -1,11 +1,13 @@
 // caught(): what a body throws, as an error: for threads of ours, above which nobody could catch it.
-// Called by whoever starts threads, or must tidy up before an exception goes on.
+// Called by whoever starts threads, or must tidy up before an exception goes on, or where none may.
 // Must not know: what the body does.
 #pragma once
 
 #include <exception>
 #include <new>
+#include <string_view>
 
+#include "base/log.h"
 #include "base/result.h"
 
 namespace skillet {
@@ -31,6 +33,17 @@ Result<void> caught(Body&& body) noexcept {
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
+}
+
+// For destructors: what `body` fails with is a warning, where there is memory for one.
+template <typename Body>
+void tidy(std::string_view what, Body&& body) noexcept {
+  const Result<void> done = caught(body);
+  if (done.ok()) return;
+  static_cast<void>(caught([&]() -> Result<void> {
+    log::warning("{}: {}", what, done.error().message);
+    return {};
+  }));
 }
 
 }  // namespace skillet

@@ -1,6 +1,5 @@
-// Copies from pointers that a process hands to the "kernel": a bad one gives -EFAULT, as it does with a real one.
-// Called by the stand-ins for kernel drivers and the recorder of their calls.
-// Must not know: what is copied.
+// Copies from and to pointers that a process hands to the "kernel": a bad one gives -EFAULT, as it does with a real
+// one. Called by the stand-ins for kernel drivers and the recorder of their calls. Must not know: what is copied.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +9,7 @@
 namespace skillet {
 
 int copy_from_user(void* to, uint64_t from, size_t size_bytes);
+int copy_to_user(uint64_t to, const void* from, size_t size_bytes);
 
 template <typename T>
 int copy_array_from_user(std::vector<T>& to, uint64_t from, size_t count) {

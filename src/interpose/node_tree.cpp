@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/caught.h"
 #include "interpose/libc.h"
 
 namespace skillet::interpose {
@@ -73,8 +74,12 @@ Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, cons
 }
 
 NodeTree::~NodeTree() {
-  std::error_code ignored;
-  if (is_own_ && owner_ == ::getpid()) std::filesystem::remove_all(root_, ignored);
+  if (!is_own_ || owner_ != ::getpid()) return;
+  tidy("removing a folder", [&]() -> Result<void> {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+    return {};
+  });
 }
 
 Result<void> NodeTree::folder(const std::string& path) const {

@@ -8,6 +8,7 @@
 
 #include "driver/driver.h"
 #include "runtime/device_context.h"
+#include "runtime/session_keys.h"
 #include "uapi/device.h"
 
 namespace skillet::runtime {
@@ -35,14 +36,17 @@ std::vector<ListedDevice> real_devices() {
   std::vector<ListedDevice> rows;
   const std::vector<uapi::NodeReport> nodes = uapi::find_devices();
   const NpuSearch all = identify(nodes);
-  for (const FoundNpu& npu : all.npus)
+  const bool allowed = environment_allows_unproven();
+  for (const FoundNpu& npu : all.npus) {
+    const std::string& unproven = npu.chip.unproven;
+    const std::string note = unproven.empty() ? "" : "; " + (allowed ? "unproven: " + unproven : refusal(npu.chip));
     rows.push_back({.device = npu.core.info.node,
                     .kernel_driver = npu.core.info.kernel_driver,
                     .title = npu.chip.title,
-                    .note = fmt::format("{}; also called {}{}{}", cores_text(npu.core), npu.name,
-                                        npu.chip.unproven.empty() ? "" : "; ", refusal(npu.chip)),
-                    .usable = npu.chip.unproven.empty(),
+                    .note = fmt::format("{}; also called {}{}", cores_text(npu.core), npu.name, note),
+                    .usable = unproven.empty() || allowed,
                     .is_node = true});
+  }
   for (const uapi::NodeReport& node : nodes) {
     const NpuSearch search = identify({node});
     if (!search.npus.empty()) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "runtime/cpu_access.h"
 
@@ -97,8 +98,7 @@ LoadedProgram::~LoadedProgram() {
   }
   for (const Place& place : own_places_) {
     if (place.handle == 0 || is_shared(place)) continue;
-    if (auto freed = device().free(place.handle); !freed.ok())
-      log::warning("freeing a buffer: {}", freed.error().message);
+    tidy("freeing a buffer", [&] { return device().free(place.handle); });
   }
   constants_.reset();  // while the device is ours
 }

@@ -147,6 +147,11 @@ Result<void> set_options_of_environment(SessionOptions& options) {
   return {};
 }
 
+bool environment_allows_unproven() {
+  SessionOptions options;
+  return set_options_of_environment(options).ok() && options.compile.allow_unproven;
+}
+
 std::string session_keys_help() {
   std::string text;
   for (const SessionKey& row : kRows) text += fmt::format("{:<20}{}\n", row.key, row.help);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/caught.h"
 #include "base/int_math.h"
 #include "base/log.h"
 #include "runtime/cpu_access.h"
@@ -55,7 +56,7 @@ Result<void> fill(uapi::Device& device, uapi::Handle handle, const driver::Progr
 
 ConstantBlock::~ConstantBlock() {
   if (!process_.is_here()) return;
-  if (auto freed = device_.free(handle_); !freed.ok()) log::warning("freeing constants: {}", freed.error().message);
+  tidy("freeing constants", [&] { return device_.free(handle_); });
 }
 
 ConstantLayout lay_out_constants(const driver::Program& program) {

@@ -1,5 +1,7 @@
 #include "standin/calls.h"
 
+#include <utility>
+
 namespace skillet::standin {
 
 int refuse_unknown(Kernel& kernel, unsigned number) {
@@ -15,9 +17,17 @@ std::string_view errno_name(int result) {
   return name == nullptr ? "?" : name;
 }
 
-void give_text(std::string_view text, char* to, size_t& length) {
-  if (to != nullptr) std::memcpy(to, text.data(), std::min(length, text.size()));
-  length = text.size();
+int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length) {
+  const size_t given = std::min(std::exchange(length, text.size()), text.size());
+  if (to == nullptr || kernel.copy_to_user(reinterpret_cast<uint64_t>(to), text.data(), given) == 0) return 0;
+  return kernel.refuse(EFAULT, "'{}' cannot be written where it was asked for", text);
+}
+
+int give_version(Kernel& kernel, std::string_view name, std::string_view date, std::string_view description,
+                 uapi::drm::Version& args) {
+  if (const int failure = give_text(kernel, name, args.name, args.name_len); failure != 0) return failure;
+  if (const int failure = give_text(kernel, date, args.date, args.date_len); failure != 0) return failure;
+  return give_text(kernel, description, args.desc, args.desc_len);
 }
 
 }  // namespace skillet::standin

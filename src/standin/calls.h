@@ -85,15 +85,19 @@ int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsi
     return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
   const std::optional<Stopwatch> clock =
       kernel.options().traces ? std::optional<Stopwatch>(std::in_place) : std::nullopt;
-  const int result = call.run(file, args, fault);
-  if ((_IOC_DIR(request) & _IOC_READ) != 0) std::memcpy(argument, args, size);
+  int result = call.run(file, args, fault);
+  if ((_IOC_DIR(request) & _IOC_READ) != 0 &&
+      kernel.copy_to_user(reinterpret_cast<uint64_t>(argument), args, size) != 0)
+    result = kernel.refuse(EFAULT, "{}: the argument cannot be written", call.name);
   if (clock)
     kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",
                  call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock->ms());
   return result;
 }
 
-// As much of `text` as fits; the length becomes that of the whole.
-void give_text(std::string_view text, char* to, size_t& length);
+// As much of `text` as fits; the length becomes that of the whole. -EFAULT: it cannot be written there.
+int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length);
+int give_version(Kernel& kernel, std::string_view name, std::string_view date, std::string_view description,
+                 uapi::drm::Version& args);
 
 }  // namespace skillet::standin

@@ -71,6 +71,14 @@ int Kernel::copy_from_user(void* to, uint64_t from, size_t size_bytes) const {
   return 0;
 }
 
+int Kernel::copy_to_user(uint64_t to, const void* from, size_t size_bytes) const {
+  if (!options_.is_own_process) return skillet::copy_to_user(to, from, size_bytes);
+  if (size_bytes == 0) return 0;
+  if (to == 0) return -EFAULT;
+  std::memcpy(reinterpret_cast<void*>(to), from, size_bytes);
+  return 0;
+}
+
 Fault Kernel::next_fault(std::string_view call) { return options_.faults.next(call); }
 
 // It comes without a reason: what is tested is what the caller makes of the errno.

@@ -106,6 +106,7 @@ class Kernel {
   // A descriptor for the process; a negative errno. With state() held.
   int export_buffer(const std::shared_ptr<Buffer>& buffer, bool closes_on_exec);
   int copy_from_user(void* to, uint64_t from, size_t size_bytes) const;
+  int copy_to_user(uint64_t to, const void* from, size_t size_bytes) const;
   template <typename T>
   int copy_array_from_user(std::vector<T>& to, uint64_t from, size_t count) const {
     to.resize(count);

@@ -296,6 +296,12 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, Severity::problem);
   EXPECT_NE(found->what.find("refused without allow_unproven=1"), std::string::npos) << found->what;
+  facts.allows_unproven = true;
+  const auto allowed = diagnose(facts);
+  found = find(allowed, "unproven-npu");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->severity, Severity::note);
+  EXPECT_NE(found->what.find("because SKILLET_ALLOW_UNPROVEN is set"), std::string::npos) << found->what;
 }
 
 TEST(Doctor, SaysHowSlowTheClockIs) {

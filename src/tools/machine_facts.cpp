@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "runtime/session_keys.h"
 #include "uapi/node_access.h"
 
 namespace skillet::tools {
@@ -117,6 +118,7 @@ MachineFacts gather_facts(const std::string& root) {
   }
   read_device_tree(root, facts);
   facts.nodes = uapi::find_devices(root);
+  facts.allows_unproven = runtime::environment_allows_unproven();
   for (const uapi::NodeReport& node : facts.nodes) facts.permissions.push_back(uapi::missing_permission(node.node));
   return facts;
 }

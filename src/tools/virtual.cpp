@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/caught.h"
 #include "base/vendors.h"
 #include "interpose/environment.h"
 #include "runtime/device_context.h"
@@ -37,8 +38,12 @@ class Root {
   }
   Root(Root&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ~Root() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    if (path_.empty()) return;
+    tidy("removing a folder", [&]() -> Result<void> {
+      std::error_code ignored;
+      std::filesystem::remove_all(path_, ignored);
+      return {};
+    });
   }
   const std::string& path() const { return path_; }
 

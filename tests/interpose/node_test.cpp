@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <memory>
 
 #include "node_testing.h"
 #include "standin/simulated.h"
@@ -53,6 +54,24 @@ TEST(VirtualNode, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(node.call(_IOWR('d', 0x4b, abi::PmSignal), argument), EINVAL);
   const Node missing("/dev/dri/renderD129");
   EXPECT_EQ(missing.open_error(), ENOENT);
+}
+
+TEST(VirtualNode, WritesOnlyWhereTheProcessMay) {
+  const Node node;
+  void* const memory = ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::unique_ptr<void, std::function<void(void*)>> owner(memory, [](void* one) { ::munmap(one, 2 * kPage); });
+  auto& args = *static_cast<abi::GetParam*>(memory);
+  args = {.pipe = 0, .param = 1, .value = 0};
+  auto& version = *reinterpret_cast<drm::Version*>(static_cast<char*>(memory) + kPage - sizeof(drm::Version));
+  version.name_len = 4;
+  version.name = static_cast<char*>(memory) + kPage;
+  ASSERT_EQ(::mprotect(version.name, kPage, PROT_READ), 0);
+  EXPECT_EQ(node.call(drm::kVersion, version), EFAULT) << "the name cannot be written";
+  version.name = static_cast<char*>(memory);
+  EXPECT_EQ(node.call(drm::kVersion, version), 0);
+  ASSERT_EQ(::mprotect(memory, kPage, PROT_READ), 0);
+  EXPECT_EQ(node.call(abi::kGetParam, args), EFAULT);
+  EXPECT_EQ(node.call(drm::kVersion, version), EFAULT);
 }
 
 TEST(VirtualNode, AnswersWhatAllDriversAnswer) {

@@ -23,16 +23,12 @@ int EtnavivFile::version(drm::Version& args) {
   args.version_major = 1;
   args.version_minor = 4;
   args.version_patch = 0;
-  give_text(abi::kDriverName, args.name, args.name_len);
-  give_text("20151214", args.date, args.date_len);
-  give_text("etnaviv DRM", args.desc, args.desc_len);
-  return 0;
+  return give_version(kernel_, abi::kDriverName, "20151214", "etnaviv DRM", args);
 }
 
 int EtnavivFile::get_unique(drm::Unique& args) {
   if (is_render_node()) return kernel_.refuse(EACCES, "get_unique: not on a render node");
-  give_text(kernel_.cores()[0].identity.device_name, args.unique, args.unique_len);
-  return 0;
+  return give_text(kernel_, kernel_.cores()[0].identity.device_name, args.unique, args.unique_len);
 }
 
 int EtnavivFile::get_magic(drm::Auth& args) {

@@ -51,10 +51,7 @@ int RocketFile::ioctl(unsigned long request, void* argument) {
 // The driver registers no version numbers.
 int RocketFile::version(drm::Version& args) {
   args.version_major = args.version_minor = args.version_patch = 0;
-  give_text(abi::kDriverName, args.name, args.name_len);
-  give_text("0", args.date, args.date_len);
-  give_text("rocket DRM", args.desc, args.desc_len);
-  return 0;
+  return give_version(kernel_, abi::kDriverName, "0", "rocket DRM", args);
 }
 
 std::vector<Mapping> RocketFile::mappings() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/address_space.h"
+#include "base/caught.h"
 #include "base/log.h"
 #include "uapi/etnaviv/abi.h"
 #include "uapi/etnaviv/etnaviv.h"
@@ -111,10 +112,7 @@ class EtnavivDevice : public Device {
 
 // Closing the file cancels what is queued; a job that still runs keeps its memory in the kernel.
 EtnavivDevice::~EtnavivDevice() {
-  if (!in_flight_.empty()) {
-    if (auto waited = wait(last_fence_, kCloseTimeout); !waited.ok())
-      log::warning("closing while a job runs: {}", waited.error().message);
-  }
+  if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
   for (auto& [handle, buffer] : buffers_) unmap(buffer);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "uapi/drm_file.h"
 #include "uapi/rocket/abi.h"
@@ -96,8 +97,7 @@ class RocketDevice final : public Device {
 };
 
 RocketDevice::~RocketDevice() {
-  if (auto waited = wait(last_fence_, kCloseTimeout); last_fence_ != 0 && !waited.ok())
-    log::warning("closing while a job runs: {}", waited.error().message);
+  if (last_fence_ != 0) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
   for (auto& [handle, buffer] : buffers_) {
     if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
   }
