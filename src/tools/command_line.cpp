@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <type_traits>
 
 #include "base/text.h"
@@ -135,8 +137,23 @@ Rule not_empty() {
   return {"PATH", [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }};
 }
 
-Rule existing_file() { return rule_of(CLI::ExistingFile); }
-Rule existing_folder() { return rule_of(CLI::ExistingDirectory); }
+namespace {
+
+Rule existing(const char* name, bool is_folder) {
+  return {name, [is_folder](const std::string& text) -> std::string {
+            std::error_code failure;
+            const auto status = std::filesystem::status(text, failure);
+            if (!std::filesystem::status_known(status) || !std::filesystem::exists(status))
+              return fmt::format("{}: {}", text, failure.message());
+            if (std::filesystem::is_directory(status) == is_folder) return {};
+            return fmt::format("{}: is {} folder", text, is_folder ? "no" : "a");
+          }};
+}
+
+}  // namespace
+
+Rule existing_file() { return existing("FILE", false); }
+Rule existing_folder() { return existing("DIR", true); }
 
 Rule one_of(std::span<const std::string_view> names) {
   return rule_of(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));

@@ -54,7 +54,7 @@ Result<ResultPlace> ResultPlace::create(std::string path, const ir::Graph& graph
     SK_TRY(npy_of(tensor, {}).ok() ? Result<void>() : npy_of(tensor, {}).error());
     out.outputs_.push_back({.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .quant = tensor.quant});
   }
-  out.keys_ = tensor_keys(graph, graph.outputs);
+  out.arrays_ = array_names(graph, graph.outputs);
   std::vector<std::string> names;
   for (const std::string& name : inferences) names.push_back(std::filesystem::path(name).stem().string());
   out.names_ = file_keys(names);
@@ -70,7 +70,7 @@ Result<void> ResultPlace::check() const {
   if (is_file(path_)) return check_place(path_);
   SK_TRY(has_folders_ ? check_folder(path_) : Result<void>());
   std::vector<std::string> files;
-  for (const std::string& key : keys_) files.push_back(key + ".npy");
+  for (const std::string& key : arrays_.keys) files.push_back(key + ".npy");
   if (has_folders_ && names_.empty()) return check_files(folder_of(0), files);  // frames
   for (size_t i = 0; i < names_.size(); ++i) SK_TRY(check_files(folder_of(i), files));
   return {};
@@ -80,7 +80,7 @@ Result<void> ResultPlace::write(size_t inference, std::span<const Bytes> outputs
   std::vector<ZipEntry> files;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     SK_TRY_ASSIGN(Bytes npy, npy_of(outputs_[i], outputs[i]));
-    files.push_back({keys_[i] + ".npy", std::move(npy)});
+    files.push_back({arrays_.keys[i] + ".npy", std::move(npy)});
   }
   if (path_.ends_with(".npy")) return write_file(path_, files[0].bytes);
   if (path_.ends_with(".npz")) {
@@ -98,8 +98,8 @@ Result<void> ResultPlace::write(size_t inference, std::span<const Bytes> outputs
 Result<std::vector<Bytes>> ResultPlace::read(size_t inference) const {
   std::vector<Bytes> out;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const std::string path = is_file(path_) ? path_ : folder_of(inference) + "/" + keys_[i] + ".npy";
-    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, outputs_[i], {keys_[i], i}, "output"));
+    const std::string path = is_file(path_) ? path_ : folder_of(inference) + "/" + arrays_.keys[i] + ".npy";
+    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, outputs_[i], arrays_, i, "output"));
     out.push_back(std::move(bytes));
   }
   return out;

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "ir/graph.h"
+#include "tools/tensor_file.h"
 
 namespace skillet::tools {
 
@@ -30,7 +31,7 @@ class ResultPlace {
   std::string folder_of(size_t inference) const;
   std::string path_;
   std::vector<ir::Tensor> outputs_;  // without contents
-  std::vector<std::string> keys_;    // by output
+  ArrayNames arrays_;                // of the outputs
   std::vector<std::string> names_;   // by inference; none: numbers
   bool has_folders_ = false;
 };

@@ -1,8 +1,10 @@
 // Outputs as files and back, archives that lie, and what differs from what was expected.
 #include "tools/results.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -125,6 +127,41 @@ TEST(Results, AreReadAsTheyWereWritten) {
     for (const std::string& file : c.files) EXPECT_TRUE(std::filesystem::is_regular_file(folder + "/" + file)) << file;
   }
   std::filesystem::remove_all(folder);
+}
+
+// Arrays named as we write them, as the tensors are, or by place; never one for two tensors.
+TEST(Results, EachOutputHasAnArrayOfItsOwn) {
+  const std::string path = testing::TempDir() + "skillet_results_names.npz";
+  const std::vector<std::string> single = {"cat.png"};
+  struct Case {
+    std::vector<std::string> outputs, arrays;  // what outputs read: arrays, in order; empty: what was written
+    std::vector<uint8_t> read;                 // of each output, the place of its array; empty: an error
+  };
+  const std::vector<Case> kCases = {{{"a/b", "a_b"}, {}, {0, 1}},
+                                    {{"a_b", "a/b"}, {}, {0, 1}},
+                                    {{"out", "out", "out_2"}, {}, {0, 1, 2}},
+                                    {{"a/b", "a_b"}, {"a_b", "a/b"}, {1, 0}},
+                                    {{"a/b", "a_b"}, {"arr_1", "arr_0"}, {1, 0}},
+                                    {{"arr_1", "arr_0"}, {"arr_0", "arr_1"}, {1, 0}},
+                                    {{"a/b", "c:0"}, {"c_0", "a/b"}, {1, 0}},
+                                    {{"a/b", "c:0"}, {"arr_1", "a/b"}, {1, 0}},
+                                    {{"a/b", "a_b"}, {"a_b"}, {}},
+                                    {{"out", "out"}, {"out"}, {}}};
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(fmt::format("{} of {}", fmt::join(c.outputs, " "), fmt::join(c.arrays, " ")));
+    const ir::Graph several = graph(c.outputs);
+    const ResultPlace place = ResultPlace::create(path, several, single).value();
+    std::vector<Bytes> values;
+    for (uint8_t i = 0; i < std::max(c.outputs.size(), c.arrays.size()); ++i) values.push_back({i, i});
+    std::vector<ZipEntry> files;
+    for (size_t i = 0; i < c.arrays.size(); ++i)
+      files.push_back({c.arrays[i] + ".npy", npy_of(several.tensor(several.outputs[0]), values[i]).value()});
+    ASSERT_TRUE(files.empty() ? place.write(0, values).ok() : write_file(path, zip_of(files).value()).ok());
+    const auto back = place.read(0);
+    ASSERT_EQ(back.ok(), !c.read.empty()) << (back.ok() ? "" : back.error().message);
+    for (size_t i = 0; i < c.read.size(); ++i) EXPECT_EQ((*back)[i], (Bytes{c.read[i], c.read[i]})) << i;
+  }
+  std::filesystem::remove(path);
 }
 
 template <typename T>

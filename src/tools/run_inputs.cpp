@@ -43,11 +43,11 @@ Result<std::vector<InputSet>> file_inputs(const InputOptions& options, const ir:
   if (options.inputs.size() != graph.inputs.size() && !is_archive)
     return error(ErrorCode::invalid_argument, "{} --input files for a network with {} inputs", options.inputs.size(),
                  graph.inputs.size());
-  const std::vector<std::string> keys = tensor_keys(graph, graph.inputs);
+  const ArrayNames arrays = array_names(graph, graph.inputs);
   InputSet set;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string& path = options.inputs[is_archive ? 0 : i];
-    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, graph.tensor(graph.inputs[i]), {keys[i], i}));
+    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, graph.tensor(graph.inputs[i]), arrays, i));
     if (i == 0 || !is_archive) set.name += (set.name.empty() ? "" : ", ") + file_name(path);
     set.tensors.push_back(std::move(bytes));
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/log.h"
 #include "tools/scores.h"
@@ -129,22 +130,39 @@ std::string first_names(std::span<const ZipMember> members) {
   return members.size() > kMost ? out + ", ..." : out;
 }
 
-// By the tensor's name, as we write it, or by its place, as numpy.savez names arrays that get no names.
-const ZipMember* find_array(std::span<const ZipMember> members, const ir::Tensor& tensor, const ArrayName& array) {
-  for (const std::string& name : {tensor.name, array.key, fmt::format("arr_{}", array.index)}) {
-    const auto found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
-    if (found != members.end()) return &*found;
-  }
-  return nullptr;
+const ZipMember* find_array(std::span<const ZipMember> members, std::string_view name) {
+  const auto found = std::ranges::find_if(members, [&](const ZipMember& member) { return is_named(member, name); });
+  return found == members.end() ? nullptr : &*found;
 }
 
-Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayName& array,
+// Which array each tensor is; null: none. All are called as we write them, or as the tensors are, or by their places,
+// as numpy.savez names arrays that get no names; else each as it may be. None is for two.
+std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, const ArrayNames& arrays) {
+  std::vector<std::string> places;
+  for (size_t i = 0; i < arrays.keys.size(); ++i) places.push_back(fmt::format("arr_{}", i));
+  std::vector<const ZipMember*> out(arrays.keys.size());
+  const auto is_taken = [&](const ZipMember* one) { return std::ranges::find(out, one) != out.end(); };
+  for (const std::vector<std::string>* names : {&arrays.keys, &arrays.names, &std::as_const(places)}) {
+    std::ranges::fill(out, nullptr);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (const ZipMember* const one = find_array(members, (*names)[i]); !is_taken(one)) out[i] = one;
+    if (!is_taken(nullptr)) return out;
+  }
+  std::ranges::fill(out, nullptr);
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (const std::string& name : {arrays.names[i], arrays.keys[i], places[i]})
+      if (const ZipMember* const one = find_array(members, name); out[i] == nullptr && !is_taken(one)) out[i] = one;
+  }
+  return out;
+}
+
+Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayNames& arrays, size_t index,
                        std::string_view what) {
   SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
-  const ZipMember* found = find_array(members, tensor, array);
+  const ZipMember* found = find_arrays(members, arrays)[index];
   if (found == nullptr)
-    return error(ErrorCode::invalid_argument, "no array '{}' (or 'arr_{}') for the {} '{}' among its {}{}", array.key,
-                 array.index, what, tensor.name, members.size(), first_names(members));
+    return error(ErrorCode::invalid_argument, "no array '{}' (or 'arr_{}') for the {} '{}' among its {}{}",
+                 arrays.keys[index], index, what, tensor.name, members.size(), first_names(members));
   const auto is_same = [&](const ZipMember& other) { return is_named(other, array_name(*found)); };
   if (std::ranges::count_if(members, is_same) > 1)
     return error(ErrorCode::malformed, "two arrays are called '{}'", array_name(*found));
@@ -180,10 +198,11 @@ std::vector<std::string> file_keys(std::span<const std::string> names) {
   return out;
 }
 
-std::vector<std::string> tensor_keys(const ir::Graph& graph, std::span<const ir::TensorId> tensors) {
-  std::vector<std::string> names;
-  for (const ir::TensorId id : tensors) names.push_back(graph.tensor(id).name);
-  return file_keys(names);
+ArrayNames array_names(const ir::Graph& graph, std::span<const ir::TensorId> tensors) {
+  ArrayNames out;
+  for (const ir::TensorId id : tensors) out.names.push_back(graph.tensor(id).name);
+  out.keys = file_keys(out.names);
+  return out;
 }
 
 Result<Bytes> npy_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
@@ -229,10 +248,10 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor,
   return Bytes(npy.data.begin(), npy.data.end());
 }
 
-Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayName& array,
-                               std::string_view what) {
+Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayNames& arrays,
+                               size_t index, std::string_view what) {
   SK_TRY_ASSIGN(Bytes file, read_file(path));
-  if (path.ends_with(".npz")) return array_of(file, tensor, array, what).with_context(path);
+  if (path.ends_with(".npz")) return array_of(file, tensor, arrays, index, what).with_context(path);
   if (path.ends_with(".npy")) return parse_npy(file, tensor, what).with_context(path);
   if (static_cast<int64_t>(file.size()) != tensor.bytes())
     return error(ErrorCode::invalid_argument, "{}: {} bytes, the {} '{}' takes {} ({} {})", path, file.size(), what,
@@ -244,10 +263,7 @@ Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& grap
   SK_TRY_ASSIGN(const Bytes file, read_file(path));
   auto members = zip_members(file);
   if (!members) return std::move(members).error().with_context(path);
-  const std::vector<std::string> keys = tensor_keys(graph, graph.inputs);
-  std::vector<const ZipMember*> taken;
-  for (size_t i = 0; i < graph.inputs.size(); ++i)
-    taken.push_back(find_array(*members, graph.tensor(graph.inputs[i]), {keys[i], i}));
+  const std::vector<const ZipMember*> taken = find_arrays(*members, array_names(graph, graph.inputs));
   std::vector<ZipMember> others;
   for (const ZipMember& member : *members)
     if (std::ranges::find(taken, &member) == taken.end()) others.push_back(member);

@@ -15,17 +15,18 @@ namespace skillet::tools {
 
 // Names of arrays in an archive, and of files in a folder: letters, digits, '.', '-' and '_' only, none twice.
 std::vector<std::string> file_keys(std::span<const std::string> names);
-std::vector<std::string> tensor_keys(const ir::Graph& graph, std::span<const ir::TensorId> tensors);
 
-// Which array of a .npz file a tensor is.
-struct ArrayName {
-  std::string key;
-  size_t index = 0;  // "arr_0", where the key is not there
+// What the arrays of a .npz file may be called that are a network's inputs or outputs, in order.
+struct ArrayNames {
+  std::vector<std::string> names;  // the tensors' own; several may be the same
+  std::vector<std::string> keys;   // as we write them: file_keys() of them
 };
+ArrayNames array_names(const ir::Graph& graph, std::span<const ir::TensorId> tensors);
+
 // FILE.npy, or an array of FILE.npz: type and shape must be the tensor's (little-endian, C order); any other name:
-// exactly its bytes. `what`: "input", for messages.
-Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayName& array,
-                               std::string_view what = "input");
+// exactly its bytes. The tensor is that at `index` of `arrays`. `what`: "input", for messages.
+Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayNames& arrays,
+                               size_t index, std::string_view what = "input");
 // Says which arrays of FILE.npz are for none of the inputs.
 Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& graph);
 // The part after reading the file.

@@ -127,6 +127,19 @@ class Virtual(unittest.TestCase):
             self.assertIn("OSError: [Errno 22]", result.stderr)
             self.assertEqual("virtual: EINVAL: pipe 99: there are" in result.stderr, bool(trace), result.stderr)
 
+    def test_unproven_chips_are_usable_there(self):
+        for allowed, severity in ((None, "note"), ("0", "problem")):
+            environment = {name: value for name, value in os.environ.items() if name != "SKILLET_ALLOW_UNPROVEN"}
+            command = [SKILLET, "virtual", "--chip", "s905d3", "--", SKILLET]
+            environment.update({} if allowed is None else {"SKILLET_ALLOW_UNPROVEN": allowed})
+            listed = json.loads(run(*command, "devices", "--json", env=environment).stdout)
+            (node,) = [one for one in listed if one["device"] == "/dev/dri/renderD128"]
+            self.assertEqual(node["usable"], allowed is None)
+            found = json.loads(run(*command, "doctor", "--json", env=environment).stdout)["findings"]
+            self.assertEqual([one["severity"] for one in found if one["id"] == "unproven-npu"], [severity])
+            tested = [one["what"] for one in found if one["id"] == "self-test" and "renderD128" in one["what"]]
+            self.assertEqual(len(tested), int(allowed is None))
+
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, TMPDIR=folder)
