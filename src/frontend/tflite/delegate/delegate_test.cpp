@@ -439,6 +439,7 @@ TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
       {{{"require_npu", "maybe"}}, false, "no NPU here", "error: no NPU here"},
       {{{"require_npu", "0"}}, true, "", "no operation goes to an NPU"},
       {{{"require_npu", "1"}, {"device", "cpu"}}, false, "require_npu=1, but device=cpu", "require_npu=1"},
+      {{{"strict", "1"}, {"device", "cpu"}}, false, "strict=1, but device=cpu", "strict=1"},
       {{{"require_npu", "1"}, {"device", "sim:toaster"}}, false, "no chip 'toaster'", "no chip 'toaster'"},
       {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
       {{{"require_npu", "maybe"}, {"device", "sim:a311d"}}, true, "", "is there (0); taking 1"},

@@ -1,5 +1,9 @@
 #include "frontend/tflite/delegate/node_attrs.h"
 
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
 #include "frontend/tflite/delegate/builtin_params.h"
 #include "frontend/tflite/no_attrs.h"
 
@@ -12,6 +16,14 @@ using ir::OpKind;
 // Op versions from which on a field that was appended later is there (converter/tools/versioning/op_version.cc).
 constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5;
 
+// Hosts that have the field read it whatever the version says; what older hosts have there, in the slack of a small
+// allocation, is anything. So where the version says that there is none, a value that means something is left to the
+// host.
+Result<void> check_appended(std::string_view field, int version, int value, int highest) {
+  if (value < 1 || value > highest) return {};
+  return error(ErrorCode::unsupported, "op version {} has no {}, but {} is given", version, field, value);
+}
+
 Result<ir::Padding> padding_of(TfLiteEnum code) {
   if (code == kTfLitePaddingSame) return ir::Padding::same;
   if (code == kTfLitePaddingValid) return ir::Padding::valid;
@@ -21,6 +33,13 @@ Result<ir::Padding> padding_of(TfLiteEnum code) {
 Result<ir::Activation> activation_of(TfLiteEnum code) {
   if (code >= 0 && code <= static_cast<int>(ir::Activation::sign_bit)) return static_cast<ir::Activation>(code);
   return error(ErrorCode::unsupported, "unknown activation function {}", code);
+}
+
+// Of memory that may hold anything.
+int byte_of(const bool& flag) {
+  uint8_t byte = 0;
+  std::memcpy(&byte, &flag, 1);
+  return byte;
 }
 
 // What convolutions and pooling have in common.
@@ -53,7 +72,10 @@ Result<Attrs> read(const TfLiteDepthwiseConvParams& params, int /*version*/) {
 }
 Result<Attrs> read(const TfLiteTransposeConvParams& params, int version) {
   SK_TRY_ASSIGN(auto attrs, window_attrs<ir::ConvAttrs>(params));
-  if (version >= kTransposeConvActivation) {
+  constexpr int kHighest = static_cast<int>(ir::Activation::sign_bit);
+  if (version < kTransposeConvActivation) {
+    SK_TRY(check_appended("activation", version, params.activation, kHighest));
+  } else {
     SK_TRY_ASSIGN(attrs.activation, activation_of(params.activation));
   }
   return Attrs{attrs};
@@ -95,6 +117,7 @@ Result<Attrs> read(const TfLiteSqueezeParams& params, int /*version*/) {
   return Attrs{ir::SqueezeAttrs{std::move(axes)}};
 }
 Result<Attrs> read(const TfLiteStridedSliceParams& params, int version) {
+  if (version < kStridedSliceOffset) SK_TRY(check_appended("offset", version, byte_of(params.offset), 1));
   return Attrs{ir::StridedSliceAttrs{.begin_mask = params.begin_mask,
                                      .end_mask = params.end_mask,
                                      .ellipsis_mask = params.ellipsis_mask,
@@ -130,6 +153,8 @@ Result<Attrs> read(const TfLiteMirrorPadParams& params, int /*version*/) {
   return Attrs{ir::MirrorPadAttrs{params.mode == 2}};
 }
 Result<Attrs> read(const TfLiteGatherParams& params, int version) {
+  constexpr int kMost = 8;  // dimensions of any tensor
+  if (version < kGatherBatchDims) SK_TRY(check_appended("batch_dims", version, std::abs(params.batch_dims), kMost));
   return Attrs{ir::GatherAttrs{.axis = params.axis, .batch_dims = version >= kGatherBatchDims ? params.batch_dims : 0}};
 }
 Result<Attrs> read(const TfLiteGeluParams& params, int /*version*/) { return Attrs{ir::GeluAttrs{params.approximate}}; }

@@ -56,8 +56,19 @@ TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
   EXPECT_TRUE(read_attrs(ir::OpKind::transpose_conv, &transpose, 3).ok()) << "no such field before version 4";
   EXPECT_FALSE(read_attrs(ir::OpKind::transpose_conv, &transpose, 4).ok());
   const TfLiteStridedSliceParams slice{0, 0, 0, 0, 0, true};
-  EXPECT_FALSE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 7)).offset);
   EXPECT_TRUE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 8)).offset);
+  // Newer hosts take these at their word.
+  const TfLiteTransposeConvParams relu{kTfLitePaddingSame, 1, 1, 1};
+  const TfLiteGatherParams batch{0, 1};
+  for (const auto& [kind, params, version] :
+       {std::tuple<ir::OpKind, const void*, int>{ir::OpKind::transpose_conv, &relu, 3},
+        {ir::OpKind::strided_slice, &slice, 7},
+        {ir::OpKind::gather, &batch, 4}}) {
+    const auto attrs = read_attrs(kind, params, version);
+    ASSERT_FALSE(attrs.ok()) << ir::op_kind_name(kind);
+    EXPECT_NE(attrs.error().message.find(fmt::format("op version {} has no ", version)), std::string::npos);
+    EXPECT_TRUE(read_attrs(kind, params, version + 1).ok());
+  }
   const TfLiteReshapeParams reshape{{}, 9};
   EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
 }

@@ -49,8 +49,9 @@ void check_tuning_file(const runtime::Target& target, Options& options) {
 Result<runtime::Target> open(const Options& options, std::string& why_none) {
   const bool any = options.device == "auto", must = options.strict || options.require_npu || options.device == "npu";
   auto target = runtime::open_target(any ? "npu" : options.device);
-  if (target.ok() && target->driver == nullptr && options.require_npu)
-    return error(ErrorCode::invalid_argument, "require_npu=1, but device={}", options.device);
+  if (target.ok() && target->driver == nullptr && (options.require_npu || options.strict))
+    return error(ErrorCode::invalid_argument, "{}=1, but device={}", options.require_npu ? "require_npu" : "strict",
+                 options.device);
   if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.allow_unproven));
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
