@@ -101,6 +101,8 @@ int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
     return kernel_.refuse(
         EPERM, "prime_fd_to_handle: the owner of descriptor {} can cut it off; make it with MFD_ALLOW_SEALING",
         args.fd);
+  if (failure == -EINVAL)
+    return kernel_.refuse(EINVAL, "prime_fd_to_handle: descriptor {} holds nothing, or no whole pages", args.fd);
   if (failure != 0) return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no exported buffer", args.fd);
   for (const auto& [handle, entry] : entries_) {
     if (entry.buffer != found) continue;

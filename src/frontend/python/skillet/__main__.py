@@ -9,7 +9,11 @@ from skillet._paths import command_path
 
 
 def main() -> None:
-    os.execv(command_path(), ["skillet", *sys.argv[1:]])
+    try:
+        os.execv(command_path(), ["skillet", *sys.argv[1:]])
+    except OSError as error:
+        print(f"skillet: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":
