@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -30,39 +31,59 @@ class Files {
     return *kInstance;
   }
   static bool any() { return any_.load(std::memory_order_acquire); }
+  // Without the lock: threads of a virtual node close files of their own, which nobody follows, while fork() has it.
+  bool may_follow(int fd) const {
+    return fd >= 0 && (static_cast<size_t>(fd) >= kMarked || marked_[static_cast<size_t>(fd)].load());
+  }
 
   std::shared_ptr<Recorder> find_or_add(int fd) {
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(fd);
     if (found != files_.end()) return found->second;
     any_.store(true, std::memory_order_release);
-    return files_[fd] = start_recording(fd);
+    return put(fd, start_recording(fd));
   }
   void copied(int from, int to) {
-    if (to < 0 || from == to) return;
+    if (to < 0 || from == to || (!may_follow(from) && !may_follow(to))) return;
     std::shared_ptr<Recorder> replaced;
     const std::lock_guard lock(mutex_);
     if (const auto old = files_.find(to); old != files_.end()) replaced = std::move(old->second);
     const auto found = files_.find(from);
     if (found == files_.end()) {
-      files_.erase(to);
+      drop(to);
     } else {
-      files_[to] = found->second;
+      put(to, found->second);
     }
   }
   // A file ends after the lock: it closes descriptors itself.
   void closed(int fd) {
+    if (!may_follow(fd)) return;
     std::shared_ptr<Recorder> ended;
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(fd);
     if (found == files_.end()) return;
     ended = std::move(found->second);
-    files_.erase(found);
+    drop(fd);
   }
-  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
+  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held. Of a file that is busy,
+  // perhaps with a job of a thread that needs us, the lock is waited for with no other one held.
   void lock_all() {
-    mutex_.lock();
-    for (const auto& one : recorders()) one->mutex().lock();
+    std::shared_ptr<Recorder> busy;
+    for (;;) {
+      if (busy != nullptr) busy->mutex().lock();
+      mutex_.lock();
+      const auto all = recorders();
+      auto failed = all.begin();
+      while (failed != all.end() && (*failed == busy || (*failed)->mutex().try_lock())) ++failed;
+      const bool is_gone = busy != nullptr && !all.contains(busy);
+      if (is_gone) busy->mutex().unlock();
+      if (failed == all.end()) return;
+      for (auto one = all.begin(); one != failed; ++one)
+        if (*one != busy) (*one)->mutex().unlock();
+      mutex_.unlock();
+      if (busy != nullptr && !is_gone) busy->mutex().unlock();
+      busy = *failed;
+    }
   }
   void unlock_all() {
     for (const auto& one : recorders()) one->mutex().unlock();
@@ -71,7 +92,7 @@ class Files {
   // A child records to files of its own, from the next call on.
   void start_anew() {
     unlock_all();
-    files_.clear();
+    while (!files_.empty()) drop(files_.begin()->first);
     owner_ = ::getpid();
   }
   // A child after vfork() has its parent's memory, not its parent's descriptors.
@@ -80,6 +101,16 @@ class Files {
  private:
   Files() : owner_(::getpid()) {}
   static inline constinit std::atomic<bool> any_{false};
+  static constexpr size_t kMarked = 65536;  // descriptors; larger ones may be followed as far as anybody knows
+
+  const std::shared_ptr<Recorder>& put(int fd, std::shared_ptr<Recorder> file) {
+    if (static_cast<size_t>(fd) < kMarked) marked_[static_cast<size_t>(fd)] = true;
+    return files_[fd] = std::move(file);
+  }
+  void drop(int fd) {
+    files_.erase(fd);
+    if (static_cast<size_t>(fd) < kMarked) marked_[static_cast<size_t>(fd)] = false;
+  }
   // Each once: copies of a descriptor share one.
   std::set<std::shared_ptr<Recorder>> recorders() const {
     std::set<std::shared_ptr<Recorder>> all;
@@ -91,6 +122,7 @@ class Files {
 
   std::mutex mutex_;
   std::map<int, std::shared_ptr<Recorder>> files_;
+  std::array<std::atomic<bool>, kMarked> marked_{};  // those in files_
   pid_t owner_;
 };
 

@@ -115,7 +115,10 @@ DrmFile DrmFile::borrow(const SyscallsRef& calls, int fd, const std::string& nod
 }
 
 DrmFile::DrmFile(DrmFile&& other) noexcept
-    : calls_(other.calls_), fd_(other.fd_), node_(other.node_), is_own_(std::exchange(other.is_own_, false)) {}
+    : calls_(other.calls_),
+      fd_(other.fd_),
+      node_(std::move(other.node_)),
+      is_own_(std::exchange(other.is_own_, false)) {}
 
 DrmFile::~DrmFile() {
   if (is_own_) calls_->close(fd_);

@@ -67,7 +67,7 @@ int FileRecorder::submit(int fd, unsigned long request, void* argument) {
   const std::lock_guard lock(mutex_);
   bool is_recorded = false;
   if (!has_failed_) {
-    const auto done = record(fd, reinterpret_cast<uint64_t>(argument));
+    const auto done = record(fd, request, reinterpret_cast<uint64_t>(argument));
     is_recorded = done.ok();
     if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
       has_failed_ = true;

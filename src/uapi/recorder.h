@@ -4,16 +4,34 @@
 // know: any single kernel driver, where captures are kept.
 #pragma once
 
+#include <sys/ioctl.h>
+
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "base/user_memory.h"
 #include "capture/file_writer.h"
 #include "uapi/syscalls.h"
 
 namespace skillet::uapi {
 
 using RecordSink = capture::Sink;
+
+// Whether a request is `known`, of this or another version of its argument: kernels tell calls by their numbers.
+inline bool is_request(unsigned long request, unsigned long known) {
+  return _IOC_TYPE(request) == _IOC_TYPE(known) && _IOC_NR(request) == _IOC_NR(known);
+}
+
+// The argument of a request, as kernels take it: what a shorter version does not have is 0. Null: it cannot be read.
+template <typename Args>
+std::optional<Args> argument_of(unsigned long request, uint64_t argument) {
+  Args out{};
+  if (copy_from_user(&out, argument, std::min<size_t>(sizeof out, _IOC_SIZE(request))) != 0) return std::nullopt;
+  return out;
+}
 
 class FileRecorder {
  public:
@@ -30,7 +48,7 @@ class FileRecorder {
   int submit(int fd, unsigned long request, void* argument);
   // Gives `sink_` what the call sends, with mutex_ held. Error invalid_argument: the kernel will refuse it, it is no
   // reason to stop.
-  virtual Result<void> record(int fd, uint64_t argument) = 0;
+  virtual Result<void> record(int fd, unsigned long request, uint64_t argument) = 0;
   // Whether this result says that nothing of it was run.
   virtual bool is_refused(int result) const { return result != 0; }
 

@@ -26,18 +26,17 @@ class RocketFile : public GemFile {
   int submit(abi::Submit& args, const Fault& fault);
 
  private:
-  // What the kernel reads before it queues anything.
+  // What the kernel reads of a job before it queues it.
   struct Request {
     abi::SubmitJob args;
     std::vector<abi::Task> tasks;
     std::vector<uint32_t> in, out;
-    bool is_sound = true;
   };
 
-  int read_jobs(const abi::Submit& args, std::vector<Request>& out);
-  int read_tasks(Request& request);
+  int read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out);
+  int read_lists(Request& request);
   void trace(const Request& request);
-  std::optional<std::string> queue(const Request& request, FaultKind fault);
+  std::optional<std::string> queue(const abi::SubmitJob& args, FaultKind fault);
   void enqueue(const Request& request, QueuedJob&& job);
   int give_fault(std::string_view call);
 

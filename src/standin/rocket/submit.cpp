@@ -1,4 +1,5 @@
-// A submission: all jobs are read, then queued one after the other. Only a bad call fails; a bad job is dropped.
+// A submission: all jobs are read, then each with its lists, and queued one after the other. Only a bad call fails; a
+// bad job is dropped.
 #include <algorithm>
 #include <cerrno>
 
@@ -8,38 +9,44 @@ namespace skillet::standin::rocket {
 namespace {
 
 constexpr uint32_t kMostItems = 1 << 20;  // of an array that user space announces
-constexpr uint32_t kUsualItems = 256;     // room is made for so many before they are read
+constexpr uint64_t kAtOnce = 4096;        // of them that are read before they are looked at
+
+// Up to kAtOnce more of `count` items, each `stride` bytes after the last, at the end of `out`.
+template <typename T>
+int read_more(const Kernel& kernel, uint64_t from, uint64_t count, uint64_t stride, std::vector<T>& out) {
+  const size_t begin = out.size();
+  const uint64_t more = std::min(stride == sizeof(T) ? kAtOnce : 1, count - begin);
+  out.resize(begin + more);
+  return kernel.copy_from_user(&out[begin], from + begin * stride, more * sizeof(T));
+}
 
 }  // namespace
 
-int RocketFile::read_jobs(const abi::Submit& args, std::vector<Request>& out) {
+int RocketFile::read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out) {
   if (args.reserved != 0) return kernel_.refuse(EINVAL, "submit: reserved is {}", args.reserved);
   if (args.job_struct_size < sizeof(abi::SubmitJob))
     return kernel_.refuse(EINVAL, "submit: jobs of {} bytes", args.job_struct_size);
   if (args.job_count > kMostItems) return kernel_.refuse(ENOMEM, "submit: {} jobs", args.job_count);
-  out.reserve(std::min(args.job_count, kUsualItems));
-  for (uint64_t i = 0; i < args.job_count; ++i) {
-    Request& request = out.emplace_back();
-    if (kernel_.copy_from_user(&request.args, args.jobs + i * args.job_struct_size, sizeof(abi::SubmitJob)) != 0)
-      return kernel_.refuse(EFAULT, "submit: bad pointer to job {}", i);
-    request.is_sound = read_tasks(request) == 0;
+  while (out.size() < args.job_count) {
+    if (read_more(kernel_, args.jobs, args.job_count, args.job_struct_size, out) != 0)
+      return kernel_.refuse(EFAULT, "submit: bad pointer to jobs before the {}th", out.size());
   }
   return 0;
 }
 
-int RocketFile::read_tasks(Request& request) {
+int RocketFile::read_lists(Request& request) {
   const abi::SubmitJob& args = request.args;
   if (args.task_count == 0 || args.task_struct_size < sizeof(abi::Task))
     return kernel_.refuse(EINVAL, "submit: {} tasks of {} bytes", args.task_count, args.task_struct_size);
   if (std::max({args.task_count, args.in_bo_handle_count, args.out_bo_handle_count}) > kMostItems)
     return kernel_.refuse(ENOMEM, "submit: {} tasks, {} and {} buffers", args.task_count, args.in_bo_handle_count,
                           args.out_bo_handle_count);
-  request.tasks.reserve(std::min(args.task_count, kUsualItems));
-  for (uint64_t i = 0; i < args.task_count; ++i) {
-    abi::Task& task = request.tasks.emplace_back();
-    if (kernel_.copy_from_user(&task, args.tasks + i * args.task_struct_size, sizeof task) != 0)
-      return kernel_.refuse(EFAULT, "submit: bad pointer to task {}", i);
-    if (task.regcmd_count == 0) return kernel_.refuse(EINVAL, "submit: task {} has no commands", i);
+  while (request.tasks.size() < args.task_count) {
+    size_t i = request.tasks.size();
+    if (read_more(kernel_, args.tasks, args.task_count, args.task_struct_size, request.tasks) != 0)
+      return kernel_.refuse(EFAULT, "submit: bad pointer to tasks before the {}th", request.tasks.size());
+    for (; i < request.tasks.size(); ++i)
+      if (request.tasks[i].regcmd_count == 0) return kernel_.refuse(EINVAL, "submit: task {} has no commands", i);
   }
   const auto read = [&](std::vector<uint32_t>& to, uint64_t from, uint32_t count) {
     return count == 0 ? 0 : kernel_.copy_array_from_user(to, from, count);
@@ -51,9 +58,10 @@ int RocketFile::read_tasks(Request& request) {
 }
 
 // Why the job is dropped; nothing: it is queued.
-std::optional<std::string> RocketFile::queue(const Request& request, FaultKind fault) {
+std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKind fault) {
   if (fault == FaultKind::drop) return "injected fault";
-  if (!request.is_sound) return "its arguments are bad";
+  Request request{.args = args, .tasks = {}, .in = {}, .out = {}};
+  if (read_lists(request) != 0) return "its arguments are bad";
   QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .written = {}, .fault = fault};
   job.buffers.reserve(request.in.size() + request.out.size());
   job.written.reserve(request.out.size());
@@ -101,17 +109,17 @@ void RocketFile::trace(const Request& request) {
 }
 
 int RocketFile::submit(abi::Submit& args, const Fault& fault) {
-  std::vector<Request> requests;
-  if (const int failure = read_jobs(args, requests); failure != 0) return failure;
+  std::vector<abi::SubmitJob> jobs;
+  if (const int failure = read_jobs(args, jobs); failure != 0) return failure;
   Lock lock(kernel_.state());
   kernel_.adopt_process();
   if (const int failure = give_fault("submit"); failure != 0) return failure;
   if (const int failure = kernel_.start_workers(lock); failure != 0) return failure;
   reclaim();
   FaultKind next = fault.kind;
-  for (const Request& request : requests) {
+  for (const abi::SubmitJob& one : jobs) {
     const FaultKind own = kernel_.next_fault("job").kind, first = std::exchange(next, FaultKind::none);
-    if (const auto reason = queue(request, own == FaultKind::none ? first : own))
+    if (const auto reason = queue(one, own == FaultKind::none ? first : own))
       kernel_.trace("submit: a job is dropped: {}", *reason);
   }
   return 0;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/user_memory.h"
 #include "uapi/etnaviv/abi.h"
 #include "uapi/etnaviv/etnaviv.h"
 
@@ -35,14 +34,14 @@ class RecordedFile final : public FileRecorder {
  private:
   struct Buffer {
     uint64_t size_bytes = 0;
-    uint8_t* bytes = nullptr;  // mapped by us, or memory of the process
-    bool is_mapped = false;
-    uint64_t address = 0;  // on the device, once a submission said so
+    uint8_t* bytes = nullptr;  // mapped by us
+    uint64_t user_memory = 0;  // memory of the process, which may be gone
+    uint64_t address = 0;      // on the device, once a submission said so
   };
 
-  void learn(unsigned long request, void* argument);
+  void learn(unsigned long request, uint64_t argument);
   void forget(uint32_t handle);
-  Result<void> record(int fd, uint64_t argument) override;
+  Result<void> record(int fd, unsigned long request, uint64_t argument) override;
   // EIO: the kernel took the job, and it failed.
   bool is_refused(int result) const override { return result != 0 && result != -EIO; }
   Result<capture::Submission> snapshot(int fd, const GemSubmit& args);
@@ -73,37 +72,37 @@ std::vector<capture::Parameter> parameters_of(const GemSubmit& args) {
 
 RecordedFile::~RecordedFile() {
   for (auto& [handle, buffer] : buffers_) {
-    if (buffer.is_mapped) calls_->munmap(buffer.bytes, buffer.size_bytes);
+    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
   }
 }
 
 // Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
 // another thread may get its handle.
 int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
-  if (request == kGemSubmit) return submit(fd, request, argument);
-  if (request == drm::kGemClose) {
-    drm::GemClose closing{};
-    if (copy_from_user(&closing, reinterpret_cast<uint64_t>(argument), sizeof closing) == 0) forget(closing.handle);
+  const auto pointer = reinterpret_cast<uint64_t>(argument);
+  if (is_request(request, kGemSubmit)) return submit(fd, request, argument);
+  if (is_request(request, drm::kGemClose)) {
+    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
   }
   const int result = calls_->ioctl(fd, request, argument);
-  if (result == 0) learn(request, argument);
+  if (result == 0) learn(request, pointer);
   return result;
 }
 
 // New buffers and their sizes.
-void RecordedFile::learn(unsigned long request, void* argument) {
+void RecordedFile::learn(unsigned long request, uint64_t argument) {
   const std::lock_guard lock(mutex_);
-  if (request == kGemNew) {
-    const auto& args = *static_cast<const GemNew*>(argument);
-    buffers_[args.handle] = {.size_bytes = args.size};
-  } else if (request == kGemUserptr) {
-    const auto& args = *static_cast<const GemUserptr*>(argument);
-    buffers_[args.handle] = {.size_bytes = args.user_size, .bytes = reinterpret_cast<uint8_t*>(args.user_ptr)};
-  } else if (request == drm::kPrimeFdToHandle) {
-    const auto& args = *static_cast<const drm::PrimeHandle*>(argument);
-    const off_t size = ::lseek(args.fd, 0, SEEK_END);
-    ::lseek(args.fd, 0, SEEK_SET);
-    if (size > 0 && !buffers_.contains(args.handle)) buffers_[args.handle].size_bytes = static_cast<uint64_t>(size);
+  if (is_request(request, kGemNew)) {
+    if (const auto args = argument_of<GemNew>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
+  } else if (is_request(request, kGemUserptr)) {
+    if (const auto args = argument_of<GemUserptr>(request, argument))
+      buffers_[args->handle] = {.size_bytes = args->user_size, .user_memory = args->user_ptr};
+  } else if (is_request(request, drm::kPrimeFdToHandle)) {
+    const auto args = argument_of<drm::PrimeHandle>(request, argument);
+    const off_t size = args ? ::lseek(args->fd, 0, SEEK_END) : 0;
+    if (size <= 0) return;
+    ::lseek(args->fd, 0, SEEK_SET);
+    if (!buffers_.contains(args->handle)) buffers_[args->handle].size_bytes = static_cast<uint64_t>(size);
   }
 }
 
@@ -111,18 +110,18 @@ void RecordedFile::forget(uint32_t handle) {
   const std::lock_guard lock(mutex_);
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return;
-  if (found->second.is_mapped) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
   buffers_.erase(found);
 }
 
-Result<void> RecordedFile::record(int fd, uint64_t argument) {
-  GemSubmit args{};
-  if (copy_from_user(&args, argument, sizeof args) != 0) return error(ErrorCode::invalid_argument, "bad pointer");
+Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
+  const auto args = argument_of<GemSubmit>(request, argument);
+  if (!args) return error(ErrorCode::invalid_argument, "bad pointer");
   if (!info_) {
-    SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_), args.pipe));
+    SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_), args->pipe));
     info_ = std::move(core.info);
   }
-  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, args));
+  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, *args));
   return sink_.append(*info_, std::move(submission));
 }
 
@@ -162,8 +161,12 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
   // Waits for earlier jobs that write the buffer, and makes caches coherent.
   GemCpuPrep prepare{.handle = snapshot.handle, .op = kPrepRead, .timeout = soon()};
   const bool is_prepared = calls_->ioctl(fd, kGemCpuPrep, &prepare) == 0;
-  const std::span<const uint8_t> bytes = map(fd, snapshot.handle, buffer);
-  if (!bytes.empty()) capture::set_contents(snapshot, bytes);
+  Bytes copied;
+  if (buffer.user_memory == 0) {
+    if (const auto bytes = map(fd, snapshot.handle, buffer); !bytes.empty()) capture::set_contents(snapshot, bytes);
+  } else if (copy_array_from_user(copied, buffer.user_memory, buffer.size_bytes) == 0) {
+    capture::set_contents(snapshot, copied);
+  }
   GemCpuFini finish{.handle = snapshot.handle, .flags = 0};
   if (is_prepared) calls_->ioctl(fd, kGemCpuFini, &finish);
 }
@@ -173,7 +176,6 @@ std::span<const uint8_t> RecordedFile::map(int fd, uint32_t handle, Buffer& buff
     GemInfo info{.handle = handle, .pad = 0, .offset = 0};
     if (calls_->ioctl(fd, kGemInfo, &info) != 0) return {};
     if (calls_->mmap(fd, buffer.size_bytes, info.offset, buffer.bytes) < 0) return {};
-    buffer.is_mapped = true;
   }
   return {buffer.bytes, buffer.size_bytes};
 }

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/user_memory.h"
 #include "capture/job_lists.h"
 #include "uapi/rocket/abi.h"
 #include "uapi/rocket/rocket.h"
@@ -30,6 +29,10 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
   if (count > kMostItems || (count != 0 && stride < sizeof(T)))
     return error(ErrorCode::invalid_argument, "{} items of {} bytes", count, stride);
   std::vector<T> out(count);
+  if (stride == sizeof(T)) {
+    if (copy_array_from_user(out, from, count) != 0) return error(ErrorCode::invalid_argument, "bad pointer to items");
+    return out;
+  }
   for (uint64_t i = 0; i < count; ++i) {
     if (copy_from_user(&out[i], from + i * stride, sizeof(T)) != 0)
       return error(ErrorCode::invalid_argument, "bad pointer to item {}", i);
@@ -56,7 +59,7 @@ class RecordedFile final : public FileRecorder {
   using Uses = std::map<uint32_t, Use>;  // by handle
 
   void forget(uint32_t handle);
-  Result<void> record(int fd, uint64_t argument) override;
+  Result<void> record(int fd, unsigned long request, uint64_t argument) override;
   Result<capture::Submission> snapshot(int fd, const Submit& args);
   static Result<capture::Job> read_job(const SubmitJob& args, Uses& uses);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
@@ -75,16 +78,16 @@ RecordedFile::~RecordedFile() {
 // Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
 // another thread may get its handle.
 int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
-  if (request == kSubmit) return submit(fd, request, argument);
-  if (request == drm::kGemClose) {
-    drm::GemClose closing{};
-    if (copy_from_user(&closing, reinterpret_cast<uint64_t>(argument), sizeof closing) == 0) forget(closing.handle);
+  const auto pointer = reinterpret_cast<uint64_t>(argument);
+  if (is_request(request, kSubmit)) return submit(fd, request, argument);
+  if (is_request(request, drm::kGemClose)) {
+    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
   }
   const int result = calls_->ioctl(fd, request, argument);
-  if (result == 0 && request == kCreateBo) {
-    const auto& args = *static_cast<const CreateBo*>(argument);
+  if (result == 0 && is_request(request, kCreateBo)) {
     const std::lock_guard lock(mutex_);
-    buffers_[args.handle] = {.size_bytes = args.size, .address = args.dma_address, .offset = args.offset};
+    if (const auto args = argument_of<CreateBo>(request, pointer))
+      buffers_[args->handle] = {.size_bytes = args->size, .address = args->dma_address, .offset = args->offset};
   }
   return result;
 }
@@ -97,14 +100,14 @@ void RecordedFile::forget(uint32_t handle) {
   buffers_.erase(found);
 }
 
-Result<void> RecordedFile::record(int fd, uint64_t argument) {
-  Submit args{};
-  if (copy_from_user(&args, argument, sizeof args) != 0) return error(ErrorCode::invalid_argument, "bad pointer");
+Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
+  const auto args = argument_of<Submit>(request, argument);
+  if (!args) return error(ErrorCode::invalid_argument, "bad pointer");
   if (!info_) {
     SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_)));
     info_ = std::move(core.info);
   }
-  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, args));
+  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, *args));
   return sink_.append(*info_, std::move(submission));
 }
 
