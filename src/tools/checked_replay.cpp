@@ -22,8 +22,8 @@ bool CheckedReplay::Place::equals(std::span<const uint8_t> a, std::span<const ui
 }
 
 Result<std::vector<std::string>> CheckedReplay::run(const capture::Submission& submission) {
+  SK_TRY(replayer_->run(submission));  // first: it refuses sizes that no memory holds
   const capture::Submission before = complete(submission);
-  SK_TRY(replayer_->run(submission));
   std::vector<Place> suspects = outputs_of(submission);
   SK_TRY(keep_equal(suspects, before));
   if (!suspects.empty()) {

@@ -238,7 +238,7 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor,
   if (is_fortran)
     return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
   const std::optional<ir::Shape> shape = shape_value(npy.header);
-  if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape'");
+  if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape', or with one that no array has");
   if (!std::ranges::equal(without_leading_ones(*shape), without_leading_ones(tensor.shape)))
     return error(ErrorCode::invalid_argument, "the file's array is {}, the {} '{}' is {}", shape->to_string(), what,
                  tensor.name, tensor.shape.to_string());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`skillet virtual` and `skillet capture` from outside: injected faults, recordings, exit codes, what is left behind.
 
-usage: interpose_test.py SKILLET PROBE REPLAY VIRTUAL_LIBRARY RECORD_LIBRARY SOURCE_DIR
+usage: interpose_test.py SKILLET PROBE REPLAY VIRTUAL_LIBRARY RECORD_LIBRARY FORKING SOURCE_DIR
 """
 import json
 import os
@@ -12,8 +12,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SKILLET, PROBE, REPLAY, VIRTUAL_LIBRARY, RECORD_LIBRARY = sys.argv[1:6]
-SOURCE = Path(sys.argv[6])
+SKILLET, PROBE, REPLAY, VIRTUAL_LIBRARY, RECORD_LIBRARY, FORKING = sys.argv[1:7]
+SOURCE = Path(sys.argv[7])
 CASE = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
 
 GOOD_RUN = ["submit fine", "wait_fence fine", "gem_cpu_prep fine", "gem_cpu_fini fine", "output right"]
@@ -234,6 +234,11 @@ class Record(unittest.TestCase):
         self.assertEqual(result.stdout.split(), ["0"] * 10, result.stderr)
         for number in range(2, 12):  # a file for each child
             self.assertIn(f"{self.path}.{number}: 1 submissions", result.stderr)
+
+    def test_forks_while_the_node_frees_buffers(self):
+        for _ in range(2):
+            result = run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--chip", "rk3588", "--", FORKING, "150")
+            self.assertEqual(result.stdout, "150\n", result.stderr)
 
     def test_copies_of_descriptors_record_to_one_file(self):
         script = ("import ctypes, fcntl, os, struct\n"

@@ -355,6 +355,51 @@ TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   ::close(memory);
 }
 
+// As kernels take them: what a program of an older header does not pass is 0.
+TEST(EtnavivRecorder, TakesArgumentsOfOlderPrograms) {
+  Recorded a;
+  const uapi::SyscallsRef calls = uapi::record(a.core, a.calls, a.capture);
+  const int fd = calls->open(kNode);
+  abi::GemNew made{.size = 4096, .flags = abi::kBoCached, .handle = 0};
+  ASSERT_EQ(calls->ioctl(fd, abi::kGemNew, &made), 0);
+  abi::SubmitBo bo{.flags = 3, .handle = made.handle, .presumed = 0};
+  const uint32_t words[4] = {};
+  struct {
+    uint32_t fence, pipe, exec_state, nr_bos, nr_relocs, stream_size;
+    uint64_t bos, relocs, stream;
+  } old{0, 0, 0, 1, 0, sizeof words, reinterpret_cast<uintptr_t>(&bo), 0, reinterpret_cast<uintptr_t>(words)};
+  ASSERT_EQ(calls->ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, drm::kType, _IOC_NR(abi::kGemSubmit), sizeof old), &old), 0);
+  ASSERT_EQ(a.capture.submissions.size(), 1u);
+  EXPECT_EQ(a.capture.submissions[0].buffers.at(0).size_bytes, 4096u);
+  EXPECT_TRUE(a.capture.submissions[0].buffers.at(0).listed);
+  EXPECT_EQ(calls->close(fd), 0);
+}
+
+// The kernel refuses the submission; the program goes on.
+TEST(EtnavivRecorder, MemoryOfTheProcessMayBeGone) {
+  Recorded a;
+  const uapi::SyscallsRef calls = uapi::record(a.core, a.calls, a.capture);
+  const int fd = calls->open(kNode);
+  void* const memory = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<uint8_t*>(memory) = 5;
+  abi::GemUserptr made{.user_ptr = reinterpret_cast<uintptr_t>(memory), .user_size = 8192, .flags = 3, .handle = 0};
+  ASSERT_EQ(calls->ioctl(fd, abi::kGemUserptr, &made), 0);
+  abi::SubmitBo bo{.flags = 3, .handle = made.handle, .presumed = 0x500000};
+  const uint32_t words[4] = {};
+  abi::GemSubmit submit{.nr_bos = 1,
+                        .stream_size = sizeof words,
+                        .bos = reinterpret_cast<uintptr_t>(&bo),
+                        .stream = reinterpret_cast<uintptr_t>(words),
+                        .flags = abi::kSubmitSoftpin,
+                        .fence_fd = -1};
+  ASSERT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), 0);
+  EXPECT_EQ(a.capture.submissions.at(0).buffers.at(0).bytes, Bytes{5});
+  ASSERT_EQ(::munmap(memory, 8192), 0);
+  EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EFAULT);
+  EXPECT_EQ(a.capture.submissions.size(), 1u) << "what the kernel refuses is taken back";
+  EXPECT_EQ(calls->close(fd), 0);
+}
+
 // ---- the replayer ----
 
 TEST(EtnavivReplay, FindsPlacesInItsBuffers) {
