@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "base/log.h"
 #include "tools/scores.h"
@@ -135,23 +134,18 @@ const ZipMember* find_array(std::span<const ZipMember> members, std::string_view
   return found == members.end() ? nullptr : &*found;
 }
 
-// Which array each tensor is; null: none. All are called as we write them, or as the tensors are, or by their places,
-// as numpy.savez names arrays that get no names; else each as it may be. None is for two.
+// Which array each tensor is; null: none. All are called as we write them; else each as its tensor is, or as we would
+// write it, or by its place, as numpy.savez names arrays that get no names. None is for two.
 std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, const ArrayNames& arrays) {
-  std::vector<std::string> places;
-  for (size_t i = 0; i < arrays.keys.size(); ++i) places.push_back(fmt::format("arr_{}", i));
-  std::vector<const ZipMember*> out(arrays.keys.size());
-  const auto is_taken = [&](const ZipMember* one) { return std::ranges::find(out, one) != out.end(); };
-  for (const std::vector<std::string>* names : {&arrays.keys, &arrays.names, &std::as_const(places)}) {
-    std::ranges::fill(out, nullptr);
-    for (size_t i = 0; i < out.size(); ++i)
-      if (const ZipMember* const one = find_array(members, (*names)[i]); !is_taken(one)) out[i] = one;
-    if (!is_taken(nullptr)) return out;
-  }
+  std::vector<const ZipMember*> out;
+  for (const std::string& key : arrays.keys) out.push_back(find_array(members, key));
+  if (std::ranges::find(out, nullptr) == out.end()) return out;
   std::ranges::fill(out, nullptr);
   for (size_t i = 0; i < out.size(); ++i) {
-    for (const std::string& name : {arrays.names[i], arrays.keys[i], places[i]})
-      if (const ZipMember* const one = find_array(members, name); out[i] == nullptr && !is_taken(one)) out[i] = one;
+    for (const std::string& name : {arrays.names[i], arrays.keys[i], fmt::format("arr_{}", i)}) {
+      const ZipMember* const one = find_array(members, name);
+      if (out[i] == nullptr && std::ranges::find(out, one) == out.end()) out[i] = one;
+    }
   }
   return out;
 }
