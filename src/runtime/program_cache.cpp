@@ -1,7 +1,5 @@
 #include "runtime/program_cache.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "base/own_file.h"
 #include "compile/build_id.h"
 #include "runtime/address_check.h"
+#include "runtime/content_hash.h"
 #include "runtime/loaded_program.h"
 
 namespace skillet::runtime {
@@ -24,10 +23,6 @@ constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
 std::string head_of(const std::string& key) {
   return fmt::format("{:<{}}\n", fmt::format("{}{}", kMagic, key), kHeadBytes - 1);
 }
-
-struct FreeState {
-  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
 
 Result<void> save(const std::string& path, const std::string& key, const driver::Program& program) {
   SK_TRY_ASSIGN(const Bytes body, driver::serialise(program, false));
@@ -51,12 +46,10 @@ namespace {
 
 class Hash {
  public:
-  Hash() : state_(XXH3_createState()) { XXH3_128bits_reset(state_.get()); }
-
   void add(std::string_view text) {
     const uint64_t size_bytes = text.size();  // so that "ab" + "c" differs from "a" + "bc"
-    XXH3_128bits_update(state_.get(), &size_bytes, sizeof size_bytes);
-    XXH3_128bits_update(state_.get(), text.data(), text.size());
+    hash_.add(&size_bytes, sizeof size_bytes);
+    hash_.add(text.data(), text.size());
   }
   void add(const ir::Graph& graph) {
     add(ir::print_without_constants(graph));
@@ -64,12 +57,12 @@ class Hash {
       add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
   }
   std::string text() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+    const auto [high, low] = hash_.value();
+    return fmt::format("{:016x}{:016x}", high, low);
   }
 
  private:
-  std::unique_ptr<XXH3_state_t, FreeState> state_;
+  ContentHash hash_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "runtime/shared_constants.h"
 
 #include <sys/random.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
@@ -9,6 +8,7 @@
 #include "base/caught.h"
 #include "base/int_math.h"
 #include "base/log.h"
+#include "runtime/content_hash.h"
 #include "runtime/cpu_access.h"
 
 namespace skillet::runtime {
@@ -24,22 +24,16 @@ uint64_t secret() {
   return kSecret;
 }
 
-struct FreeState {
-  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-};
-
 std::pair<uint64_t, uint64_t> key_of(const driver::Program& program, const ConstantLayout& layout) {
-  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
-  XXH3_128bits_reset_withSeed(state.get(), secret());
+  ContentHash hash(secret());
   for (size_t i = 0; i < layout.buffers.size(); ++i) {
     const SharedBytes& contents = program.buffers[layout.buffers[i]].contents;
     const uint64_t place[] = {layout.offsets[i], contents.size()};
-    XXH3_128bits_update(state.get(), place, sizeof place);
-    XXH3_128bits_update(state.get(), contents.data(), contents.size());
+    hash.add(place, sizeof place);
+    hash.add(contents.data(), contents.size());
   }
-  XXH3_128bits_update(state.get(), &layout.size_bytes, sizeof layout.size_bytes);
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return {hash.high64, hash.low64};
+  hash.add(&layout.size_bytes, sizeof layout.size_bytes);
+  return hash.value();
 }
 
 Result<void> fill(uapi::Device& device, uapi::Handle handle, const driver::Program& program,

@@ -1,0 +1,35 @@
+// ContentHash: 128 bits of XXH3 over bytes that come piece by piece.
+// Called by the cache of programs and by who shares constants.
+// Must not know: what is hashed.
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace skillet::runtime {
+
+class ContentHash {
+ public:
+  explicit ContentHash(uint64_t seed = 0) : state_(XXH3_createState()) {
+    if (state_ == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset_withSeed(state_.get(), seed);
+  }
+  void add(const void* bytes, size_t size_bytes) { XXH3_128bits_update(state_.get(), bytes, size_bytes); }
+  // The upper half first.
+  std::pair<uint64_t, uint64_t> value() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    return {hash.high64, hash.low64};
+  }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_;
+};
+
+}  // namespace skillet::runtime
