@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "runtime/session.h"
+#include "runtime/session_keys.h"
 
 namespace skillet::tools {
 namespace {

@@ -123,7 +123,7 @@ class Tree:
             # Each source by itself: a planted bug compiles one again.
             self.run("cmake", "--preset", "release", "-DCMAKE_UNITY_BUILD=OFF", "-S", ".", check=True)
         if not self.compiles([]):
-            sys.exit("mutate: the tree does not compile as it is")
+            sys.exit(f"mutate: the tree does not compile as it is: ninja -C {self.build} says why")
 
     def tests(self, costs=None):
         """The fast tests, with their `costs` in seconds (default: of this tree's last run)."""
