@@ -129,7 +129,11 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
   capture::Submission submission;
   Uses uses;
   SK_TRY_ASSIGN(const auto jobs, read_array<SubmitJob>(args.jobs, args.job_count, args.job_struct_size));
+  uint64_t tasks = 0;
   for (const SubmitJob& one : jobs) {
+    tasks += one.task_count;
+    if (tasks > kMostItems)  // jobs may share a list: small arguments, and no memory holds what they say
+      return error(ErrorCode::unsupported, "more than {} tasks in a submission of {} jobs", kMostItems, jobs.size());
     SK_TRY_ASSIGN(capture::Job job, read_job(one, uses));
     capture::note_list(submission, submission.jobs.size(), "in_bos", one.in_bo_handle_count);
     capture::note_list(submission, submission.jobs.size(), "out_bos", one.out_bo_handle_count);
