@@ -129,6 +129,7 @@ class Tree:
         """The fast tests, with their `costs` in seconds (default: of this tree's last run)."""
         listed = self.run("ctest", "--test-dir", self.build, "-L", "^fast$", "--show-only=json-v1", check=True).stdout
         costs = self.costs() if costs is None else costs
+        known = {line.split(": ")[0] for line in self.run("ninja", "-C", self.build, "-t", "targets", "all").stdout.splitlines()}
         result = []
         for test in json.loads(listed)["tests"]:
             if LEFT_OUT.match(test["name"]):
@@ -137,7 +138,8 @@ class Tree:
                                        for word in one["value"]]
             paths = re.findall(re.escape(str(self.build)) + r"/?([^\s:;\"']*)", " ".join(words))
             named = not any((self.build / path).is_dir() for path in paths)
-            result.append(Test(test["name"], paths if named else [], costs.get(test["name"], 0)))
+            targets = [path for path in paths if path in known]
+            result.append(Test(test["name"], targets if named else [], costs.get(test["name"], 0)))
         return result
 
     def affected(self, tests, since_ns):
