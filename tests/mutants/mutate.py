@@ -96,6 +96,12 @@ def known_noticers(text):
     return {(path, title): test for path, title, test in rows}
 
 
+def first_failed(said):
+    """The first test that ctest lists as failed; those that it skipped stand before."""
+    failed = re.search(r"tests FAILED:\s*\d+ - (\S+) \(", said)
+    return failed.group(1) if failed else "ctest"
+
+
 class Tree:
     """A checkout of HEAD with the working tree's changes, and its build; one for each lane, from 0."""
 
@@ -164,8 +170,7 @@ class Tree:
         done = self.run("ctest", "--test-dir", self.build, self.jobs, "--stop-on-failure", "--timeout", TEST_TIMEOUT_S, "-R", names)
         if done.returncode == 0:
             return None
-        failed = re.search(r"^\s*\d+ - (\S+) \(", done.stdout, re.MULTILINE)
-        return failed.group(1) if failed else "ctest"
+        return first_failed(done.stdout)
 
     def try_one(self, mutant, groups):
         path = self.dir / mutant.path

@@ -52,6 +52,12 @@ class MutateTest(unittest.TestCase):
         self.assertEqual(names, [["known"], ["near", "below"], ["quick", "command"], ["slow"]])
         self.assertEqual([[t.name for t in group] for group in mutate.stages("src/ab/one.cpp", tests, None)][0], ["quick", "command"])
 
+    def test_what_failed_is_not_what_was_skipped(self):
+        said = ("The following tests did not run:\n\t 50 - page (Skipped)\n\n"
+                "The following tests FAILED:\n\t 36 - tools (Failed)\n\t 43 - bad_use (Failed)\n")
+        self.assertEqual(mutate.first_failed(said), "tools")
+        self.assertEqual(mutate.first_failed("no list"), "ctest")
+
     def test_slips(self):
         def made(line):
             return {new.strip() for _, _, new in draw.slips_in([line])}
