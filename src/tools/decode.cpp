@@ -56,7 +56,8 @@ Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
   auto reader = capture::Reader::open(options.path);
   is_ours = false;
   std::error_code ignored;
-  if (reader.ok() || reader.error().code != ErrorCode::malformed || std::filesystem::is_directory(options.path, ignored))
+  if (reader.ok() || reader.error().code != ErrorCode::malformed ||
+      std::filesystem::is_directory(options.path, ignored))
     return reader;
   // What it is stands in its first bytes: nothing else is read whole.
   SK_TRY_ASSIGN(const Bytes start, read_file_start(options.path, kProgramMark.size()));
