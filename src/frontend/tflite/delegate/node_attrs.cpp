@@ -1,5 +1,6 @@
 #include "frontend/tflite/delegate/node_attrs.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -19,7 +20,7 @@ constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatc
 // Hosts that have the field read it whatever the version says; what older hosts have there, in the slack of a small
 // allocation, is anything. So where the version says that there is none, a value that means something is left to the
 // host.
-Result<void> check_appended(std::string_view field, int version, int value, int highest) {
+Result<void> check_appended(std::string_view field, int version, int64_t value, int64_t highest) {
   if (value < 1 || value > highest) return {};
   return error(ErrorCode::unsupported, "op version {} has no {}, but {} is given", version, field, value);
 }
@@ -154,7 +155,8 @@ Result<Attrs> read(const TfLiteMirrorPadParams& params, int /*version*/) {
 }
 Result<Attrs> read(const TfLiteGatherParams& params, int version) {
   constexpr int kMost = 8;  // dimensions of any tensor
-  if (version < kGatherBatchDims) SK_TRY(check_appended("batch_dims", version, std::abs(params.batch_dims), kMost));
+  if (version < kGatherBatchDims)
+    SK_TRY(check_appended("batch_dims", version, std::abs(int64_t{params.batch_dims}), kMost));
   return Attrs{ir::GatherAttrs{.axis = params.axis, .batch_dims = version >= kGatherBatchDims ? params.batch_dims : 0}};
 }
 Result<Attrs> read(const TfLiteGeluParams& params, int /*version*/) { return Attrs{ir::GeluAttrs{params.approximate}}; }
