@@ -7,9 +7,12 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
+#include "base/caught.h"
 #include "base/interruptions.h"
 #include "base/own_file.h"
 
@@ -247,6 +250,14 @@ Result<void> check_files(const std::string& folder, std::span<const std::string>
   if (file.get() < 0) return os_error(folder);
   ::unlink(probe.c_str());
   return {};
+}
+
+void remove_folder(const std::string& path) noexcept {
+  tidy("removing a folder", [&]() -> Result<void> {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+    return {};
+  });
 }
 
 }  // namespace skillet

@@ -69,5 +69,7 @@ Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes)
 Result<void> check_place(const std::string& path);
 Result<void> check_folder(const std::string& path);
 Result<void> check_files(const std::string& folder, std::span<const std::string> names);
+// With all that is in it, as far as that can be: for destructors of those that made it.
+void remove_folder(const std::string& path) noexcept;
 
 }  // namespace skillet

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/caught.h"
+#include "base/bytes.h"
 #include "interpose/libc.h"
 
 namespace skillet::interpose {
@@ -74,12 +74,7 @@ Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, cons
 }
 
 NodeTree::~NodeTree() {
-  if (!is_own_ || owner_ != ::getpid()) return;
-  tidy("removing a folder", [&]() -> Result<void> {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-    return {};
-  });
+  if (is_own_ && owner_ == ::getpid()) remove_folder(root_);
 }
 
 Result<void> NodeTree::folder(const std::string& path) const {

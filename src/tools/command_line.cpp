@@ -23,6 +23,16 @@ Rule rule_of(const CLI::Validator& validator) {
   return {validator.get_description(), [validator](const std::string& value) { return validator(value); }};
 }
 
+Rule existing(const char* name, bool is_folder) {
+  return {name, [is_folder](const std::string& text) -> std::string {
+            std::error_code failure;
+            const auto status = std::filesystem::status(text, failure);
+            if (!std::filesystem::exists(status)) return fmt::format("{}: {}", text, failure.message());
+            if (std::filesystem::is_directory(status) == is_folder) return {};
+            return fmt::format("{}: is {} folder", text, is_folder ? "no" : "a");
+          }};
+}
+
 template <typename T>
 std::optional<T> parse_number(const std::string& text) {
   T value = 0;
@@ -136,21 +146,6 @@ Rule number_between(double lowest, double highest) { return rule_of(CLI::Range(l
 Rule not_empty() {
   return {"PATH", [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }};
 }
-
-namespace {
-
-Rule existing(const char* name, bool is_folder) {
-  return {name, [is_folder](const std::string& text) -> std::string {
-            std::error_code failure;
-            const auto status = std::filesystem::status(text, failure);
-            if (!std::filesystem::status_known(status) || !std::filesystem::exists(status))
-              return fmt::format("{}: {}", text, failure.message());
-            if (std::filesystem::is_directory(status) == is_folder) return {};
-            return fmt::format("{}: is {} folder", text, is_folder ? "no" : "a");
-          }};
-}
-
-}  // namespace
 
 Rule existing_file() { return existing("FILE", false); }
 Rule existing_folder() { return existing("DIR", true); }

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/caught.h"
+#include "base/bytes.h"
 #include "base/vendors.h"
 #include "interpose/environment.h"
 #include "runtime/device_context.h"
@@ -38,12 +38,7 @@ class Root {
   }
   Root(Root&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ~Root() {
-    if (path_.empty()) return;
-    tidy("removing a folder", [&]() -> Result<void> {
-      std::error_code ignored;
-      std::filesystem::remove_all(path_, ignored);
-      return {};
-    });
+    if (!path_.empty()) remove_folder(path_);
   }
   const std::string& path() const { return path_; }
 
