@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of networks and chips: in README.md operations on the NPU, difference from the CPU, predicted time; in
-docs/models.md what a real NPU takes with and without allow_unproven.
+"""The tables of networks and chips. README.md: operations on the NPU and predicted latency beside the CPU's, by default. docs/models.md:
+the same with every part and share, and how far results are from the CPU's on simulated chips.
 
 usage: models_table.py SKILLET [--check]      run at the top of the source tree; networks: models/, ../shared/models
 
@@ -15,7 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGE, COVERAGE_PAGE = Path("README.md"), Path("docs/models.md")
 SHARED = Path("../shared/models")
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 # File, name for people, whether its weights have a scale for each channel.
@@ -28,7 +27,6 @@ MODELS = [
     ("deeplabv3_mnv2_dm05_pascal_quant.tflite", "DeepLabV3 513, uint8", False),
     ("movenet_single_pose_lightning_ptq.tflite", "MoveNet Lightning 192, int8, a scale per channel", True),
 ]
-TABLE = re.compile(r"(<!-- models -->\n).*?(<!-- end -->)", re.S)
 KEY_POINTS, SCORE_SHOWN = 17, 0.3
 FORMATS = {"|u1": "B", "|i1": "b", "<i4": "i", "<i8": "q", "<f4": "f"}
 
@@ -95,15 +93,44 @@ def measure(skillet, model, chip, folder, more):
     return f"{report['model_npu_ops']} of {report['model_ops']}, {words}, {time} &plusmn;{100 * error:.0f} %"
 
 
-def table(skillet):
-    lines = [["network", *CHIPS], ["---"] * (1 + len(CHIPS))]
+def path_of(file):
+    return file if file.startswith("models/") else str(SHARED / file)
+
+
+def as_table(lines):
+    head = [["network", *CHIPS], ["---"] * (1 + len(CHIPS))]
+    return "".join("| " + " | ".join(line) + " |\n" for line in head + lines)
+
+
+def differences(skillet):
+    lines = []
     for file, name, per_channel in MODELS:
-        model = file if file.startswith("models/") else str(SHARED / file)
         for more in [[], ["--per-channel", "approximate"]] if per_channel else [[]]:
             # The RK3588 has a scale for each channel: nothing to approximate.
-            cells = ["as above" if more and chip == "rk3588" else cell(skillet, model, chip, more) for chip in CHIPS]
+            cells = ["as above" if more and chip == "rk3588" else cell(skillet, path_of(file), chip, more) for chip in CHIPS]
             lines.append([name if not more else "&nbsp; the same, `--per-channel approximate`", *cells])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return as_table(lines)
+
+
+def milliseconds(ms):
+    return f"{ms:.1f}" if ms < 10 else f"{ms:.0f}"
+
+
+def speed_of(chip, ops):
+    """Bold where the NPU is predicted to be faster than all large cores of the board's CPU."""
+    npu, cpu = milliseconds(chip["wall_ms"]), milliseconds(chip["cpu_alone_ms"])
+    npu = f"**{npu}**" if chip["wall_ms"] < chip["cpu_alone_ms"] else npu
+    return f"{chip['npu_ops']}/{ops}, {npu} / {cpu}"
+
+
+def speed(skillet):
+    lines = []
+    for file, name, per_channel in MODELS:
+        for more in [[], ["--per-channel", "approximate", "--allow-unproven"]] if per_channel else [[]]:
+            report = json.loads(run(skillet, "check", path_of(file), "--json", *more))
+            of_chip = {chip["chip"]: chip for chip in report["chips"]}
+            lines.append([f"&nbsp; with `{' '.join(more)}`" if more else name, *(speed_of(of_chip[chip], len(report["ops"])) for chip in CHIPS)])
+    return as_table(lines)
 
 
 def coverage_of(chip, ops):
@@ -111,34 +138,39 @@ def coverage_of(chip, ops):
 
 
 def coverage(skillet):
-    lines = [["network", *CHIPS], ["---"] * (1 + len(CHIPS))]
+    lines = []
     for file, name, _ in MODELS:
-        model = file if file.startswith("models/") else str(SHARED / file)
         cells = {chip: [] for chip in CHIPS}
         for more in [[], ["--allow-unproven"]]:
-            report = json.loads(run(skillet, "check", model, "--json", *more))
+            report = json.loads(run(skillet, "check", path_of(file), "--json", *more))
             for chip in report["chips"]:
                 if chip["chip"] in cells:
                     cells[chip["chip"]].append(coverage_of(chip, len(report["ops"])))
         lines.append([name, *("; ".join(dict.fromkeys(cells[chip])) for chip in CHIPS)])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return as_table(lines)
+
+
+# Each stands in its page between <!-- NAME --> and <!-- end -->.
+TABLES = [("README.md", "speed", speed), ("docs/models.md", "coverage", coverage), ("docs/models.md", "differences", differences)]
 
 
 def main():
     skillet, check = sys.argv[1], "--check" in sys.argv
     if not SHARED.is_dir():
-        print(f"no {SHARED}: whether the table of {PAGE} is fresh cannot be told")
+        print(f"no {SHARED}: whether the tables of networks are fresh cannot be told")
         return 0
     stale = 0
-    for page, make in ((COVERAGE_PAGE, coverage), (PAGE, table)):
-        text = page.read_text()
-        made = TABLE.sub(lambda found: found[1] + "\n" + make(skillet) + "\n" + found[2], text)
+    for page, name, make in TABLES:
+        text = Path(page).read_text()
+        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
+        assert between.search(text), f"{page} has no place for the table {name}"
+        made = between.sub(lambda found: found[1] + "\n" + make(skillet) + "\n" + found[2], text)
         if check:
-            print(f"the table of {page} is " + ("fresh" if made == text else "stale; ./x models writes it"))
+            print(f"the table {name} of {page} is " + ("fresh" if made == text else "stale; ./x models writes it"))
             stale |= made != text
         else:
-            page.write_text(made)
-            print(f"{page} is written")
+            Path(page).write_text(made)
+            print(f"{page}: {name} is written")
     return int(stale)
 
 
