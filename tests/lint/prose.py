@@ -23,8 +23,8 @@ GENERATED = {"docs/dev/mutants.md", "docs/support.md"}
 NOT_YET = {
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs/dev/adding-an-npu.md", "docs/ci-farms.md",
     "docs/command.md", "docs/cpu.md", "docs/devices.md", "docs/driver-writers.md",
-    "docs/evidence.md", "docs/glossary.md", "docs/hw/rockchip.md", "docs/hw/vivante.md",
-    "docs/install.md", "docs/jobs.md", "docs/memory.md", "docs/models.md", "docs/peer.md", "docs/python.md",
+    "docs/evidence.md", "docs/hw/rockchip.md", "docs/hw/vivante.md",
+    "docs/jobs.md", "docs/memory.md", "docs/models.md", "docs/peer.md",
     "docs/results.md", "docs/timing.md", "docs/tuned.md", "models/README.md", "src/capture/format.md",
     "src/interpose/README.md", "tests/evidence/template.md",
 }
