@@ -24,7 +24,7 @@ NOT_YET = {
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "docs/dev/adding-an-npu.md",
     "docs/command.md", "docs/cpu.md", "docs/devices.md",
     "docs/evidence.md", "docs/hw/rockchip.md", "docs/hw/vivante.md",
-    "docs/memory.md", "docs/models.md", "docs/peer.md",
+    "docs/models.md", "docs/peer.md",
     "docs/results.md", "docs/timing.md", "docs/tuned.md", "models/README.md", "src/capture/format.md",
     "src/interpose/README.md", "tests/evidence/template.md",
 }
