@@ -248,7 +248,7 @@ def arguments():
     parser.add_argument("--drawn", type=int, metavar="SEED", help="not those of the table: small slips, drawn at random in the sources")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
-    parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; who is not noticed stays untried")
+    parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; bugs that these do not notice stay untried")
     parser.add_argument("--page", action="store_true", help="write docs/dev/mutants.md of all that was tried so far")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
