@@ -1,7 +1,7 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
 usage: mutate.py REPOSITORY [N] [--drawn SEED] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
-Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/mutants.md
+Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/dev/mutants.md
 of them. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
 A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
 Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the table is wrong.
@@ -58,7 +58,7 @@ BEFORE = "not tried on this tree; before: "
 
 
 def page(mutants, outcomes, known=None, drawn=""):
-    """docs/mutants.md; `known` as known_noticers() has it of the page that stood there; `drawn`: the text of drawn.md."""
+    """docs/dev/mutants.md; `known` as known_noticers() has it of the page that stood there; `drawn`: the text of drawn.md."""
     tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
     before = [known[m.path, m.title] for m in mutants if m.key() not in outcomes and (m.path, m.title) in (known or {})]
     by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
@@ -209,7 +209,7 @@ def try_all(root, mutants, outcomes, store, near, quiet):
     if failed := trees[0].failing_test(tests):
         sys.exit(f"mutate: the tree does not pass its tests as it is: {failed}")
     costs = trees[0].costs()  # known now
-    written = root / "docs/mutants.md"
+    written = root / "docs/dev/mutants.md"
     known = known_noticers(written.read_text()) if written.exists() else {}
     idle = queue.SimpleQueue()
     for tree in trees:
@@ -248,8 +248,8 @@ def arguments():
     parser.add_argument("--drawn", type=int, metavar="SEED", help="not those of the table: small slips, drawn at random in the sources")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
-    parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; who is not noticed stays untried")
-    parser.add_argument("--page", action="store_true", help="write docs/mutants.md of all that was tried so far")
+    parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; bugs that these do not notice stay untried")
+    parser.add_argument("--page", action="store_true", help="write docs/dev/mutants.md of all that was tried so far")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -282,7 +282,7 @@ def main():
         noticed = sum(bool(outcomes[m.key()]["test"]) for m in mutants)
         print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(left)} explained, {len(left)} left")
     if args.page:
-        written = root / "docs/mutants.md"
+        written = root / "docs/dev/mutants.md"
         known = known_noticers(written.read_text()) if written.exists() else {}
         written.write_text(page(every, outcomes, known, (root / "tests/mutants/drawn.md").read_text()))
     return 1 if left else 0
