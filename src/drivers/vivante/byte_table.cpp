@@ -150,6 +150,7 @@ int byte_input(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::rsqrt:
     case OpKind::square:
     case OpKind::neg:
+    case OpKind::byte_table:
     case OpKind::quantize: return op.input(0) != ir::kNoTensor && !graph.tensor(op.inputs[0]).is_constant() ? 0 : -1;
     case OpKind::add:
     case OpKind::sub:
@@ -174,7 +175,7 @@ std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op) {
   if (input < 0) return std::nullopt;
   const ir::TensorId from = op.inputs[static_cast<size_t>(input)], to = op.outputs[0];
   const ir::Tensor &in = graph.tensor(from), &out = graph.tensor(to);
-  const auto results = ref::of_each_byte(graph, op, from, to);
+  const auto results = ref::of_each_byte(graph, {&op, 1}, from, to);
   if (!results.ok()) return std::nullopt;
   const int32_t in_zero = unsigned_zero_point(in), out_zero = unsigned_zero_point(out);
   const auto wanted = [&](int32_t steps) {
