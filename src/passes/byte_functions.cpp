@@ -132,7 +132,7 @@ bool needs_table(Rewriter& rewriter, ir::OpId id) {
       break;
     default: break;
   }
-  return rewriter.level(id) == Level::refused;
+  return rewriter.level(id) != Level::proven;
 }
 
 Result<Bytes> values_of(const Rewriter& rewriter, const Tree& tree, TensorId to) {
@@ -167,10 +167,15 @@ bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
   ir::Op op{.kind = OpKind::byte_table, .attrs = ir::NoAttrs{}};
   op.inputs = {tree.from, rewriter.add_constant(result.name + "/table", result.dtype, {256}, std::move(*values))};
   op.outputs = {to};
-  return rewriter.replace({.ops = absorbed_by(rewriter, tree, root),
+  std::vector<ir::OpId> gone = absorbed_by(rewriter, tree, root);
+  // Where the chip takes all of them already, one job instead of several is better too.
+  const bool is_taken = std::ranges::all_of(gone, [&](ir::OpId id) { return rewriter.level(id) != Level::refused; });
+  const bool is_fewer = is_taken && gone.size() > 1;
+  return rewriter.replace({.ops = std::move(gone),
                            .kept = root,
                            .by = {std::move(op)},
-                           .text = names_of(rewriter, tree) + ": one table of 256 bytes"});
+                           .text = names_of(rewriter, tree) + ": one table of 256 bytes",
+                           .must_help = !is_fewer});
 }
 
 }  // namespace
