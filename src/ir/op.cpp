@@ -83,7 +83,7 @@ std::optional<OpKind> op_kind_from_name(std::string_view name) {
 
 std::optional<OpKind> op_kind_from_tflite_code(int32_t code) {
   for (size_t i = 0; i < kRows.size(); ++i) {
-    if (code != kCustomOp && kRows[i].tflite_code == code) return static_cast<OpKind>(i);
+    if (code >= 0 && kRows[i].tflite_code == code) return static_cast<OpKind>(i);
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@ using TensorId = int32_t;           // index into Graph::tensors
 using OpId = int32_t;               // index into Graph::ops
 constexpr TensorId kNoTensor = -1;  // an optional operand that is left out
 constexpr int32_t kCustomOp = -1;   // instead of a TFLite builtin code: the operation has a name only
+constexpr int32_t kNoFileOp = -2;   // passes make it; no model file has it
 
 enum class OpKind : uint8_t {
 #define OP(kind, name, code, attrs, doc) kind,

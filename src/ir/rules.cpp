@@ -149,6 +149,7 @@ constexpr std::array kRows = {
     Row{OpKind::atan2, 2, 2, 1, Types::all, rules::broadcast},
     Row{OpKind::non_max_suppression_v4, 5, 5, 2, Types::any, rules::non_max_suppression},
     Row{OpKind::non_max_suppression_v5, 6, 6, 3, Types::any, rules::non_max_suppression},
+    Row{OpKind::byte_table, 2, 2, 1, Types::any, rules::byte_table},
     Row{OpKind::detection_post_process, 3, 3, 4, Types::any, rules::detection_post_process},
 };
 static_assert(kRows.size() == static_cast<size_t>(OpKind::opaque));

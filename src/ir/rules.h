@@ -70,6 +70,7 @@ Result<Shapes> pool(const OpView& v);
 Result<Shapes> same_shape(const OpView& v);
 Result<Shapes> broadcast(const OpView& v);
 Result<Shapes> prelu(const OpView& v);
+Result<Shapes> byte_table(const OpView& v);
 Result<Shapes> leaky_relu(const OpView& v);
 Result<Shapes> softmax(const OpView& v);
 Result<Shapes> reduce(const OpView& v);

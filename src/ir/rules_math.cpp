@@ -13,6 +13,16 @@ Result<Shapes> leaky_relu(const OpView& v) {
   return same_shape(v);
 }
 
+Result<Shapes> byte_table(const OpView& v) {
+  if (!is_8bit(v.in(0).dtype) || v.in(1).dtype != v.out(0).dtype || !is_8bit(v.out(0).dtype)) {
+    return error(ErrorCode::malformed, "a table of {} from {} to {}", dtype_name(v.in(1).dtype),
+                 dtype_name(v.in(0).dtype), dtype_name(v.out(0).dtype));
+  }
+  if (!v.in(1).is_constant() || v.shape(1).elems() != 256)
+    return error(ErrorCode::malformed, "the table is not 256 constants");
+  return same_shape(v);
+}
+
 Result<Shapes> softmax(const OpView& v) {
   if (!std::isfinite(v.op.as<SoftmaxAttrs>().beta)) return error(ErrorCode::malformed, "beta is not finite");
   if (v.shape(0).rank() == 0) return error(ErrorCode::malformed, "the input is a scalar");

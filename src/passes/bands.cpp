@@ -89,6 +89,7 @@ bool keeps_rows(OpKind kind) {
     case OpKind::hard_swish:
     case OpKind::elu:
     case OpKind::exp:
+    case OpKind::byte_table:
     case OpKind::quantize: return true;
     default: return false;
   }

@@ -65,6 +65,7 @@ Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // R
 Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
 Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
+Result<void> byte_functions(ir::Graph& graph, const Target& target);        // SiLU and other trees: one table
 Result<void> unstride(ir::Graph& graph, const Target& target);              // strides of a single window
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
@@ -93,6 +94,7 @@ struct Pass {
   std::string_view name;
   Result<void> (*run)(ir::Graph& graph, const Target& target);
   std::string_view elsewhere = {};  // how results may move in a published runtime; empty: they do not
+  bool for_files = true;            // what it makes can be written to a model file
 };
 std::span<const Pass> exact_passes();
 

@@ -21,6 +21,7 @@ constexpr Pass kExact[] = {
     {"fold_space_to_batch", fold_space_to_batch},
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},
+    {"byte_functions", byte_functions, {}, false},
     {"split_batches", split_batches},
     {"unstride", unstride},
     {"expand_dilation", expand_dilation},

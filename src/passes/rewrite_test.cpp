@@ -76,6 +76,7 @@ class NarrowDriver : public PlainDriver {
   }
 };
 const NarrowDriver kNarrow;
+const PlainDriver kTables({OpKind::byte_table});
 const PlainDriver kResizing({OpKind::resize_nearest_neighbor});
 
 // No image becomes a row.
@@ -113,6 +114,7 @@ const PlainDriver& driver_for(const Pass& pass) {
     return kAdding;
   if (pass.name == "pixels_to_pointwise") return kTransposing;
   if (pass.name == "flatten_in_dense") return kImages;
+  if (pass.name == "byte_functions") return kTables;
   return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
 }
 
@@ -240,6 +242,8 @@ struct Guard {
   const char *pass, *find, *left_alone, *rewritten;
 };
 const Guard kGuards[] = {
+    {"byte_functions", "zero=128\ntensor 1", "zero=128 variable\ntensor 1", nullptr},
+    {"byte_functions", "op 0 LOGISTIC", "op 0 SOFTMAX", "op 0 TANH"},
     {"fuse_activations", "outputs 3", "outputs 3 2", "outputs 3"},
     {"fuse_activations", "c\" uint8 1x4x4x1 scale=0.5", "c\" uint8 1x4x4x1 scale=0.25", "c\" uint8 1x4x4x1 scale=0.5"},
     {"fuse_activations", "out=[2]\n", "out=[2] activation=relu\n", "out=[2] activation=none\n"},

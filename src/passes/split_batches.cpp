@@ -32,6 +32,7 @@ bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::logistic:
     case OpKind::tanh:
     case OpKind::hard_swish:
+    case OpKind::byte_table:
     case OpKind::elu:
     case OpKind::exp:
     case OpKind::quantize:

@@ -57,8 +57,8 @@ Result<Bytes> of_all_bytes(const ir::Graph& graph, std::span<const ir::Op> ops, 
   return trial.run({from}, to, [&](size_t, size_t i) { return static_cast<uint8_t>(i / channels); });
 }
 
-Result<Bytes> of_each_byte(const ir::Graph& graph, const ir::Op& op, ir::TensorId from, ir::TensorId to) {
-  Trial trial(graph, {&op, 1}, {1, 1, kBytes, 1});
+Result<Bytes> of_each_byte(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to) {
+  Trial trial(graph, ops, {1, 1, kBytes, 1});
   return trial.run({from}, to, [](size_t, size_t i) { return static_cast<uint8_t>(i); });
 }
 

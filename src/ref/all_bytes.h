@@ -12,8 +12,8 @@ namespace skillet::ref {
 // `ops` lead from `from` to `to`, tensors of `graph` whose last dimension is channels; their other operands are
 // constants. Result [byte][channel]. Error: an op has no kernel, or is none of each element alone.
 Result<Bytes> of_all_bytes(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
-// Of one op without channels of its own. Result [byte].
-Result<Bytes> of_each_byte(const ir::Graph& graph, const ir::Op& op, ir::TensorId from, ir::TensorId to);
+// Of ops whose constants are single numbers. Result [byte].
+Result<Bytes> of_each_byte(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
 // The same of two tensors, for ops that treat all channels alike. Result [byte of a][byte of b], and then from the
 // start until a pixel is full.
 Result<Bytes> of_all_pairs(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId a, ir::TensorId b,

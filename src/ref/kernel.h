@@ -147,6 +147,7 @@ Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_relu_0_to_1, 
     prepare_neg;
 Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt;
 Prepare prepare_gelu, prepare_log, prepare_rsqrt, prepare_square, prepare_sin, prepare_cos;
+Prepare prepare_byte_table;
 Prepare prepare_floor, prepare_ceil, prepare_round, prepare_sign, prepare_zeros_like;
 Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max, prepare_arg_min;
 Prepare prepare_reduce_max, prepare_reduce_min, prepare_reduce_prod, prepare_reduce_any;

@@ -40,6 +40,7 @@ constexpr Row kKernels[] = {
     {ir::OpKind::unpack, prepare_unpack},
     {ir::OpKind::relu, prepare_relu},
     {ir::OpKind::relu_n1_to_1, prepare_relu_n1_to_1},
+    {ir::OpKind::byte_table, prepare_byte_table},
     {ir::OpKind::relu6, prepare_relu6},
     {ir::OpKind::leaky_relu, prepare_leaky_relu},
     {ir::OpKind::abs, prepare_abs},

@@ -240,6 +240,15 @@ Result<KernelPtr> prepare_rsqrt(const Context& c) {
   });
 }
 
+// Made by a pass: operand 1 has the result of each byte.
+Result<KernelPtr> prepare_byte_table(const Context& c) {
+  std::array<uint8_t, 256> table{};
+  std::ranges::copy(c.input(1).data, table.begin());
+  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
+  });
+}
+
 Result<KernelPtr> prepare_logistic(const Context& c) {
   if (c.input(0).dtype == ir::DType::int16) return sigmoid_kernel(c, int16_logistic);
   return real_function(c, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });

@@ -113,7 +113,7 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   passes_target.rewrites = &report.rewrites;
   passes_target.constants_max = passes::constants_max(model);
   for (const passes::Pass& pass : passes::exact_passes())
-    SK_TRY(pass.run(graph, passes_target).with_context(pass.name));
+    if (pass.for_files) SK_TRY(pass.run(graph, passes_target).with_context(pass.name));
   if (options.approximate) SK_TRY(passes::share_weight_scales(graph, passes_target));
   SK_TRY(ir::verify(graph));
   for (const passes::WeightChange& change : changes)

@@ -25,6 +25,7 @@ FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
 REFUSED = "tests/models/refused/no_kernel.tflite"
 # How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
 UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
+SILU, MISH = (f"tests/models/keras/{name}_i8.tflite" for name in ("silu", "mish"))  # one table for each activation
 # What Keras writes for Input((None, None, 3)), and a file of two functions.
 FREE, TWO = "tests/models/free/free_sizes_u8.tflite", "tests/models/free/two_signatures_i8.tflite"
 PICTURE = "models/digits/3.png"
@@ -120,6 +121,9 @@ run {CONV} --random 7 --device cpu --expect TMP/out.npz --tolerance 1 ~
 run {CONV} --random 8 --device cpu --expect TMP/out.npz --tolerance 1 ~
 run {CONV} --random 7 --device sim:a311d --output TMP/folder --repeat 3 --tuning tuned ~
 run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models/digits_labels.txt ~
+run {SILU} --device sim:a311d --random 5 --compare=layers ~
+run {MISH} --device sim:imx8mp --random 5 --compare=layers ~
+run {SILU} --device sim:rk3588 --random 5 --compare=layers ~
 eval {DIGITS} --data models/digits --device sim:a311d --layers ~
 eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
 bug {CONV} --device sim:a311d -o TMP/bug.tar ~

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "drivers/rockchip/numerics.h"
-#include "ref/ref.h"
+#include "ref/all_bytes.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
@@ -137,22 +137,13 @@ Result<Conv> make_leaky_sum(const ir::Tensor& from, const ir::Tensor& positive, 
 }
 
 Result<std::array<int8_t, 256>> table_of(const ir::Graph& graph, const ir::Op& op) {
-  ir::Graph one;
-  const auto add = [&](ir::TensorId like) {
-    ir::Tensor tensor{.name = graph.tensor(like).name, .dtype = graph.tensor(like).dtype, .shape = {256}};
-    tensor.quant = graph.tensor(like).quant;
-    return one.add_tensor(std::move(tensor));
-  };
-  one.inputs = {add(op.inputs[0])};
-  one.outputs = {add(op.outputs[0])};
-  one.add_op({.kind = op.kind, .attrs = op.attrs, .inputs = one.inputs, .outputs = one.outputs});
-  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(one));
-  const auto flip = [&](ir::TensorId id) { return one.tensor(id).dtype == ir::DType::int8 ? 0 : 0x80; };
-  const std::span<uint8_t> in = interpreter.tensor(0);
-  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>((static_cast<int>(i) - 128) ^ flip(0));
-  SK_TRY(interpreter.run());
+  SK_TRY_ASSIGN(const Bytes results, ref::of_each_byte(graph, {&op, 1}, op.inputs[0], op.outputs[0]));
+  const auto flip = [&](ir::TensorId id) { return graph.tensor(id).dtype == ir::DType::int8 ? 0 : 0x80; };
   std::array<int8_t, 256> table{};
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int8_t>(interpreter.tensor(1)[i] ^ flip(1));
+  for (size_t i = 0; i < table.size(); ++i) {
+    const auto byte = static_cast<uint8_t>((static_cast<int>(i) - 128) ^ flip(op.inputs[0]));
+    table[i] = static_cast<int8_t>(results[byte] ^ flip(op.outputs[0]));
+  }
   return table;
 }
 

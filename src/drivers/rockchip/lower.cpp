@@ -85,6 +85,7 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::tanh:
     case OpKind::hard_swish:
     case OpKind::elu:
+    case OpKind::byte_table:
     case OpKind::exp: return lower_table(op);
     case OpKind::reduce_max:
     case OpKind::reduce_min:

@@ -162,6 +162,7 @@ class Planner {
       case OpKind::hard_swish:
       case OpKind::elu:
       case OpKind::exp:
+      case OpKind::byte_table:
       case OpKind::maximum:
       case OpKind::minimum:
       case OpKind::resize_bilinear:

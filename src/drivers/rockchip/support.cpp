@@ -405,6 +405,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::tanh:
     case OpKind::hard_swish:
     case OpKind::elu:
+    case OpKind::byte_table:
     case OpKind::exp: return table(graph, op);
     case OpKind::slice:
     case OpKind::strided_slice: return moves(chip, graph, op);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "drivers/vivante/hw/vivante.h"
 #include "drivers/vivante/numerics.h"
@@ -150,6 +151,7 @@ int byte_input(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::rsqrt:
     case OpKind::square:
     case OpKind::neg:
+    case OpKind::byte_table:
     case OpKind::quantize: return op.input(0) != ir::kNoTensor && !graph.tensor(op.inputs[0]).is_constant() ? 0 : -1;
     case OpKind::add:
     case OpKind::sub:
@@ -169,27 +171,54 @@ int byte_input(const ir::Graph& graph, const ir::Op& op) {
   return -1;
 }
 
-std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op) {
-  const int input = byte_input(graph, op);
-  if (input < 0) return std::nullopt;
-  const ir::TensorId from = op.inputs[static_cast<size_t>(input)], to = op.outputs[0];
-  const ir::Tensor &in = graph.tensor(from), &out = graph.tensor(to);
-  const auto results = ref::of_each_byte(graph, op, from, to);
-  if (!results.ok()) return std::nullopt;
-  const int32_t in_zero = unsigned_zero_point(in), out_zero = unsigned_zero_point(out);
-  const auto wanted = [&](int32_t steps) {
-    const auto byte = static_cast<size_t>((in_zero + steps) ^ xor_byte(in.dtype));
-    return static_cast<double>(((*results)[byte] ^ xor_byte(out.dtype)) - out_zero);
-  };
+namespace {
+
+// By steps beside the zero points: what the bytes above and below that of the input mean.
+struct Wanted {
   std::vector<double> above, below;
-  for (int32_t n = 0; in_zero + n <= 255; ++n) above.push_back(wanted(n));
-  for (int32_t n = 0; n <= in_zero; ++n) below.push_back(wanted(-n));
-  const Side positive(std::move(above), -out_zero, 255 - out_zero),
-      negative(std::move(below), -out_zero, 255 - out_zero);
+  int32_t out_zero = 0;
+  auto operator<=>(const Wanted&) const = default;
+};
+
+Wanted wanted_of(const ir::Tensor& in, const ir::Tensor& out, const Bytes& results) {
+  const int32_t in_zero = unsigned_zero_point(in);
+  Wanted wanted{.above = {}, .below = {}, .out_zero = unsigned_zero_point(out)};
+  const auto at = [&](int32_t steps) {
+    const auto byte = static_cast<size_t>((in_zero + steps) ^ xor_byte(in.dtype));
+    return static_cast<double>((results[byte] ^ xor_byte(out.dtype)) - wanted.out_zero);
+  };
+  for (int32_t n = 0; in_zero + n <= 255; ++n) wanted.above.push_back(at(n));
+  for (int32_t n = 0; n <= in_zero; ++n) wanted.below.push_back(at(-n));
+  return wanted;
+}
+
+ByteTable fitted(const Wanted& wanted) {
+  const double low = -wanted.out_zero, high = 255 - wanted.out_zero;
+  const Side positive(wanted.above, low, high), negative(wanted.below, low, high);
   ByteTable table{.entries = {}, .off = std::max(positive.off(), negative.off())};
   for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(positive.entry(i));
   for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(negative.entry(i));
   return table;
+}
+
+// Each pass asks about each operation, and a fit takes milliseconds: the last ones are kept.
+ByteTable fitted_once(const Wanted& wanted) {
+  thread_local std::map<Wanted, ByteTable> fits;
+  constexpr size_t kFitsMax = 64;
+  if (const auto found = fits.find(wanted); found != fits.end()) return found->second;
+  if (fits.size() == kFitsMax) fits.clear();
+  return fits.emplace(wanted, fitted(wanted)).first->second;
+}
+
+}  // namespace
+
+std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op) {
+  const int input = byte_input(graph, op);
+  if (input < 0) return std::nullopt;
+  const ir::TensorId from = op.inputs[static_cast<size_t>(input)], to = op.outputs[0];
+  const auto results = ref::of_each_byte(graph, {&op, 1}, from, to);
+  if (!results.ok()) return std::nullopt;
+  return fitted_once(wanted_of(graph.tensor(from), graph.tensor(to), *results));
 }
 
 }  // namespace skillet::drivers::vivante

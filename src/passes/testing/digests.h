@@ -27,6 +27,7 @@ inline const Digest kDigests[] = {
     {"fold_space_to_batch", 180, 0x9bca0082d8bced7e},
     {"fold_pads", 42, 0x9d4ad62f012214f7},
     {"fuse_activations", 63, 0xf27df1b4abca8859},
+    {"byte_functions", 1493, 0xa6f020b177e04185},
     {"split_batches", 204, 0xd893d617ae0e0b96},
     {"unstride", 95, 0xdf1ddf0c334920cc},
     {"expand_dilation", 198, 0x6c7304fd52dda4b4},

@@ -378,6 +378,42 @@ inline const Row kRows[] = {
      "op 0 DEPTHWISE_CONV_2D in=[1 4 -] out=[3] padding=valid\n"
      "op 1 CONCATENATION in=[0 3] out=[2] axis=3 source=0\n",
      "CONCATENATION of other scales becomes one of 1 DEPTHWISE_CONV_2D 1x1"},
+    {"byte_functions",  // SiLU, of one channel
+     "tensor 0 \"a\" uint8 1x1x2x1 scale=0.0625 zero=128\n"
+     "tensor 1 \"s\" uint8 1x1x2x1 scale=0.00390625 zero=0\n"
+     "tensor 2 \"y\" uint8 1x1x2x1 scale=0.0625 zero=128\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 LOGISTIC in=[0] out=[1]\n"
+     "op 1 MUL in=[0 1] out=[2]\n",
+     "tensor 3 \"y/table\" uint8 256 const=xxh3:d3522fcc931d6d01:256\n"
+     "op 0 BYTE_TABLE in=[0 3] out=[2] source=1\n",
+     "LOGISTIC, MUL: one table of 256 bytes"},
+    {"byte_functions",  // what others read stays; HARD_SWISH in parts
+     "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
+     "tensor 1 \"three\" int8 1 scale=0.03125 zero=0 const=[96]\n"
+     "tensor 2 \"b\" int8 1x1x2x1 scale=0.0625 zero=0\n"
+     "tensor 3 \"c\" int8 1x1x2x1 scale=0.03125 zero=-128\n"
+     "tensor 4 \"y\" int8 1x1x2x1 scale=0.25 zero=-64\n"
+     "inputs 0\noutputs 4 2\n"
+     "op 0 ADD in=[0 1] out=[2]\n"
+     "op 1 RELU6 in=[2] out=[3]\n"
+     "op 2 MUL in=[3 0] out=[4]\n",
+     "tensor 5 \"y/table\" int8 256 const=xxh3:aa2e678aef105341:256\n"
+     "op 0 ADD in=[0 1] out=[2]\n"
+     "op 1 BYTE_TABLE in=[0 5] out=[4] source=2\n",
+     "ADD, RELU6, MUL: one table of 256 bytes"},
+    {"byte_functions",  // of floats in between
+     "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
+     "tensor 1 \"f\" float32 1x1x2x1\n"
+     "tensor 2 \"g\" float32 1x1x2x1\n"
+     "tensor 3 \"y\" int8 1x1x2x1 scale=0.0078125 zero=0\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 DEQUANTIZE in=[0] out=[1]\n"
+     "op 1 SIN in=[1] out=[2]\n"
+     "op 2 QUANTIZE in=[2] out=[3]\n",
+     "tensor 4 \"y/table\" int8 256 const=xxh3:0014a7cb3ca3dead:256\n"
+     "op 0 BYTE_TABLE in=[0 4] out=[3] source=2\n",
+     "DEQUANTIZE, SIN, QUANTIZE: one table of 256 bytes"},
 };
 
 }  // namespace skillet::passes
