@@ -124,6 +124,7 @@ run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models
 run {SILU} --device sim:a311d --random 5 --compare=layers ~
 run {MISH} --device sim:imx8mp --random 5 --compare=layers ~
 run {SILU} --device sim:rk3588 --random 5 --compare=layers ~
+fix {SILU} -o TMP/silu.tflite --device sim:a311d --always ~
 eval {DIGITS} --data models/digits --device sim:a311d --layers ~
 eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
 bug {CONV} --device sim:a311d -o TMP/bug.tar ~
