@@ -257,7 +257,7 @@ Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d
   return shared;
 }
 
-Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
+Result<Accesses> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
   SK_TRY_ASSIGN(const Instruction d, instruction(descriptor_address, memory));
   SK_TRY(check_geometry(d, chip_));
   const NnJob job = make_job(d, chip_, options_.tie_rule);
@@ -266,19 +266,22 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   if (log::debug_flag("sim"))
     log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels.order)));
   SK_TRY(check_sram(d, chip_, kernels));
+  SK_TRY(check_pattern(d, options_.order.leniency));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
-  SK_TRY(visibility.read(d.in_address.offset, in.size(), "nn_instruction.in_address"));
   SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, kernels, d.out_address.offset, memory));
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
-  visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
-                   d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back));
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
-  if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);
-  convolve_fast(job, tasks, in, known->packed);
-  return {};
+  if (options_.reference_only || !fits)
+    SK_TRY(convolve_plain(job, tasks, in));
+  else
+    convolve_fast(job, tasks, in, known->packed);
+  const auto written = static_cast<uint64_t>(job.out_plane_bytes * job.out_planes);
+  return Accesses{.read = {d.in_address.offset, in.size(), "nn_instruction.in_address"},
+                  .written = {d.out_address.offset, written, "nn_instruction.out_address"},
+                  .flushes = d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back)};
 }
 
 }  // namespace skillet::sim::vivante

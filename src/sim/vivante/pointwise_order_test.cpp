@@ -16,7 +16,8 @@ namespace hw = ::skillet::vivante::hw;
 using Words = std::vector<uint32_t>;
 
 constexpr uint32_t kDescriptorAddress = 0x00600000;
-const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010E03, hw::kFlushBatch};
+const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010429, 0,
+                        0x08010E03, hw::kFlushBatch,    0x08010E03, hw::kFlushBatch};
 
 // 16 kernels of 1x1 on 8 cores, their weights in groups of so many channels.
 struct PointwiseExample {
