@@ -266,6 +266,7 @@ Result<Accesses> NnUnit::run(uint64_t descriptor_address, const Memory& memory) 
   if (log::debug_flag("sim"))
     log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels.order)));
   SK_TRY(check_sram(d, chip_, kernels));
+  SK_TRY(check_superblocks(d, kernels, options_.order.leniency));
   SK_TRY(check_pattern(d, options_.order.leniency));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));

@@ -143,6 +143,12 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
   return {};
 }
 
+Result<void> check_superblocks(const hw::NnInstruction& d, const Coefficients& coefficients, const Leniency& leniency) {
+  if (d.kernels_per_core <= coefficients.kernels_per_core) return {};
+  return leniency.broken(Rule::superblocks, "nn_instruction.kernels_per_core = {}: each core has {} in all",
+                         d.kernels_per_core, coefficients.kernels_per_core);
+}
+
 Result<void> check_pattern(const hw::NnInstruction& d, const Leniency& leniency) {
   const bool kept = d.kernel_caching_mode == hw::Caching::full, parted = d.kernel_caching_mode == hw::Caching::partial;
   const auto* const seen =

@@ -158,6 +158,7 @@ TEST(NnUnit, FaultsNameTheField) {
            BadWord{4, 0x11074008, "nn_instruction.out_tile_x_size = 65"},
            BadWord{4, 0x10234009, "no kernel writes output plane 8"},
            BadWord{4, 0xFE234008, "nn_instruction.out_tile_y_size = 127"},
+           BadWord{0, 0xA020010C, "nn_instruction.kernels_per_core = 2: each core has 1 in all (rule superblocks)"},
            BadWord{0, 0xA640010C, "nn_instruction.kernels_per_core = 100: with tiles of 8x8 px"},
            BadWord{5, 0x00024080, "nn_instruction.kernel_address"},
            BadWord{6, 0x00501001, "nn_instruction.in_address"},
@@ -281,7 +282,8 @@ TEST(Vivante, OptionsFromTheEnvironment) {
   const Leniency some = with("SKILLET_SIM_WARN", "small_batch,waits")->order.leniency;
   EXPECT_TRUE(some.warns_of(Rule::waits) && some.warns_of(Rule::small_batch) && !some.warns_of(Rule::end_flushes));
   for (const char* bad : {"wait", "waits,", "waits;small_batch"})
-    expect_fault(with("SKILLET_SIM_WARN", bad), "must be one of waits, last_flushes, end_flushes, small_batch");
+    expect_fault(with("SKILLET_SIM_WARN", bad),
+                 "must be one of waits, last_flushes, end_flushes, small_batch, kernel_pattern");
   EXPECT_FALSE(options_from_environment()->order.leniency.warns_of(Rule::waits));
   EXPECT_EQ(options_from_environment()->order.seed, 1U);
   EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_up);
