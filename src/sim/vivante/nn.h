@@ -43,6 +43,7 @@ class NnUnit {
     std::span<const uint8_t> bytes;
   };
   Result<Stored> stored(const Instruction& d, const Memory& memory) const;
+  void report_assumptions(const Instruction& d, const Stored& from, const Coefficients& taken) const;
   std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -46,6 +47,8 @@ struct Options {
   WeightOrder order_5x5_ic1 = WeightOrder::patch;  // 5x5, one input channel, at most 64 px wide
   // Filter as large as the image, one output pixel.
   WeightOrder order_fully_connected = WeightOrder::well_formed;
+  // Called with the name of an option above when another value of it would give a job other weights, or none.
+  std::function<void(std::string_view assumption)> on_assumption;
   OrderOptions order;
   bool reference_only = false;  // plain loops only; for tests
   // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
