@@ -21,7 +21,8 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      // Where Python finds the C interface.
      "SKILLET_C_LIBRARY",
      // Assumptions of simulators.
-     "SKILLET_SIM_TIE_RULE", "SKILLET_SIM_1X1_ORDER", "SKILLET_SIM_COEFFICIENTS",
+     "SKILLET_SIM_TIE_RULE", "SKILLET_SIM_1X1_ORDER", "SKILLET_SIM_COEFFICIENTS", "SKILLET_SIM_5X5_ORDER",
+     "SKILLET_SIM_FC_ORDER", "SKILLET_SIM_SEED", "SKILLET_SIM_WARN",
      // From `skillet virtual` and `skillet capture` to the preloaded libraries.
      "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
      "SKILLET_VIRTUAL_FAULT", "SKILLET_CAPTURE_FILE",

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/log.h"
+#include "base/splitmix64.h"
 #include "random_graph.h"
 #include "runtime/session.h"
 
@@ -85,6 +88,51 @@ TEST_P(Tunings, GiveTheSameBits) {
   // What is recorded of int8 on V7 is wrong throughout.
   std::printf("%u graphs: recorded, with int8 made unsigned, gives other bits in %u of them\n", count, others);
   EXPECT_LE(others, count / 4) << "rows of other results are exceptions";
+}
+
+// Parts of an operation run at the same time, on as many cores: in whichever order, the bits are the same.
+TEST_P(Tunings, AnyOrderOfJobsGivesTheSameBits) {
+  for (const char* order : {"0", "2", "3"}) {
+    ASSERT_EQ(setenv("SKILLET_SIM_SEED", order, 1), 0);
+    const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
+    ASSERT_EQ(unsetenv("SKILLET_SIM_SEED"), 0);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    for (uint32_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
+      const ir::Graph graph = GraphMaker(seed).make();
+      for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+        const auto done = run(graph, *target, {.tuning = tuning}, random_inputs(graph, seed));
+        ASSERT_TRUE(done.ok()) << "order " << order << ", seed " << seed << ": " << done.error().message;
+        EXPECT_TRUE(*done == outputs(seed, {})) << "order " << order << ", seed " << seed;
+      }
+    }
+  }
+}
+
+// Filters of more bytes than the chip keeps of them, for each number of kernels that has a way to part them.
+TEST_P(Tunings, FiltersThatDoNotFitTheChipGiveTheSameBits) {
+  for (const auto& [kernels, channels] : {std::pair{1024, 600}, {512, 1200}, {256, 2400}, {160, 3600}, {64, 9000}}) {
+    auto graph = ir::parse(fmt::format(R"(graph ""
+tensor 0 "in" uint8 1x2x2x{1} scale=0.5 zero=128
+tensor 1 "filter" uint8 {0}x1x1x{1} scale=0.25 zero=127 const=zeros
+tensor 2 "out" uint8 1x2x2x{0} scale=800 zero=7
+inputs 0
+outputs 2
+op 0 CONV_2D in=[0 1 -] out=[2]
+)",
+                                       kernels, channels));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    SplitMix64 random(1);
+    Bytes filter(static_cast<size_t>(kernels * channels));
+    for (uint8_t& weight : filter) weight = static_cast<uint8_t>(random.next());
+    ir::set_constant(graph->tensor(1), filter);
+    const auto inputs = random_inputs(*graph, 1);
+    const auto proven = run(*graph, target_, {}, inputs);
+    ASSERT_TRUE(proven.ok()) << kernels << " kernels: " << proven.error().message;
+    EXPECT_GT(std::set<uint8_t>(proven->at(0).begin(), proven->at(0).end()).size(), 20U);
+    const auto tuned = run(*graph, target_, {.tuning = driver::Tuning::tuned}, inputs);
+    ASSERT_TRUE(tuned.ok()) << kernels << " kernels: " << tuned.error().message;
+    EXPECT_TRUE(*tuned == *proven) << kernels;
+  }
 }
 
 // Switches that no tuning has on are open questions: in all combinations, programs compile, and run under the same

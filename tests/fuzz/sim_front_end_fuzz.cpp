@@ -64,7 +64,8 @@ Bytes default_coefficients() {
 Scene patched_scene(std::span<const uint8_t> data) {
   Scene scene;
   const bool nn = data[0] / 2 % 2 == 0;
-  scene.stream = {nn ? 0x08010428U : 0x0801042EU, static_cast<uint32_t>(kDescriptor), 0, 0, 0x08010E03, 0xC23};
+  scene.stream = {nn ? 0x08010428U : 0x0801042EU, static_cast<uint32_t>(kDescriptor), 0x08010429, 0};
+  scene.stream.insert(scene.stream.end(), {0x08010E03, 0xC23, 0x08010E03, 0xC23});
   scene.buffers = {{kInput, pattern(0x1000)},
                    {kCoefficients, default_coefficients()},
                    {kOutput, Bytes(0x4000)},

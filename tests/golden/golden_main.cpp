@@ -1,6 +1,7 @@
 // skillet_golden CHIP: what we compile against recorded jobs (or, --simulate, recorded jobs on our simulator against
 // TensorFlow Lite), each case against its expected outcome. Exit code: 0 as expected, 1 not, 2 trouble.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <cstdio>
@@ -42,6 +43,7 @@ struct Row {
   Outcome outcome;
   int64_t elements = 0, differing = 0;
   double milliseconds = 0;
+  std::set<std::string> rests_on;
 };
 
 // What tells two results of one class apart. Of what must be exact it is the outcome itself.
@@ -58,7 +60,8 @@ Row row_of(const ReplayRow& replay) {
   Row row{{replay.name, std::string(replay_class_name(replay.result)), {}, summary_of(replay)},
           replay.elements,
           replay.differing,
-          replay.simulated_ms};
+          replay.simulated_ms,
+          replay.rests_on};
   if (!replay.reason.empty()) row.outcome.details.push_back(replay.reason);
   if (replay.differing > 0)
     row.outcome.details.push_back(fmt::format("{} of {} elements differ, at most by {}", replay.differing,
@@ -109,6 +112,24 @@ std::map<std::string, Summary> summarise(const std::vector<Row>& rows) {
   return sets;
 }
 
+// Cases by the assumption of the simulator that their result rests on.
+std::map<std::string, std::vector<std::string>> by_assumption(const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<std::string>> cases;
+  for (const Row& row : rows) {
+    for (const std::string& assumption : row.rests_on) cases[assumption].push_back(row.outcome.name);
+  }
+  return cases;
+}
+
+void print_assumptions(const std::vector<Row>& rows) {
+  constexpr size_t kNames = 30;
+  for (const auto& [assumption, names] : by_assumption(rows)) {
+    const std::span<const std::string> some(names.data(), std::min(kNames, names.size()));
+    fmt::print("{} cases rest on {}: {}{}\n", names.size(), assumption, fmt::join(some, " "),
+               names.size() > kNames ? " ..." : "");
+  }
+}
+
 void print_text(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
   constexpr size_t kDetails = 12;
   for (const Row& row : rows) {
@@ -133,6 +154,7 @@ void print_text(const Options& options, const std::vector<Row>& rows, const Expe
       fmt::print(" {:>14} {:>14} {:>10.0f}", summary.elements, summary.differing, summary.milliseconds);
     fmt::print("\n");
   }
+  print_assumptions(rows);
 }
 
 nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
@@ -148,7 +170,9 @@ nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, con
                              {"outcome", row.outcome.outcome},
                              {"summary", row.outcome.summary},
                              {"expected", expectations.expected(row.outcome.name)},
-                             {"details", row.outcome.details}});
+                             {"details", row.outcome.details},
+                             {"rests_on", row.rests_on}});
+  for (const auto& [assumption, names] : by_assumption(rows)) json["rest_on"][assumption] = names.size();
   return json;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct ReplayRow {
   std::string reason;
   uint64_t output_hash = 0;  // of what was simulated; 0: nothing was, or it is not kept
   double simulated_ms = 0;
+  // Assumptions of the simulator without which it would have read other weights, or none.
+  std::set<std::string> rests_on = {};
 };
 
 // The rows of DIR/CHIP/SET/CASE (capture) with DIR/cases/SET/CASE (case).

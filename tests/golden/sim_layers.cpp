@@ -44,7 +44,9 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
       if (!nn) continue;
       piece.nn_job = address;
       // Each piece runs as a stream of its own.
-      piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::flush_cache), hw::kFlushBatch});
+      piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::wait_event), 0});
+      for (int flush = 0; flush < 2; ++flush)
+        piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::flush_cache), hw::kFlushBatch});
       pieces.push_back(std::move(piece));
       piece = Piece{.submission = s};
     }

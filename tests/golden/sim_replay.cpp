@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "capture/capture.h"
 #include "drivers/vivante/hw/vivante.h"
@@ -17,11 +18,9 @@ namespace {
 namespace vivante = ::skillet::sim::vivante;
 using uapi::etnaviv::Replay;
 
-// The recorded driver writes the weights of two filter shapes in orders of its own (specification 6.2.3).
-Result<standin::SimulatedCore> create_device(const std::string& chip, const ReplayCase& c) {
+Result<standin::SimulatedCore> create_device(const std::string& chip, std::set<std::string>& assumptions) {
   SK_TRY_ASSIGN(vivante::Options options, vivante::options_from_environment());
-  options.order_5x5_ic1 = vivante::WeightOrder::row_wise;
-  if (c.has_op("FULLY_CONNECTED")) options.order_fully_connected = vivante::WeightOrder::linear;
+  options.on_assumption = [&assumptions](std::string_view name) { assumptions.emplace(name); };
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, vivante::create(chip, options));
   return standin::core_of(std::move(simulator), chip, "sim:" + chip);
 }
@@ -122,10 +121,10 @@ Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c,
 bool is_network(const ReplayCase& c) { return c.golden.set == "coral" && !c.has_op("SPLIT"); }
 
 Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const std::string& chip,
-                                                const std::string& name) {
+                                                const std::string& name, std::set<std::string>& assumptions) {
   SK_TRY_ASSIGN(const ReplayCase c, read_replay_case(dir, name));
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(dir + "/" + chip + "/" + name));
-  SK_TRY_ASSIGN(const standin::SimulatedCore core, create_device(chip, c));
+  SK_TRY_ASSIGN(const standin::SimulatedCore core, create_device(chip, assumptions));
   if (is_network(c)) return simulate_layers(c, capture, core);
   SK_TRY_ASSIGN(ReplayRow row, simulate_outputs(chip, c, capture, core));
   return std::vector<ReplayRow>{std::move(row)};
@@ -134,9 +133,15 @@ Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const st
 }  // namespace
 
 std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name) {
-  auto rows = simulate_or_fail(dir, chip, name);
-  if (rows.ok()) return std::move(rows).value();
-  return {ReplayRow{.name = name, .result = ReplayClass::fault, .reason = rows.error().message}};
+  std::set<std::string> assumptions;
+  auto done = simulate_or_fail(dir, chip, name, assumptions);
+  std::vector<ReplayRow> rows = {ReplayRow{.name = name, .result = ReplayClass::fault}};
+  if (done.ok())
+    rows = std::move(done).value();
+  else
+    rows[0].reason = done.error().message;
+  rows.back().rests_on = std::move(assumptions);  // of a network the last row is the whole
+  return rows;
 }
 
 }  // namespace skillet::golden

@@ -19,6 +19,9 @@ struct SmallSet {
   size_t cases;
 };
 
+// The weights row after row, which silicon reads otherwise (specification 6.2.3, 11.1).
+constexpr const char* kRowAfterRow = "gen/8_5_1_120_1_0_0_0_4";
+
 // V7: a depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own
 // weight order, and a table on four TP cores. V8: native depthwise with a group that is not full, first-pixel pooling
 // and space-to-depth, int8, fully connected, a sum and a difference.
@@ -28,12 +31,23 @@ TEST(GoldenReplay, SmallCapturesAreExact) {
     ASSERT_TRUE(names.ok()) << names.error().message;
     EXPECT_EQ(names->size(), set.cases);
     for (const std::string& name : *names) {
+      setenv("SKILLET_SIM_5X5_ORDER", name == kRowAfterRow ? "row_wise" : "patch", 1);
       const ReplayRow row = simulate_case(kSmall, set.chip, name).at(0);
+      unsetenv("SKILLET_SIM_5X5_ORDER");
       EXPECT_EQ(row.result, ReplayClass::exact)
           << row.name << ": " << replay_class_name(row.result) << ", " << row.differing << " differ; " << row.reason;
       EXPECT_GT(row.elements, 0);
     }
   }
+}
+
+// Golden reads weights as every other user of the simulator does, and says what that rests on.
+TEST(GoldenReplay, SaysWhichAssumptionsACaseRestsOn) {
+  const ReplayRow row = simulate_case(kSmall, "a311d", kRowAfterRow).at(0);
+  EXPECT_EQ(row.result, ReplayClass::worse);
+  EXPECT_TRUE(row.rests_on.contains("order_5x5_ic1"));
+  const ReplayRow other = simulate_case(kSmall, "a311d", "gen/5_3_64_64_1_0_0_1_4").at(0);
+  EXPECT_TRUE(other.rests_on.empty()) << *other.rests_on.begin();
 }
 
 // The comparison can fail: a changed weight must show.

@@ -1,7 +1,9 @@
 #include "sim/vivante/front_end.h"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "drivers/vivante/hw/vivante.h"
@@ -44,6 +46,7 @@ class StreamRunner {
       const size_t start = at_;
       if (auto step = packet(); !step.ok())
         return std::move(step).error().with_context(fmt::format("stream word {}", start));
+      if (waits_for_) SK_TRY(units_.wait(*std::exchange(waits_for_, {})));
     }
     return {};
   }
@@ -92,7 +95,7 @@ class StreamRunner {
     switch (static_cast<State>(address)) {
       case State::nn_instruction_address: return start("NN", address, value, kNnEventMax, units_.run_nn);
       case State::tp_instruction_address: return start("TP", address, value, kTpEventMax, units_.run_tp);
-      case State::nn_config: return check_bits<hw::NnConfig>(value);
+      case State::nn_config: return set_config(value);
       case State::vip_flush_control: return flush_control(value);
       default: break;
     }
@@ -100,6 +103,7 @@ class StreamRunner {
     for (const StateValue& row : kStateValues) {
       if (static_cast<uint32_t>(row.state) != address || row.value != value) continue;
       kept_.set(address);
+      if (row.state == State::wait_event) waits_for_ = value;
       return {};
     }
     return error(ErrorCode::device, "{} <- 0x{:08x}: this value is not modelled", state_text(address), value);
@@ -112,24 +116,31 @@ class StreamRunner {
     return {};
   }
 
+  Result<void> set_config(uint32_t value) {
+    SK_TRY(check_bits<hw::NnConfig>(value));
+    units_.set_small_batch(bits::unpack<hw::NnConfig>(std::span(&value, 1)).fields.small_batch);
+    return {};
+  }
+
   template <typename T>
   Result<void> check_bits(uint32_t value) {
     return check_fields(bits::descriptor_of<T>(), bits::unpack(bits::descriptor_of<T>(), std::span(&value, 1)));
   }
 
   Result<void> start(std::string_view unit, uint32_t state, uint32_t value, uint32_t event_max,
-                     const std::function<Result<void>(uint64_t)>& run) {
-    if ((value & ~kAddressMask) > event_max)
+                     const std::function<Result<void>(const StartedJob&)>& run) {
+    const uint32_t event = value & ~kAddressMask;
+    if (event > event_max)
       return error(ErrorCode::device,
                    "{} <- 0x{:08x}: event {} is not modelled, or the descriptor is not {}-byte aligned",
-                   state_text(state), value, value & ~kAddressMask, hw::kDescriptorAlignBytes);
+                   state_text(state), value, event, hw::kDescriptorAlignBytes);
     if (!kept_.lost().empty())
       return error(ErrorCode::device, "{} job after a reset: {} has not been set again", unit,
                    state_text(*kept_.lost().begin()));
     const uint32_t address = value & kAddressMask;
-    const std::string job = fmt::format("job {} ({} descriptor 0x{:08x})", job_++, unit, address);
-    if (log::debug_flag("sim")) log::write(log::Level::info, job);
-    return run(address).with_context(job);
+    const StartedJob job{address, event, fmt::format("job {} ({} descriptor 0x{:08x})", job_++, unit, address), at_};
+    if (log::debug_flag("sim")) log::write(log::Level::info, job.name);
+    return run(job).with_context(job.name);
   }
 
   std::span<const uint32_t> stream_;
@@ -137,6 +148,7 @@ class StreamRunner {
   KeptStates& kept_;
   size_t at_ = 0;
   int job_ = 0;
+  std::optional<uint32_t> waits_for_;  // the packet has set wait_event
   bool ended_ = false;
 };
 

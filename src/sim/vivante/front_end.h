@@ -7,17 +7,28 @@
 #include <functional>
 #include <set>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 
 namespace skillet::sim::vivante {
 
-// The units that a state write can start; each takes the device address of its descriptor.
+struct StartedJob {
+  uint64_t address = 0;  // of its descriptor
+  uint32_t event = 0;    // that it raises at its end
+  std::string name;      // its number, unit and descriptor
+  size_t word = 0;       // of the stream, where it was started
+};
+
+// What a state write can set off.
 struct Units {
-  std::function<Result<void>(uint64_t address)> run_nn;
-  std::function<Result<void>(uint64_t address)> run_tp;
+  std::function<Result<void>(const StartedJob& job)> run_nn;
+  std::function<Result<void>(const StartedJob& job)> run_tp;
+  // The stream goes on after a job with this event. Its errors have their place in the stream.
+  std::function<Result<void>(uint32_t event)> wait = [](uint32_t) { return Result<void>(); };
   // Jobs from here on leave what they write in caches.
   std::function<void(bool nn_no_flush, bool tp_no_flush)> set_flush_control = [](bool, bool) {};
+  std::function<void(bool on)> set_small_batch = [](bool) {};
   // All caches are written back.
   std::function<void()> flush_all = [] {};
 };
@@ -35,7 +46,7 @@ class KeptStates {
   std::set<uint32_t> lost_;
 };
 
-// Runs the stream to END or to its last word. Jobs run one after the other, which any order of events allows.
+// Runs the stream to END or to its last word.
 // The error names the word of the stream, the state and the value, or the job number and the descriptor's address.
 Result<void> run_stream(std::span<const uint32_t> stream, const Units& units, KeptStates& kept);
 

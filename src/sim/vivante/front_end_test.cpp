@@ -23,20 +23,25 @@ const Words kAppendixC = {
 Result<std::vector<std::string>> jobs_of(const Words& stream) {
   std::vector<std::string> jobs;
   const auto note = [&jobs](const char* unit) {
-    return [&jobs, unit](uint64_t address) -> Result<void> {
-      jobs.push_back(fmt::format("{} {:x}", unit, address));
+    return [&jobs, unit](const StartedJob& job) -> Result<void> {
+      jobs.push_back(fmt::format("{} {:x}{}", unit, job.address, job.event == 0 ? "" : ", a part"));
       return {};
     };
   };
   KeptStates kept;
-  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP")}, kept));
+  const auto wait = [&jobs](uint32_t event) -> Result<void> {
+    jobs.push_back(fmt::format("wait {}", event));
+    return {};
+  };
+  SK_TRY(run_stream(stream, {.run_nn = note("NN"), .run_tp = note("TP"), .wait = wait}, kept));
   return jobs;
 }
 
 TEST(FrontEnd, StreamOfTheSpecification) {
   const auto jobs = jobs_of(kAppendixC);
   ASSERT_TRUE(jobs.ok()) << jobs.error().message;
-  EXPECT_EQ(*jobs, (std::vector<std::string>{"TP 505000", "TP 506000", "TP 507000", "TP 508000", "NN 504000"}));
+  EXPECT_EQ(*jobs, (std::vector<std::string>{"TP 505000, a part", "TP 506000, a part", "TP 507000, a part", "TP 508000",
+                                             "wait 0", "NN 504000", "wait 0"}));
 }
 
 TEST(FrontEnd, SkipsAndEnds) {
@@ -50,8 +55,8 @@ TEST(FrontEnd, SkipsAndEnds) {
 
 // Both states of the one-time set-up (specification, section 3.3) must be written again.
 TEST(FrontEnd, JobsStopAfterAResetUntilTheChipIsSetUpAgain) {
-  const Units units{.run_nn = [](uint64_t) { return Result<void>(); },
-                    .run_tp = [](uint64_t) { return Result<void>(); }};
+  const Units units{.run_nn = [](const StartedJob&) { return Result<void>(); },
+                    .run_tp = [](const StartedJob&) { return Result<void>(); }};
   const Words job = {0x08010428, 0x1000}, first = {0x0801028A, 0x11}, second = {0x08010E13, 2};
   KeptStates kept;
   EXPECT_TRUE(run_stream(job, units, kept).ok()) << "a new chip is taken as set up";

@@ -26,6 +26,10 @@ bool covers_image(const hw::NnInstruction& d) {
   return d.out_x_size == 1 && d.out_y_size == 1 && d.kernel_x_size == d.in_x_size && d.kernel_y_size == d.in_y_size;
 }
 
+bool is_five_by_five(const hw::NnInstruction& d) {
+  return d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1;
+}
+
 StreamOrder stream_order(WeightOrder order) {
   switch (order) {
     case WeightOrder::patch:
@@ -96,8 +100,7 @@ bool is_connected_window(const hw::NnInstruction& d) {
 std::vector<StreamOrder> seen_orders(const hw::NnInstruction& d) {
   std::vector<StreamOrder> orders;
   if (is_connected_window(d)) orders.push_back(StreamOrder::kernel_major);
-  const bool is_five = d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1;
-  if (is_five && d.in_x_size <= kRowWiseWidthMax) orders.push_back(StreamOrder::dense_rows);
+  if (is_five_by_five(d) && d.in_x_size <= kRowWiseWidthMax) orders.push_back(StreamOrder::dense_rows);
   if (d.kernel_x_size > kTwoPatches) orders.push_back(StreamOrder::dense_wide);
   if (d.kernel_x_size == 1 && d.kernel_y_size == 1)
     std::ranges::copy(pointwise_orders(d.relu, PointwiseOrder::well_formed), std::back_inserter(orders));
@@ -184,8 +187,7 @@ Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& me
 // The orders that the weights may have, likeliest first.
 std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
   if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
-  const bool five =
-      d.kernel_x_size == 5 && d.kernel_y_size == 5 && d.kernel_z_size == 1 && d.in_x_size <= kRowWiseWidthMax;
+  const bool five = is_five_by_five(d) && d.in_x_size <= kRowWiseWidthMax;
   const WeightOrder connected = covers_image(d) ? options_.order_fully_connected : WeightOrder::patch;
   if (connected == WeightOrder::linear || connected == WeightOrder::row_wise) return {stream_order(connected)};
   std::vector<StreamOrder> orders = shape.taps() == 1 ? pointwise_orders(d.relu, options_.order_1x1)
@@ -232,6 +234,28 @@ Result<std::vector<Coefficients>> NnUnit::readings(const Instruction& d, const M
   return error(ErrorCode::device, "in no order of the weights does each output plane have one kernel");
 }
 
+void NnUnit::report_assumptions(const Instruction& d, const Stored& from, const Coefficients& taken) const {
+  using enum StreamOrder;
+  struct Assumption {
+    std::string_view name;
+    bool concerns;
+    StreamOrder others[2];
+  };
+  for (const Assumption& one : {
+           Assumption{"order_1x1", from.shape.taps() == 1, {six_planes, dense}},
+           Assumption{"order_5x5_ic1", is_five_by_five(d) && d.in_x_size <= kRowWiseWidthMax, {dense_rows, dense}},
+           Assumption{"order_fully_connected", covers_image(d), {kernel_major, dense}},
+       }) {
+    const auto is_other = [&](StreamOrder order) {
+      CoefficientShape shape = from.shape;
+      shape.order = order;
+      const auto other = format_.decode(from.bytes, chip_, shape);
+      return !other.ok() || other->kernels != taken.kernels;
+    };
+    if (one.concerns && std::ranges::any_of(one.others, is_other)) options_.on_assumption(one.name);
+  }
+}
+
 Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d, const Memory& memory) {
   SK_TRY_ASSIGN(const Stored from, stored(d, memory));
   const CoefficientShape& shape = from.shape;
@@ -246,6 +270,7 @@ Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d
   const CacheKey key{hash.high64, hash.low64};
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   SK_TRY_ASSIGN(Coefficients decoded, decode_by_any(format_, buffer, chip_, shape, orders));
+  if (options_.on_assumption && &format_ == &kCoefficientFormatV7) report_assumptions(d, from, decoded);
   auto shared = std::make_shared<Known>();
   shared->decoded = std::move(decoded);
   if (cached_bytes_ > kCacheLimitBytes) {
@@ -257,7 +282,7 @@ Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d
   return shared;
 }
 
-Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
+Result<Accesses> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
   SK_TRY_ASSIGN(const Instruction d, instruction(descriptor_address, memory));
   SK_TRY(check_geometry(d, chip_));
   const NnJob job = make_job(d, chip_, options_.tie_rule);
@@ -266,19 +291,23 @@ Result<void> NnUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   if (log::debug_flag("sim"))
     log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels.order)));
   SK_TRY(check_sram(d, chip_, kernels));
+  SK_TRY(check_superblocks(d, kernels, options_.order.leniency));
+  SK_TRY(check_pattern(d, options_.order.leniency));
   SK_TRY_ASSIGN(const std::span<uint8_t> in,
                 memory.at(d.in_address.offset, static_cast<uint64_t>(job.in_extent()), "nn_instruction.in_address"));
-  SK_TRY(visibility.read(d.in_address.offset, in.size(), "nn_instruction.in_address"));
   SK_TRY_ASSIGN(const std::vector<KernelTask> tasks, place_kernels(job, kernels, d.out_address.offset, memory));
   SK_TRY(check_overlap(job, in, tasks));
   SK_TRY(check_work(job, tasks, options_.max_macs_per_job));
-  visibility.wrote(Visibility::kNn, d.out_address.offset, static_cast<uint64_t>(job.out_plane_bytes * job.out_planes),
-                   d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back));
   const bool fits =
       std::all_of(tasks.begin(), tasks.end(), [](const KernelTask& task) { return sums_fit(*task.kernel); });
-  if (options_.reference_only || !fits) return convolve_plain(job, tasks, in);
-  convolve_fast(job, tasks, in, known->packed);
-  return {};
+  if (options_.reference_only || !fits)
+    SK_TRY(convolve_plain(job, tasks, in));
+  else
+    convolve_fast(job, tasks, in, known->packed);
+  const auto written = static_cast<uint64_t>(job.out_plane_bytes * job.out_planes);
+  return Accesses{.read = {d.in_address.offset, in.size(), "nn_instruction.in_address"},
+                  .written = {d.out_address.offset, written, "nn_instruction.out_address"},
+                  .flushes = d.nn_layer_flush && !(d.no_flush && hw::generation_of(chip_).no_flush_holds_back)};
 }
 
 }  // namespace skillet::sim::vivante

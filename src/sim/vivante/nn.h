@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "sim/vivante/nn_job.h"
-#include "sim/vivante/visibility.h"
+#include "sim/vivante/order.h"
 #include "sim/vivante/vivante.h"
 
 namespace skillet::sim::vivante {
@@ -22,7 +22,7 @@ class NnUnit {
   // `chip` is borrowed for the unit's life (the table of chips).
   NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options);
 
-  Result<void> run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility);
+  Result<Accesses> run(uint64_t descriptor_address, const Memory& memory);
 
   // The instruction, all its fields known; and its kernels. For those who read jobs and do not run them.
   using Instruction = ::skillet::vivante::hw::NnInstruction;
@@ -43,6 +43,7 @@ class NnUnit {
     std::span<const uint8_t> bytes;
   };
   Result<Stored> stored(const Instruction& d, const Memory& memory) const;
+  void report_assumptions(const Instruction& d, const Stored& from, const Coefficients& taken) const;
   std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;

@@ -14,6 +14,17 @@ constexpr uint32_t kTileWidthMax = 64;
 constexpr int kAreaPx = 64;  // of an accumulation buffer that holds areas
 constexpr uint32_t kPooling2x2 = 0, kPooling3x3 = 1;
 
+// With so many kernels or more (specification 9.5).
+struct SeenPattern {
+  uint32_t kernels_min, msb;
+  uint64_t pattern;
+};
+constexpr SeenPattern kSeenPatterns[] = {{1024, 0x13, 0x00080000},
+                                         {512, 0x3d, 0x2AAAAAA0'00000000},
+                                         {256, 0x3e, 0x7FFFFFFF'FFFFAAAA},
+                                         {160, 0x06, 0x0000007E},
+                                         {0, 0x3f, 0xFFFFFFFF'FFFFFFFE}};
+
 Result<void> check_nonzero(const hw::NnInstruction& d) {
   const std::pair<const char*, uint32_t> sizes[] = {
       {"nn_instruction.kernel_x_size", d.kernel_x_size},
@@ -130,6 +141,26 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
     return field_error("nn_instruction.image_cache_start", d.image_cache_start,
                        "the image's window overlaps the kernels'");
   return {};
+}
+
+Result<void> check_superblocks(const hw::NnInstruction& d, const Coefficients& coefficients, const Leniency& leniency) {
+  if (d.kernels_per_core <= coefficients.kernels_per_core) return {};
+  return leniency.broken(Rule::superblocks, "nn_instruction.kernels_per_core = {}: each core has {} in all",
+                         d.kernels_per_core, coefficients.kernels_per_core);
+}
+
+Result<void> check_pattern(const hw::NnInstruction& d, const Leniency& leniency) {
+  const bool kept = d.kernel_caching_mode == hw::Caching::full, parted = d.kernel_caching_mode == hw::Caching::partial;
+  const auto* const seen =
+      std::ranges::find_if(kSeenPatterns, [&](const SeenPattern& row) { return d.out_z_size >= row.kernels_min; });
+  const bool is_empty = d.kernel_pattern_msb == 0 && d.kernel_pattern == 0;
+  const bool is_seen = d.kernel_pattern_msb == seen->msb && d.kernel_pattern == seen->pattern;
+  // Where nothing is kept the field means nothing: recorded jobs have either there.
+  if ((is_empty && !parted) || (is_seen && !kept)) return {};
+  return leniency.broken(Rule::kernel_pattern,
+                         "nn_instruction.kernel_pattern_msb, kernel_pattern = 0x{:x}, 0x{:x} with {} kernels and "
+                         "kernel_caching_mode {}: not modelled",
+                         d.kernel_pattern_msb, d.kernel_pattern, d.out_z_size, static_cast<int>(d.kernel_caching_mode));
 }
 
 NnJob make_job(const hw::NnInstruction& d, const hw::ChipRow& chip, TieRule rule) {

@@ -7,6 +7,7 @@
 #include "drivers/vivante/hw/vivante.h"
 #include "sim/vivante/nn_coefficients.h"
 #include "sim/vivante/nn_job.h"
+#include "sim/vivante/rules.h"
 
 namespace skillet::sim::vivante {
 
@@ -16,6 +17,11 @@ Result<void> check_geometry(const ::skillet::vivante::hw::NnInstruction& d,
 // Windows of on-chip memory, against each other and against the size of the decoded coefficients.
 Result<void> check_sram(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
                         const Coefficients& coefficients);
+// What the instruction says of the kernels of a core, against what there is.
+Result<void> check_superblocks(const ::skillet::vivante::hw::NnInstruction& d, const Coefficients& coefficients,
+                               const Leniency& leniency);
+// Which kernel data stays on the chip where not all of it fits: only patterns that were seen.
+Result<void> check_pattern(const ::skillet::vivante::hw::NnInstruction& d, const Leniency& leniency);
 
 NnJob make_job(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
                TieRule rule);

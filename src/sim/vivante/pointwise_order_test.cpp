@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "sim/vivante/test_support.h"
 #include "sim/vivante/vivante.h"
@@ -16,13 +17,15 @@ namespace hw = ::skillet::vivante::hw;
 using Words = std::vector<uint32_t>;
 
 constexpr uint32_t kDescriptorAddress = 0x00600000;
-const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010E03, hw::kFlushBatch};
+const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010429, 0,
+                        0x08010E03, hw::kFlushBatch,    0x08010E03, hw::kFlushBatch};
 
 // 16 kernels of 1x1 on 8 cores, their weights in groups of so many channels.
 struct PointwiseExample {
   Bytes in;
   std::vector<TestKernel> kernels;
   int planes;
+  mutable Options options;
 
   explicit PointwiseExample(int channels) : planes(channels) {
     test::Random random(3);
@@ -72,9 +75,18 @@ struct PointwiseExample {
     memory.add(0x00502000, test::write_coefficients(shape, kernels, 2), "coefficients");
     const auto out = memory.add(0x00503000, Bytes(1024), "output");
     memory.add_words(kDescriptorAddress, Words(words->begin(), words->end()), "descriptor");
-    SK_TRY_ASSIGN(const auto device, create("a311d", {.order_1x1 = order}));
+    options.order_1x1 = order;
+    SK_TRY_ASSIGN(const auto device, create("a311d", options));
     SK_TRY(device->execute(kStartNn, memory.get()));
     return Bytes(out.begin(), out.end());
+  }
+  // The assumptions that its weights rest on.
+  std::set<std::string> rests_on(int group, bool relu) const {
+    std::set<std::string> names;
+    options = {.on_assumption = [&names](std::string_view name) { names.emplace(name); }};
+    EXPECT_TRUE(run(group, relu, PointwiseOrder::well_formed).ok());
+    options = {};
+    return names;
   }
   Bytes expected(bool relu) const {
     Bytes out;
@@ -108,6 +120,13 @@ TEST(NnUnit, OrderOfPointwiseWeightsIsAnAssumption) {
       EXPECT_EQ(*ambiguous.run(group, relu, PointwiseOrder::well_formed) == alike, group == by_bit) << group << relu;
     }
   }
+}
+
+// With one channel all orders are one.
+TEST(NnUnit, SaysWhatTheOrderOfWeightsRestsOn) {
+  EXPECT_EQ(PointwiseExample(8).rests_on(6, false), std::set<std::string>{"order_1x1"});
+  EXPECT_EQ(PointwiseExample(7).rests_on(1, true), std::set<std::string>{"order_1x1"});
+  EXPECT_TRUE(PointwiseExample(1).rests_on(1, false).empty());
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ class VivanteTimer final : public Timer {
       costs.push_back(std::move(cost).value());
       return {};
     };
-    const Units units{.run_nn = [&](uint64_t address) { return keep(time_nn(address, memory)); },
-                      .run_tp = [&](uint64_t address) { return keep(time_tp(address, memory)); }};
+    const Units units{.run_nn = [&](const StartedJob& one) { return keep(time_nn(one.address, memory)); },
+                      .run_tp = [&](const StartedJob& one) { return keep(time_tp(one.address, memory)); }};
     SK_TRY(run_stream(stream, units, kept_));
     return costs;
   }

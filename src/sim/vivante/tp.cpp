@@ -120,14 +120,10 @@ Result<void> fill_values(const hw::TpInstruction& d, TieRule rule, const Memory&
 
 }  // namespace
 
-Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility) {
+Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) {
   SK_TRY_ASSIGN(const hw::TpInstruction d, read_instruction(descriptor_address, memory));
   SK_TRY(check_walk(d));
   SK_TRY(check_table_fields(d));
-  parts_open_ = d.no_flush ? parts_open_ + 1 : 0;
-  if (parts_open_ >= chip_.tp_cores)
-    return field_error("tp_instruction.no_flush", 1, "{} jobs without one that flushes, on {} cores", parts_open_,
-                       chip_.tp_cores);
   TpJob job = make_job(d);
   if (const uint64_t elements = job.elements(); elements > options_.max_elements_per_job)
     return error(ErrorCode::device, "{} elements in one job: the simulator's limit is {}", elements,
@@ -138,7 +134,6 @@ Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
     SK_TRY_ASSIGN(in,
                   memory.at(d.in_base_address.offset, static_cast<uint64_t>(extent), "tp_instruction.in_base_address"));
   }
-  SK_TRY(visibility.read(d.in_base_address.offset, in.size(), "tp_instruction.in_base_address"));
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
   // `out` reaches to the end of its buffer; input further on in the same buffer counts as overlap too, which only costs
@@ -146,14 +141,10 @@ Result<void> TpUnit::run(uint64_t descriptor_address, const Memory& memory, Visi
   const bool overlap = !in.empty() && in.data() < out.data() + out.size() && out.data() < in.data() + in.size();
   const auto rearrange = options_.reference_only || overlap ? rearrange_plain : rearrange_fast;
   SK_TRY_ASSIGN(const uint64_t extent, rearrange(job, in, out));
-  visibility.wrote(Visibility::kTp, d.out_base_address.offset, extent, !d.no_flush);
-  return {};
-}
-
-Result<void> TpUnit::end_of_stream() const {
-  if (parts_open_ == 0) return {};
-  return error(ErrorCode::device, "the stream ends after {} TP jobs with no_flush set and none that flushes",
-               parts_open_);
+  return Accesses{.read = {d.in_base_address.offset, in.size(), "tp_instruction.in_base_address"},
+                  .written = {d.out_base_address.offset, extent, "tp_instruction.out_base_address"},
+                  .flushes = !d.no_flush,
+                  .is_a_part = d.no_flush};
 }
 
 }  // namespace skillet::sim::vivante

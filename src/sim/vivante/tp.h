@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "drivers/vivante/hw/vivante.h"
+#include "sim/vivante/order.h"
 #include "sim/vivante/tp_job.h"
-#include "sim/vivante/visibility.h"
 #include "sim/vivante/vivante.h"
 
 namespace skillet::sim::vivante {
@@ -18,15 +18,11 @@ class TpUnit {
   // `chip` is borrowed for the unit's life (the table of chips).
   TpUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options) : chip_(chip), options_(options) {}
 
-  Result<void> run(uint64_t descriptor_address, const Memory& memory, Visibility& visibility);
-  // After the last job of a stream: error when an operation on several cores lacks its last part.
-  Result<void> end_of_stream() const;
-  void start_of_stream() { parts_open_ = 0; }
+  Result<Accesses> run(uint64_t descriptor_address, const Memory& memory);
 
  private:
   const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;
-  int parts_open_ = 0;  // jobs since the last one that flushes
 };
 
 }  // namespace skillet::sim::vivante

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
+#include <ranges>
 #include <string>
 
 #include "base/log.h"
 #include "sim/vivante/front_end.h"
 #include "sim/vivante/nn.h"
+#include "sim/vivante/order.h"
 #include "sim/vivante/tp.h"
 
 namespace skillet::sim::vivante {
@@ -19,28 +22,36 @@ namespace hw = ::skillet::vivante::hw;
 
 class Chip final : public Device {
  public:
-  Chip(const hw::ChipRow& row, const Options& options) : nn_(row, options), tp_(row, options) {}
+  Chip(const hw::ChipRow& row, const Options& options)
+      : nn_(row, options), tp_(row, options), order_(options.order, row.tp_cores) {}
   Chip(const Chip&) = delete;
   Chip& operator=(const Chip&) = delete;
 
   Result<void> run(const Job& job, const Memory& memory) override {
     SK_TRY_ASSIGN(const auto stream, words_of(job));
-    tp_.start_of_stream();
-    visibility_.start_of_stream();
-    const Units units{.run_nn = [&](uint64_t address) { return nn_.run(address, memory, visibility_); },
-                      .run_tp = [&](uint64_t address) { return tp_.run(address, memory, visibility_); },
-                      .set_flush_control = [&](bool nn, bool tp) { visibility_.set_control(nn, tp); },
-                      .flush_all = [&] { visibility_.flush_all(); }};
+    order_.start_of_stream();
+    const auto start = [&](Unit unit, auto& runner) {
+      return [this, unit, &runner, &memory](const StartedJob& started) -> Result<void> {
+        order_.start(unit, started.event, fmt::format("stream word {}: {}", started.word, started.name),
+                     [&runner, &memory, address = started.address] { return runner.run(address, memory); });
+        return {};
+      };
+    };
+    const Units units{.run_nn = start(kNn, nn_),
+                      .run_tp = start(kTp, tp_),
+                      .wait = [&](uint32_t event) { return order_.wait(event); },
+                      .set_flush_control = [&](bool nn, bool tp) { order_.set_flush_control(nn, tp); },
+                      .set_small_batch = [&](bool on) { order_.set_small_batch(on); },
+                      .flush_all = [&] { order_.flush_all(); }};
     SK_TRY(run_stream(stream, units, kept_));
-    SK_TRY(tp_.end_of_stream());
-    return visibility_.end_of_stream();
+    return order_.end_of_stream();
   }
   void reset(uint32_t /*core*/) override { kept_.reset(); }
 
  private:
   NnUnit nn_;
   TpUnit tp_;
-  Visibility visibility_;
+  Order order_;
   KeptStates kept_;
 };
 
@@ -54,17 +65,49 @@ std::string chip_names() {
 
 constexpr std::array<std::string_view, 4> kTieRules = {"half_up", "half_even", "half_away", "half_down"};
 constexpr std::array<std::string_view, 4> kPointwiseOrders = {"well_formed", "by_relu_bit", "six", "dense"};
+constexpr std::array<std::string_view, 4> kWeightOrders = {"patch", "row_wise", "linear", "well_formed"};
 constexpr std::array<std::string_view, 3> kCoefficients = {"v7", "v8", "v8_raw"};
+
+// The value of a variable of the environment; empty: it is not set.
+std::string_view setting(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+template <size_t N>
+Result<size_t> index_of(const char* variable, std::string_view text, const std::array<std::string_view, N>& names) {
+  const auto* const found = std::ranges::find(names, text);
+  if (found == names.end())
+    return error(ErrorCode::malformed, "{}={}: must be one of {}", variable, text, fmt::join(names, ", "));
+  return static_cast<size_t>(found - names.begin());
+}
 
 // An enumerator by its name in the environment, where that is set.
 template <typename T, size_t N>
 Result<void> choose(const char* variable, const std::array<std::string_view, N>& names, T& value) {
-  const char* const text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') return {};
-  const auto* const found = std::ranges::find(names, text);
-  if (found == names.end())
-    return error(ErrorCode::malformed, "{}={}: must be one of {}", variable, text, fmt::join(names, ", "));
-  value = static_cast<T>(found - names.begin());
+  const std::string_view text = setting(variable);
+  if (text.empty()) return {};
+  SK_TRY_ASSIGN(const size_t index, index_of(variable, text, names));
+  value = static_cast<T>(index);
+  return {};
+}
+
+Result<void> choose_seed(const char* variable, uint64_t& seed) {
+  const std::string_view text = setting(variable);
+  if (text.empty()) return {};
+  const char* const end = text.data() + text.size();
+  if (const auto parsed = std::from_chars(text.data(), end, seed); parsed.ec == std::errc() && parsed.ptr == end)
+    return {};
+  return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", variable, text);
+}
+
+// Names of rules, separated by commas.
+Result<void> choose_rules(const char* variable, Leniency& leniency) {
+  const std::string_view text = setting(variable);
+  for (const auto part : std::views::split(text, ',')) {
+    SK_TRY_ASSIGN(const size_t index, index_of(variable, std::string_view(part.begin(), part.end()), kRuleNames));
+    leniency.warn_of(static_cast<Rule>(index));
+  }
   return {};
 }
 
@@ -74,7 +117,11 @@ Result<Options> options_from_environment() {
   Options options;
   SK_TRY(choose("SKILLET_SIM_TIE_RULE", kTieRules, options.tie_rule));
   SK_TRY(choose("SKILLET_SIM_1X1_ORDER", kPointwiseOrders, options.order_1x1));
+  SK_TRY(choose("SKILLET_SIM_5X5_ORDER", kWeightOrders, options.order_5x5_ic1));
+  SK_TRY(choose("SKILLET_SIM_FC_ORDER", kWeightOrders, options.order_fully_connected));
   SK_TRY(choose("SKILLET_SIM_COEFFICIENTS", kCoefficients, options.enhanced_coefficients));
+  SK_TRY(choose_seed("SKILLET_SIM_SEED", options.order.seed));
+  SK_TRY(choose_rules("SKILLET_SIM_WARN", options.order.leniency));
   return options;
 }
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 #include "base/result.h"
 #include "sim/sim.h"
+#include "sim/vivante/order.h"
 #include "sim/vivante/requant.h"
 
 namespace skillet::sim::vivante {
@@ -41,19 +43,24 @@ struct Options {
   TieRule tie_rule = TieRule::half_up;
   PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints what it comes to, job by job
   CoefficientAssumption enhanced_coefficients = CoefficientAssumption::v7;
-  // Only for replaying jobs recorded from a driver that emits these orders.
+  // V7. The recorded driver has orders of its own for these filters; docs/hw/vivante.md says what speaks for which.
   WeightOrder order_5x5_ic1 = WeightOrder::patch;  // 5x5, one input channel, at most 64 px wide
-  // Filter as large as the image, one output pixel. Where each core has one kernel, nothing tells the orders apart.
+  // Filter as large as the image, one output pixel.
   WeightOrder order_fully_connected = WeightOrder::well_formed;
+  // Called with the name of an option above when another value of it would give a job other weights, or none.
+  std::function<void(std::string_view assumption)> on_assumption;
+  OrderOptions order;
   bool reference_only = false;  // plain loops only; for tests
   // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
   uint64_t max_macs_per_job = uint64_t{1} << 42;
   uint64_t max_elements_per_job = uint64_t{1} << 30;
 };
 
-// Defaults, with the tie rule from SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down) and the order of 1x1
-// filters from SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), the format of enhanced V7 coefficients
-// from SKILLET_SIM_COEFFICIENTS (v7, v8, v8_raw).
+// Defaults, with what the environment says: SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down), the order
+// of 1x1 filters SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), of two more kinds SKILLET_SIM_5X5_ORDER
+// and SKILLET_SIM_FC_ORDER (patch, row_wise, linear, well_formed), the format of enhanced V7 coefficients
+// SKILLET_SIM_COEFFICIENTS (v7, v8, v8_raw), the order of jobs SKILLET_SIM_SEED, and rules of rules.def of which it
+// only warns, SKILLET_SIM_WARN (separated by commas).
 Result<Options> options_from_environment();
 
 // The error lists the chips there are. The first form takes options_from_environment().

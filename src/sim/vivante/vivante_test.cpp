@@ -5,34 +5,12 @@
 #include <cmath>
 #include <set>
 
-#include "sim/vivante/test_support.h"
+#include "sim/vivante/test_examples.h"
 
 namespace skillet::sim::vivante {
 namespace {
 
-using test::TestKernel;
-using test::TestMemory;
-using test::TestShape;
-namespace hw = ::skillet::vivante::hw;
-using Words = std::vector<uint32_t>;
-
-// ---- the TP example of specification 5.9: transpose of 8x8x4 ----
-
-constexpr uint32_t kDescriptorAddress = 0x00600000;
-
-Words tp_example() {
-  return {0x00000004, 0x00080008, 0x00000004, 0x00000020, 0x00000000, 0x00070003, 0x20000018, 0x00000000,
-          0x00080001, 0x00080001, 0x00500000, 0x00000000, 0x80000002, 0x00501000, 0x00000001, 0x00000040,
-          0x00040008, 0x00000008, 0x00000000, 0x00010008, 0x00000000, 0x00000000, 0x00010001, 0x00000000,
-          0x0000000A, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x80000000, 0x00000080};
-}
-const Words kStartTp = {0x0801042E, kDescriptorAddress, 0x08010E03, 0xC23};
-const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010E03, 0xC23};
-
-Result<void> execute(const Words& stream, const TestMemory& memory, const Options& options = {}) {
-  SK_TRY_ASSIGN(const auto device, create("a311d", options));
-  return device->execute(stream, memory.get());
-}
+using namespace test;  // NOLINT
 
 Result<Bytes> run_tp_example(const Words& descriptor, const Bytes& in, size_t out_bytes = 256) {
   TestMemory memory;
@@ -49,49 +27,6 @@ TEST(TpUnit, ExampleOfTheSpecification) {
   const auto out = run_tp_example(tp_example(), in);
   ASSERT_TRUE(out.ok()) << out.error().message;
   for (size_t i = 0; i < 256; ++i) ASSERT_EQ((*out)[i], in[i % 64 * 4 + i / 64]) << i;
-}
-
-void expect_fault(const Result<void>& result, std::string_view fault) {
-  ASSERT_FALSE(result.ok()) << fault;
-  EXPECT_NE(result.error().message.find(fault), std::string::npos) << result.error().message;
-}
-template <typename T>
-void expect_fault(const Result<T>& result, std::string_view fault) {
-  ASSERT_FALSE(result.ok()) << fault;
-  expect_fault(Result<void>(result.error()), fault);
-}
-
-// The example twice, the second time from what the first one wrote; `between` stands before the second job.
-Result<void> run_tp_twice(const Words& between, bool first_flushes, const Words& end = {0x08010E03, 0xC23},
-                          uint32_t second_input = 0x00501000) {
-  constexpr uint32_t kSecond = kDescriptorAddress + 0x1000;
-  TestMemory memory;
-  memory.add(0x00500000, Bytes(256), "input");
-  memory.add(0x00501000, Bytes(512), "between");
-  memory.add(0x00502000, Bytes(256), "output");
-  Words first = tp_example(), second = tp_example();
-  if (!first_flushes) first[12] |= 1U << 30;
-  first[13] = 0x00501000;
-  second[10] = second_input;
-  second[13] = 0x00502000;
-  memory.add_words(kDescriptorAddress, first, "first");
-  memory.add_words(kSecond, second, "second");
-  Words stream = {0x0801042E, kDescriptorAddress};
-  stream.insert(stream.end(), between.begin(), between.end());
-  stream.insert(stream.end(), {0x0801042E, kSecond});
-  stream.insert(stream.end(), end.begin(), end.end());
-  return execute(stream, memory);
-}
-
-TEST(TpUnit, WhatIsNotFlushedIsNotRead) {
-  EXPECT_TRUE(run_tp_twice({}, true).ok()) << run_tp_twice({}, true).error().message;
-  expect_fault(run_tp_twice({}, false), "has not been flushed");
-  // As on the cores of one operation: they read what lies behind their output, in the same buffer.
-  EXPECT_TRUE(run_tp_twice({}, false, {0x08010E03, 0xC23}, 0x00501100).ok());
-  // State vip_flush_control holds back the second job's results, as nothing flushes after it but the whole stream.
-  EXPECT_TRUE(run_tp_twice({0x08010E54, 8}, true).ok());
-  expect_fault(run_tp_twice({}, true, {}), "the stream ends without flush_cache");
-  expect_fault(run_tp_twice({0x08010E03, 0xC23}, true, {0x08010E03, 0x20}), "the stream ends without flush_cache");
 }
 
 struct BadWord {
@@ -141,59 +76,6 @@ TEST(TpUnit, WorksInPlace) {
   ASSERT_TRUE(done.ok()) << done.error().message;
   EXPECT_EQ(Bytes(buffer.begin(), buffer.end()), in);
 }
-
-// ---- the NN example of specification 4.7: 8x8x4, 3x3, 8 output channels, SAME ----
-
-Words nn_example() {
-  return {0xA010010C, 0x00400200, 0xB800003F, 0x00400200, 0x10234008, 0x00014080, 0x00501000, 0x00503000,
-          0x00083004, 0x00000000, 0x00000000, 0x00000800, 0x00000C00, 0x00000000, 0x00000800, 0x02400200,
-          0x00080008, 0x06000008, 0x00000000, 0x03FFFFFF, 0x00000000, 0x03FFFFFF, 0x0000107F, 0x00000000,
-          0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x03FFFFFF, 0x7F800000, 0xFF800000, 0x00000000};
-}
-
-struct NnExample {
-  Bytes in;
-  std::vector<TestKernel> kernels;
-  Bytes coefficients;
-
-  explicit NnExample(uint64_t seed, int zrl_bits = 2) {
-    test::Random random(seed);
-    in = random.bytes(8 * 8 * 4);
-    for (uint32_t oc = 0; oc < 8; ++oc) {
-      TestKernel& kernel = kernels.emplace_back();
-      kernel.weights = random.bytes(36);
-      for (uint8_t& weight : kernel.weights) weight = random.chance(40) ? 0x7f : weight;
-      kernel.bias = static_cast<int32_t>(random.in(-2000, 2000));
-      kernel.offset = oc * 64;
-    }
-    coefficients = test::write_coefficients(
-        {.width = 3, .height = 3, .planes = 4, .kernels_per_core = 1, .zero_point = 0x7f, .zrl_bits = zrl_bits},
-        kernels, 1);
-  }
-
-  Result<Bytes> run(const Words& descriptor, const Options& options = {}, size_t out_bytes = 512) const {
-    TestMemory memory;
-    memory.add(0x00501000, in, "input");
-    memory.add(0x00502000, coefficients, "coefficients");
-    const auto out = memory.add(0x00503000, Bytes(out_bytes), "output");
-    memory.add_words(kDescriptorAddress, descriptor, "descriptor");
-    SK_TRY(execute(kStartNn, memory, options));
-    return Bytes(out.begin(), out.end());
-  }
-
-  // Straight from the definition: zero point 0x80 outside, scale (2^15 + 0x312) / 2^23, output zero point 0x10.
-  uint8_t expected(int oc, int y, int x) const {
-    int64_t sum = kernels[static_cast<size_t>(oc)].bias;
-    for (int i = 0; i < 36; ++i) {
-      const int iy = y - 1 + i % 9 / 3, ix = x - 1 + i % 3;
-      const bool inside = iy >= 0 && ix >= 0 && iy < 8 && ix < 8;
-      const int pixel = inside ? in[static_cast<size_t>(i / 9 * 64 + iy * 8 + ix)] : 0x80;
-      sum += pixel * (kernels[static_cast<size_t>(oc)].weights[static_cast<size_t>(i)] - 0x7f);
-    }
-    const double real = static_cast<double>(sum) * (32768 + 0x312) / 8388608.0;
-    return static_cast<uint8_t>(std::clamp(std::floor(real + 0.5) + 0x10, 0.0, 255.0));
-  }
-};
 
 TEST(NnUnit, ExampleOfTheSpecification) {
   for (const bool reference_only : {false, true}) {
@@ -260,35 +142,6 @@ TEST(NnUnit, SeesCoefficientsThatWereWrittenAnew) {
   EXPECT_EQ(outputs.size(), 2U);
 }
 
-// A TP job reads what an NN job wrote: right after a job that flushes.
-TEST(NnUnit, WhatIsNotFlushedIsNotRead) {
-  struct Row {
-    uint32_t word_0, word_3;
-    bool flushes;
-  };
-  for (const Row& row :
-       {Row{0xA010010C, 0x00400200, true}, Row{0x2010010C, 0x00400200, false}, Row{0xA010010C, 0x00400208, false}}) {
-    const NnExample example(5);
-    Words nn = nn_example(), tp = tp_example();
-    nn[0] = row.word_0;
-    nn[3] = row.word_3;
-    tp[10] = 0x00503000;
-    tp[13] = 0x00504000;
-    TestMemory memory;
-    memory.add(0x00501000, example.in, "input");
-    memory.add(0x00502000, example.coefficients, "coefficients");
-    memory.add(0x00503000, Bytes(512), "between");
-    memory.add(0x00504000, Bytes(256), "output");
-    memory.add_words(kDescriptorAddress, nn, "first");
-    memory.add_words(kDescriptorAddress + 0x1000, tp, "second");
-    Words stream = kStartNn;
-    stream.insert(stream.begin() + 2, {0x0801042E, kDescriptorAddress + 0x1000});
-    const auto done = execute(stream, memory);
-    EXPECT_EQ(done.ok(), row.flushes) << row.word_0 << " " << row.word_3;
-    if (!row.flushes) expect_fault(done, "written by a NN job that has not been flushed");
-  }
-}
-
 TEST(NnUnit, FaultsNameTheField) {
   const NnExample example(5);
   for (const BadWord& bad : {
@@ -305,10 +158,14 @@ TEST(NnUnit, FaultsNameTheField) {
            BadWord{4, 0x11074008, "nn_instruction.out_tile_x_size = 65"},
            BadWord{4, 0x10234009, "no kernel writes output plane 8"},
            BadWord{4, 0xFE234008, "nn_instruction.out_tile_y_size = 127"},
+           BadWord{0, 0xA020010C, "nn_instruction.kernels_per_core = 2: each core has 1 in all (rule superblocks)"},
            BadWord{0, 0xA640010C, "nn_instruction.kernels_per_core = 100: with tiles of 8x8 px"},
            BadWord{5, 0x00024080, "nn_instruction.kernel_address"},
            BadWord{6, 0x00501001, "nn_instruction.in_address"},
            BadWord{7, 0x00503001, "nn_instruction.out_address, plane 7"},
+           BadWord{9, 1, "kernel_pattern = 0x0, 0x1 with 8 kernels and kernel_caching_mode 1"},
+           BadWord{8, 0x00083FC4, "kernel_pattern_msb, kernel_pattern = 0x3f, 0x0"},
+           BadWord{8, 0x00083008, "kernel_pattern = 0x0, 0x0 with 8 kernels and kernel_caching_mode 2"},
            BadWord{12, 0x00000900, "nn_instruction.kernel_cache_end = 2304"},
            BadWord{12, 0x00000700, "kernel_cache_start, _end"},
            BadWord{12, 0x00080001, "not a range of the 524288 bytes"},
@@ -416,6 +273,19 @@ TEST(Vivante, OptionsFromTheEnvironment) {
   expect_fault(with("SKILLET_SIM_TIE_RULE", "upwards"), "SKILLET_SIM_TIE_RULE=upwards");
   EXPECT_EQ(with("SKILLET_SIM_1X1_ORDER", "dense")->order_1x1, PointwiseOrder::dense);
   expect_fault(with("SKILLET_SIM_1X1_ORDER", "seven"), "well_formed, by_relu_bit, six, dense");
+  EXPECT_EQ(with("SKILLET_SIM_5X5_ORDER", "row_wise")->order_5x5_ic1, WeightOrder::row_wise);
+  EXPECT_EQ(with("SKILLET_SIM_FC_ORDER", "linear")->order_fully_connected, WeightOrder::linear);
+  expect_fault(with("SKILLET_SIM_FC_ORDER", "line"), "patch, row_wise, linear, well_formed");
+  EXPECT_EQ(with("SKILLET_SIM_SEED", "17")->order.seed, 17U);
+  for (const char* bad : {"-1", "1x", "18446744073709551616"})
+    expect_fault(with("SKILLET_SIM_SEED", bad), "must be a number from 0 to 2^64 - 1");
+  const Leniency some = with("SKILLET_SIM_WARN", "small_batch,waits")->order.leniency;
+  EXPECT_TRUE(some.warns_of(Rule::waits) && some.warns_of(Rule::small_batch) && !some.warns_of(Rule::end_flushes));
+  for (const char* bad : {"wait", "waits,", "waits;small_batch"})
+    expect_fault(with("SKILLET_SIM_WARN", bad),
+                 "must be one of waits, last_flushes, end_flushes, small_batch, kernel_pattern");
+  EXPECT_FALSE(options_from_environment()->order.leniency.warns_of(Rule::waits));
+  EXPECT_EQ(options_from_environment()->order.seed, 1U);
   EXPECT_EQ(options_from_environment()->tie_rule, TieRule::half_up);
   EXPECT_EQ(options_from_environment()->order_1x1, PointwiseOrder::well_formed);
 }

@@ -75,12 +75,12 @@ Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, 
   NnUnit unit(*row, options);
   std::vector<std::optional<Weights>> all;
   const Units units{
-      .run_nn = [&](uint64_t address) -> Result<void> {
-        auto weights = read_nn(unit, *row, address, memory);
+      .run_nn = [&](const StartedJob& started) -> Result<void> {
+        auto weights = read_nn(unit, *row, started.address, memory);
         all.emplace_back(weights.ok() ? std::move(weights).value() : Weights{.problem = weights.error().message});
         return {};
       },
-      .run_tp = [&](uint64_t) -> Result<void> {
+      .run_tp = [&](const StartedJob&) -> Result<void> {
         all.emplace_back();
         return {};
       }};
