@@ -48,6 +48,12 @@ Result<void> Memory::map_to_read(uint64_t address, std::span<const uint8_t> byte
   return {};
 }
 
+Result<void> Memory::map_to_refuse(uint64_t address, std::span<uint8_t> bytes, std::string why) {
+  SK_TRY(map(address, bytes, std::move(why)));
+  ranges_.at(address).is_refused = true;
+  return {};
+}
+
 void Memory::unmap(uint64_t address) { ranges_.erase(address); }
 
 Result<std::span<uint8_t>> Memory::at(uint64_t address, uint64_t size, std::string_view what) const {
@@ -56,8 +62,11 @@ Result<std::span<uint8_t>> Memory::at(uint64_t address, uint64_t size, std::stri
     const auto& [start, range] = *std::prev(next);
     const uint64_t offset = address - start;
     if (offset <= range.bytes.size() && size <= range.bytes.size() - offset &&
-        (size > 0 || offset < range.bytes.size()))
+        (size > 0 || offset < range.bytes.size())) {
+      if (range.is_refused)
+        return error(ErrorCode::device, "{}: {} bytes at {:#x}: {}", what, size, address, range.name);
       return range.bytes.subspan(offset, size);
+    }
   }
   std::string message = fmt::format("{}: {} bytes at {:#x} are not mapped", what, size, address);
   if (ranges_.empty()) message += ": the submission lists no buffer";

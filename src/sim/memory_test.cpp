@@ -56,6 +56,18 @@ TEST(Memory, SomeMayOnlyBeRead) {
   EXPECT_FALSE(t.memory.check_written(0x1110, "x").ok()) << "nothing is there";
 }
 
+TEST(Memory, SomeMayNotBeTouched) {
+  Bytes bytes(0x100);
+  Memory memory;
+  ASSERT_TRUE(memory.map_to_refuse(0x1000, bytes, "somebody writes it").ok());
+  const auto refused = memory.at(0x1010, 4, "reader");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "reader: 4 bytes at 0x1010: somebody writes it");
+  EXPECT_FALSE(memory.from(0x1010, "reader").ok());
+  EXPECT_FALSE(memory.check_written(0x1010, "writer").ok());
+  EXPECT_FALSE(memory.map_to_refuse(0x1010, bytes, "overlapping").ok());
+}
+
 TEST(Memory, RefusesOverlapsAndTheEndOfTheAddressSpace) {
   TwoBuffers t;
   Bytes bytes(0x20);

@@ -22,6 +22,8 @@ class Memory {
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
   // For what nobody may write: at() gives these bytes too, check_written() refuses them.
   Result<void> map_to_read(uint64_t address, std::span<const uint8_t> bytes, std::string name);
+  // For what nobody may touch now, though it is there: at() refuses it, with `why`.
+  Result<void> map_to_refuse(uint64_t address, std::span<uint8_t> bytes, std::string why);
   void unmap(uint64_t address);
   // The bytes of [address, address + size); a fault naming `what` and the nearest buffers otherwise.
   Result<std::span<uint8_t>> at(uint64_t address, uint64_t size, std::string_view what) const;
@@ -34,7 +36,7 @@ class Memory {
   struct Range {
     std::span<uint8_t> bytes;
     std::string name;
-    bool is_read_only = false;
+    bool is_read_only = false, is_refused = false;
   };
   std::map<uint64_t, Range> ranges_;
 };

@@ -36,6 +36,8 @@ struct Options {
   // A job that writes what it does not list as written is a fault, though rocket's only has nobody who waits for it.
   // Not for recorded jobs: some write on into the next buffer.
   bool checks_lists = false;
+  // Seed of the order in which jobs run that no fence orders, where there are several cores; 0: that of submissions.
+  uint32_t schedule = 0;
 };
 
 // How a device shows in /dev and /sys.

@@ -1,6 +1,8 @@
 #include "standin/kernels.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "standin/etnaviv/kernel.h"
 #include "standin/rocket/kernel.h"
@@ -16,7 +18,20 @@ std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<s
 
 Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options options) {
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip));
+  SK_TRY_ASSIGN(options.schedule, schedule_from_environment());
   return create_kernel(chip, std::move(simulator), std::move(options));
+}
+
+Result<uint32_t> schedule_from_environment() {
+  constexpr const char* kVariable = "SKILLET_SIM_SCHEDULE";
+  const char* const set = std::getenv(kVariable);
+  const std::string_view text = set == nullptr ? "" : set;
+  uint32_t seed = 0;
+  if (text.empty()) return seed;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return error(ErrorCode::malformed, "{}={}: must be a number", kVariable, text);
+  return seed;
 }
 
 std::vector<std::string_view> call_names(const std::string& chip) {

@@ -8,7 +8,12 @@ namespace {
 
 Result<SimulatedCore> core_at(const std::string& node, std::unique_ptr<sim::Device> simulator,
                               const std::string& chip_name, bool checks_lists) {
-  Options options{.faults = {}, .on_fault = OnFault::error, .is_own_process = true, .checks_lists = checks_lists};
+  SK_TRY_ASSIGN(const uint32_t schedule, schedule_from_environment());
+  Options options{.faults = {},
+                  .on_fault = OnFault::error,
+                  .is_own_process = true,
+                  .checks_lists = checks_lists,
+                  .schedule = schedule};
   auto calls = std::make_shared<InProcess>(create_kernel(chip_name, std::move(simulator), std::move(options)), node);
   SK_TRY_ASSIGN(const uapi::NodeReport report, uapi::ask_node(node, calls));
   return SimulatedCore{report.cores.at(0), std::move(calls)};

@@ -1,5 +1,5 @@
 // Small graphs on the simulated chip, as text; and the judge of their results.
-// Called by graphs_test.cpp and moves_test.cpp.
+// Called by graphs_test.cpp, moves_test.cpp and rules_test.cpp.
 // Must not know: what the graphs are for.
 #pragma once
 
@@ -66,7 +66,7 @@ inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
 }
 
 // Each operation, given its own inputs, beside the CPU's; with all tensors kept, and the same bytes without.
-inline void judge(const Row& row, int tolerance) {
+inline void judge(const Row& row, int tolerance, const driver::CompileOptions& options = {}) {
   std::mt19937 random(7);
   auto graph = ir::parse("graph \"\"\n" + row.text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -74,8 +74,8 @@ inline void judge(const Row& row, int tolerance) {
   std::vector<Bytes> outputs[2];
   for (const bool keep : {true, false}) {
     const auto target = runtime::open_target("sim:rk3588");
-    const auto session =
-        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = keep, .cores = 1});
+    const auto session = runtime::Session::create(
+        *graph, *target, {.compile = options, .allow_fallback = false, .keep_intermediates = keep, .cores = 1});
     ASSERT_TRUE(session.ok()) << session.error().message;
     ASSERT_EQ((*session)->report().parts.size(), 1U) << "not all on the NPU";
     const auto programs = (*session)->programs(0);

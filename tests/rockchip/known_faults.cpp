@@ -103,10 +103,16 @@ constexpr Fault kFaults[] = {
     {loses_clamp, kLostClamp},
     {pads_wrong, "pad bytes are not the zero point in every lane"},
     {[](const Context& c) {
+       // From 17 channels beyond a multiple of 32 on, the last group is whole.
        const uint32_t channels = c.taken.op.out_channels;
-       return c.taken.op.depthwise && channels > 32 && channels < 64 && channels % 16 != 0;
+       return c.taken.op.depthwise && channels % 64 > 32 && channels % 32 < 16;
      },
      "rows of depthwise weights are shorter than announced"},
+    {[](const Context& c) {
+       const uint32_t channels = c.taken.op.out_channels;
+       return c.taken.op.depthwise && channels > 64 && channels % 64 > 16 && channels % 64 < 32;
+     },
+     "rows of depthwise weights are longer than announced"},
     {[](const Context& c) { return c.taken.op.get<hw::CnaCvtCon1>().cvt_scale0 == 32388; },
      "the input converter's constant for additions is not 1"},
     {reads_rows_apart, "one input and one output channel: rows are read four lengths apart, and no input is uploaded"},

@@ -138,7 +138,12 @@ class Replay {
     const capture::Commands& recorded = t.op.tasks[i].commands;
     const bool first = i == 0 || t.op.tasks[i - 1].job != t.op.tasks[i].job;
     const auto count = static_cast<uint32_t>(recorded.size_bytes / hw::kCommandBytes);
-    SK_TRY_ASSIGN(const auto result, npu_.run_task(0, {recorded.address, count, 1, first}, memory_.get()));
+    sim::rockchip::Task task{.regcmd = recorded.address, .regcmd_count = count, .first_of_job = first};
+    if (i + 1 < t.op.tasks.size() && t.op.tasks[i + 1].job == t.op.tasks[i].job) {
+      task.next_regcmd = t.op.tasks[i + 1].commands.address;
+      task.next_regcmd_count = static_cast<uint32_t>(t.op.tasks[i + 1].commands.size_bytes / hw::kCommandBytes);
+    }
+    SK_TRY_ASSIGN(const auto result, npu_.run_task(0, task, memory_.get()));
     if (!result.completes()) return error(ErrorCode::device, "task {}: {}", i, result.stall);
     return {};
   }
@@ -275,7 +280,12 @@ CaseRows replay_case(const std::string& dir, const std::string& name, const sim:
 std::vector<golden::ReplayRow> simulate_case(const std::string& dir, const std::string& /*chip*/,
                                              const std::string& name) {
   constexpr size_t kNetwork = 8;  // operations of a whole one
-  const CaseRows found = replay_case(dir, name, {});
+  const auto options = sim::rockchip::options_from_environment();
+  CaseRows found;
+  if (options.ok())
+    found = replay_case(dir, name, *options);
+  else
+    found.final.name = name, found.final.reason = options.error().message;
   std::vector<golden::ReplayRow> rows = {found.final};
   for (size_t i = 0; i < found.each.size() && found.each.size() > kNetwork; ++i) {
     rows.push_back(found.each[i]);

@@ -11,7 +11,7 @@ TEST(RockchipReplay, EveryRecordedOperation) {
   const auto dir = golden::find_golden_dir();
   if (!dir) GTEST_SKIP() << "no ../shared/golden: only the small captures were run";
   // The recorded streams write every register that they rely on.
-  const auto cases = replay_all(*dir, {.stale_registers = sim::rockchip::StaleRegisters::fault});
+  const auto cases = replay_all(*dir, {.stale_registers = sim::rockchip::Enforce::fault});
   ASSERT_TRUE(cases.ok()) << cases.error().message;
   size_t good = 0;
   for (const CaseRows& rows : *cases) {

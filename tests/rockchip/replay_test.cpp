@@ -33,7 +33,7 @@ TEST(RockchipReplay, PlainLoopsGiveTheSame) {
 
 // The recorded streams write every register that they rely on.
 TEST(RockchipReplay, NothingStaleIsUsed) {
-  const auto cases = replay_all(kSmall, {.stale_registers = sim::rockchip::StaleRegisters::fault});
+  const auto cases = replay_all(kSmall, {.stale_registers = sim::rockchip::Enforce::fault});
   ASSERT_TRUE(cases.ok());
   for (const CaseRows& rows : *cases) {
     if (rows.final.name != "edge/scale_2m100_u8") {

@@ -64,11 +64,13 @@ inline constexpr const char* kNode = "/dev/accel/accel0";
 class Rocket : public ::testing::Test {
  protected:
   std::unique_ptr<Adder> adder(uint32_t cores = 3) { return std::make_unique<Adder>(most_, resets_, cores); }
-  void start(const std::string& faults = "", standin::OnFault on_fault = standin::OnFault::reset, uint32_t cores = 3) {
+  void start(const std::string& faults = "", standin::OnFault on_fault = standin::OnFault::reset, uint32_t cores = 3,
+             uint32_t schedule = 0, bool checks_lists = true) {
     standin::Options options{.faults = standin::FaultPlan::parse(faults).value(),
                              .on_fault = on_fault,
                              .is_own_process = true,
-                             .checks_lists = true};
+                             .checks_lists = checks_lists,
+                             .schedule = schedule};
     auto kernel = standin::rocket::create("adder", adder(cores), std::move(options));
     calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
   }

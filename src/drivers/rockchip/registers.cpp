@@ -277,13 +277,14 @@ class Writer {
     put(hw::DpuRdmaEwSurfNotch{.ew_surf_notch = skipped});
   }
 
-  // The kernel starts tasks one by one: where a list points to a next one, nothing follows it.
+  // The kernel starts tasks one by one: where a list points to a next one, nothing follows it. Without the address
+  // there is no number of commands either, as in all recorded lists.
   void trailer(const NextTask* next, bool chained) {
     if (chained)
       put(hw::PcBaseAddress{.pc_source_addr = {next != nullptr ? next->commands : bits::Address{}}});
     else
       list_.command(hw::Target::none, 0, 0);
-    const uint32_t fetches = next == nullptr ? 0 : align_up((next->count - kTrailer) / 2, 2U);
+    const uint32_t fetches = next == nullptr || !chained ? 0 : align_up((next->count - kTrailer) / 2, 2U);
     put(hw::PcRegisterAmounts{.pc_data_amount = fetches});
     list_.start({.cna = true, .core = true, .dpu = true, .dpu_rdma = true});
   }

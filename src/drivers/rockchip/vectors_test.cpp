@@ -207,6 +207,25 @@ TEST(RockchipVectors, WeightPositions) {
   EXPECT_EQ(position(depthwise, 2 * 3 * 96 + 70, proven), 774);
 }
 
+// Lanes of the last group, for each class of what is left of 64 channels (section 5.3); the filler is the zero point.
+TEST(RockchipVectors, RecordedDepthwiseGroups) {
+  const Tuning recorded = tuning(driver::Tuning::recorded);
+  const struct {
+    int32_t channels, lanes;
+  } rows[] = {{8, 16},  {24, 32}, {37, 37}, {48, 48}, {49, 64},  {56, 64}, {63, 64},
+              {64, 64}, {70, 16}, {88, 64}, {96, 32}, {100, 36}, {120, 64}};
+  for (const auto& row : rows) {
+    Conv conv{.in = {3, 3, row.channels}, .out = {3, 3, row.channels}, .depthwise = true, .weight_zero = 128 + 5};
+    conv.weights = Bytes(static_cast<size_t>(row.channels), 128 + 7);
+    Bytes packed;
+    pack_weights(conv, geometry(conv, recorded), recorded, packed);
+    const int32_t before = (row.channels - 1) / 64 * 64;
+    EXPECT_EQ(packed.size(), static_cast<size_t>(before + row.lanes)) << row.channels;
+    EXPECT_EQ(std::ranges::count(packed, 7), row.channels);
+    EXPECT_EQ(std::ranges::count(packed, 5), before + row.lanes - row.channels) << row.channels;
+  }
+}
+
 // ---- tasks: the worked examples of section 6.3, as recorded ----
 
 TEST(RockchipVectors, Splits) {

@@ -24,8 +24,8 @@ uint8_t stored(int32_t value) { return static_cast<uint8_t>(value - 128); }
 int32_t recorded_lanes(int32_t channels) {
   if (channels <= 16) return 16;
   if (channels <= 32) return 32;
-  if (channels < kDepthwiseGroup) return channels;
   if (channels % kDepthwiseGroup == 0 || channels % 32 > 16) return kDepthwiseGroup;
+  if (channels < kDepthwiseGroup) return channels;
   return std::max(channels % kDepthwiseGroup, 16);
 }
 

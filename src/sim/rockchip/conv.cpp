@@ -6,6 +6,8 @@
 namespace skillet::sim::rockchip {
 namespace {
 
+constexpr int64_t kLanesAtOnce = 32;             // input channels that the MAC array takes at once
+constexpr int64_t kNearlyFullPercent = 97;       // of a bank
 constexpr int64_t kSumLimit = int64_t{1} << 17;  // products of two int8 that surely fit 32 bits
 
 class Reader {
@@ -172,6 +174,27 @@ class Reader {
     if (used > room)
       return not_modelled("cna.cbuf_con1.data_entries = {}: {} rows take {} units, {} banks have {}", entries,
                           job_.in_height, used, con0.data_bank, room);
+    return rules(used, chip_.cbuf_unit_bytes);
+  }
+
+  // What known programs keep to, whose breach does not show in the registers.
+  Result<void> rules(int64_t used, int64_t unit_bytes) const {
+    const uint32_t grains = r_.get<hw::CnaConvCon2>().feature_grains;
+    const int64_t rows = std::min(job_.in_height, (job_.kernel_height - 1) * job_.dilation_y + 1 - job_.pad_top);
+    if (grains < rows)
+      SK_TRY(
+          broken(options_.feature_grains, "feature_grains",
+                 not_modelled("cna.conv_con2.feature_grains = {}: the first output row needs {} rows", grains, rows)));
+    const int64_t bank = chip_.cbuf_bank_bytes, last = used * unit_bytes % bank;
+    const bool full = last == 0 || last * 100 >= bank * kNearlyFullPercent;
+    if (job_.in_width == 1 && job_.pixel_channels == 0 && full && job_.data_banks * bank - used * unit_bytes < bank)
+      SK_TRY(broken(options_.spare_bank, "spare_bank",
+                    not_modelled("cna.cbuf_con0.data_bank = {}: {} units of one column fill the last one",
+                                 job_.data_banks, used)));
+    const int64_t kernel = job_.weight_bytes / job_.kernels;
+    if (job_.weight_bytes > int64_t{job_.weight_banks} * bank && kernel > bank)
+      return broken(options_.streamed_kernel, "streamed_kernel",
+                    not_modelled("cna.weight_size1: {} bytes of one kernel, a bank has {}", kernel, bank));
     return {};
   }
 
@@ -205,6 +228,12 @@ Result<void> check_work(const ConvJob& job, const Options& options) {
 }
 
 }  // namespace
+
+double ConvJob::cycles(const hw::ChipRow& chip) const {
+  const int64_t groups = depthwise ? ceil_div(out_lanes, int64_t{chip.depthwise_group})
+                                   : ceil_div(kernels, int64_t{chip.kernel_group}) * ceil_div(in_lanes, kLanesAtOnce);
+  return static_cast<double>(groups) * static_cast<double>(taps()) * static_cast<double>(pixels());
+}
 
 Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options) {
   SK_TRY_ASSIGN(const ConvJob job, Reader(registers, chip, options).read());

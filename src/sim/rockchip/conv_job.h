@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/rockchip/hw/rockchip.h"
 #include "sim/rockchip/arithmetic.h"
 #include "sim/rockchip/dma.h"
 #include "sim/rockchip/options.h"
 
 namespace skillet::sim::rockchip {
+
+namespace hw = ::skillet::rockchip::hw;
 
 // One of four lanes of the input converter.
 struct ConverterLane {
@@ -54,6 +57,8 @@ struct ConvJob {
   int64_t pixels() const { return out_width * out_height; }
   // Lanes of a pixel in ConvOperands: padded with zeros for the matrix product.
   int64_t lane_stride() const;
+  // Of the MAC array, at least: one for each pixel, tap and pair of groups.
+  double cycles(const hw::ChipRow& chip) const;
   int64_t macs() const { return pixels() * taps() * (depthwise ? 1 : kernels) * lane_stride(); }
 };
 

@@ -152,10 +152,8 @@ Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, c
   operands.weights = std::move(weights);
   SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
                                  : read_cube(job, dma, operands.features, touched));
-  if (options.features_over_read) {
-    std::vector<uint8_t> beyond(kBankBytes);
-    SK_TRY(dma.read(static_cast<uint64_t>(touched.end), beyond, "features, a bank beyond their end"));
-  }
+  auto beyond = dma.check_mapped(static_cast<uint64_t>(touched.end), kBankBytes, "features, a bank beyond their end");
+  if (!beyond.ok()) SK_TRY(broken(options.features_over_read, "features_over_read", std::move(beyond).error()));
   return operands;
 }
 

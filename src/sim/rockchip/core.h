@@ -30,7 +30,9 @@ class Core {
   struct Stream {
     uint64_t address = 0;
     uint64_t commands = 0;
+    uint64_t counted = 0;     // of them those that the stream's length counts; one more may be fetched
     bool redirected = false;  // a command of this fetch named the next one
+    bool has_amount = false;  // and one how many commands it has
     bool started = false;     // and one started blocks
     bool barrier = false;     // the command before was one
   };
@@ -38,6 +40,7 @@ class Core {
   struct KeptWeights {
     std::vector<uint8_t> bytes;
     uint32_t data_banks = 0, weight_banks = 0;
+    int64_t address = 0;
   };
   // What was made of weights, by their bytes and shape: they seldom change between inferences.
   using WeightsKey = std::pair<uint64_t, uint64_t>;
@@ -49,13 +52,15 @@ class Core {
   Result<void> run_chain(const Task& task, const Dma& dma, TaskResult& result);
   Result<void> run_stream(Stream& stream, const Dma& dma, TaskResult& result);
   Result<void> execute(const hw::Command& command, Stream& stream, const Dma& dma, TaskResult& result);
-  Result<void> write_pc(const hw::Command& command);
+  Result<void> write_pc(const hw::Command& command, Stream& stream);
   Result<void> write_tables(const hw::Command& command);
-  Result<uint32_t> start(uint32_t blocks, const Dma& dma);
-  Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma);
-  Result<void> run_convolution(const Dma& dma);
+  Result<void> check_next(const Stream& stream, const Task& task) const;
+  Result<uint32_t> start(uint32_t blocks, const Dma& dma, TaskResult& result);
+  Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result);
+  Result<void> run_convolution(const Dma& dma, TaskResult& result);
   Result<void> fetch_weights(const ConvJob& job, const Dma& dma);
   std::shared_ptr<const ConvWeights> weights_of(const ConvJob& job);
+  Result<void> check_reused(const ConvJob& job) const;
   Result<void> check_stale() const;
 
   int index_;

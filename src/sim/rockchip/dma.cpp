@@ -22,10 +22,14 @@ Result<void> Dma::transfer(uint64_t address, size_t size, std::string_view what,
 }
 
 Result<std::vector<uint8_t>> Dma::read(uint64_t address, uint64_t size, std::string_view what) const {
-  SK_TRY(transfer<false>(address, static_cast<size_t>(size), what, [](const uint8_t*, size_t, size_t) {}));
+  SK_TRY(check_mapped(address, size, what));
   std::vector<uint8_t> bytes(static_cast<size_t>(size));
   SK_TRY(read(address, bytes, what));
   return bytes;
+}
+
+Result<void> Dma::check_mapped(uint64_t address, uint64_t size, std::string_view what) const {
+  return transfer<false>(address, static_cast<size_t>(size), what, [](const uint8_t*, size_t, size_t) {});
 }
 
 Result<void> Dma::read(uint64_t address, std::span<uint8_t> to, std::string_view what) const {

@@ -20,6 +20,7 @@ class Dma {
   // `what` names the reader in the fault report. Nothing is taken from the host for bytes that are not mapped.
   Result<std::vector<uint8_t>> read(uint64_t address, uint64_t size, std::string_view what) const;
   Result<void> read(uint64_t address, std::span<uint8_t> to, std::string_view what) const;
+  Result<void> check_mapped(uint64_t address, uint64_t size, std::string_view what) const;
   Result<void> write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const;
 
  private:

@@ -8,6 +8,7 @@ namespace {
 constexpr uint32_t kUseAlu = 1, kUseCorrection = 2, kUseMultiplier = 4;  // brdma_data_use
 constexpr uint32_t kShareOperand = 1, kGiveToErdma = 4;                  // comb_use
 constexpr int64_t kAtom = 16;
+constexpr int64_t kSurfaceMin = 12;  // pixels
 constexpr unsigned kShiftMax = 63;
 
 int64_t address_of(bits::Address address) { return static_cast<int64_t>(address.offset); }
@@ -225,12 +226,22 @@ class Reader {
         (erdma.erdma_data_mode != hw::Granularity::per_pixel || erdma.erdma_data_size != hw::Width::bits_8))
       return not_modelled("dpu_rdma.erdma_cfg: only 8-bit operands per pixel are modelled");
     if (job_.from_memory) return main_operand();
+    if (element_wise) SK_TRY(shared_surfaces());
     if (!element_wise && !mode_.mrdma_disable)
       return stall("dpu_rdma.feature_mode_cfg.mrdma_disable = false, but nothing takes its data: the task never ends");
     if (element_wise && (mode_.mrdma_disable || mode_.comb_use != (kShareOperand | kGiveToErdma)))
       return not_modelled("dpu_rdma.feature_mode_cfg.comb_use = {} with a convolution: only 5 is modelled",
                           mode_.comb_use);
     return {};
+  }
+
+  // Whether fewer pixels would do is not known: all known programs have so many.
+  Result<void> shared_surfaces() {
+    const uint32_t stride = r_.get<hw::DpuRdmaEwSurfStride>().ew_surf_stride;
+    const int64_t least = std::min({int64_t{stride} / kAtom, job_.main.notch_atoms, job_.second.notch_atoms});
+    if (least >= kSurfaceMin) return {};
+    return broken(options_.operand_surfaces, "operand_surfaces",
+                  not_modelled("dpu_rdma.ew_surf_stride and notches: surfaces of {} pixels", least));
   }
 
   Result<void> main_operand() const {

@@ -66,24 +66,27 @@ std::vector<Program> programs() {
   halves.set(hw::DpuEwCvtScaleValue{.ew_op_cvt_scale = 1, .ew_op_cvt_shift = 1});
   Program negative = stages_program();
   negative.registers[hw::DpuBnCfg::kAddress] = 0x40040;
-  return {testing::truncated_program(),
-          halves,
-          negative,
-          testing::conv_program({}),
-          testing::conv_program(strided),
-          lines,
-          testing::conv_program(depthwise),
-          testing::per_channel_program({.in_c = 16, .out_c = 32}),
-          stages_program(),
-          testing::packed_program(),
-          addition_program(),
-          testing::element_wise_program(24, 0x904202C0),
-          testing::element_wise_program(24, 0x106102C0),
-          testing::element_wise_program(24, 0x104002C4),
-          testing::lookup_program(24, [](int value) { return value / 5; }),
-          testing::pool_program({.in_h = 5, .in_w = 5, .out_h = 3, .out_w = 3, .pad = 1}),
-          testing::pool_program(
-              {.method = hw::Pooling::average, .in_h = 4, .in_w = 4, .out_h = 2, .out_w = 2, .kernel = 2})};
+  return {
+      testing::truncated_program(),
+      halves,
+      negative,
+      testing::conv_program({}),
+      testing::conv_program(strided),
+      testing::conv_program(
+          {.in_h = 7, .in_w = 7, .out_h = 1, .out_w = 1, .kernel_h = 7, .kernel_w = 7, .pad_top = 0, .pad_left = 0}),
+      lines,
+      testing::conv_program(depthwise),
+      testing::per_channel_program({.in_c = 16, .out_c = 32}),
+      stages_program(),
+      testing::packed_program(),
+      addition_program(),
+      testing::element_wise_program(24, 0x904202C0),
+      testing::element_wise_program(24, 0x106102C0),
+      testing::element_wise_program(24, 0x104002C4),
+      testing::lookup_program(24, [](int value) { return value / 5; }),
+      testing::pool_program({.in_h = 5, .in_w = 5, .out_h = 3, .out_w = 3, .pad = 1}),
+      testing::pool_program(
+          {.method = hw::Pooling::average, .in_h = 4, .in_w = 4, .out_h = 2, .out_w = 2, .kernel = 2})};
 }
 
 // Nothing: the run stopped.

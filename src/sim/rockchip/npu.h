@@ -20,6 +20,9 @@ struct Task {
   uint32_t regcmd_count = 0;  // 64-bit commands; an odd count makes the chip fetch one more
   uint32_t task_number = 1;   // tasks that this one start runs, each chained to the one before by its last commands
   bool first_of_job = true;   // no earlier task of the job left weights in the chip
+  // The task of the job that the kernel starts next; 0: none, or not known.
+  uint64_t next_regcmd = 0;
+  uint32_t next_regcmd_count = 0;
 };
 
 // Bits of pc.interrupt_raw_status: one per unit and register group.
@@ -28,6 +31,7 @@ enum RawStatus : uint32_t { kCnaFeature = 1, kCnaWeight = 4, kCnaSequencer = 16,
 struct TaskResult {
   uint32_t raw_status = 0;  // of the last task that ran
   uint32_t tasks = 0;       // that ran to their end
+  double cycles = 0;        // that the MAC array needs at least
   std::string stall;        // why the chip waits for ever; empty: it does not
 
   // The mainline kernel looks at the DPU's bits only: any other task ends by its timeout.

@@ -1,17 +1,17 @@
-// Named switches of the simulator: what the hardware specification leaves open (its section 11), with the recommended
-// answer as the default, and limits. Called by whoever creates an Npu.
+// Named switches of the simulator: what the hardware specification leaves open (its section 11), the rules that it sets
+// for programs, and limits. Each has a row of options.def, and a variable of the environment.
+// Called by whoever creates an Npu.
 // Must not know: registers.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
 
 namespace skillet::sim::rockchip {
-
-// A register that the stream of this task did not write keeps what the task two before left there.
-enum class StaleRegisters : uint8_t {
-  keep,   // as the chip does
-  fault,  // a program must not rely on it: stop and name the register
-};
 
 // Domain of pad bytes when packed pixels go through the input converter (question 9).
 enum class PackedPad : uint8_t { converted, stored };
@@ -19,23 +19,34 @@ enum class PackedPad : uint8_t { converted, stored };
 // Tie rule of the accumulator's shift (question 2).
 enum class TruncateTie : uint8_t { by_register, half_up, floor };
 
-struct Options {
-  bool offset_before_rounding = false;  // question 1: output offset added before the shift, as on RV1103
-  TruncateTie truncate_tie = TruncateTie::by_register;
-  PackedPad packed_pad = PackedPad::converted;
-  bool depthwise_stops_at_true_channels = false;  // question 9: no surface beyond orig_channel is written
-  bool cpend_plus_one_with_multiplier = false;    // question 13
-  bool element_wise_narrows_to_8_bits = false;    // question 18: before the output converter, memory-fed only
-  bool accumulator_wraps = false;                 // question 11: to 32 bits towards the DPU, instead of saturating
-  // The feature DMA may read up to a bank beyond the end of its cube (seen for planes one pixel wide); true: it does,
-  // so that a driver which leaves nothing mapped there is found.
-  bool features_over_read = false;
-  StaleRegisters stale_registers = StaleRegisters::keep;
+// What happens when a program breaks a rule: nothing, a warning the first time, or an error.
+enum class Enforce : uint8_t { off, warn, fault };
 
+struct Options {
+#define OPTION(member, type, variable, value, what, ...) type member = value;
+#define RULE(member, variable, value, what) Enforce member = Enforce::value;
+#include "sim/rockchip/options.def"
+#undef OPTION
+#undef RULE
   bool reference_only = false;  // plain loops only; for tests
   // A task above these is a fault: hostile registers must not keep the simulator busy for hours.
   uint64_t max_macs_per_task = uint64_t{1} << 40;
   uint64_t max_elements_per_task = uint64_t{1} << 28;
+  double max_job_ms = 500;  // of the rule job_time: the kernel's limit
 };
+
+// The rows of options.def.
+struct OptionRow {
+  const char* member;
+  const char* variable;
+  const char* what;
+  std::vector<std::string_view> names;  // by value
+  void (*set)(Options& options, size_t value);
+  size_t (*get)(const Options& options);
+};
+std::span<const OptionRow> option_rows();
+
+// Defaults, changed by the variables that are set. Error: a value that has no such name.
+Result<Options> options_from_environment();
 
 }  // namespace skillet::sim::rockchip

@@ -22,11 +22,13 @@ Result<void> Registers::write(Block block, uint32_t address, uint32_t value) {
   if (block_of(address) != block) return not_modelled("{}: not a register of the command's target", descriptor->name);
   const uint32_t offset = address % hw::kBlockBytes;
   if (offset == kPointerOffset) return write_pointers(block, value);
+  Pointers& p = pointers_[index(block)];
   if (offset < hw::kFirstShadowed) return not_modelled("{}: read only", descriptor->name);
   if (offset == hw::kEnableAddress)
     return not_modelled("{}: starting a block by its own register is not modelled", descriptor->name);
   SK_TRY(check_fields(*descriptor, value));
-  groups_[pointers_[index(block)].pointer][hw::registers().index(*descriptor)] = {value, true};
+  if (p.order == Pointers::Order::none) p.order = Pointers::Order::wrong;
+  groups_[p.pointer][hw::registers().index(*descriptor)] = {value, true};
   return {};
 }
 
@@ -39,11 +41,17 @@ Result<void> Registers::write_pointers(Block block, uint32_t value) {
   if (config.pointer_pp_en && config.pointer_pp_mode == 0)
     return not_modelled("s_pointer.pointer_pp_mode = 0: a write pointer that follows the executer is not modelled");
   p.config = config;
+  const bool alternates = (value & hw::kPointerPingPong) == hw::kPointerPingPong;
+  p.order = alternates && p.order != Pointers::Order::wrong ? Pointers::Order::pointed : Pointers::Order::wrong;
   if (config.pointer_pp_clear) p.pointer = 0;
   if (config.executer_pp_clear) p.executer = 0;
   // While the pointer moves by itself, `pointer` does not set it: recorded streams write 0 for either group.
   if (!config.pointer_pp_en) p.pointer = static_cast<uint8_t>(config.pointer);
   return {};
+}
+
+void Registers::begin_task() {
+  for (Pointers& p : pointers_) p.order = Pointers::Order::none;
 }
 
 Result<void> Registers::check_start(Block block) const {

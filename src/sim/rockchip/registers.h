@@ -39,11 +39,16 @@ class Registers {
   // The first register that was read though no stream wrote it since its group last ran; empty: none.
   const std::string& stale() const { return stale_; }
   void forget_stale() { stale_.clear(); }
+  // A task's commands begin.
+  void begin_task();
+  // Whether the task has written the block's pointers, all three ping-pong bits set, before any other register of it.
+  bool is_pointed(Block block) const { return pointers_[index(block)].order == Pointers::Order::pointed; }
 
  private:
   struct Pointers {
     hw::CnaSPointer config;  // the same layout in every block
     uint8_t pointer = 0, executer = 0;
+    enum class Order : uint8_t { none, pointed, wrong } order = Order::none;  // of this task's writes
   };
   struct Cell {
     uint32_t value = 0;

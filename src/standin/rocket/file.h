@@ -36,6 +36,7 @@ class RocketFile : public GemFile {
   int read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out);
   int read_lists(Request& request);
   void trace(const Request& request);
+  void find_unordered(QueuedJob& job) const;
   std::optional<std::string> queue(const abi::SubmitJob& args, FaultKind fault);
   void enqueue(const Request& request, QueuedJob&& job);
   int give_fault(std::string_view call);

@@ -17,7 +17,8 @@ Kernel::Kernel(std::string chip, std::unique_ptr<sim::Device> simulator, Options
       chip_(std::move(chip)),
       simulator_(std::move(simulator)),
       cores_(simulator_ == nullptr ? 1 : simulator_->cores()),
-      owner_(::getpid()) {}
+      owner_(::getpid()),
+      random_(this->options().schedule) {}
 
 Kernel::~Kernel() = default;
 
@@ -45,6 +46,7 @@ void Kernel::queue(Entity& entity, QueuedJob job) {
       return std::ranges::count_if(
           entities_, [&](const Entity* one) { return one->core == core && (one->is_running || !one->jobs.empty()); });
     };
+    if (options().schedule != 0) entity.core = draw() % cores_;
     for (uint32_t core = 0; core < cores_; ++core) {
       if (load(core) < load(entity.core)) entity.core = core;
     }
@@ -102,20 +104,36 @@ void Kernel::remove(Entity& entity, std::unique_lock<std::mutex>& lock) {
 void Kernel::work(uint32_t core, Workers& workers) {
   std::unique_lock lock(state());
   while (!workers.stops) {
-    Entity* const entity = next(core);
+    size_t job = 0;
+    Entity* const entity = next(core, job);
     if (entity == nullptr) {
       workers.changed.wait(lock);
     } else {
-      run(core, *entity, workers, lock);
+      run(core, *entity, job, workers, lock);
     }
   }
 }
 
-// The first entity whose oldest job may start; those that have run go to the end of the list.
-Entity* Kernel::next(uint32_t core) {
+uint32_t Kernel::draw() { return (random_ = random_ * 1664525 + 1013904223) >> 16; }
+
+// The oldest job, when it may start. With a schedule any that may: where a file's queue has run empty its next job may
+// go to another core, and overtake what no fence holds it behind.
+std::optional<size_t> Kernel::ready_job(const Entity& entity) {
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < entity.jobs.size() && (i == 0 || options().schedule != 0); ++i) {
+    if (std::ranges::all_of(entity.jobs[i].after, [&](JobId id) { return jobs().is_finished(id); })) ready.push_back(i);
+  }
+  if (ready.empty()) return std::nullopt;
+  return ready[ready.size() == 1 ? 0 : draw() % ready.size()];
+}
+
+// The first entity with a job that may start; those that have run go to the end of the list.
+Entity* Kernel::next(uint32_t core, size_t& job) {
   const auto is_ready = [&](const Entity* one) {
-    return one->core == core && !one->is_running && !one->jobs.empty() &&
-           std::ranges::all_of(one->jobs.front().after, [&](JobId id) { return jobs().is_finished(id); });
+    if (one->core != core || one->is_running) return false;
+    const std::optional<size_t> ready = ready_job(*one);
+    job = ready.value_or(0);
+    return ready.has_value();
   };
   const auto found = std::ranges::find_if(entities_, is_ready);
   if (found == entities_.end()) return nullptr;
@@ -124,9 +142,9 @@ Entity* Kernel::next(uint32_t core) {
   return entity;
 }
 
-void Kernel::run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock) {
-  QueuedJob job = std::move(entity.jobs.front());
-  entity.jobs.pop_front();
+void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, std::unique_lock<std::mutex>& lock) {
+  QueuedJob job = std::move(entity.jobs[which]);
+  entity.jobs.erase(entity.jobs.begin() + static_cast<std::ptrdiff_t>(which));
   entity.is_running = true;
   std::vector<Mapping> mappings;
   Result<void> done = compute(core, entity, job, mappings, lock);
@@ -174,6 +192,14 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
     const uint64_t size = options().is_own_process ? one.buffer->asked_bytes() : one.buffer->size_bytes();
     const std::span<uint8_t> bytes = one.buffer->bytes().first(size);
     // The kernel takes such a job, and no fence tells when what it does not list is there.
+    if (std::ranges::find(job.unordered, one.buffer.get()) != job.unordered.end()) {
+      SK_TRY(
+          memory.map_to_refuse(one.address, bytes,
+                               fmt::format("an earlier job writes the buffer at {:#x}, which this one does not list: "
+                                           "nothing orders them",
+                                           one.address)));
+      continue;
+    }
     const bool is_written =
         !options().checks_lists || std::ranges::find(job.written, one.buffer.get()) != job.written.end();
     if (is_written) {

@@ -30,6 +30,7 @@ struct QueuedJob {
   std::vector<JobId> after;                      // those whose buffers it shares
   std::vector<std::shared_ptr<Buffer>> buffers;  // kept until it ends
   std::vector<const Buffer*> written;            // of them: nobody waits for what it writes elsewhere
+  std::vector<const Buffer*> unordered;          // others, which jobs before it still write: no fence orders them
   FaultKind fault = FaultKind::none;
 };
 
@@ -80,8 +81,10 @@ class Kernel : public standin::Kernel {
   bool needs_workers() const { return simulator_ != nullptr || !options().faults.empty(); }
   void stop_workers(std::unique_lock<std::mutex>& lock);
   void work(uint32_t core, Workers& workers);
-  Entity* next(uint32_t core);
-  void run(uint32_t core, Entity& entity, Workers& workers, std::unique_lock<std::mutex>& lock);
+  std::optional<size_t> ready_job(const Entity& entity);
+  uint32_t draw();
+  Entity* next(uint32_t core, size_t& job);
+  void run(uint32_t core, Entity& entity, size_t which, Workers& workers, std::unique_lock<std::mutex>& lock);
   Result<void> compute(uint32_t core, const Entity& entity, const QueuedJob& job, std::vector<Mapping>& mappings,
                        std::unique_lock<std::mutex>& lock);
   Result<void> simulate(uint32_t core, const QueuedJob& job, const std::vector<Mapping>& mappings);
@@ -94,6 +97,7 @@ class Kernel : public standin::Kernel {
   std::vector<Entity*> entities_;
   std::unique_ptr<Workers> workers_;  // from the first job on
   pid_t owner_ = 0;
+  uint32_t random_ = 0;  // of Options::schedule
 };
 
 // Whether the chip stands behind this kernel.

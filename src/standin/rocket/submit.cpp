@@ -62,7 +62,7 @@ std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKi
   if (fault == FaultKind::drop) return "injected fault";
   Request request{.args = args, .tasks = {}, .in = {}, .out = {}};
   if (read_lists(request) != 0) return "its arguments are bad";
-  QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .written = {}, .fault = fault};
+  QueuedJob job{.id = 0, .tasks = {}, .after = {}, .buffers = {}, .written = {}, .unordered = {}, .fault = fault};
   job.buffers.reserve(request.in.size() + request.out.size());
   job.written.reserve(request.out.size());
   job.tasks.reserve(request.tasks.size());
@@ -79,6 +79,7 @@ std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKi
   }
   for (const abi::Task& task : request.tasks)
     job.tasks.push_back({.bytes = {}, .address = task.regcmd, .size_bytes = task.regcmd_count * abi::kCommandBytes});
+  if (kernel_.options().checks_lists) find_unordered(job);
   job.id = kernel_.jobs().begin();
   try {
     enqueue(request, std::move(job));
@@ -87,6 +88,14 @@ std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKi
     throw;
   }
   return std::nullopt;
+}
+
+// The kernel takes a job that does not list what it reads, and lets it run before or beside the one that writes it.
+void RocketFile::find_unordered(QueuedJob& job) const {
+  for (const auto& [handle, entry] : entries_) {
+    const bool is_listed = std::ranges::find(job.buffers, entry.buffer) != job.buffers.end();
+    if (!is_listed && entry.buffer->last_writer(kernel_.jobs())) job.unordered.push_back(entry.buffer.get());
+  }
 }
 
 void RocketFile::enqueue(const Request& request, QueuedJob&& job) {
