@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "sim/vivante/front_end.h"
 #include "sim/vivante/nn.h"
@@ -59,7 +59,7 @@ constexpr std::array<std::string_view, 3> kCoefficients = {"v7", "v8", "v8_raw"}
 // An enumerator by its name in the environment, where that is set.
 template <typename T, size_t N>
 Result<void> choose(const char* variable, const std::array<std::string_view, N>& names, T& value) {
-  const char* const text = std::getenv(variable);
+  const char* const text = environment_variable(variable);
   if (text == nullptr || *text == '\0') return {};
   const auto* const found = std::ranges::find(names, text);
   if (found == names.end())
