@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 
 namespace skillet {
+
+const char* environment_variable(const char* name) { return ::secure_getenv(name); }
 
 std::vector<std::string> misspelt_variables(const char* const* environment) {
   constexpr std::string_view kStart = "SKIL", kPrefix = "SKILLET_";  // letters are lost further on, too

@@ -1,6 +1,6 @@
-// The environment variables that mean something to any of our programs and libraries: all their names, so that a
-// misspelt one does not go unnoticed.
-// Called by log.cpp, once a process. A rule of tests/lint keeps the list whole.
+// The environment: how a variable is read, and the names of all that mean something to any of our programs and
+// libraries, so that a misspelt one does not go unnoticed.
+// Called by everything that reads a variable. Rules of tests/lint keep the list whole, and readers here.
 // Must not know: what the values do.
 #pragma once
 
@@ -10,6 +10,10 @@
 #include <vector>
 
 namespace skillet {
+
+// Null: not set, or this process has more rights than who started it (setuid programs, file capabilities): then no
+// variable is believed.
+const char* environment_variable(const char* name);
 
 inline constexpr auto kEnvironment = std::to_array<std::string_view>(
     {"SKILLET_LOG", "SKILLET_DEBUG", "SKILLET_BUG_DIR",

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -64,7 +63,7 @@ void tell_misspelt_variables() {
 
 Level level_from_environment() {
   tell_misspelt_variables();
-  const char* text = std::getenv("SKILLET_LOG");
+  const char* text = environment_variable("SKILLET_LOG");
   if (text == nullptr || *text == '\0') return Level::warning;
   if (const auto level = parse_level(text)) return *level;
   write(Level::warning, fmt::format("SKILLET_LOG={}: must be error, warning, info or debug{}; taking warning", text,
@@ -86,7 +85,7 @@ struct Item {
 };
 
 std::vector<Item> items() {
-  const char* text = std::getenv("SKILLET_DEBUG");
+  const char* text = environment_variable("SKILLET_DEBUG");
   std::string_view rest = text == nullptr ? std::string_view{} : std::string_view{text};
   std::vector<Item> out;
   while (!rest.empty()) {

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
+
+#include "base/environment.h"
 
 namespace skillet {
 namespace {
@@ -100,7 +101,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
 
 std::string expand_home(std::string_view path) {
   if (path != "~" && !path.starts_with("~/")) return std::string(path);
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+  if (const char* home = environment_variable("HOME"); home != nullptr && *home != '\0')
     return home + std::string(path.substr(1));
   // Services have no HOME; a folder of the name ~ is never meant.
   passwd entry{}, *found = nullptr;

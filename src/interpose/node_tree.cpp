@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/bytes.h"
+#include "base/environment.h"
 #include "interpose/libc.h"
 
 namespace skillet::interpose {
@@ -59,7 +60,7 @@ Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, cons
   std::unique_ptr<NodeTree> tree(new NodeTree);
   std::string folder = root;
   if (folder.empty()) {
-    const char* const base = std::getenv("TMPDIR");
+    const char* const base = environment_variable("TMPDIR");
     folder = fmt::format("{}/skillet-virtual-XXXXXX", base == nullptr || *base == '\0' ? "/tmp" : base);
     if (::mkdtemp(folder.data()) == nullptr) return os_error(folder);
     tree->is_own_ = true;

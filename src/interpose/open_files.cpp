@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/vendors.h"
 #include "interpose/environment.h"
@@ -20,7 +21,7 @@ namespace skillet::interpose {
 namespace {
 
 std::string variable(const char* name, const char* otherwise = "") {
-  const char* const value = std::getenv(name);
+  const char* const value = environment_variable(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 

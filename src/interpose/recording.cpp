@@ -5,9 +5,9 @@
 #include <sys/sysmacros.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 
+#include "base/environment.h"
 #include "capture/file_writer.h"
 #include "interpose/environment.h"
 #include "interpose/libc.h"
@@ -60,7 +60,7 @@ const uapi::SyscallsRef& libc_calls() {
 }
 
 std::shared_ptr<uapi::FileRecorder> start_recording(int fd) {
-  const char* const path = std::getenv(kCaptureVariable);
+  const char* const path = environment_variable(kCaptureVariable);
   capture::Sink sink = capture::into_next_file(path == nullptr ? kDefaultPath : path);
   return uapi::recorder_of(libc_calls(), fd, node_name(fd), std::move(sink));
 }

@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "interpose/environment.h"
 #include "interpose/guard.h"
@@ -29,7 +29,7 @@ const NodeTree* build_tree() {
   failed = true;
   const auto place = OpenFiles::instance().place();
   if (!place) return nullptr;
-  const char* const root = std::getenv(kRootVariable);
+  const char* const root = environment_variable(kRootVariable);
   auto made = NodeTree::create(root == nullptr ? "" : root, *place);
   if (!made.ok()) {
     log::write(log::Level::error, made.error().message);

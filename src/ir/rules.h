@@ -24,9 +24,14 @@ Result<int64_t> checked_elems(const Shape& shape);
 // Indices, shapes, constants, quantization, order: everything that does not depend on what an op means.
 Result<void> check_structure(const Graph& graph);
 
+// The same of tensors from `first` on alone, and of what all take together: for what is added to a graph that is sound.
+Result<void> check_tensors(const Graph& graph, size_t first = 0);
+
 // Checks one op of a graph that has passed check_structure(). Returns the shapes of its outputs; none where the op is
 // opaque or they depend on values known only at run time. The error does not name the op: the caller adds it.
 Result<Shapes> check_op(const Graph& graph, const Op& op);
+// The same of `count` ops from `first` on, whose outputs have the shapes that follow. The error names the op.
+Result<void> check_ops(const Graph& graph, size_t first, size_t count);
 
 namespace rules {
 

@@ -127,9 +127,9 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Tensor in = rewriter.tensor(old.inputs[0]), out = rewriter.tensor(old.outputs[0]);
   const int64_t pixels = int64_t{attrs.filter_h} * attrs.filter_w;
   if (attrs.activation != ir::Activation::none || attrs.rows || pixels > kWindowMax || in.shape.rank() != 4 ||
-      !is_computed_byte(in) || !is_computed_byte(out) || !same_meaning(in, out) || in.shape.elems() == 0 ||
-      out.shape.elems() == 0 || in.shape.elems() > kImageMax || pixels * in.shape[3] * in.shape[3] > kDenseBytesMax ||
-      rewriter.level(id) == Level::proven)
+      !is_computed_byte(in) || !is_computed_byte(out) || !same_meaning(in, out) || !has_exact_steps(in) ||
+      in.shape.elems() == 0 || out.shape.elems() == 0 || in.shape.elems() > kImageMax ||
+      pixels * in.shape[3] * in.shape[3] > kDenseBytesMax || rewriter.level(id) == Level::proven)
     return;
   // A SUB may be a step off, and the levels would add that up: the sum with the negated first.
   for (const bool by_add : {true, false}) {

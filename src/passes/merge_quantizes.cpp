@@ -24,7 +24,7 @@ void merge(Rewriter& rewriter, ir::OpId id) {
   const bool lossless =
       first.kind == ir::OpKind::dequantize || ir::only_changes_sign(rewriter.tensor(source), rewriter.tensor(from));
   if (!lossless) return;
-  if (same_meaning(rewriter.tensor(source), rewriter.tensor(to)) &&
+  if (same_meaning(rewriter.tensor(source), rewriter.tensor(to)) && rewriter.keeps_bytes({first, op}, source, to) &&
       rewriter.bypass({producer, id}, source, fmt::format("{} and QUANTIZE cancel out", ir::op_name(first))))
     return;
   if (first.kind != ir::OpKind::quantize) return;  // floats round otherwise

@@ -9,6 +9,7 @@
 
 #include "base/fixed_point.h"
 #include "passes/mixture.h"
+#include "passes/pointwise.h"
 
 namespace skillet::passes {
 namespace {
@@ -245,7 +246,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const Search search(*mixture, from, to);
   std::vector<Filter> filters;
   if (const auto whole = search.whole()) filters = {*whole};
-  if (filters.empty()) {
+  if (filters.empty() && has_exact_steps(to)) {
     if (const auto two = search.halves()) filters = {two->begin(), two->end()};
   }
   if (filters.empty()) return;

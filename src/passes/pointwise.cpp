@@ -18,6 +18,11 @@ ir::Tensor negated(const ir::Tensor& one) {
 
 int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
 
+bool has_exact_steps(const ir::Tensor& tensor) {
+  constexpr float kLeast = 1e-30F, kMost = 1e30F;  // ADD multiplies by 2^20
+  return tensor.quant.scale() > kLeast && tensor.quant.scale() < kMost;
+}
+
 Factors ones(int32_t channels, int32_t sign) {
   return {.weights = std::vector<int32_t>(static_cast<size_t>(channels), sign * kFine),
           .biases = {},

@@ -33,6 +33,8 @@ bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to);
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);
 
 int32_t lowest_of(ir::DType dtype);  // byte
+// Its scale times powers of two is a float, so that sums and factors of one count in whole steps.
+bool has_exact_steps(const ir::Tensor& tensor);
 
 // A tensor like `one` whose bytes end at zero: nothing below it, or nothing above it.
 ir::Tensor ending_at_zero(const ir::Tensor& one, std::string_view name, bool above);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/int_math.h"
+#include "ir/rules.h"
 #include "ref/all_bytes.h"
 
 namespace skillet::passes {
@@ -92,6 +93,8 @@ ir::TensorId Rewriter::add_constant(std::string name, ir::DType dtype, ir::Shape
   return add(std::move(tensor));
 }
 
+bool Rewriter::adds_sound_tensors() const { return ir::check_tensors(graph_, tensors_).ok(); }
+
 bool Rewriter::may_keep_constants() const {
   const bool added = std::any_of(graph_.tensors.begin() + static_cast<std::ptrdiff_t>(tensors_), graph_.tensors.end(),
                                  [](const ir::Tensor& tensor) { return tensor.is_constant(); });
@@ -115,13 +118,25 @@ ir::Op Rewriter::reshape(ir::TensorId from, ir::TensorId to) {
 
 bool Rewriter::same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,
                           ir::TensorId to) const {
+  if (!adds_sound_tensors()) return false;
   const auto wanted = ref::of_all_bytes(graph_, one, from, to);
   const auto got = wanted.ok() ? ref::of_all_bytes(graph_, other, from, to) : wanted;
   return got.ok() && *wanted == *got;
 }
 
+bool Rewriter::keeps_bytes(const std::vector<ir::Op>& ops, ir::TensorId from, ir::TensorId to) const {
+  const auto got = ref::of_all_bytes(graph_, ops, from, to);
+  if (!got.ok()) return false;
+  const size_t channels = got->size() / 256;
+  for (size_t i = 0; i < got->size(); ++i) {
+    if ((*got)[i] != i / channels) return false;
+  }
+  return true;
+}
+
 bool Rewriter::same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId a,
                           ir::TensorId b, ir::TensorId to) const {
+  if (!adds_sound_tensors()) return false;
   const auto wanted = ref::of_all_pairs(graph_, one, a, b, to);
   const auto got = wanted.ok() ? ref::of_all_pairs(graph_, other, a, b, to) : wanted;
   return got.ok() && *wanted == *got;
@@ -129,15 +144,20 @@ bool Rewriter::same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::
 
 void Rewriter::drop() { graph_.tensors.resize(tensors_); }
 
+bool Rewriter::helps(const Replacement& replacement, size_t first, Level before) {
+  const size_t count = replacement.by.size();
+  if (!ir::check_ops(graph_, first, count).ok()) return false;
+  Level after = Level::proven;
+  for (size_t i = first; i < first + count; ++i) after = std::min(after, level(static_cast<ir::OpId>(i)));
+  return replacement.must_help ? after > before : after >= before;
+}
+
 bool Rewriter::replace(Replacement replacement) {
   const auto keeps_values = [&](ir::OpId id) { return touches_variable(graph_, graph_.op(id)); };
-  if (std::ranges::any_of(replacement.ops, keeps_values) || !may_keep_constants()) {
-    drop();
-    return false;
-  }
   Level before = Level::proven;
   for (const ir::OpId id : replacement.ops) before = std::min(before, level(id));
-  if (replacement.must_help && before == Level::proven) {
+  if (std::ranges::any_of(replacement.ops, keeps_values) || !may_keep_constants() || !adds_sound_tensors() ||
+      (replacement.must_help && before == Level::proven)) {
     drop();
     return false;
   }
@@ -148,9 +168,7 @@ bool Rewriter::replace(Replacement replacement) {
   graph_.ops.erase(graph_.ops.begin() + replacement.ops.back());
   for (ir::Op& op : replacement.by) op.source_index = source;
   graph_.ops.insert(graph_.ops.begin() + replacement.ops.back(), replacement.by.begin(), replacement.by.end());
-  Level after = Level::proven;
-  for (size_t i = 0; i < replacement.by.size(); ++i) after = std::min(after, level(static_cast<ir::OpId>(first + i)));
-  if (replacement.must_help ? after <= before : after < before) {
+  if (!helps(replacement, first, before)) {
     graph_.ops = old;
     drop();
     return false;
@@ -167,9 +185,15 @@ bool Rewriter::bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, st
   const auto& readers = consumers_[static_cast<size_t>(result)];
   const auto keeps_values = [&](ir::OpId id) { return touches_variable(graph_, graph_.op(id)); };
   if (is_output(result) || readers.empty() || std::ranges::any_of(ops, keeps_values)) return false;
-  const int32_t source = graph_.op(readers[0]).source_index;
+  const std::vector<ir::Op> old = graph_.ops;
   for (const ir::OpId reader : readers)
     std::ranges::replace(graph_.ops[static_cast<size_t>(reader)].inputs, result, instead);
+  const auto is_sound = [&](ir::OpId id) { return ir::check_ops(graph_, static_cast<size_t>(id), 1).ok(); };
+  if (!std::ranges::all_of(readers, is_sound)) {
+    graph_.ops = old;
+    return false;
+  }
+  const int32_t source = graph_.op(readers[0]).source_index;
   target_.rewrites->push_back({pass_, source, sources_of(graph_, ops, source), std::move(text)});
   for (size_t i = ops.size(); i-- > 0;) graph_.ops.erase(graph_.ops.begin() + ops[i]);
   at_ = ops.back() - std::ssize(ops);

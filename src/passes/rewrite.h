@@ -61,12 +61,14 @@ class Rewriter {
   // The CPU kernels make the same of every byte (of every pair of bytes) of `from` by both, which end in `to`.
   bool same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,
                   ir::TensorId to) const;
+  bool keeps_bytes(const std::vector<ir::Op>& ops, ir::TensorId from, ir::TensorId to) const;  // each of them as it is
   bool same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId a, ir::TensorId b,
                   ir::TensorId to) const;
 
   void drop();  // what was added since the last replacement
 
-  // False: the chip takes them no better, and the graph is as it was.
+  // False: the chip takes them no better, or a tensor or op would not be sound (a scale that leaves floats): the graph
+  // is as it was.
   bool replace(Replacement replacement);
   // Readers of what `ops` end in read `instead`; the ops are gone. Not for what the graph returns.
   bool bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, std::string text);
@@ -74,6 +76,8 @@ class Rewriter {
  private:
   void refresh();
   bool may_keep_constants() const;
+  bool adds_sound_tensors() const;
+  bool helps(const Replacement& replacement, size_t first, Level before);
 
   ir::Graph& graph_;
   const Target& target_;

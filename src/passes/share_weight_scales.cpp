@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ir/rules.h"
 #include "passes/passes.h"
 #include "passes/weight_scales.h"
 
@@ -51,16 +52,22 @@ ir::Tensor bias_of(const WeightedLayer& layer, const ir::Tensor& before, float i
   return bias;
 }
 
-// The old tensors stay: other ops may read them, and whoever runs the op on the CPU does.
-void replace(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) {
+// The old tensors stay: other ops may read them, and whoever runs the op on the CPU does. False: a scale would leave
+// floats, and the graph is as it was.
+bool replace(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) {
+  const size_t tensors = graph.tensors.size();
   const ir::Op op = graph.op(id);
   const bool depthwise = op.kind == ir::OpKind::depthwise_conv_2d;
-  const ir::TensorId filter = graph.add_tensor(filter_of(layer, graph.tensor(op.inputs[1]), depthwise));
-  graph.ops[static_cast<size_t>(id)].inputs[1] = filter;
-  if (op.input(2) == ir::kNoTensor) return;
-  const float input_scale = graph.tensor(op.inputs[0]).quant.scale();
-  const ir::TensorId bias = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[2]), input_scale));
-  graph.ops[static_cast<size_t>(id)].inputs[2] = bias;
+  ir::Op& now = graph.ops[static_cast<size_t>(id)];
+  now.inputs[1] = graph.add_tensor(filter_of(layer, graph.tensor(op.inputs[1]), depthwise));
+  if (op.input(2) != ir::kNoTensor) {
+    const float input_scale = graph.tensor(op.inputs[0]).quant.scale();
+    now.inputs[2] = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[2]), input_scale));
+  }
+  if (ir::check_tensors(graph, tensors).ok() && ir::check_ops(graph, static_cast<size_t>(id), 1).ok()) return true;
+  now = op;
+  graph.tensors.resize(tensors);
+  return false;
 }
 
 size_t count_scales(const WeightedLayer& layer) {
@@ -88,14 +95,15 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
     if (!shared || shared->scales == scales) continue;
     made += layer->weights.size();
     if (made > target.constants_max) break;  // the chip refuses what is left
+    const std::vector<ir::TensorId> inputs = graph.op(op).inputs;
+    if (!replace(graph, op, shared->layer)) continue;
     if (target.weight_changes != nullptr)
       target.weight_changes->push_back({.op = op,
-                                        .inputs = graph.op(op).inputs,
+                                        .inputs = inputs,
                                         .scales_before = scales,
                                         .scales = shared->scales,
                                         .worst = shared->worst,
                                         .expected = shared->expected});
-    replace(graph, op, shared->layer);
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/build_id.h"
@@ -80,7 +81,7 @@ Result<void> add_part(BugReport& report, const std::string& name, const ir::Grap
 void report_fallback(const Target& target, const SessionOptions& options, size_t index,
                      std::span<const ir::Graph> graphs, const Error& cause) {
   static std::atomic<int> count{0};
-  const char* const folder = std::getenv("SKILLET_BUG_DIR");
+  const char* const folder = environment_variable("SKILLET_BUG_DIR");
   if (folder == nullptr || *folder == '\0') return;
   const int number = ++count;
   if (number > kMaxReports) return;

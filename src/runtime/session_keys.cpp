@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "base/parse_bool.h"
 #include "base/parse_cores.h"
 #include "base/text.h"
@@ -140,7 +140,7 @@ Result<void> set_options_of_environment(SessionOptions& options) {
   for (const SessionKey& row : kRows) {
     if (row.of_environment.empty()) continue;
     const std::string name = environment_name(row.key);
-    const char* const value = std::getenv(name.c_str());
+    const char* const value = environment_variable(name.c_str());
     if (value != nullptr && *value != '\0' && !row.set(value, options))
       return error(ErrorCode::invalid_argument, "{}={}: must be {}", name, printable(value), row.of_environment);
   }

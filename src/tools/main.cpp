@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/parse_bool.h"
 #include "tools/session_flags.h"
@@ -58,7 +59,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
 
 // A variable of the environment that no option can take.
 std::optional<std::string> wrong_variable() {
-  const char* const said = std::getenv(kAllowUnprovenVariable);
+  const char* const said = environment_variable(kAllowUnprovenVariable);
   bool ignored = false;
   if (said == nullptr || *said == '\0' || parse_bool(said, ignored)) return std::nullopt;
   return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);

@@ -1,7 +1,7 @@
 #include "tools/npu_use.h"
 
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/parse_bool.h"
 
@@ -24,7 +24,7 @@ NpuUse npu_use(const runtime::Session& session) {
 }
 
 std::string device_meant(const std::string& device) {
-  const char* const said = std::getenv("SKILLET_REQUIRE_NPU");
+  const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
   if (device != "auto" || said == nullptr || *said == '\0') return device;
   bool required = true;  // who asks for it in words that we do not know does not want the CPU
   if (!parse_bool(said, required)) log::warning("SKILLET_REQUIRE_NPU={}: must be 1 or 0; taking 1", said);

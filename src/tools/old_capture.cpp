@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/environment.h"
 #include "base/own_file.h"
 #include "capture/reader.h"
 #include "interpose/environment.h"
@@ -51,7 +51,7 @@ Result<void> check_is_finished(const std::string& path) {
 // A program under `skillet capture` would mix its own recording with that of what it sends.
 Result<void> check_is_own(const std::string& path) {
   namespace fs = std::filesystem;
-  const char* const outer = std::getenv(interpose::kCaptureVariable);
+  const char* const outer = environment_variable(interpose::kCaptureVariable);
   if (outer == nullptr) return {};
   std::error_code failure;
   const std::string own = fs::weakly_canonical(path, failure).string(),

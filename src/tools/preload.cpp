@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "tools/output.h"
 
 namespace skillet::tools {
@@ -34,7 +35,7 @@ Result<std::string> find_library(const std::string& name) {
 
 // The recorder must stand before the virtual node: the first library that is named gets a call first.
 std::string preload_list(const std::string& library, PreloadOrder order) {
-  const char* const others = std::getenv("LD_PRELOAD");
+  const char* const others = environment_variable("LD_PRELOAD");
   if (others == nullptr || *others == '\0') return library;
   return order == PreloadOrder::before_others ? library + ":" + others : others + (":" + library);
 }

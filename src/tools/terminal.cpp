@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
+
+#include "base/environment.h"
 
 namespace skillet::tools {
 namespace {
@@ -28,7 +29,7 @@ std::string colour_code(int which, const uint8_t* rgb, Colours colours) {
 }  // namespace
 
 std::string_view terminal_variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = environment_variable(name);
   return value == nullptr ? "" : value;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/bytes.h"
+#include "base/environment.h"
 #include "base/vendors.h"
 #include "interpose/environment.h"
 #include "runtime/device_context.h"
@@ -30,7 +31,7 @@ class Root {
   static Result<Root> create() {
     std::error_code failure;
     const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
-    const char* const wanted = std::getenv("TMPDIR");
+    const char* const wanted = environment_variable("TMPDIR");
     if (failure) return error(ErrorCode::io, "TMPDIR={}: {}", wanted == nullptr ? "" : wanted, failure.message());
     std::string path = (folder / "skillet-virtual-XXXXXX").string();
     if (::mkdtemp(path.data()) == nullptr) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
@@ -49,7 +50,7 @@ class Root {
 
 // To the command the chip is a real one; there is no silicon to protect.
 void allow_unproven(PreloadedCommand& command) {
-  if (std::getenv(kAllowUnprovenVariable) != nullptr) return;
+  if (environment_variable(kAllowUnprovenVariable) != nullptr) return;
   command.environment.emplace_back(kAllowUnprovenVariable, "1");
   complain(
       fmt::format("virtual: {}=1 for the command: operations never seen on silicon run too", kAllowUnprovenVariable));

@@ -9,62 +9,12 @@
 
 #include "base/int_math.h"
 #include "base/log.h"
-#include "driver/steps_off.h"
+#include "judge_session.h"
 #include "random_graph.h"
-#include "ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet {
 namespace {
-
-using ir::OpKind;
-using ir::TensorId;
-
-struct Tally {
-  int compared = 0, on_cpu = 0, fallbacks = 0, jobs_max = 0;
-};
-
-// The ops on the chip, each against the CPU's kernel for the chip's own inputs.
-std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tally& tally) {
-  const auto diffs = session.compare_layers();
-  if (!diffs.ok()) return diffs.error().message;
-  for (const runtime::LayerDiff& diff : *diffs) {
-    tally.compared += diff.compared;
-    const ir::Graph& graph = session.graph();
-    if (diff.compared && diff.max_abs_diff > driver::steps_off(*driver::driver_of(chip).value(), chip, graph, diff.op))
-      return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
-                         diff.differing, diff.elems, diff.max_abs_diff);
-  }
-  return "";
-}
-
-// The ops on the CPU, from the start or since the device failed: exactly what the kernel makes of the same inputs.
-std::string check_cpu(runtime::Session& session, Tally& tally) {
-  const ir::Graph& graph = session.graph();
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const auto id = static_cast<ir::OpId>(i);
-    const runtime::PartReport& part = session.report().parts[session.report().ops[i].part];
-    if (part.on_npu && part.fallback.empty()) continue;
-    ++tally.on_cpu;
-    std::vector<Bytes> bytes(graph.tensors.size());
-    std::vector<std::span<uint8_t>> spans(graph.tensors.size());
-    for (const auto* operands : {&graph.op(id).inputs, &graph.op(id).outputs}) {
-      for (const TensorId tensor : *operands) {
-        if (tensor == ir::kNoTensor) continue;
-        auto now = session.tensor(tensor);
-        if (!now.ok()) return now.error().message;
-        bytes[static_cast<size_t>(tensor)] = std::move(now).value();
-        spans[static_cast<size_t>(tensor)] = bytes[static_cast<size_t>(tensor)];
-      }
-    }
-    const auto before = bytes;
-    const auto kernel = ref::prepare(graph, id);
-    if (!kernel.ok()) return kernel.error().message;
-    if (auto ran = (*kernel)->run(spans); !ran.ok()) return ran.error().message;
-    if (bytes != before) return ir::describe_op(graph, id) + ": not what its CPU kernel gives";
-  }
-  return "";
-}
 
 std::string run_and_check(runtime::Session& session, const driver::Chip& chip, const std::vector<Bytes>& inputs,
                           Tally& tally) {

@@ -86,6 +86,9 @@ TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/"
 
 VARIABLE = re.compile(r'"(SKILLET_[A-Z0-9_]+)"')
 VARIABLES_HOME = "src/base/environment.h"
+# In a setuid program a stranger sets them: environment_variable() knows that.
+GETENV = re.compile(r"\b(?:secure_|__secure_)?getenv\b")
+GETENV_HOME = "src/base/environment.cpp"
 
 # Calls that throw: of one argument, which is no file_status.
 THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_status|file_size|canonical|absolute|equivalent|"
@@ -158,6 +161,8 @@ class Lint:
             for name in VARIABLE.findall(line):
                 if name not in self.variables:
                     self.report(path, number, f"the environment variable {name} is not in {VARIABLES_HOME}")
+            if path != GETENV_HOME and (match := GETENV.search(line.split("//")[0])):
+                self.report(path, number, f"{match[0]}: environment_variable() of {VARIABLES_HOME} reads the environment")
 
     def check_throwing(self, path, lines):
         if not path.startswith("src/"):

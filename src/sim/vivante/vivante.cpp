@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <ranges>
 #include <string>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "sim/vivante/front_end.h"
 #include "sim/vivante/nn.h"
@@ -70,7 +70,7 @@ constexpr std::array<std::string_view, 3> kCoefficients = {"v7", "v8", "v8_raw"}
 
 // The value of a variable of the environment; empty: it is not set.
 std::string_view setting(const char* variable) {
-  const char* const text = std::getenv(variable);
+  const char* const text = environment_variable(variable);
   return text == nullptr ? "" : text;
 }
 

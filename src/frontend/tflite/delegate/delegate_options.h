@@ -35,7 +35,7 @@ struct Options {
 
 using KeyValue = std::pair<std::string, std::string>;
 
-// `get_environment` (borrowed, like std::getenv) gives SKILLET_DEVICE and so on; the host's list wins.
+// `get_environment` (borrowed, like environment_variable()) gives SKILLET_DEVICE and so on; the host's list wins.
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*));
 
 // One line an option.

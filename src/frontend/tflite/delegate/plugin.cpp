@@ -1,9 +1,9 @@
 #include "frontend/tflite/delegate/plugin.h"
 
-#include <cstdlib>
 #include <exception>
 
 #include "base/caught.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/tflite/delegate/delegate.h"
@@ -26,8 +26,6 @@ std::vector<KeyValue> copy(const char* const* keys, const char* const* values, s
   }
   return given;
 }
-
-const char* environment(const char* name) { return std::getenv(name); }
 
 // Nothing that the user gave may be found wrong only when a graph comes.
 void check_switches(const runtime::Target& target, Options& options) {
@@ -101,7 +99,7 @@ Result<std::unique_ptr<Delegate>> make(std::shared_ptr<State> state, ReportError
 TfLiteDelegate* create(const char* const* keys, const char* const* values, size_t count, ReportError report_error) {
   try {
     auto state = std::make_shared<State>();
-    state->options = parse_options(copy(keys, values, count), environment);
+    state->options = parse_options(copy(keys, values, count), environment_variable);
     const log::ScopedLevel level(state->options.log);
     auto delegate = make(std::move(state), report_error);
     if (delegate.ok()) return &std::move(delegate).value().release()->host;

@@ -1,0 +1,90 @@
+// Networks whose scales lie at both ends of float, on every simulated chip: the session opens, each op on the chip is
+// within the tolerance that the driver states, and what the passes left computes on the CPU what the network as it came
+// does. SKILLET_RANDOM_GRAPHS sets how many for each chip (default 300), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+#include "passes/testing/extremes.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "base/log.h"
+#include "judge_session.h"
+#include "passes/testing/patterns.h"
+#include "random_case.h"
+#include "random_graph.h"
+#include "runtime/session.h"
+
+namespace skillet {
+namespace {
+
+ir::Graph network(uint32_t seed, const driver::Chip& chip) {
+  const std::vector<ir::OpKind> kinds = kinds_of(chip);
+  ir::Graph graph = seed % 3 == 0   ? passes::Patterns(seed).make()
+                    : seed % 3 == 1 ? GraphMaker(seed).make()
+                                    : CaseMaker(seed).make(kinds[seed / 3 % kinds.size()]).graph;
+  return passes::Extremes(seed).of(graph);
+}
+
+// None: the CPU has no kernel for one of the ops.
+std::optional<std::vector<Bytes>> on_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs) {
+  auto cpu = ref::Interpreter::create(graph);
+  if (!cpu.ok()) return std::nullopt;
+  for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], cpu->tensor(graph.inputs[i]).begin());
+  if (!cpu->run().ok()) return std::nullopt;
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.outputs) out.emplace_back(cpu->tensor(id).begin(), cpu->tensor(id).end());
+  return out;
+}
+
+// Weights whose scales were shared compute something else; by how much is for per_channel_test.cpp.
+bool shares_scales(const runtime::Session& session) {
+  return std::ranges::any_of(session.report().ops,
+                             [](const auto& op) { return op.note.find("weight scales become") != std::string::npos; });
+}
+
+std::string judge(const ir::Graph& graph, uint32_t seed, const runtime::Target& target, Tally& tally) {
+  const auto inputs = random_inputs(graph, seed);
+  const auto wanted = on_cpu(graph, inputs);
+  if (!wanted) return "";
+  runtime::SessionOptions options{.allow_fallback = true, .keep_intermediates = true};
+  options.compile.tuning = seed % 2 == 0 ? driver::Tuning::proven : driver::Tuning::tuned;
+  options.compile.per_channel = seed % 4 < 2 ? driver::PerChannel::exact : driver::PerChannel::approximate;
+  auto session = runtime::Session::create(graph, target, options);
+  if (!session.ok()) return session.error().message;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (auto set = (*session)->set_input(i, inputs[i]); !set.ok()) return set.error().message;
+  }
+  if (auto ran = (*session)->run(); !ran.ok()) return ran.error().message;
+  for (std::string problem : {check_chip(**session, target.chip, tally), check_cpu(**session, tally)}) {
+    if (!problem.empty()) return problem;
+  }
+  const auto got = on_cpu((*session)->graph(), inputs);
+  if (!got) return "no kernel for what the passes made";
+  return *wanted == *got || shares_scales(**session) ? "" : "the passes changed a result";
+}
+
+class Extreme : public testing::TestWithParam<const char*> {};  // a simulated chip
+
+TEST_P(Extreme, NetworksOpenAndAgreeWithTheCpuKernels) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 300);
+  Tally tally;
+  int failures = 0;
+  for (uint32_t seed = first; seed < first + count && failures < 5; ++seed) {
+    const ir::Graph graph = network(seed, target->chip);
+    const std::string problem = judge(graph, seed, *target, tally);
+    if (problem.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << "seed " << seed << ": " << problem << "\n" << ir::print(graph).substr(0, 10'000);
+  }
+  std::printf("%u networks: %d ops compared on the chip, %d on the CPU\n", count, tally.compared, tally.on_cpu);
+  EXPECT_GT(tally.compared, static_cast<int>(count) / 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, Extreme, testing::Values("a311d", "imx8mp", "s905d3", "rk3588"));
+
+}  // namespace
+}  // namespace skillet
