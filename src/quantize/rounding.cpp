@@ -14,7 +14,8 @@ namespace {
 using passes::WeightedLayer;
 using Rows = Eigen::Map<const Eigen::MatrixXf>;  // rows x taps
 
-constexpr double kDamping = 0.003;       // of the mean of the diagonal
+// Of the mean of the diagonal: so much, and more where there are few rows to know a layer with many taps by.
+constexpr double kDamping = 0.003, kScarceDamping = 0.3;
 constexpr double kLeastDamping = 1e-3;   // for inputs that never change
 constexpr Eigen::Index kTapsMax = 2304;  // more go in several parts: time grows with the cube, memory with the square
 constexpr Eigen::Index kBlock = 64;      // columns whose effect on the rest is handed on at once
@@ -177,7 +178,8 @@ Eigen::MatrixXd covariance(const Eigen::MatrixXf& centred) {
 // With the taps turned around a lower Cholesky factor is an upper one, whose inverse is U.
 Part part_of(const Eigen::MatrixXf& centred, Eigen::Index first) {
   Eigen::MatrixXd h = covariance(centred);
-  h.diagonal().array() += kDamping * h.diagonal().mean() + kLeastDamping;
+  const double scarce = static_cast<double>(h.cols()) / std::max<double>(1, static_cast<double>(centred.rows()));
+  h.diagonal().array() += (kDamping + kScarceDamping * scarce) * h.diagonal().mean() + kLeastDamping;
   const Eigen::Index taps = h.cols();
   Part out{.order = std::vector<Eigen::Index>(static_cast<size_t>(taps))};
   std::iota(out.order.begin(), out.order.end(), Eigen::Index{0});
