@@ -151,16 +151,22 @@ class Work {
     return {};
   }
 
+  // Where no number of scales keeps the error: the fewest that come near to what more of them reach.
   passes::WeightedLayer fewest_scales(const passes::WeightedLayer& before, const Samples& samples, Limits limits,
                                       size_t most) const {
+    constexpr double kNear = 1.25;
     const Rounding rounding(before, samples, limits);
-    passes::WeightedLayer best = before;
+    std::vector<passes::WeightedLayer> tried;
+    std::vector<double> errors;
     for (const size_t scales : kScales) {
       if (scales > most) break;
-      best = rounding.round(scales);
-      if (fit_of(before, best, samples, limits).rms() <= options_.error) break;
+      tried.push_back(rounding.round(scales));
+      errors.push_back(fit_of(before, tried.back(), samples, limits).rms());
+      if (errors.back() <= options_.error) return tried.back();
     }
-    return best;
+    const double enough = kNear * std::ranges::min(errors);
+    const auto first = std::ranges::find_if(errors, [&](double error) { return error <= enough; });
+    return tried[static_cast<size_t>(first - errors.begin())];
   }
 
   // The largest factor.

@@ -101,14 +101,43 @@ runtime::Target as_on_a_board(runtime::Target target) {
   return target;
 }
 
-// Several scales are several jobs, which no known driver was seen to do: only where that is allowed.
-size_t scales_max(const std::optional<runtime::Target>& target, const Options& options, const ir::Graph& model,
-                  ir::OpId op) {
-  const size_t most = options.session.allow_unproven ? kScalesMax : 1;
-  if (!target) return most;
-  const size_t jobs = target->driver->weight_scales_max(target->chip, model, op);
-  return jobs == SIZE_MAX ? 0 : std::min(jobs, most);
+ir::Graph with_one_scale(const ir::Graph& model) {
+  ir::Graph out = model;
+  for (const ir::OpId op : quantize::layers_of(model)) {
+    ir::Quant& quant = out.tensor(out.op(op).inputs[1]).quant;
+    quant.scales.resize(1);
+    quant.zero_points.resize(1);
+  }
+  return out;
 }
+
+// How many scales a layer may have. Several are several jobs, which no known driver was seen to do: only where that is
+// allowed.
+class ScalesMax {
+ public:
+  ScalesMax(const std::optional<runtime::Target>& target, const Options& options, const ir::Graph& model)
+      : target_(target), most_(options.session.allow_unproven ? kScalesMax : 1), plain_(with_one_scale(model)) {}
+
+  size_t operator()(ir::OpId op) const {
+    if (!target_) return most_;
+    const size_t jobs = target_->driver->weight_scales_max(target_->chip, plain_, op);
+    if (jobs == SIZE_MAX) return 0;
+    return takes_depthwise(op) ? 1 : std::min(jobs, most_);
+  }
+
+ private:
+  // Filters that the chip takes as they are would be written out as those of a convolution, which takes longer.
+  bool takes_depthwise(ir::OpId id) const {
+    const ir::Op& op = plain_.op(id);
+    if (op.kind != ir::OpKind::depthwise_conv_2d) return false;
+    const driver::MadeConstants made = target_->driver->made_constants(target_->chip, plain_, id);
+    return made.bytes <= 2 * static_cast<uint64_t>(plain_.tensor(op.inputs[1]).bytes());
+  }
+
+  const std::optional<runtime::Target>& target_;
+  size_t most_;
+  ir::Graph plain_;
+};
 
 // ---- words ----
 
@@ -266,7 +295,7 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
                              const ir::Graph& model, const CalibrationData& data, Report& report) {
   Progress progress("calibrating");
   quantize::Options how{.error = options.error};
-  how.scales_max = [&](ir::OpId op) { return scales_max(target, options, model, op); };
+  how.scales_max = ScalesMax(target, options, model);
   how.progress = [&](size_t done, size_t all) {
     progress.say(fmt::format("calibrating layer {} of {}", done + 1, all));
   };
