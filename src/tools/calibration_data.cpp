@@ -88,7 +88,7 @@ Result<Sets> read_arrays(const std::string& path, const ir::Graph& graph, size_t
     out.resize(rows.size());
     for (size_t k = 0; k < rows.size(); ++k) out[k].push_back(std::move(rows[k]));
   }
-  SK_TRY(warn_of_other_arrays(path, graph));
+  if (ending_of(path) == ".npz") SK_TRY(warn_of_other_arrays(path, graph));
   return out;
 }
 
