@@ -22,54 +22,6 @@ std::optional<SharedScales> choose(const WeightedLayer& layer, size_t scales_max
   return share(layer, enough_scales(layer, few));
 }
 
-template <typename T>
-Bytes bytes_of(const std::vector<T>& values) {
-  Bytes out(values.size() * sizeof(T));
-  for (size_t i = 0; i < values.size(); ++i) store_le(out.data() + i * sizeof(T), values[i]);
-  return out;
-}
-
-ir::Tensor filter_of(const WeightedLayer& layer, const ir::Tensor& before, bool depthwise) {
-  ir::Tensor filter = before;
-  filter.quant.scales = layer.scales;
-  Bytes bytes(layer.weights.size());
-  for (size_t c = 0; c < layer.channels(); ++c) {
-    for (size_t tap = 0; tap < layer.taps; ++tap) {
-      const size_t from = c * layer.taps + tap, to = depthwise ? tap * layer.channels() + c : from;
-      bytes[to] = static_cast<uint8_t>(layer.weights[from]);
-    }
-  }
-  ir::set_constant(filter, std::move(bytes));
-  return filter;
-}
-
-ir::Tensor bias_of(const WeightedLayer& layer, const ir::Tensor& before, float input_scale) {
-  ir::Tensor bias = before;
-  if (bias.quant.scales.size() == layer.channels()) {
-    for (size_t c = 0; c < layer.channels(); ++c) bias.quant.scales[c] = input_scale * layer.scales[c];
-  }
-  ir::set_constant(bias, bytes_of(layer.biases));
-  return bias;
-}
-
-// The old tensors stay: other ops may read them, and whoever runs the op on the CPU does. False: a scale would leave
-// floats, and the graph is as it was.
-bool replace(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) {
-  const size_t tensors = graph.tensors.size();
-  const ir::Op op = graph.op(id);
-  const bool depthwise = op.kind == ir::OpKind::depthwise_conv_2d;
-  ir::Op& now = graph.ops[static_cast<size_t>(id)];
-  now.inputs[1] = graph.add_tensor(filter_of(layer, graph.tensor(op.inputs[1]), depthwise));
-  if (op.input(2) != ir::kNoTensor) {
-    const float input_scale = graph.tensor(op.inputs[0]).quant.scale();
-    now.inputs[2] = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[2]), input_scale));
-  }
-  if (ir::check_tensors(graph, tensors).ok() && ir::check_ops(graph, static_cast<size_t>(id), 1).ok()) return true;
-  now = op;
-  graph.tensors.resize(tensors);
-  return false;
-}
-
 size_t count_scales(const WeightedLayer& layer) {
   std::vector<float> scales = layer.scales;
   std::ranges::sort(scales);
@@ -96,7 +48,7 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
     made += layer->weights.size();
     if (made > target.constants_max) break;  // the chip refuses what is left
     const std::vector<ir::TensorId> inputs = graph.op(op).inputs;
-    if (!replace(graph, op, shared->layer)) continue;
+    if (!replace_weights(graph, op, shared->layer)) continue;
     if (target.weight_changes != nullptr)
       target.weight_changes->push_back({.op = op,
                                         .inputs = inputs,

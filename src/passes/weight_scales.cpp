@@ -146,30 +146,15 @@ void requantize(WeightedLayer& layer, size_t channel, float scale) {
   layer.scales[channel] = scale;
 }
 
-// Channels that share a scale, each run sorted by scale, the largest first.
-using Runs = std::vector<std::span<const size_t>>;
-
-Runs runs_of_ratio(const WeightedLayer& layer, std::span<const size_t> order, double ratio) {
+Runs runs_of_ratio(std::span<const float> scales, std::span<const size_t> order, double ratio) {
   Runs runs;
   for (size_t first = 0; first < order.size();) {
     size_t end = first;
-    while (end < order.size() && double{layer.scales[order[end]]} * ratio >= layer.scales[order[first]]) ++end;
+    while (end < order.size() && double{scales[order[end]]} * ratio >= scales[order[first]]) ++end;
     runs.push_back(order.subspan(first, end - first));
     first = end;
   }
   return runs;
-}
-
-// The least ratio that needs no more runs, by bisection of its logarithm.
-Runs fewest_runs(const WeightedLayer& layer, std::span<const size_t> order, size_t count) {
-  if (order.empty()) return {};
-  constexpr int kSteps = 40;
-  double low = 0, high = std::log(double{layer.scales[order.front()]} / layer.scales[order.back()]) + 1e-9;
-  for (int i = 0; i < kSteps; ++i) {
-    const double middle = (low + high) / 2;
-    (runs_of_ratio(layer, order, std::exp(middle)).size() <= count ? high : low) = middle;
-  }
-  return runs_of_ratio(layer, order, std::exp(high));
 }
 
 // Which channels get a scale that fits their weights, the largest first, and which become constants.
@@ -203,6 +188,36 @@ double expected_square(const WeightedLayer& layer, const Runs& runs) {
     }
   }
   return sum / static_cast<double>(layer.channels());
+}
+
+template <typename T>
+Bytes bytes_of(const std::vector<T>& values) {
+  Bytes out(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) store_le(out.data() + i * sizeof(T), values[i]);
+  return out;
+}
+
+ir::Tensor filter_of(const WeightedLayer& layer, const ir::Tensor& before, bool depthwise) {
+  ir::Tensor filter = before;
+  filter.quant.scales = layer.scales;
+  Bytes bytes(layer.weights.size());
+  for (size_t c = 0; c < layer.channels(); ++c) {
+    for (size_t tap = 0; tap < layer.taps; ++tap) {
+      const size_t from = c * layer.taps + tap, to = depthwise ? tap * layer.channels() + c : from;
+      bytes[to] = static_cast<uint8_t>(layer.weights[from]);
+    }
+  }
+  ir::set_constant(filter, std::move(bytes));
+  return filter;
+}
+
+ir::Tensor bias_of(const WeightedLayer& layer, const ir::Tensor& before, float input_scale) {
+  ir::Tensor bias = before;
+  if (bias.quant.scales.size() == layer.channels()) {
+    for (size_t c = 0; c < layer.channels(); ++c) bias.quant.scales[c] = input_scale * layer.scales[c];
+  }
+  ir::set_constant(bias, bytes_of(layer.biases));
+  return bias;
 }
 
 const ir::Tensor* constant(const ir::Graph& graph, ir::TensorId id) {
@@ -316,12 +331,39 @@ std::optional<SharedScales> share_exactly(const WeightedLayer& layer, size_t sca
   return ExactSharing(layer).run(scales_max);
 }
 
+Runs fewest_runs(std::span<const float> scales, std::span<const size_t> order, size_t count) {
+  if (order.empty()) return {};
+  constexpr int kSteps = 40;
+  double low = 0, high = std::log(double{scales[order.front()]} / scales[order.back()]) + 1e-9;
+  for (int i = 0; i < kSteps; ++i) {
+    const double middle = (low + high) / 2;
+    (runs_of_ratio(scales, order, std::exp(middle)).size() <= count ? high : low) = middle;
+  }
+  return runs_of_ratio(scales, order, std::exp(high));
+}
+
+bool replace_weights(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) {
+  const size_t tensors = graph.tensors.size();
+  const ir::Op op = graph.op(id);
+  const bool depthwise = op.kind == ir::OpKind::depthwise_conv_2d;
+  ir::Op& now = graph.ops[static_cast<size_t>(id)];
+  now.inputs[1] = graph.add_tensor(filter_of(layer, graph.tensor(op.inputs[1]), depthwise));
+  if (op.input(2) != ir::kNoTensor) {
+    const float input_scale = graph.tensor(op.inputs[0]).quant.scale();
+    now.inputs[2] = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[2]), input_scale));
+  }
+  if (ir::check_tensors(graph, tensors).ok() && ir::check_ops(graph, static_cast<size_t>(id), 1).ok()) return true;
+  now = op;
+  graph.tensors.resize(tensors);
+  return false;
+}
+
 SharedScales share(const WeightedLayer& layer, size_t scales) {
   SharedScales out{.layer = layer};
   const Division division = divide(layer);
   const float largest = layer.scales[by_scale(layer).front()];
   for (const size_t c : division.constants) make_constant(out.layer, c, largest);
-  for (const auto& run : fewest_runs(layer, division.weighted, scales)) {
+  for (const auto& run : fewest_runs(layer.scales, division.weighted, scales)) {
     for (const size_t c : run) requantize(out.layer, c, layer.scales[run.front()]);
   }
   measure(layer, out);
@@ -331,7 +373,7 @@ SharedScales share(const WeightedLayer& layer, size_t scales) {
 size_t enough_scales(const WeightedLayer& layer, size_t scales_max) {
   const Division division = divide(layer);
   const auto error = [&](size_t scales) {
-    return std::sqrt(expected_square(layer, fewest_runs(layer, division.weighted, scales)));
+    return std::sqrt(expected_square(layer, fewest_runs(layer.scales, division.weighted, scales)));
   };
   const double good = std::max(kSmallError, kWorthwhile * error(scales_max));
   size_t scales = 1;

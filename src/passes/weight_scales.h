@@ -1,9 +1,11 @@
 // The weights of one layer with a scale per channel, and the same with fewer scales: numbers, and how far the outputs
-// can move. Called by share_weight_scales.cpp. Must not know: graphs but for reading a layer from one, chips.
+// can move. Called by share_weight_scales.cpp and quantize/. Must not know: graphs but for reading a layer from one and
+// giving it back, chips.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/graph.h"
@@ -26,6 +28,10 @@ struct WeightedLayer {
 };
 // None: the op has no constant int8 weights with different scales, or they are not as TensorFlow Lite means them.
 std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId op);
+// The op reads new tensors with the weights, biases and scales of `layer`. The old ones stay: other ops may read them,
+// and whoever runs the op on the CPU does. An op without bias gets none. False: a scale would leave floats, and the graph
+// is as it was.
+bool replace_weights(ir::Graph& graph, ir::OpId op, const WeightedLayer& layer);
 
 struct SharedScales {
   WeightedLayer layer;
@@ -33,6 +39,11 @@ struct SharedScales {
   int worst = 0;  // see WeightChange
   double expected = 0;
 };
+
+// Channels that share a scale, each run a part of `order`: channels by scale, the largest first.
+using Runs = std::vector<std::span<const size_t>>;
+// At most `count` runs, such that the largest ratio of scales within a run is as small as it can be.
+Runs fewest_runs(std::span<const float> scales, std::span<const size_t> order, size_t count);
 
 // At most `scales_max` of them, such that outputs differ by 1 at most from the layer's own, whatever the input, when
 // both round once. Weights stay as they are, or become 0 where they hardly move their channel's output. None: too few.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "standin/etnaviv/kernel.h"
 #include "standin/rocket/kernel.h"
 
@@ -24,7 +25,7 @@ Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options o
 
 Result<uint32_t> schedule_from_environment() {
   constexpr const char* kVariable = "SKILLET_SIM_SCHEDULE";
-  const char* const set = std::getenv(kVariable);
+  const char* const set = environment_variable(kVariable);
   const std::string_view text = set == nullptr ? "" : set;
   uint32_t seed = 0;
   if (text.empty()) return seed;

@@ -29,6 +29,7 @@ inline constexpr std::array kExitCodes = {
               "an operation can run nowhere, less than --require is on the NPU, or writing the page fails",
               kUnreadable},
     ExitCodes{"fix", "the model was written", "the passes or writing the model fail", kUnreadable},
+    ExitCodes{"quantize", "the model was written", "running the model on the data, or writing it, fails", kUnreadable},
     ExitCodes{"plan", "times were found",
               "no chip is timed, an operation of the model can run nowhere, or the jobs cannot be read", kUnreadable},
     ExitCodes{"tune", "the tuning file is written",

@@ -12,10 +12,8 @@
 #include "ref/ref.h"
 #include "runtime/session.h"
 #include "tools/apart.h"
-#include "tools/check_chips.h"
-#include "tools/delegate_claims.h"
 #include "tools/model.h"
-#include "tools/program_timing.h"
+#include "tools/placed.h"
 #include "tools/progress.h"
 #include "tools/scores.h"
 #include "tools/session_flags.h"
@@ -31,16 +29,6 @@ struct Options {
   std::string model, output, device;
   SessionFlags session;
   bool approximate = false, always = false, json = false;
-};
-
-// What becomes of a model on a device: with `skillet run`, as check says it, and with the delegate's defaults.
-struct Placed {
-  compile::ModelUse use;
-  size_t left = 0, npu_parts = 0;  // left to the CPU, of the operations after the passes
-  std::optional<ProgramTiming> time;
-  size_t claimed = 0, host_ops = 0;  // by the delegate
-  double claimed_macs = 0;           // share of the model's
-  bool has_macs = false;
 };
 
 struct Difference {
@@ -63,32 +51,6 @@ constexpr double kWorth = 0.01;
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = session_options(options.session);
   out.cores = 1;
-  return out;
-}
-
-Result<void> add_claims(Placed& out, const runtime::Target& target, const ir::Graph& graph, const Options& options) {
-  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session_options(options)));
-  const std::vector<uint64_t> macs = macs_of(graph);
-  double all = 0;
-  for (size_t i = 0; i < macs.size(); ++i) {
-    const bool is_claimed = claims.why_not[i].empty();
-    all += static_cast<double>(macs[i]);
-    out.claimed += is_claimed ? 1 : 0;
-    out.claimed_macs += is_claimed ? static_cast<double>(macs[i]) : 0;
-  }
-  out.host_ops = graph.ops.size() - out.claimed;
-  out.has_macs = all > 0;
-  if (out.has_macs) out.claimed_macs /= all;
-  return {};
-}
-
-Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, const Options& options) {
-  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session_options(options)));
-  Placed out{.use = compile::model_use(compiled)};
-  out.left = static_cast<size_t>(std::ranges::count(compiled.ops, false, &compile::OpPlace::on_npu));
-  for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
-  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
-  SK_TRY(add_claims(out, target, graph, options));
   return out;
 }
 
@@ -170,12 +132,6 @@ Result<Difference> difference(const ir::Graph& before, const ir::Graph& after) {
 
 // ---- words ----
 
-std::string print_time(const Placed& placed) {
-  if (placed.time && placed.time->nowhere != 0) return "it cannot run";
-  return placed.time ? print_simulated(placed.time->whole_us(), placed.time->error) + on_cores(placed.time->cores)
-                     : "not known";
-}
-
 std::string print_left(const Placed& placed) {
   return fmt::format("{} (with the delegate {})", placed.left, placed.host_ops);
 }
@@ -209,16 +165,7 @@ void print_text(const Options& options, const Report& report) {
   out("{} for {}\n\n", printable(options.model), report.device);
   if (!report.is_copy) print_changes(report);
   TextTable table({"", "before", "after"});
-  const auto on_npu = [](const Placed& one) {
-    return fmt::format("{} in {} part(s)", print_use(one.use), one.npu_parts);
-  };
-  const auto claimed = [](const Placed& one) {
-    const std::string macs = one.has_macs ? fmt::format(", {:.1f} % of the MACs", 100 * one.claimed_macs) : "";
-    return fmt::format("{} of {} operations{}", one.claimed, one.claimed + one.host_ops, macs);
-  };
-  table.add({"on the NPU (skillet run, check)", on_npu(report.before), on_npu(report.after)});
-  table.add({"whole network, predicted", print_time(report.before), print_time(report.after)});
-  table.add({"claimed by the delegate", claimed(report.before), claimed(report.after)});
+  add_rows(table, report.before, report.after);
   // By these a file is better (is_better), which shares of operations hide where their number changes.
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}", table.print());
@@ -233,15 +180,6 @@ void print_text(const Options& options, const Report& report) {
     out("outputs differ on the CPU kernels: {}\n", print_difference(report.difference));
   }
   out("written to {}\n", printable(options.output));
-}
-
-nlohmann::json to_json(const Placed& placed) {
-  nlohmann::json out = {
-      {"npu_ops", placed.use.npu_ops},      {"part_ops", placed.use.part_ops}, {"ops", placed.use.ops},
-      {"npu_parts", placed.npu_parts},      {"cpu_ops", placed.left},          {"delegate_ops", placed.claimed},
-      {"delegate_cpu_ops", placed.host_ops}};
-  if (placed.time) out.update(json_of(*placed.time));
-  return out;
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -289,8 +227,8 @@ Result<void> fix(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, fixed(model, target, options, report));
   SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(file, model, graph));
   SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // what others will read
-  SK_TRY_ASSIGN(report.before, place(target, model, options));
-  SK_TRY_ASSIGN(report.after, place(target, again, options));
+  SK_TRY_ASSIGN(report.before, place(target, model, session_options(options)));
+  SK_TRY_ASSIGN(report.after, place(target, again, session_options(options)));
   SK_TRY_ASSIGN(report.difference, difference(model, again));
   if (report.approximations.empty() && report.difference.differing != 0)
     return error(ErrorCode::internal, "the passes changed results ({}): nothing is written",

@@ -38,6 +38,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_eval(app, outcome);
   add_check(app, outcome);
   add_fix(app, outcome);
+  add_quantize(app, outcome);
   add_plan(app, outcome);
   add_tune(app, outcome);
   add_compile(app, outcome);

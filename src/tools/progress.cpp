@@ -34,12 +34,17 @@ Progress::~Progress() {
   thread_.join();
 }
 
+void Progress::say(std::string what) {
+  const std::lock_guard lock(mutex_);
+  what_ = printable(what);
+}
+
 void Progress::show() {
   constexpr auto kInterval = std::chrono::milliseconds(500);
   bool shown = false;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kInterval, [this] { return done_; })) {
-    std::fputs(fmt::format("\r{} ... {:.0f} s", what_, clock_.ms() / 1000).c_str(), stderr);
+    std::fputs(fmt::format("\r\033[K{} ... {:.0f} s", what_, clock_.ms() / 1000).c_str(), stderr);
     std::fflush(stderr);
     shown = true;
   }

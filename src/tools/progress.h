@@ -17,6 +17,8 @@ class Progress {
  public:
   explicit Progress(std::string what);
   ~Progress();
+  // From here on it is this.
+  void say(std::string what);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 

@@ -150,8 +150,13 @@ std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, co
   return out;
 }
 
-Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayNames& arrays, size_t index,
-                       std::string_view what) {
+// The .npy file in it that is the tensor at `index`, of at most `limit_bytes`.
+struct NamedNpy {
+  std::string name;
+  Bytes bytes;
+};
+Result<NamedNpy> npy_in(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayNames& arrays, size_t index,
+                        std::string_view what, uint64_t limit_bytes) {
   SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
   const ZipMember* found = find_arrays(members, arrays)[index];
   if (found == nullptr)
@@ -160,8 +165,15 @@ Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, 
   const auto is_same = [&](const ZipMember& other) { return is_named(other, array_name(*found)); };
   if (std::ranges::count_if(members, is_same) > 1)
     return error(ErrorCode::malformed, "two arrays are called '{}'", array_name(*found));
-  SK_TRY_ASSIGN(const Bytes npy, unpack(*found, static_cast<uint64_t>(tensor.bytes()) + kMaxHeaderBytes));
-  return parse_npy(npy, tensor, what).with_context(fmt::format("'{}'", found->name));
+  SK_TRY_ASSIGN(Bytes npy, unpack(*found, limit_bytes));
+  return NamedNpy{found->name, std::move(npy)};
+}
+
+Result<Bytes> array_of(std::span<const uint8_t> file, const ir::Tensor& tensor, const ArrayNames& arrays, size_t index,
+                       std::string_view what) {
+  const uint64_t limit_bytes = static_cast<uint64_t>(tensor.bytes()) + kMaxHeaderBytes;
+  SK_TRY_ASSIGN(const NamedNpy npy, npy_in(file, tensor, arrays, index, what, limit_bytes));
+  return parse_npy(npy.bytes, tensor, what).with_context(fmt::format("'{}'", npy.name));
 }
 
 std::string file_key(std::string_view name, size_t index) {
@@ -251,6 +263,34 @@ Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor
     return error(ErrorCode::invalid_argument, "{}: {} bytes, the {} '{}' takes {} ({} {})", path, file.size(), what,
                  tensor.name, tensor.bytes(), ir::dtype_name(tensor.dtype), tensor.shape.to_string());
   return file;
+}
+
+Result<std::vector<Bytes>> read_tensor_rows(const std::string& path, const ir::Tensor& tensor, const ArrayNames& arrays,
+                                            size_t index) {
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 31;
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  if (path.ends_with(".npz")) {
+    auto npy = npy_in(file, tensor, arrays, index, "input", kMaxBytes);
+    if (!npy.ok()) return std::move(npy).error().with_context(path);
+    file = std::move(npy->bytes);
+  }
+  SK_TRY_ASSIGN(const NpyFile npy, split_npy(file).with_context(path));
+  const std::optional<ir::Shape> shape = shape_value(npy.header);
+  const bool has_rows = shape && !shape->dims.empty();
+  ir::Shape one = has_rows ? *shape : ir::Shape();
+  if (has_rows) one.dims.erase(one.dims.begin());
+  if (!has_rows || !std::ranges::equal(without_leading_ones(one), without_leading_ones(tensor.shape)))
+    return error(ErrorCode::invalid_argument,
+                 "{}: the array is {}; for the input '{}' ({}) it must be that with the number of inferences in front",
+                 path, shape ? shape->to_string() : "of no known shape", tensor.name, tensor.shape.to_string());
+  ir::Tensor all{.name = tensor.name, .dtype = tensor.dtype, .shape = *shape, .owner = {}};
+  SK_TRY_ASSIGN(const Bytes bytes, parse_npy(file, all).with_context(path));
+  std::vector<Bytes> out;
+  const auto each = static_cast<size_t>(tensor.bytes());
+  for (size_t at = 0; each > 0 && at + each <= bytes.size(); at += each)
+    out.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(at + each));
+  return out;
 }
 
 Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& graph) {

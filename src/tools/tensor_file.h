@@ -27,6 +27,10 @@ ArrayNames array_names(const ir::Graph& graph, std::span<const ir::TensorId> ten
 // exactly its bytes. The tensor is that at `index` of `arrays`. `what`: "input", for messages.
 Result<Bytes> read_tensor_file(const std::string& path, const ir::Tensor& tensor, const ArrayNames& arrays,
                                size_t index, std::string_view what = "input");
+// FILE.npy, or an array of FILE.npz, with a dimension more in front or another batch than the tensor's one: the
+// tensor's contents for each of several inferences.
+Result<std::vector<Bytes>> read_tensor_rows(const std::string& path, const ir::Tensor& tensor, const ArrayNames& arrays,
+                                            size_t index);
 // Says which arrays of FILE.npz are for none of the inputs.
 Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& graph);
 // The part after reading the file.

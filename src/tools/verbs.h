@@ -38,6 +38,7 @@ void add_tune(CommandLine& app, Outcome& outcome);
 void add_bench(CommandLine& app, Outcome& outcome);
 void add_check(CommandLine& app, Outcome& outcome);
 void add_fix(CommandLine& app, Outcome& outcome);
+void add_quantize(CommandLine& app, Outcome& outcome);
 void add_plan(CommandLine& app, Outcome& outcome);
 void add_eval(CommandLine& app, Outcome& outcome);
 void add_compile(CommandLine& app, Outcome& outcome);

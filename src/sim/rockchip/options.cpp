@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/environment.h"
+
 namespace skillet::sim::rockchip {
 
 std::span<const OptionRow> option_rows() {
@@ -29,7 +31,7 @@ std::span<const OptionRow> option_rows() {
 Result<Options> options_from_environment() {
   Options options;
   for (const OptionRow& row : option_rows()) {
-    const char* const text = std::getenv(row.variable);
+    const char* const text = environment_variable(row.variable);
     if (text == nullptr || *text == '\0') continue;
     const auto found = std::ranges::find(row.names, text);
     if (found == row.names.end())
