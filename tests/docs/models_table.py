@@ -107,7 +107,7 @@ def table(skillet):
 
 
 def coverage_of(chip, ops):
-    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_on_npu']:.0f} %"
+    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_of_macs']:.0f} %"
 
 
 def coverage(skillet):
