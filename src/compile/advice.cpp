@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <tuple>
 
 namespace skillet::compile {
 namespace {
@@ -161,7 +162,8 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   }
   for (ReasonGroup& group : groups)
     if (group.others != 0) group.reason += fmt::format(" (other numbers in {} of them)", group.others);
-  std::ranges::stable_sort(groups, std::greater{}, &ReasonGroup::ops);
+  std::ranges::stable_sort(groups, std::greater{},
+                           [](const ReasonGroup& group) { return std::tuple(group.nowhere, group.cpu_us, group.ops); });
   return groups;
 }
 

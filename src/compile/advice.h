@@ -27,7 +27,7 @@ struct ReasonGroup {
   // "none: it stays on the CPU, costs 0.12 ms (simulated)"
   std::string remedy_text() const;
 };
-// Why ops are not on the NPU, most frequent first.
+// Why ops are not on the NPU: what nothing runs first, then what costs most there, then what is most frequent.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
 // Ops that stay on the CPU for no remedy, but that passes make into others the NPU takes once allow_unproven is given,

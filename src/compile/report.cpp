@@ -110,9 +110,13 @@ std::string print(const Compiled& compiled) {
   return print(compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
 }
 
+std::string print(const passes::Rewrite& rewrite) {
+  return fmt::format("op {}: {} ({})", rewrite.source, rewrite.text, rewrite.pass);
+}
+
 std::string print(std::span<const passes::Rewrite> rewrites) {
   std::string out;
-  for (const passes::Rewrite& one : rewrites) out += fmt::format("op {}: {} ({})\n", one.source, one.text, one.pass);
+  for (const passes::Rewrite& one : rewrites) out += print(one) + "\n";
   return out;
 }
 
@@ -152,34 +156,41 @@ ModelUse model_use(const Compiled& compiled) {
   return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, on_npu);
 }
 
-// Ops that were made of one share its work as they do theirs.
-std::vector<uint64_t> model_macs(const Compiled& compiled, std::vector<uint64_t> macs) {
+std::vector<uint64_t> share_work(const Compiled& compiled, std::vector<uint64_t> of_model,
+                                 std::span<const uint64_t> of_compiled) {
   const std::vector<ir::Op>& ops = compiled.graph.ops;
   std::vector<uint64_t> out(ops.size());
   std::map<size_t, std::vector<size_t>> made_of;
   for (size_t i = 0; i < ops.size(); ++i) {
     const int32_t source = ops[i].source_index;
-    if (source >= 0 && static_cast<size_t>(source) < macs.size()) made_of[static_cast<size_t>(source)].push_back(i);
+    if (source >= 0 && static_cast<size_t>(source) < of_model.size()) made_of[static_cast<size_t>(source)].push_back(i);
   }
   for (const auto& [gone, now] : absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(gone), to = static_cast<size_t>(now);
-    if (from < macs.size() && to < macs.size() && !made_of.contains(from)) macs[to] += std::exchange(macs[from], 0);
+    if (from < of_model.size() && to < of_model.size() && !made_of.contains(from))
+      of_model[to] += std::exchange(of_model[from], 0);
   }
   for (const auto& [source, made] : made_of) {
-    const auto work = [&](size_t i) { return ir::op_macs(compiled.graph, static_cast<ir::OpId>(i)); };
-    uint64_t left = macs[source], all = 0;
-    for (const size_t i : made) all += work(i);
+    uint64_t left = of_model[source], all = 0;
+    for (const size_t i : made) all += of_compiled[i];
     for (const size_t i : made) {
       out[i] = all == 0 ? 0
-                        : static_cast<uint64_t>(static_cast<double>(macs[source]) * static_cast<double>(work(i)) /
-                                                static_cast<double>(all));
+                        : static_cast<uint64_t>(static_cast<double>(of_model[source]) *
+                                                static_cast<double>(of_compiled[i]) / static_cast<double>(all));
       out[i] = std::min(out[i], left);
       left -= out[i];
     }
-    const auto most = std::ranges::max_element(made, {}, work);
+    const auto most = std::ranges::max_element(made, {}, [&](size_t i) { return of_compiled[i]; });
     out[*most] += left;
   }
   return out;
+}
+
+std::vector<uint64_t> model_macs(const Compiled& compiled, std::vector<uint64_t> macs) {
+  std::vector<uint64_t> own;
+  for (size_t i = 0; i < compiled.graph.ops.size(); ++i)
+    own.push_back(ir::op_macs(compiled.graph, static_cast<ir::OpId>(i)));
+  return share_work(compiled, std::move(macs), own);
 }
 
 }  // namespace skillet::compile

@@ -46,7 +46,8 @@ std::string without_names(std::string_view reason, const ir::Graph& graph, ir::O
 std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
 std::string print(const Compiled& compiled);
 
-// A line for each: "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (average_to_depthwise)"
+// "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (average_to_depthwise)"; and a line for each.
+std::string print(const passes::Rewrite& rewrite);
 std::string print(std::span<const passes::Rewrite> rewrites);
 
 // By operation of the model file that is gone: the one that computes its results now.
@@ -62,8 +63,11 @@ ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewr
                    const std::vector<bool>& on_npu);
 ModelUse model_use(const Compiled& compiled);
 
-// `macs`: by op of the model, what it asks for. By op of the compiled graph: what it does of that, whatever passes made
-// of it.
+// `of_model`: by op of the model, how much work it is. By op of the compiled graph: what it does of that, whatever passes
+// made of it; ops that were made of one share its work as their own, `of_compiled`, is shared.
+std::vector<uint64_t> share_work(const Compiled& compiled, std::vector<uint64_t> of_model,
+                                 std::span<const uint64_t> of_compiled);
+// The same of multiply-accumulates.
 std::vector<uint64_t> model_macs(const Compiled& compiled, std::vector<uint64_t> macs);
 
 }  // namespace skillet::compile

@@ -9,7 +9,7 @@
 
 namespace skillet::ir {
 
-// Multiply-accumulates of a convolution or matrix product; 0 for other ops.
+// Multiply-accumulates, by the row of its kind in macs.def; 0 for ops that have none, or whose work nobody knows.
 uint64_t op_macs(const Graph& graph, OpId op);
 
 }  // namespace skillet::ir

@@ -1,7 +1,6 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -30,7 +29,7 @@ struct Options {
   std::string model, device, require, html;  // no device: each chip
   tflite::ImportOptions import_as;
   SessionFlags session;
-  bool json = false, delegate = false;
+  bool json = false, delegate = false, verbose = false;
 };
 
 struct Row {
@@ -40,12 +39,13 @@ struct Row {
 };
 
 struct Report {
-  std::string device;
+  std::string device, chip;
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
   std::string advice;
   std::vector<passes::Rewrite> rewrites;
   uint64_t macs = 0;  // of the model
+  NpuShare share;
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
   double cpu_alone_us = -1;                // what the CPU would without them
@@ -60,10 +60,10 @@ runtime::SessionOptions session_options(const Options& options) {
 
 Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
-  std::vector<uint64_t> model_macs = macs_of(graph);
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   const runtime::SessionOptions session = session_options(options);
+  ModelWork work = work_of(graph, target.chip.name);
   const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
   const Progress progress(fmt::format("compiling for {}", target.name));
   auto made = runtime::compile_for(target, std::move(graph), session);
@@ -71,19 +71,21 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
   Report report{
       .device = target.name,
+      .chip = target.chip.name,
       .rows = {},
       .npu_parts = 0,
       .parts = compiled.parts.size(),
       .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
       .rewrites = compiled.rewrites,
-      .macs = std::accumulate(model_macs.begin(), model_macs.end(), uint64_t{0}),
+      .macs = work.all_macs(),
+      .share = npu_share(work, compiled, target.chip.name),
       .model = compile::model_use(compiled),
       .simulated = {},
       .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
   mark_nowhere(compiled.graph, ops);
-  const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(model_macs));
+  const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
   for (const compile::Part& part : compiled.parts) {
     report.npu_parts += part.partition.on_npu ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
@@ -115,33 +117,40 @@ Totals total(const Report& report) {
   return out;
 }
 
-// Of the multiply-accumulates; of the operations where there are none.
-double percent_on_npu(const Report& report) { return share_on_npu(report.macs, total(report).npu_macs, report.model); }
+// The answer, before anything else.
+void print_verdict(const Options& options, const Report& report) {
+  const Totals sum = total(report);
+  out("{} on {}\n{} on the NPU in {} part(s): {}\n", printable(options.model), report.device, print_use(report.model),
+      report.npu_parts, report.share.print());
+  if (sum.nowhere != 0) out("{} operation(s) can run nowhere\n", sum.nowhere);
+  if (options.verbose)
+    out("as compiled {} operations: {} on the NPU, {} on the CPU, {} nowhere; {} MACs\n", report.rows.size(), sum.npu,
+        sum.cpu, sum.nowhere, print_count(report.macs));
+  if (!report.simulated) return;
+  const ProgramTiming& time = *report.simulated;
+  if (sum.npu != 0)
+    out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
+                                    print_whole(time)),
+                        2));
+  out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
+  const std::string faster = advise_cpu(time.whole_us(), report.cpu_alone_us);
+  if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
+}
 
 void print_text(const Options& options, const Report& report) {
+  print_verdict(options, report);
+  std::vector<compile::OpRow> rows;
+  for (const Row& row : report.rows) rows.push_back(row.op);
+  out("{}", print_advice(rows, report.advice));
+  if (!report.rewrites.empty()) {
+    out("rewritten, each with the same results\n");
+    for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));
+  }
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
-  out("{} on {}\n\n{}\n", printable(options.model), report.device, table.print());
-  const Totals sum = total(report);
-  out("{} on the NPU in {} part(s); {} MACs, {} on the NPU\n", print_use(report.model), report.npu_parts,
-      print_count(report.macs), print_share(report.macs, percent_on_npu(report), "them"));
-  if (!report.rewrites.empty() || sum.nowhere != 0) {
-    out("as compiled {} operations: {} on the NPU, {} on the CPU", report.rows.size(), sum.npu, sum.cpu);
-    out("{}\n", sum.nowhere != 0 ? fmt::format(", {} nowhere", sum.nowhere) : "");
-  }
-  if (report.simulated) {
-    out("NPU{}: {}{}\n", on_cores(report.simulated->cores),
-        print_simulated(report.simulated->device_us, report.simulated->error), print_whole(*report.simulated));
-    out("CPU alone: {}\n", print_time_or_none(report.cpu_alone_us));
-    const std::string faster = advise_cpu(report.simulated->whole_us(), report.cpu_alone_us);
-    if (report.simulated->nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", faster);
-  }
-  if (!report.rewrites.empty()) out("rewritten, each with the same results\n{}", compile::print(report.rewrites));
-  std::vector<compile::OpRow> rows;
-  for (const Row& row : report.rows) rows.push_back(row.op);
-  out("{}", print_advice(rows, report.advice));
+  out("\n{}", table.print_wrapped());
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -168,6 +177,9 @@ void print_json(const Options& options, const Report& report) {
                                 {"nowhere_ops", sum.nowhere},
                                 {"macs", report.macs},
                                 {"npu_macs", sum.npu_macs},
+                                {"percent_on_npu", report.share.percent()},
+                                {"percent_of_macs", percent_or_null(report.share.macs)},
+                                {"percent_of_cpu_time", percent_or_null(report.share.cpu_time)},
                                 {"advice", report.advice},
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
@@ -194,11 +206,9 @@ Result<std::optional<double>> required_percent(const std::string& text) {
   return std::optional(value);
 }
 
-Result<void> check_required(const std::optional<double>& required, double percent, uint64_t macs,
-                            const std::string& where) {
-  if (!required || percent >= *required) return {};
-  return error(ErrorCode::unsupported, "{}: {} is on the NPU; --require asks for {}", where,
-               print_share(macs, percent, "the work"), *required);
+Result<void> check_required(const std::optional<double>& required, const NpuShare& share, const std::string& where) {
+  if (!required || share.reaches(*required)) return {};
+  return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require asks for {} %", where, share.print(), *required);
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
@@ -217,8 +227,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   }
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
   if (report.has_op_nowhere()) outcome.exit_code = kFailed;
-  for (const ChipCheck& chip : report.chips)
-    SK_TRY(check_required(required, report.percent_on_npu(chip), report.macs, chip.chip.name));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
   return {};
 }
 
@@ -234,7 +243,7 @@ Result<void> check(const Options& options, Outcome& outcome) {
     print_text(options, report);
   const Totals sum = total(report);
   outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
-  return check_required(required, percent_on_npu(report), report.macs, report.device);
+  return check_required(required, report.share, report.device);
 }
 
 }  // namespace
@@ -252,7 +261,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
   const Option device = verb.option("--device", options->device, kDeviceHelp);
   verb.option(
       "--require", options->require,
-      "fail when less of the work is on the NPU: of the multiply-accumulates; of the operations where there are none");
+      "fail when less is on the NPU: of the multiply-accumulates, or of the time that the CPU alone would take");
   verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
   add_allow_unproven(verb, options->session);
   add_per_channel(verb, options->session);
@@ -262,6 +271,8 @@ void add_check(CommandLine& app, Outcome& outcome) {
             "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
             "docs/delegate.md")
       .excludes(device);
+  verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too")
+      .needs(device);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

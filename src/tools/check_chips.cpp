@@ -124,6 +124,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.cpu_alone_us = cpu_alone_us(chip.name, graph);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, macs_of(graph));
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
+  out.share = npu_share(work_of(graph, chip.name), compiled, chip.name);
   out.use = compile::model_use(compiled);
   for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
   return out;
@@ -151,6 +152,9 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
     out.use.npu_ops += on_npu ? 1 : 0;
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
+  std::vector<bool> claimed;
+  for (const std::string& why : claims.why_not) claimed.push_back(why.empty());
+  out.share = npu_share(work_of(graph, chip.name), claimed);
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
   out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel});
@@ -170,21 +174,10 @@ std::string steps_text(int steps) {
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
 }
 
-std::string print_share(uint64_t macs, double percent, std::string_view of) {
-  return fmt::format("{:.1f} % of {}", percent, macs > 0 ? of : "the operations (there are no MACs)");
-}
-
-double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use) {
-  if (macs > 0) return 100.0 * static_cast<double>(npu_macs) / static_cast<double>(macs);
-  return use.ops == 0 ? 0 : 100.0 * static_cast<double>(use.npu_ops) / static_cast<double>(use.ops);
-}
-
 std::string print_use(const compile::ModelUse& use) {
   const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
   return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
 }
-
-double ChipsReport::percent_on_npu(const ChipCheck& chip) const { return share_on_npu(macs, chip.npu_macs, chip.use); }
 
 bool ChipsReport::has_op_nowhere() const {
   return std::ranges::any_of(
@@ -225,7 +218,26 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
   return out;
 }
 
-std::string print_chips(const ChipsReport& report) {
+namespace {
+
+// A row for each chip: what most people ask for.
+std::string print_verdicts(const ChipsReport& report) {
+  const auto of_all = [](const compile::ModelUse& use) {
+    return fmt::format("{} of {}{}", use.npu_ops, use.ops,
+                       use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops));
+  };
+  TextTable table({"chip", "operations on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
+  for (const ChipCheck& chip : report.chips) {
+    const bool is_timed = chip.wall_us >= 0 && chip.npu_parts != 0;  // else the CPU's time is that of the network
+    table.add({chip.chip.name, of_all(chip.use), fmt::format("{}", chip.npu_parts), chip.share.print_macs(),
+               chip.share.print_cpu_time(),
+               is_timed ? fmt::format("{} +-{:.0f} %", print_ms(chip.wall_us / 1000), chip.time_error * 100) : "-",
+               print_on_cpu_cores(chip.chip.name, chip.cpu_alone_us)});
+  }
+  return table.print();
+}
+
+std::string print_ops(const ChipsReport& report) {
   std::vector<std::string> header = {"op", "kind", "output", "MACs"};
   for (const ChipCheck& chip : report.chips) header.push_back(chip.chip.name);
   TextTable table(std::move(header));
@@ -235,20 +247,21 @@ std::string print_chips(const ChipsReport& report) {
     for (const ChipCheck& chip : report.chips) row.push_back(chip.where[i]);
     table.add(std::move(row));
   }
-  std::string out = fmt::format("{}\n\n{}", report.model, table.print());
+  return table.print();
+}
+
+}  // namespace
+
+std::string print_chips(const ChipsReport& report) {
+  std::string out = fmt::format("{}\n\n{}", report.model, print_verdicts(report));
   for (const ChipCheck& chip : report.chips) {
-    out += fmt::format("\n{} ({}): {} on the NPU in {} part(s), {}\n", chip.chip.name, chip.chip.title,
-                       print_use(chip.use), chip.npu_parts,
-                       print_share(report.macs, report.percent_on_npu(chip), "the MACs"));
-    if (chip.wall_us >= 0) {
-      const std::string faster = chip.npu_parts == 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
-      out += fmt::format("the whole network{}: {}; on the CPU alone {}\n{}{}", on_cores(chip.cores),
-                         print_simulated(chip.wall_us, chip.time_error), print_time_or_none(chip.cpu_alone_us), faster,
-                         faster.empty() ? "" : "\n");
-    }
+    const std::string faster =
+        chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
+    out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
+    if (!faster.empty()) out += wrapped(faster, 2) + "\n";
     out += print_advice(chip.rows, chip.advice);
   }
-  return out;
+  return fmt::format("{}\n{}", out, print_ops(report));
 }
 
 std::string chips_json_text(const ChipsReport& report) {
@@ -266,7 +279,9 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"part_ops", chip.use.part_ops},
                      {"npu_parts", chip.npu_parts},
                      {"npu_macs", chip.npu_macs},
-                     {"percent_on_npu", report.percent_on_npu(chip)},
+                     {"percent_on_npu", chip.share.percent()},
+                     {"percent_of_macs", percent_or_null(chip.share.macs)},
+                     {"percent_of_cpu_time", percent_or_null(chip.share.cpu_time)},
                      {"reasons", reasons},
                      {"error", steps_json(chip)},
                      {"simulated_us", us_json(chip)},

@@ -11,6 +11,7 @@
 #include "driver/chip.h"
 #include "ir/graph.h"
 #include "runtime/session.h"
+#include "tools/npu_share.h"
 
 namespace skillet::tools {
 
@@ -35,6 +36,7 @@ struct ChipCheck {
   compile::ModelUse use;
   size_t npu_parts = 0;
   uint64_t npu_macs = 0;
+  NpuShare share;
   std::string advice;
 };
 struct ChipsReport {
@@ -42,8 +44,6 @@ struct ChipsReport {
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
-
-  double percent_on_npu(const ChipCheck& chip) const;
   bool has_op_nowhere() const;
 };
 
@@ -51,10 +51,6 @@ struct ChipsReport {
 std::vector<uint64_t> macs_of(const ir::Graph& graph);
 // "", "0", "up to 2"
 std::string steps_text(int steps);
-// In percent: of the multiply-accumulates; of the operations where there are none.
-double share_on_npu(uint64_t macs, uint64_t npu_macs, const compile::ModelUse& use);
-// "90.5 % of the MACs"; where there are none, of the operations. `of`: what the MACs are called.
-std::string print_share(uint64_t macs, double percent, std::string_view of);
 // "4 of 9 operations (2 more in part)"
 std::string print_use(const compile::ModelUse& use);
 

@@ -25,8 +25,8 @@ svg .node { fill: #fff; stroke: #999 } svg .edge { fill: none; stroke: #888; str
 ul { padding-left: 1.2rem } li { overflow-wrap: anywhere } small { color: #555 }
 )";
 
-std::string chip_box(const ChipsReport& report, const ChipCheck& chip) {
-  const double percent = report.percent_on_npu(chip);
+std::string chip_box(const ChipCheck& chip) {
+  const double percent = chip.share.percent();
   const std::string time =
       chip.wall_us < 0 ? ""
                        : fmt::format("<br>about {} (simulated, &plusmn;{:.0f} %{})", print_ms(chip.wall_us / 1000),
@@ -94,7 +94,7 @@ std::string chips_html(const ChipsReport& report) {
       "<p>Which operations run on which NPU, as Skillet " SKILLET_VERSION
       " compiles them.</p>\n<div class=\"chips\">\n",
       escaped(report.model), kStyle);
-  for (const ChipCheck& chip : report.chips) out += chip_box(report, chip);
+  for (const ChipCheck& chip : report.chips) out += chip_box(chip);
   out += "</div>\n";
   for (const ChipCheck& chip : report.chips) out += reasons(chip);
   out += "<h2>Graph</h2>\n" + key(report) + graph_svg(report) + table(report);

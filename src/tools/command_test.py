@@ -145,6 +145,22 @@ class Command(unittest.TestCase):
                                  (one["model_ops"], one["model_npu_ops"], one["model_part_ops"], one["npu_macs"], one["macs"]))
                 self.assertEqual(chip["npu_parts"], one["npu_parts"])
 
+    def test_check_is_a_gate(self):
+        # What the partition leaves to the CPU counts as such; MACs say nothing of moves, their time does.
+        rows = [(MODEL, ["--device", "sim:a311d", "--require", "90%"], 0), (MODEL, ["--device", "sim:a311d", "--require", "100%"], 0),
+                (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--require", "1%"], 1),
+                (MODEL, ["--require", "99%"], 1), (MODEL, ["--require", "97%"], 0),
+                ("tests/models/concat2_i8.tflite", ["--device", "sim:rk3588", "--require", "100%"], 0),
+                ("tests/models/concat2_i8.tflite", ["--device", "cpu", "--require", "1%"], 1)]
+        for model, more, code in rows:
+            with self.subTest(model=model, more=more):
+                done = skillet("check", model, *more)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertEqual(done.stderr.count("; --require asks for"), code)
+        lstm = "../shared/models/keras_lstm_mnist_ptq.tflite"
+        if os.path.exists(lstm):
+            self.assertEqual(skillet("check", lstm, "--device", "sim:imx8mp", "--require", "90%").returncode, 1)
+
     def test_check_of_all_chips_reads_the_word_on_scales(self):
         for more, environment, is_off in (([], {}, False), (["--per-channel", "approximate"], {}, True),
                                           ([], {"SKILLET_PER_CHANNEL": "approximate"}, True)):

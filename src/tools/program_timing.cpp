@@ -21,6 +21,12 @@ const driver::CostModel* costs_of(std::string_view name) {
   return driver.ok() ? (*driver)->costs(*chip) : nullptr;
 }
 
+// That times of the CPU are of: all large ones of such a board.
+int cpu_cores_of(std::string_view chip) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  return timer.ok() ? static_cast<int>((*timer)->parameter("cpu_cores")) : 1;
+}
+
 Result<ProgramTiming> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
                                     std::span<const sim::ParameterValue> overrides) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
@@ -169,7 +175,14 @@ double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model) {
   return out;
 }
 
-std::string print_time_or_none(double us) { return us < 0 ? "not known" : print_ms(us / 1000); }
+std::string print_cpu_alone(std::string_view chip, double us) {
+  return us < 0 ? "CPU alone: not known"
+                : fmt::format("CPU alone, {} cores: {}", cpu_cores_of(chip), print_ms(us / 1000));
+}
+
+std::string print_on_cpu_cores(std::string_view chip, double us) {
+  return us < 0 ? "not known" : fmt::format("{} ({} cores)", print_ms(us / 1000), cpu_cores_of(chip));
+}
 
 nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
 

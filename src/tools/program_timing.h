@@ -53,8 +53,10 @@ std::string print_whole(const ProgramTiming& timing);
 // an operation without a kernel.
 double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model);
 double cpu_alone_us(std::string_view chip, const ir::Graph& model);
-// "0.13 ms", "not known" below 0; and the same for JSON.
-std::string print_time_or_none(double us);
+// "CPU alone, 4 cores: 0.13 ms", "CPU alone: not known" below 0; the time for JSON.
+std::string print_cpu_alone(std::string_view chip, double us);
+// "0.13 ms (4 cores)", "not known".
+std::string print_on_cpu_cores(std::string_view chip, double us);
 nlohmann::json ms_or_null(double us);
 // A line that says so, with what to do, where that is less than `whole_us`; else empty.
 std::string advise_cpu(double whole_us, double cpu_alone_us);

@@ -20,7 +20,7 @@ void TextTable::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string TextTable::print() const {
+std::vector<TextTable::Line> TextTable::lines() const {
   std::vector<size_t> widths;
   std::vector<bool> numeric;
   for (const auto& row : rows_) {
@@ -32,15 +32,56 @@ std::string TextTable::print() const {
     }
   }
   numeric[0] = false;  // it names the row
-  std::string out;
+  std::vector<Line> out;
   for (const auto& row : rows_) {
-    std::string line = " ";
-    for (size_t i = 0; i < row.size(); ++i)
-      line += numeric[i] ? fmt::format(" {:>{}} ", row[i], widths[i]) : fmt::format(" {:<{}} ", row[i], widths[i]);
-    line.resize(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    Line line{.text = " "};
+    for (size_t i = 0; i < row.size(); ++i) {
+      line.last_at = line.text.size() + 1;
+      line.text += numeric[i] ? fmt::format(" {:>{}} ", row[i], widths[i]) : fmt::format(" {:<{}} ", row[i], widths[i]);
+    }
+    line.text.resize(line.text.find_last_not_of(' ') + 1);
+    out.push_back(std::move(line));
   }
   return out;
+}
+
+std::string TextTable::print() const {
+  std::string out;
+  for (const Line& line : lines()) out += line.text + "\n";
+  return out;
+}
+
+// Where the column begins too far right to hold words, it goes on further left.
+std::string TextTable::print_wrapped() const {
+  constexpr size_t kFarthest = 60, kInstead = 8;
+  std::string out;
+  for (const Line& line : lines()) {
+    const bool is_narrow = line.text.size() > kLineColumns && line.last_at > kFarthest;
+    if (!is_narrow) {
+      out += wrapped(line.text, line.last_at) + "\n";
+      continue;
+    }
+    const std::string before = line.text.substr(0, line.last_at);
+    out += before.substr(0, before.find_last_not_of(' ') + 1) + "\n";
+    out += wrapped(std::string(kInstead, ' ') + line.text.substr(line.last_at), kInstead) + "\n";
+  }
+  return out;
+}
+
+std::string wrapped(std::string_view text, size_t indent) {
+  std::string out;
+  size_t room = kLineColumns;
+  while (text.size() > room) {
+    const size_t word = text.find_first_not_of(' ');  // blanks in front of a line stay there
+    size_t end = text.rfind(' ', room);
+    if (end == std::string_view::npos || end <= word) end = text.find(' ', std::min(word, text.size()));
+    if (end == std::string_view::npos) break;
+    const std::string_view line = text.substr(0, end);
+    out.append(line.substr(0, line.find_last_not_of(' ') + 1)).append("\n").append(indent, ' ');
+    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
+    room = kLineColumns - std::min(indent, kLineColumns - 1);
+  }
+  return out.append(text);
 }
 
 std::string print_ms(double ms) {

@@ -1,10 +1,11 @@
-// TextTable: rows of words in aligned columns; numbers for people ("12.3 ms").
+// TextTable: rows of words in aligned columns; lines of a width that a terminal has; numbers for people ("12.3 ms").
 // Called by the verbs that report.
 // Must not know: what the rows are about.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace skillet::tools {
@@ -16,10 +17,22 @@ class TextTable {
   bool empty() const { return rows_.size() <= 1; }
   // Two blanks before each row and between columns; columns of numbers, after the first, are right-aligned.
   std::string print() const;
+  // The same in lines of at most kLineColumns: the last column goes on below itself.
+  std::string print_wrapped() const;
 
  private:
+  struct Line {
+    std::string text;
+    size_t last_at = 0;  // where its last column begins
+  };
+  std::vector<Line> lines() const;
+
   std::vector<std::vector<std::string>> rows_;
 };
+
+inline constexpr size_t kLineColumns = 100;
+// `text` in lines of at most that, broken between words; lines after the first begin with `indent` blanks.
+std::string wrapped(std::string_view text, size_t indent = 0);
 
 std::string print_ms(double ms);          // "0.4 ms", "12 ms", "1.25 s"
 std::string print_count(uint64_t count);  // "1,234,567"

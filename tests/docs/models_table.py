@@ -134,7 +134,7 @@ def speed(skillet):
 
 
 def coverage_of(chip, ops):
-    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_on_npu']:.0f} %"
+    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_of_macs']:.0f} %"
 
 
 def coverage(skillet):
