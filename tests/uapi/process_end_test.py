@@ -136,7 +136,7 @@ class Signals(unittest.TestCase):
 
     def test_a_second_signal_ends_at_once(self):
         command = [SKILLET, "run", DIGITS, "--device", "npu", "--random", "1"]
-        code, said, seconds = self.end(command, signal.SIGINT, signal.SIGTERM, started="prep_bo: EINTR", fail="prep_bo:*:EINTR")
+        code, said, seconds = self.end(command, signal.SIGINT, signal.SIGTERM, started="EINTR: prep_bo", fail="prep_bo:*:EINTR")
         self.assertEqual(code, 128 + signal.SIGTERM, said[-2000:])
         self.assertNotIn("gem_close", said)
         self.assertLess(seconds, 5)

@@ -34,10 +34,15 @@ class TimedCalls final : public uapi::Syscalls {
     if (request == abi::kSubmit && before_submit) before_submit();
     const int result = below_->ioctl(fd, request, argument);
     if (result == 0 && request == abi::kPrepBo) waited = Clock::now();
-    if (result == 0 && request == abi::kCreateBo) ++handles;
+    if (result == 0 && request == abi::kCreateBo) {
+      ++handles;
+      auto& handle = static_cast<abi::CreateBo*>(argument)->handle;
+      if (reuses_handles) handle = std::exchange(closed_handle, std::nullopt).value_or(handle);
+    }
     if (request == drm::kGemClose) {
       closing = true;
       --handles;
+      closed_handle = static_cast<drm::GemClose*>(argument)->handle;
     }
     return result;
   }
@@ -57,6 +62,8 @@ class TimedCalls final : public uapi::Syscalls {
   std::chrono::nanoseconds paused{0}, after_fence{0};
   int handles = 0, open_handles = -1;  // open_handles: when the file was closed
   std::atomic<bool> closing{false};
+  bool reuses_handles = false;  // a new buffer gets the handle that was closed last, as kernels do it
+  std::optional<uint32_t> closed_handle;
 
  private:
   uapi::SyscallsRef below_;
@@ -82,6 +89,17 @@ TEST_F(RocketMisuse, AFileIsClosedLongAfterItsLastJobAndWithoutHandles) {
   device.reset();
   EXPECT_GE(timed_->after_fence, uapi::rocket::kReleaseTime);
   EXPECT_LE(timed_->paused, uapi::rocket::kReleaseTime);
+  EXPECT_EQ(timed_->open_handles, 0);
+}
+
+TEST_F(RocketMisuse, BuffersThatAreFreedWhileAJobRunsAreClosedToo) {
+  auto device = open_timed();
+  const Chain one = chain(*device, 40);
+  ASSERT_TRUE(device->submit({&one.job, 1}).ok());
+  ASSERT_TRUE(device->free(one.data).ok());
+  ASSERT_TRUE(device->free(one.commands).ok());
+  EXPECT_FALSE(timed_->closing);
+  device.reset();
   EXPECT_EQ(timed_->open_handles, 0);
 }
 
@@ -153,11 +171,13 @@ TEST_F(RocketMisuse, NoHandleIsClosedBetweenTheCheckAndTheCall) {
 TEST_F(RocketMisuse, AJobOfABufferThatIsGoneIsNotSubmitted) {
   for (const bool frees_commands : {false, true}) {
     const auto device = open_timed();
+    timed_->reuses_handles = true;
     const Chain one = chain(*device, 2);
     ASSERT_TRUE(device->free(frees_commands ? one.commands : one.data).ok());
     EXPECT_EQ(device->submit({&one.job, 1}).error().code, ErrorCode::invalid_argument);
-    device->alloc(4096).value();
+    EXPECT_EQ(device->alloc(4096).value(), frees_commands ? one.commands : one.data);
     EXPECT_EQ(device->submit({&one.job, 1}).error().code, ErrorCode::invalid_argument);
+    device->release(one.job);
   }
 }
 

@@ -165,7 +165,7 @@ Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
 }
 
 Result<void> RocketDevice::free(Handle handle) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(mutex_);  // a submission may be under way
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
