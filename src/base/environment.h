@@ -34,7 +34,7 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      "SKILLET_SIM_FREE_WEIGHT_BANK", "SKILLET_SIM_JOB_TIME", "SKILLET_SIM_OVER_READ",
      // From `skillet virtual` and `skillet capture` to the preloaded libraries.
      "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
-     "SKILLET_VIRTUAL_FAULT", "SKILLET_CAPTURE_FILE",
+     "SKILLET_VIRTUAL_FAULT", "SKILLET_VIRTUAL_MISUSE", "SKILLET_CAPTURE_FILE",
      // Of the tests.
      "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_RANDOM_BANDS", "SKILLET_PROPERTY_CASES"});
 

@@ -1,4 +1,5 @@
-// How often in a row a call may be interrupted (EINTR) before that is an error like any other.
+// How often in a row a call may be interrupted (EINTR) before that is an error like any other; at once when the program
+// is to end.
 // Called by what reads and writes files and pipes.
 // Must not know: who interrupts.
 #pragma once
@@ -6,6 +7,8 @@
 #include <sys/types.h>
 
 #include <cerrno>
+
+#include "base/stop.h"
 
 namespace skillet {
 
@@ -19,7 +22,7 @@ class Interruptions {
       in_a_row_ = 0;
       return false;
     }
-    return ++in_a_row_ < kMost;
+    return requested_stop() == 0 && ++in_a_row_ < kMost;
   }
 
  private:

@@ -1,24 +1,43 @@
 #include "base/own_process.h"
 
-#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <new>
+
+#include "base/int_math.h"
 
 namespace skillet {
 namespace {
 
-// How many fork()s lie between the first process and this one, since this library was loaded.
-std::atomic<uint64_t>& forks() {
-  static std::atomic<uint64_t> count{0};
-  static const int kRegistered = ::pthread_atfork(nullptr, nullptr, [] { ++forks(); });
-  static_cast<void>(kRegistered);
-  return count;
+constexpr size_t kLargestPageBytes = 65536;
+// A whole page lies in here, wherever it begins. Not allocated: libraries are unloaded and leave nothing behind.
+std::byte g_room[2 * kLargestPageBytes];
+
+// A word that is 0 in a new process; null where the kernel or an emulator cannot do it.
+std::atomic<uint64_t>* cleared_by_fork() {
+  static std::atomic<uint64_t>* const kWord = []() -> std::atomic<uint64_t>* {
+    const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    if (page_bytes > kLargestPageBytes) return nullptr;
+    const auto start = reinterpret_cast<uintptr_t>(g_room);
+    std::byte* const page = g_room + (align_up(start, page_bytes) - start);
+    return ::madvise(page, page_bytes, MADV_WIPEONFORK) == 0 ? new (page) std::atomic<uint64_t>(0) : nullptr;
+  }();
+  return kWord;
 }
 
 }  // namespace
 
-OwnProcess::OwnProcess() : forks_(forks()) {}
-
-bool OwnProcess::is_here() const { return forks_ == forks(); }
+uint64_t OwnProcess::number() {
+  static std::atomic<uint64_t> last{0};  // a child goes on from its parent's
+  std::atomic<uint64_t>* const word = cleared_by_fork();
+  if (word == nullptr) return static_cast<uint64_t>(::getpid());
+  uint64_t known = *word;
+  if (known != 0) return known;
+  const uint64_t fresh = ++last;
+  return word->compare_exchange_strong(known, fresh) ? fresh : known;
+}
 
 }  // namespace skillet

@@ -11,6 +11,8 @@ inline constexpr const char* kTraceVariable = "SKILLET_VIRTUAL_TRACE";  // 1: a 
 inline constexpr const char* kRootVariable = "SKILLET_VIRTUAL_ROOT";    // folder of the node tree
 // What a job that faults does: "reset" (default: it counts as finished, as after a hang), "error" (submit gives EIO).
 inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
+// What a call does that a stock kernel does not survive: "report" (default: a line) or "abort" (and the process ends).
+inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
 
 }  // namespace skillet::interpose

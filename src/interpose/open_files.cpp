@@ -33,6 +33,10 @@ standin::Options options(const std::string& chip) {
   if (fault == "error") options.on_fault = standin::OnFault::error;
   if (fault != "error" && fault != "reset")
     log::warning("{}={}: must be reset or error; taking reset", kFaultVariable, fault);
+  const std::string misuse = variable(kMisuseVariable, "report");
+  if (misuse != "abort") options.on_misuse = standin::OnMisuse::report;
+  if (misuse != "abort" && misuse != "report")
+    log::warning("{}={}: must be report or abort; taking report", kMisuseVariable, misuse);
   auto faults = standin::FaultPlan::parse(variable(kFailVariable), chip);
   if (faults.ok()) {
     options.faults = std::move(faults).value();
@@ -153,6 +157,13 @@ int OpenFiles::close(int fd) {
   }
   errno = number;
   return result;
+}
+
+// The kernel closes what is open.
+void OpenFiles::check_end() {
+  const std::lock_guard lock(mutex_);
+  if (owner_ != ::getpid()) return;
+  for (const auto& [identity, file] : files_) file->check_close();
 }
 
 void OpenFiles::lock_all() {

@@ -34,6 +34,9 @@ class OpenFiles {
   // close(), and the end of the file when this was its last descriptor.
   int close(int fd);
 
+  // When the process ends.
+  void check_end();
+
   // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
   void lock_all();
   void unlock_all();

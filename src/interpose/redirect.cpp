@@ -52,8 +52,10 @@ void unlock_all() {
 
 __attribute__((constructor)) void guard_forks() { ::pthread_atfork(lock_all, unlock_all, unlock_all); }
 
-__attribute__((destructor)) void remove_tree() {
+// After the destructors of static objects.
+__attribute__((destructor)) void end() {
   const Inside inside;
+  if (OpenFiles::any()) OpenFiles::instance().check_end();
   delete g_tree.exchange(nullptr);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/stop.h"
 #include "ref/kernel.h"
 
 namespace skillet::ref {
@@ -200,7 +201,11 @@ Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
 std::span<uint8_t> Interpreter::tensor(ir::TensorId id) { return spans_[static_cast<size_t>(id)]; }
 
 Result<void> Interpreter::run() {
-  return run_each([](ir::OpId) {});
+  for (const auto& kernel : kernels_) {
+    SK_TRY(check_stop());
+    SK_TRY(kernel->run(spans_));
+  }
+  return {};
 }
 
 }  // namespace skillet::ref

@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 
+#include "base/stop.h"
 #include "runtime/session_part.h"
 
 namespace skillet::runtime {
@@ -66,6 +67,7 @@ class PartComparison {
     for (const ir::TensorId id : graph_.op(op).outputs)
       spans[at(id)] = keep(Bytes(static_cast<size_t>(graph_.tensor(id).bytes())));
     SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
+    SK_TRY(check_stop());
     return kernel->run(spans).with_context(ir::describe_op(graph_, op));
   }
 

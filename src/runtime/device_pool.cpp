@@ -48,7 +48,9 @@ std::vector<std::shared_ptr<DeviceContext>> DevicePool::take(size_t count) {
   return taken;
 }
 
+// In a child of fork() a thread that is not there may have the lock, and nobody takes anything.
 void DevicePool::give_back(const DeviceContext* context) {
+  if (!process_.is_here()) return;
   const std::lock_guard lock(mutex_);
   --std::ranges::find(files_, context, [](const File& file) { return file.context.get(); })->holders;
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/own_process.h"
 #include "base/result.h"
 
 namespace skillet::runtime {
@@ -41,6 +42,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   const size_t most_;
   Open open_;
   std::vector<File> files_;
+  const OwnProcess process_;
 };
 
 }  // namespace skillet::runtime

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/int_math.h"
+#include "base/stop.h"
 #include "runtime/loaded_program.h"
 
 namespace skillet::runtime {
@@ -69,6 +70,7 @@ Result<std::vector<sim::Cost>> time_jobs(const driver::Program& program, sim::Ti
 }
 
 Result<std::vector<compile::OperationCost>> price(const driver::Program& program) {
+  SK_TRY(check_stop());  // a search asks thousands of times
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open));
   SK_TRY_ASSIGN(const std::vector<sim::Cost> costs, time_jobs(program, *timer));
   std::vector<compile::OperationCost> out;

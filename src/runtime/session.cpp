@@ -4,6 +4,7 @@
 
 #include "base/caught.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/stopwatch.h"
 #include "runtime/bug_report.h"
 #include "runtime/session_part.h"
@@ -227,6 +228,7 @@ Result<void> Session::run_part(size_t index) {
   Part& part = *parts_[index];
   const Stopwatch watch;
   if (part.broken) return *part.broken;
+  SK_TRY(check_stop());
   if (part.on_device()) {
     // No failure of the device: whoever forks is told, instead of going on slowly.
     SK_TRY(target_.context->check_process());
@@ -251,6 +253,7 @@ Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
   const Stopwatch watch;
   double begin_ms = 0;
   for (size_t i = 0; i < part.kernels.size(); ++i) {
+    SK_TRY(check_stop());
     // The text is only made on failure: this runs at each inference.
     if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
       return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));

@@ -6,17 +6,27 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 
 #include "base/log.h"
+#include "base/process_lock.h"
 
 namespace skillet::runtime {
 namespace {
 
 // All SharedBuffers, for find_anywhere(). Neither needs a destructor: contexts may be closed while the program exits.
-constinit std::mutex all_lock;
+constinit ProcessLock all_lock;
 constinit SharedBuffers* all = nullptr;
 constinit uint64_t last_serial = 0;
+
+// Holds the lock of all. A child of fork() begins with none: those of its parent may be half changed.
+class AllLocked {
+ public:
+  AllLocked() {
+    if (all_lock.lock_in_process()) all = nullptr;
+  }
+  ~AllLocked() { all_lock.unlock(); }
+  AllLocked(const AllLocked&) = delete;
+};
 
 Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
   SharedBuffer buffer{.handle = handle};
@@ -36,14 +46,14 @@ Result<SharedBuffer> described_or_freed(uapi::Device& device, uapi::Handle handl
 }  // namespace
 
 SharedBuffers::SharedBuffers() {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   next_ = all;
   all = this;
 }
 
 SharedBuffers::~SharedBuffers() {
-  {
-    const std::lock_guard lock(all_lock);
+  if (process_.is_here()) {
+    const AllLocked lock;
     SharedBuffers** link = &all;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
@@ -54,14 +64,14 @@ SharedBuffers::~SharedBuffers() {
 }
 
 void SharedBuffers::add(SharedBuffer& buffer) {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   buffer.serial = ++last_serial;
   buffers_[buffer.bytes.data()] = buffer;
 }
 
 // Out of the list, unless a run uses it.
 Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   const auto found = buffers_.find(start);
   if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts there");
   if (found->second.holders != 0)
@@ -134,13 +144,13 @@ SharedBuffer* SharedBuffers::any(std::span<const uint8_t> bytes) {
 }
 
 std::optional<SharedBuffer> SharedBuffers::find_anywhere(std::span<const uint8_t> bytes) {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   const SharedBuffer* found = any(bytes);
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 uint64_t SharedBuffers::hold(std::span<const uint8_t> bytes) {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   SharedBuffer* found = any(bytes);
   if (found == nullptr) return 0;
   ++found->holders;
@@ -148,7 +158,7 @@ uint64_t SharedBuffers::hold(std::span<const uint8_t> bytes) {
 }
 
 void SharedBuffers::release(uint64_t serial) {
-  const std::lock_guard lock(all_lock);
+  const AllLocked lock;
   for (SharedBuffers* one = all; one != nullptr; one = one->next_) {
     for (auto& [start, buffer] : one->buffers_) {
       if (buffer.serial == serial) --buffer.holders;

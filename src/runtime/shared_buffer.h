@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/own_process.h"
 #include "base/result.h"
 #include "uapi/device.h"
 
@@ -53,6 +54,7 @@ class SharedBuffers {
 
   std::map<const uint8_t*, SharedBuffer> buffers_;  // by first byte; changed under the lock of find_anywhere()
   SharedBuffers* next_ = nullptr;                   // in the list of all that there are
+  OwnProcess process_;                              // in whose list it is
 };
 
 // The shared buffers that one run uses, held until it has ended.

@@ -1,99 +1,71 @@
 #include "standin/in_process.h"
 
-#include <pthread.h>
-
 #include <cerrno>
-#include <cstddef>
-#include <new>
 #include <vector>
 
 namespace skillet::standin {
-namespace {
-
-// All that there are: around a fork() every lock is held by the thread that forks, so that the child finds none taken.
-struct Registry {
-  std::mutex mutex;
-  std::vector<InProcess*> all;
-
-  // Never destroyed, because kernels may end after static objects do, and nothing is left on the heap when the last one
-  // is gone: libraries are loaded and unloaded.
-  static Registry& instance() {
-    alignas(Registry) static std::byte place[sizeof(Registry)];
-    static Registry* const kInstance = [] {
-      ::pthread_atfork([] { instance().lock(); }, [] { instance().unlock(); }, [] { instance().unlock(); });
-      return new (place) Registry;
-    }();
-    return *kInstance;
-  }
-  void lock() {
-    mutex.lock();
-    for (InProcess* one : all) one->lock_all();
-  }
-  void unlock() {
-    for (InProcess* one : all) one->unlock_all();
-    mutex.unlock();
-  }
-};
-
-}  // namespace
 
 InProcess::InProcess(std::unique_ptr<Kernel> kernel, std::string node)
-    : kernel_(std::move(kernel)), node_(std::move(node)), minor_(kernel_->place().nodes.back().minor) {
-  Registry& registry = Registry::instance();
-  const std::lock_guard lock(registry.mutex);
-  registry.all.push_back(this);
-}
+    : kernel_(std::move(kernel)),
+      node_(std::move(node)),
+      minor_(kernel_->place().nodes.back().minor),
+      files_(std::make_unique<OpenFiles>()) {}
 
 InProcess::~InProcess() {
-  Registry& registry = Registry::instance();
-  const std::lock_guard lock(registry.mutex);
-  std::erase(registry.all, this);
-  registry.all.shrink_to_fit();
+  if (process_.is_here()) return;
+  static_cast<void>(files_.release());
+  static_cast<void>(kernel_.release());
 }
 
 void InProcess::lock_all() {
-  mutex_.lock();
+  files_->mutex.lock();
   kernel_->lock_all();
 }
 
 void InProcess::unlock_all() {
+  process_ = OwnProcess();
   kernel_->unlock_all();
-  mutex_.unlock();
+  files_->mutex.unlock();
 }
 
 int InProcess::open(const std::string& path) {
+  if (!process_.is_here()) return -ENODEV;
   if (path != node_) return -ENOENT;
   std::shared_ptr<File> file;
   if (const int failure = kernel_->open(minor_, file); failure != 0) return failure;
-  const std::lock_guard lock(mutex_);
-  files_[++last_fd_] = std::move(file);
+  const std::lock_guard lock(files_->mutex);
+  files_->by_fd[++last_fd_] = std::move(file);
   return last_fd_;
 }
 
 std::shared_ptr<File> InProcess::find(int fd) {
-  const std::lock_guard lock(mutex_);
-  const auto found = files_.find(fd);
-  return found == files_.end() ? nullptr : found->second;
+  if (!process_.is_here()) return nullptr;
+  const std::lock_guard lock(files_->mutex);
+  const auto found = files_->by_fd.find(fd);
+  return found == files_->by_fd.end() ? nullptr : found->second;
 }
 
 int InProcess::close(int fd) {
-  std::shared_ptr<File> last;  // ends after the lock
-  const std::lock_guard lock(mutex_);
-  const auto found = files_.find(fd);
-  if (found == files_.end()) return -EBADF;
+  if (!process_.is_here()) return 0;  // the parent's file stays
+  std::shared_ptr<File> last;         // ends after the lock
+  const std::lock_guard lock(files_->mutex);
+  const auto found = files_->by_fd.find(fd);
+  if (found == files_->by_fd.end()) return -EBADF;
   last = std::move(found->second);
-  files_.erase(found);
+  files_->by_fd.erase(found);
   return 0;
 }
 
+int InProcess::no_file() const { return process_.is_here() ? -EBADF : -ENODEV; }
+
 int InProcess::ioctl(int fd, unsigned long request, void* argument) {
   const std::shared_ptr<File> file = find(fd);
-  return file == nullptr ? -EBADF : file->ioctl(request, argument);
+  return file == nullptr ? no_file() : file->ioctl(request, argument);
 }
 
 int InProcess::mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) {
   const std::shared_ptr<File> file = find(fd);
-  if (file == nullptr) return -EBADF;
+  if (file == nullptr) return no_file();
   std::shared_ptr<Buffer> buffer;
   if (const int failure = file->find_mapping(size_bytes, offset, buffer); failure != 0) return failure;
   bytes = buffer->bytes().data();

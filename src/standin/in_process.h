@@ -1,11 +1,12 @@
-// InProcess: the system calls of a client, answered by a stand-in kernel in this process: plain function calls.
-// Called by open_simulated() and by tests of clients.
-// Must not know: any single kernel driver.
+// InProcess: the system calls of a client, answered by a stand-in kernel in this process: plain function calls. In a
+// child of fork() they fail with ENODEV, and nothing of the kernel is touched: its threads and their locks are not
+// there. Called by open_simulated() and by tests of clients. Must not know: any single kernel driver.
 #pragma once
 
 #include <map>
 #include <mutex>
 
+#include "base/own_process.h"
 #include "standin/kernel.h"
 #include "uapi/syscalls.h"
 
@@ -26,23 +27,29 @@ class InProcess final : public uapi::Syscalls {
   int munmap(uint8_t* bytes, uint64_t size_bytes) override;
   std::string compatible(int fd) override;
   std::vector<std::string> driven_devices(std::string_view driver) override;
-  std::string reason() const override { return kernel_->reason(); }
+  std::string reason() const override { return process_.is_here() ? kernel_->reason() : ""; }
+  void pause(std::chrono::nanoseconds time) override { kernel_->let_pass(time); }
   bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
 
   Kernel& kernel() { return *kernel_; }
-  // Around fork(), as in Kernel.
+  // Around a fork() whose child is to have the kernel too, as in Kernel.
   void lock_all();
   void unlock_all();
 
  private:
   std::shared_ptr<File> find(int fd);
+  int no_file() const;
 
+  struct OpenFiles {
+    std::mutex mutex;
+    std::map<int, std::shared_ptr<File>> by_fd;
+  };
   std::unique_ptr<Kernel> kernel_;
   std::string node_;
   unsigned minor_ = 0;
-  std::mutex mutex_;
-  std::map<int, std::shared_ptr<File>> files_;
+  std::unique_ptr<OpenFiles> files_;
   int last_fd_ = 0;  // no descriptors of the process
+  OwnProcess process_;
 };
 
 }  // namespace skillet::standin

@@ -5,10 +5,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <vector>
+
+#include "standin/condition.h"
 
 namespace skillet::standin {
 
@@ -39,7 +40,7 @@ class Jobs {
   bool is_under_way(JobId job) const;
 
   std::vector<Unfinished> unfinished_;
-  std::condition_variable changed_;
+  Condition changed_;
   JobId next_ = 0;
 };
 

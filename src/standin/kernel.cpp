@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/user_memory.h"
@@ -24,6 +25,17 @@ std::string Kernel::reason() const {
 void Kernel::reset() {
   const std::lock_guard lock(state_);
   jobs_.finish_all();
+}
+
+std::chrono::steady_clock::time_point Kernel::now() const {
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(passed_ns_);
+}
+
+void Kernel::punish(const std::string& what) const {
+  const std::string line = fmt::format("skillet: error: virtual {}: {}\n", place().driver, what);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+  if (options_.on_misuse == OnMisuse::abort) std::abort();
 }
 
 void Kernel::lock_all() {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +28,12 @@ enum class OnFault : uint8_t {
   error,  // its submission fails with EIO
 };
 
+// What user space does that a stock kernel does not survive.
+enum class OnMisuse : uint8_t {
+  abort,   // the process ends with a line that names it: for programs that are tested
+  report,  // the line only; the call goes on as in a kernel without the fault
+};
+
 struct Options {
   FaultPlan faults;
   OnFault on_fault = OnFault::reset;
@@ -33,11 +41,12 @@ struct Options {
   // The kernel serves nobody but the process that it lives in: pointers are trusted, buffers are memory of the process
   // until they are shared, and a job that leaves the bytes asked for is a fault, though hardware maps whole pages.
   bool is_own_process = false;
-  // A job that writes what it does not list as written is a fault, though rocket's only has nobody who waits for it.
+  // A job that writes what it does not list as written is a fault, though in the kernel only nobody waits for it.
   // Not for recorded jobs: some write on into the next buffer.
   bool checks_lists = false;
   // Seed of the order in which jobs run that no fence orders, where there are several cores; 0: that of submissions.
   uint32_t schedule = 0;
+  OnMisuse on_misuse = OnMisuse::abort;
 };
 
 // How a device shows in /dev and /sys.
@@ -70,6 +79,8 @@ class File {
   virtual int ioctl(unsigned long request, void* argument) = 0;
   // The memory behind an offset that an ioctl gave for mmap().
   virtual int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) = 0;
+  // The last descriptor goes, as it does when a process ends: what a stock kernel would make of that, now.
+  virtual void check_close() {}
 
  private:
   unsigned minor_;
@@ -86,6 +97,9 @@ class Kernel {
   std::string reason() const;
   // As when the core is reset: jobs that hang count as finished.
   void reset();
+  // The kernel's clock: that of the host, and the time that was let pass.
+  std::chrono::steady_clock::time_point now() const;
+  void let_pass(std::chrono::nanoseconds time) { passed_ns_ += time.count(); }
   // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
   void lock_all();
   void unlock_all();
@@ -119,6 +133,8 @@ class Kernel {
   Fault next_fault(std::string_view call);
   // The errno of an injected fault.
   int inject(const Fault& fault, std::string_view call);
+  // Something that Options::on_misuse is for: `what` names it and what becomes of a stock kernel.
+  void punish(const std::string& what) const;
   template <typename... Args>
   void trace(fmt::format_string<Args...> format, Args&&... args) const {
     if (options_.traces) write_trace(fmt::format(format, std::forward<Args>(args)...));
@@ -136,6 +152,7 @@ class Kernel {
   void keep_reason(int number, std::string text);
 
   Options options_;
+  std::atomic<int64_t> passed_ns_{0};
   std::mutex order_, state_;
   Jobs jobs_;
   std::map<Buffer::Identity, std::weak_ptr<Buffer>> shared_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/stop.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "ref/ref.h"
@@ -14,6 +15,7 @@
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
+#include "tools/orderly_end.h"
 #include "tools/progress.h"
 #include "tools/session_flags.h"
 #include "tools/statistics.h"
@@ -105,6 +107,7 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
   for (int i = -options.warm_up; i < options.runs; ++i) {
     const Stopwatch clock;
     double last_ms = 0;
+    SK_TRY(check_stop());
     SK_TRY(interpreter.run_each([&](ir::OpId op) {
       const double now_ms = clock.ms();
       if (i >= 0) report.ops[static_cast<size_t>(op)].mean_ms += (now_ms - last_ms) / options.runs;
@@ -263,7 +266,10 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
   verb.flag("--json", options->json, "machine-readable output").excludes(csv);
-  verb.runs([options, &outcome] { outcome.finish(bench(*options, outcome)); });
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(bench(*options, outcome));
+  });
 }
 
 }  // namespace skillet::tools

@@ -5,6 +5,7 @@
 
 #include "driver/driver.h"
 #include "tools/diagnose.h"
+#include "tools/orderly_end.h"
 #include "tools/self_test.h"
 #include "tools/verbs.h"
 
@@ -116,6 +117,7 @@ void add_doctor(CommandLine& app, Outcome& outcome) {
   verb.flag("--json", options->json, "machine-readable output");
   verb.option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder").hidden();
   verb.runs([options, &outcome] {
+    const OrderlyEnd end;
     const Report report = examine(*options);
     if (options->json)
       print_json(report);

@@ -19,6 +19,7 @@
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
+#include "tools/orderly_end.h"
 #include "tools/progress.h"
 #include "tools/run_inputs.h"
 #include "tools/scores.h"
@@ -471,7 +472,10 @@ void add_eval(CommandLine& app, Outcome& outcome) {
       .check(number_of_0_or_more());
   add_session(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] { outcome.finish(eval(*options, outcome)); });
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(eval(*options, outcome));
+  });
 }
 
 }  // namespace skillet::tools

@@ -10,12 +10,14 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "capture/reader.h"
 #include "driver/field_edit.h"
 #include "runtime/device_context.h"
 #include "tools/checked_replay.h"
 #include "tools/decoded.h"
+#include "tools/orderly_end.h"
 #include "tools/progress.h"
 #include "tools/text_table.h"
 #include "tools/verbs.h"
@@ -132,6 +134,7 @@ class Replays {
 
   Result<void> run() {
     while (true) {
+      SK_TRY(check_stop());
       SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
       if (!one) break;
       SK_TRY(run_one(std::move(*one)).with_context(fmt::format("submission {}", reader_.index())));
@@ -375,7 +378,10 @@ void add_replay(CommandLine& app, Outcome& outcome) {
       .check(existing_folder())
       .excludes(against);
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] { outcome.finish(replay(*options, outcome)); });
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(replay(*options, outcome));
+  });
 }
 
 }  // namespace skillet::tools

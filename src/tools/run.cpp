@@ -17,6 +17,7 @@
 #include "tools/model.h"
 #include "tools/npu_use.h"
 #include "tools/old_capture.h"
+#include "tools/orderly_end.h"
 #include "tools/progress.h"
 #include "tools/results.h"
 #include "tools/run_inputs.h"
@@ -448,7 +449,10 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .check(not_empty());
   verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] { outcome.finish(run(*options, outcome)); });
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(run(*options, outcome));
+  });
 }
 
 }  // namespace skillet::tools

@@ -16,6 +16,7 @@
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
+#include "tools/orderly_end.h"
 #include "tools/progress.h"
 #include "tools/session_flags.h"
 #include "tools/statistics.h"
@@ -271,7 +272,10 @@ void add_tune(CommandLine& app, Outcome& outcome) {
   verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
   add_allow_unproven(verb, options->session);
   add_per_channel(verb, options->session);
-  verb.runs([options, &outcome] { outcome.finish(tune(*options, outcome)); });
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(tune(*options, outcome));
+  });
 }
 
 }  // namespace skillet::tools

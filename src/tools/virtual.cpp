@@ -20,7 +20,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string chip{default_chip()}, fail, on_fault = "reset";
+  std::string chip{default_chip()}, fail, on_fault = "reset", on_misuse = "report";
   bool trace = false;
   std::vector<std::string> command;
 };
@@ -67,6 +67,7 @@ Result<int> run_virtual(const Options& options) {
                                            {interpose::kRootVariable, root.path()},
                                            {interpose::kFailVariable, options.fail},
                                            {interpose::kFaultVariable, options.on_fault},
+                                           {interpose::kMisuseVariable, options.on_misuse},
                                            {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
   allow_unproven(command);
   return run_preloaded(command);
@@ -92,6 +93,13 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
               "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
               "written), or error (the submit fails with EIO)")
       .check(one_of({"reset", "error"}))
+      .shows_default();
+  verb.option(
+          "--on-misuse", options->on_misuse,
+          "what becomes of a call that a stock kernel does not survive: report (a line\nnames it, the call goes on) "
+          "or abort (the program ends)")
+      .variable(interpose::kMisuseVariable)
+      .check(one_of({"report", "abort"}))
       .shows_default();
   verb.flag("--trace", options->trace, "print each call to the device: arguments, sizes, fences, buffers, time");
   verb.option("COMMAND", options->command, "after --: the program and its arguments").required();

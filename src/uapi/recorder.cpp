@@ -22,6 +22,7 @@ class RecordingCalls final : public Syscalls {
   std::string compatible(int fd) override { return below_->compatible(fd); }
   std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   std::string reason() const override { return below_->reason(); }
+  void pause(std::chrono::nanoseconds time) override { below_->pause(time); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 
  private:

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace skillet::uapi {
 namespace {
@@ -65,6 +66,8 @@ std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
   }
   return names;
 }
+
+void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
 
 const SyscallsRef& system_calls() {
   static const SyscallsRef kCalls = std::make_shared<SystemCalls>();

@@ -4,6 +4,7 @@
 // Must not know: any single kernel driver, or what is asked of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ class Syscalls {
   virtual std::vector<std::string> driven_devices(std::string_view driver) = 0;
   // Why the last call failed, where more is known than its errno.
   virtual std::string reason() const { return {}; }
+  // Waits while the kernel does what it gives no sign of. In a simulated one the time passes at once.
+  virtual void pause(std::chrono::nanoseconds time);
   // True: a job that hangs is thrown away and counts as finished, as kernels do it.
   virtual bool loses_jobs() const { return true; }
 };

@@ -44,7 +44,7 @@ SECONDS_PER_CELL = 120 * int(os.environ.get("SLOW_BUILD", 1))
 
 def on_virtual_node(fail, *command):
     faults = ["--fail", fail] if fail else []
-    return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--trace", *faults, "--", *command],
+    return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--on-misuse", "abort", "--trace", *faults, "--", *command],
                           capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False)
 
 

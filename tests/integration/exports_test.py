@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The plug-in as a file: what it exports and needs, and that it can be loaded and unloaded without a trace.
+"""The plug-in as a file: what it exports and needs, and that it can be loaded and unloaded without a trace. Of each
+library: that it installs no handlers of signals, of fork() or of the end of its host.
 
-usage: exports_test.py DELEGATE
+usage: exports_test.py DELEGATE LIBRARY...
 """
 import ctypes
 import re
@@ -11,6 +12,9 @@ from pathlib import Path
 
 EXPORTS = {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"}
 NEEDED = re.compile(r"(libc\.so\.6|libm\.so\.6|ld-linux.*\.so\.\d|libpthread\.so\.0|libdl\.so\.2)$")
+# Destructors of static objects (__cxa_atexit) are none: they go with the library.
+HANDLERS = re.compile(r"(__)?(rt_|lib)?sig(action|nal|vec|set|altstack)|bsd_signal|__?sysv_signal|signalfd|(__register|pthread)_atfork|"
+                      r"(at|at_quick_|on_)exit")
 LOADS = 1000
 
 
@@ -25,6 +29,14 @@ def check_symbols(path):
     imported = [line.split()[-1] for line in output("nm", "-D", "--undefined-only", path).splitlines() if " U " in line]
     for name in imported:
         assert not re.match(r"TfLite|_ZN6tflite|_ZN3fmt|_ZNS?t|ZSTD|XXH|__cxa_thread_atexit", name), f"imports {name}"
+
+
+def check_handlers(path):
+    lines = output("nm", "-D", "--undefined-only", path).splitlines()
+    names = [line.split()[-1].split("@")[0] for line in lines]
+    assert "ioctl" in names, f"{path}: it opens no device: {names}"
+    handlers = [name for name in names if HANDLERS.fullmatch(name)]
+    assert not handlers, f"{path}: imports {handlers}"
 
 
 def check_file(path):
@@ -60,6 +72,8 @@ def check_reload(path):
 
 def main():
     path = str(Path(sys.argv[1]).resolve())
+    for library in sys.argv[1:]:
+        check_handlers(library)
     check_symbols(path)
     check_file(path)
     check_reload(path)

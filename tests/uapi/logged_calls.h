@@ -69,6 +69,10 @@ class LoggedCalls final : public uapi::Syscalls {
   }
   std::string compatible(int fd) override { return below_->compatible(fd); }
   std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
+  void pause(std::chrono::nanoseconds time) override {
+    paused += time;
+    below_->pause(time);
+  }
   std::string reason() const override { return below_->reason(); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 
@@ -76,6 +80,7 @@ class LoggedCalls final : public uapi::Syscalls {
   std::string take() { return std::exchange(log_, {}); }
 
   std::set<int> open_files;
+  std::chrono::nanoseconds paused{0};  // no line: how long depends on the host
   std::multimap<uint8_t*, uint64_t> mapped;
 
  private:

@@ -70,6 +70,7 @@ class Rocket : public ::testing::Test {
                              .on_fault = on_fault,
                              .is_own_process = true,
                              .checks_lists = checks_lists,
+                             .on_misuse = on_misuse_,
                              .schedule = schedule};
     auto kernel = standin::rocket::create("adder", adder(cores), std::move(options));
     calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
@@ -104,6 +105,8 @@ class Rocket : public ::testing::Test {
     return device.map(chain.data).value()[at];
   }
 
+  // For tests of what the kernel does with calls that no client of ours makes.
+  standin::OnMisuse on_misuse_ = standin::OnMisuse::abort;
   std::atomic<int> most_{0};      // jobs that ran at the same time
   std::vector<uint32_t> resets_;  // of which cores, in order
   std::shared_ptr<standin::InProcess> calls_;

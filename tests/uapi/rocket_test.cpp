@@ -176,6 +176,7 @@ TEST_F(Rocket, UsesOfAllJobsAreRecorded) {
 
 // Any of these: SUBMIT says 0, the job is not run, the others are.
 TEST_F(Rocket, DropsBadJobsSilently) {
+  on_misuse_ = standin::OnMisuse::report;  // a kernel without those faults
   start();
   const auto device = open();
   const Chain good = chain(*device, 1);
@@ -463,7 +464,9 @@ TEST_F(Rocket, AChildOfForkGoesOn) {
   const auto device = open();
   const Chain running = chain(*device, 200), small = chain(*device, 2);
   const auto fence = device->submit({&running.job, 1}).value();
+  calls_->lock_all();
   const pid_t child = ::fork();
+  calls_->unlock_all();
   if (child == 0) {
     ::alarm(20);
     const auto own = device->submit({&small.job, 1});

@@ -41,7 +41,14 @@ RocketFile::RocketFile(Kernel& kernel, unsigned minor)
 
 RocketFile::~RocketFile() {
   Lock lock(kernel_.state());
+  kernel_.adopt_process();
+  kernel_.check_close(entity_);
   kernel_.remove(entity_, lock);
+}
+
+void RocketFile::check_close() {
+  const Lock lock(kernel_.state());
+  kernel_.check_close(entity_);
 }
 
 int RocketFile::ioctl(unsigned long request, void* argument) {

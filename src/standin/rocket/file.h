@@ -14,6 +14,7 @@ class RocketFile : public GemFile {
   ~RocketFile() override;
 
   int ioctl(unsigned long request, void* argument) override;
+  void check_close() override;
   // What jobs can reach: every buffer of the file, and those that were closed until the last job that lists them ends.
   // With Kernel::state() held.
   std::vector<Mapping> mappings() const;

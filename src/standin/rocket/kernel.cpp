@@ -40,7 +40,7 @@ NodePlace Kernel::place() const {
 void Kernel::add(Entity& entity) { entities_.push_back(&entity); }
 
 void Kernel::queue(Entity& entity, QueuedJob job) {
-  if (!needs_workers()) return jobs().finish(job.id);
+  if (!needs_workers()) return end_at_once(entity, job);
   if (entity.jobs.empty() && !entity.is_running) {
     const auto load = [&](uint32_t core) {
       return std::ranges::count_if(
@@ -52,7 +52,14 @@ void Kernel::queue(Entity& entity, QueuedJob job) {
     }
   }
   entity.jobs.push_back(std::move(job));
+  entity.submitted = now();
   workers_->changed.notify_all();
+}
+
+void Kernel::end_at_once(Entity& entity, const QueuedJob& job) {
+  jobs().finish(job.id);
+  entity.has_run = true;
+  entity.ended = now();
 }
 
 // A thread for each core, or none. EAGAIN would have clients try for ever.
@@ -88,8 +95,24 @@ void Kernel::adopt_process() {
   jobs().finish_all();
   for (Entity* entity : entities_) {
     entity->jobs.clear();
-    entity->is_running = false;
+    entity->is_running = entity->has_run = false;
   }
+}
+
+// Of jobs that have not ended it counts what a chip would have done, however slow the simulator is: the kernel ends
+// each by its timeout.
+void Kernel::check_close(const Entity& entity) const {
+  constexpr std::string_view kEffect = "use after free in a stock kernel";
+  const size_t unfinished = entity.jobs.size() + (entity.is_running ? 1 : 0);
+  if (unfinished != 0) {
+    if (now() - entity.submitted < unfinished * kJobTimeout + kReleaseTime)
+      punish(fmt::format("file closed while {} of its jobs are queued or run: {}", unfinished, kEffect));
+    return;
+  }
+  if (!entity.has_run || now() - entity.ended >= kReleaseTime) return;
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now() - entity.ended);
+  punish(fmt::format("file closed {} us after its last job while its buffers were still to be released: {}",
+                     since.count(), kEffect));
 }
 
 void Kernel::remove(Entity& entity, std::unique_lock<std::mutex>& lock) {
@@ -225,6 +248,8 @@ void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, Result<voi
   if (is_error) entity.fault = std::move(done).error().message;
   jobs().finish(job.id);
   entity.is_running = false;
+  entity.has_run = true;
+  entity.ended = now();
 }
 
 bool has(std::string_view chip) { return cores_of(chip).has_value(); }

@@ -1,13 +1,12 @@
 // Kernel: a stand-in for the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each core
 // that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500 ms
-// like one that is done.
+// like one that is done. What a stock kernel does not survive is punished as Options::on_misuse says.
 // Called by open_simulated() and the virtual device node, through the table of stand-ins, and by tests.
 // Must not know: descriptors of the process, paths, registers.
 #pragma once
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <deque>
 #include <string>
 #include <thread>
@@ -23,6 +22,9 @@ namespace abi = ::skillet::uapi::rocket;
 namespace drm = ::skillet::uapi::drm;
 
 constexpr std::chrono::milliseconds kJobTimeout{500};
+// From a job's fence until the scheduler's worker has released the job's buffers. Boards are faster as a rule; what a
+// client does must not rest on that.
+constexpr std::chrono::milliseconds kReleaseTime{40};
 
 struct QueuedJob {
   JobId id = 0;
@@ -48,6 +50,9 @@ struct Entity {
   std::deque<QueuedJob> jobs;
   uint32_t core = 0;
   bool is_running = false;
+  bool has_run = false;
+  std::chrono::steady_clock::time_point ended{};      // by Kernel::now(): the last job's fence
+  std::chrono::steady_clock::time_point submitted{};  // the last submission
   std::string fault;  // of a job that the simulator stopped, with OnFault::error: for the next call
 };
 
@@ -64,6 +69,8 @@ class Kernel : public standin::Kernel {
   void queue(Entity& entity, QueuedJob job);
   // After fork() there are no threads, and what ran in the parent will not end here.
   void adopt_process();
+  // What becomes of a stock kernel when the file of `entity` is closed now.
+  void check_close(const Entity& entity) const;
   // Drops what is queued and waits for what runs; the last entity takes the threads along.
   void remove(Entity& entity, std::unique_lock<std::mutex>& lock);
 
@@ -73,12 +80,13 @@ class Kernel : public standin::Kernel {
  private:
   struct Workers {
     std::vector<std::thread> threads;
-    std::condition_variable changed;
+    Condition changed;
     bool stops = false;
   };
 
   // Jobs that do nothing have ended when they are queued.
   bool needs_workers() const { return simulator_ != nullptr || !options().faults.empty(); }
+  void end_at_once(Entity& entity, const QueuedJob& job);
   void stop_workers(std::unique_lock<std::mutex>& lock);
   void work(uint32_t core, Workers& workers);
   std::optional<size_t> ready_job(const Entity& entity);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kMostItems = 1 << 20;  // of an array that user space announces
 constexpr uint64_t kAtOnce = 4096;        // of them that are read before they are looked at
+constexpr std::string_view kFreedTwice = "the array of tasks is freed twice in a stock kernel (6.18 to 7.2)";
 
 // Up to kAtOnce more of `count` items, each `stride` bytes after the last, at the end of `out`.
 template <typename T>
@@ -43,10 +44,15 @@ int RocketFile::read_lists(Request& request) {
                           args.out_bo_handle_count);
   while (request.tasks.size() < args.task_count) {
     size_t i = request.tasks.size();
-    if (read_more(kernel_, args.tasks, args.task_count, args.task_struct_size, request.tasks) != 0)
+    if (read_more(kernel_, args.tasks, args.task_count, args.task_struct_size, request.tasks) != 0) {
+      kernel_.punish(fmt::format("submit: the tasks at {:#x} cannot be read: {}", args.tasks, kFreedTwice));
       return kernel_.refuse(EFAULT, "submit: bad pointer to tasks before the {}th", request.tasks.size());
-    for (; i < request.tasks.size(); ++i)
-      if (request.tasks[i].regcmd_count == 0) return kernel_.refuse(EINVAL, "submit: task {} has no commands", i);
+    }
+    for (; i < request.tasks.size(); ++i) {
+      if (request.tasks[i].regcmd_count != 0) continue;
+      kernel_.punish(fmt::format("submit: regcmd_count of task {} is 0: {}", i, kFreedTwice));
+      return kernel_.refuse(EINVAL, "submit: task {} has no commands", i);
+    }
   }
   const auto read = [&](std::vector<uint32_t>& to, uint64_t from, uint32_t count) {
     return count == 0 ? 0 : kernel_.copy_array_from_user(to, from, count);
@@ -69,7 +75,10 @@ std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKi
   for (const auto* handles : {&request.in, &request.out}) {
     for (const uint32_t handle : *handles) {
       const Entry* const entry = find(handle);
-      if (entry == nullptr) return fmt::format("no handle {}", handle);
+      if (entry == nullptr) {
+        kernel_.punish(fmt::format("submit: no handle {}: a NULL pointer is followed in a stock kernel", handle));
+        return fmt::format("no handle {}", handle);
+      }
       if (std::ranges::find(job.buffers, entry->buffer) != job.buffers.end())
         return fmt::format("handle {} is listed twice", handle);
       job.buffers.push_back(entry->buffer);

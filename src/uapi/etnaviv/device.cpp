@@ -10,6 +10,7 @@
 #include "base/address_space.h"
 #include "base/caught.h"
 #include "base/log.h"
+#include "base/own_process.h"
 #include "uapi/etnaviv/abi.h"
 #include "uapi/etnaviv/etnaviv.h"
 
@@ -95,6 +96,7 @@ class EtnavivDevice : public Device {
   void reclaim();
   bool revive(Handle handle);
 
+  const OwnProcess process_;
   DrmFile file_;
   Core core_;
   const bool tells_submits_ = log::debug_flag("submit");
@@ -110,8 +112,10 @@ class EtnavivDevice : public Device {
   Fence finished_ = 0;  // this one and all before it
 };
 
-// Closing the file cancels what is queued; a job that still runs keeps its memory in the kernel.
+// Closing the file cancels what is queued; a job that still runs keeps its memory in the kernel, so that nothing has to
+// be closed or waited for as on rocket. In a child of fork() jobs are the parent's.
 EtnavivDevice::~EtnavivDevice() {
+  if (!process_.is_here()) return;
   if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
   for (auto& [handle, buffer] : buffers_) unmap(buffer);
 }

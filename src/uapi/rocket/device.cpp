@@ -1,17 +1,23 @@
 // The rocket kernel device: buffers at addresses that the kernel gives, jobs of tasks, several in one call. There are
 // no fences to wait for but those of buffers: a submission has finished when what its jobs write is no longer in use.
+//
+// Stock kernels do not survive everything (docs/devices.md): what is sent is checked here first, under a lock, and a
+// file is closed in steps.
 #include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/caught.h"
 #include "base/log.h"
+#include "base/own_process.h"
 #include "uapi/drm_file.h"
 #include "uapi/rocket/abi.h"
+#include "uapi/rocket/quiet.h"
 #include "uapi/rocket/rocket.h"
 
 namespace skillet::uapi::rocket {
@@ -32,6 +38,7 @@ struct Buffer {
   uint64_t size_bytes = 0;  // as asked for
   uint64_t address = 0, offset = 0;
   uint8_t* bytes = nullptr;  // once mapped
+  uint64_t serial = 0;       // no two buffers of a file have the same, even one after the other with one handle
 };
 
 class RocketDevice final : public Device {
@@ -50,16 +57,24 @@ class RocketDevice final : public Device {
   Result<void> begin_cpu(Handle handle, bool write) override;
   Result<void> end_cpu(Handle handle) override;
   Result<JobId> prepare(const Job& job) override;
-  void release(JobId id) override { prepared_.erase(id); }
+  void release(JobId id) override {
+    const std::lock_guard lock(mutex_);
+    prepared_.erase(id);
+  }
   Result<Fence> submit(std::span<const JobId> jobs) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
   bool loses_jobs() const override { return file_.calls().loses_jobs(); }
   Result<int> export_dmabuf(Handle handle) override;
 
  private:
+  struct Use {
+    Handle handle = 0;
+    uint64_t serial = 0;
+  };
   // What the call takes: it points into the vectors.
   struct Prepared {
     std::string name;
+    std::vector<Use> uses;  // all buffers that its commands lie in or name, each once
     std::vector<Task> tasks;
     std::vector<uint32_t> in, out;
     SubmitJob job{};
@@ -78,11 +93,17 @@ class RocketDevice final : public Device {
   Result<const Buffer*> find(Handle handle) const;
   Result<Task> task_of(const Commands& commands) const;
   Result<void> list(const JobBuffer& use, Prepared& prepared) const;
+  void note_use(Handle handle, Prepared& prepared) const;
+  Result<void> check_alive(const Prepared& job) const;
   int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   std::string describe(const InFlight& submission) const;
   void reclaim();
+  void close_handle(Handle handle) const;
 
+  // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
+  mutable std::recursive_mutex mutex_;
+  const OwnProcess process_;
   DrmFile file_;
   Core core_;
   const bool tells_submits_ = log::debug_flag("submit");
@@ -94,13 +115,29 @@ class RocketDevice final : public Device {
   std::vector<uint32_t> spare_;  // of a submission that has finished, for the next one
   JobId last_job_ = 0;
   Fence last_fence_ = 0;
+  uint64_t last_serial_ = 0;
+  size_t jobs_in_flight_ = 0;
+  Quiet quiet_;
 };
 
+// In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time, the file is closed.
+// In a child of fork() jobs and handles are the parent's.
 RocketDevice::~RocketDevice() {
-  if (last_fence_ != 0) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
+  if (!process_.is_here()) return;
+  const std::lock_guard lock(mutex_);
+  if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
   for (auto& [handle, buffer] : buffers_) {
     if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+    close_handle(handle);
   }
+  for (const Closing& one : closing_) close_handle(one.handle);
+  if (const auto time = quiet_.still_to_wait(); time.count() > 0) file_.calls().pause(time);
+}
+
+void RocketDevice::close_handle(Handle handle) const {
+  drm::GemClose request{.handle = handle, .pad = 0};
+  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
+    tidy("closing a buffer", [&]() -> Result<void> { return file_.failure(number, fmt::format("handle {}", handle)); });
 }
 
 Result<void> RocketDevice::guard_address_0() {
@@ -116,17 +153,19 @@ Result<const Buffer*> RocketDevice::find(Handle handle) const {
 }
 
 Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
   reclaim();
   if (size_bytes == 0) return error(ErrorCode::invalid_argument, "{}: a buffer of 0 bytes", core_.info.node);
   if (size_bytes > UINT32_MAX)
     return error(ErrorCode::out_of_range, "{}: no device addresses for {} bytes", core_.info.node, size_bytes);
   CreateBo request{.size = static_cast<uint32_t>(size_bytes), .handle = 0, .dma_address = 0, .offset = 0};
   SK_TRY(file_.call(kCreateBo, &request, fmt::format("allocating a buffer of {} bytes", size_bytes)));
-  buffers_[request.handle] = {size_bytes, request.dma_address, request.offset, nullptr};
+  buffers_[request.handle] = {size_bytes, request.dma_address, request.offset, nullptr, ++last_serial_};
   return request.handle;
 }
 
 Result<void> RocketDevice::free(Handle handle) {
+  const std::lock_guard lock(mutex_);  // a submission may be under way
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
@@ -142,19 +181,19 @@ void RocketDevice::reclaim() {
   const Fence running = in_flight_.empty() ? last_fence_ + 1 : in_flight_.front().fence;
   std::erase_if(closing_, [&](const Closing& one) {
     if (one.last_use >= running) return false;
-    drm::GemClose request{.handle = one.handle, .pad = 0};
-    if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
-      log::warning("{}", file_.failure(number, fmt::format("closing buffer {}", one.handle)).message);
+    close_handle(one.handle);
     return true;
   });
 }
 
 Result<uint64_t> RocketDevice::address(Handle handle) const {
+  const std::lock_guard lock(mutex_);
   SK_TRY_ASSIGN(const Buffer* buffer, find(handle));
   return buffer->address;
 }
 
 Result<std::span<uint8_t>> RocketDevice::map(Handle handle) {
+  const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
@@ -173,6 +212,7 @@ int RocketDevice::prepare_access(Handle handle, std::chrono::nanoseconds timeout
 
 // Jobs leave no trace on what they only read: before a write everything must have finished.
 Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
+  const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
   if (write && !in_flight_.empty()) SK_TRY(wait(last_fence_, kCpuAccessTimeout));
   if (const int number = prepare_access(handle, kCpuAccessTimeout); number != 0)
@@ -182,6 +222,7 @@ Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
 }
 
 Result<void> RocketDevice::end_cpu(Handle handle) {
+  const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
   FiniBo request{.handle = handle, .reserved = 0};
   if (const int number = file_.try_call(kFiniBo, &request); number != 0)
@@ -210,15 +251,24 @@ Result<void> RocketDevice::list(const JobBuffer& use, Prepared& prepared) const 
   return {};
 }
 
+void RocketDevice::note_use(Handle handle, Prepared& prepared) const {
+  if (std::ranges::find(prepared.uses, handle, &Use::handle) != prepared.uses.end()) return;
+  prepared.uses.push_back({handle, buffers_.at(handle).serial});
+}
+
 Result<JobId> RocketDevice::prepare(const Job& job) {
-  Prepared to{.name = job.name, .tasks = {}, .in = {}, .out = {}};
+  const std::lock_guard lock(mutex_);
+  Prepared to{.name = job.name, .uses = {}, .tasks = {}, .in = {}, .out = {}};
   for (const Commands& commands : job.commands) {
     SK_TRY_ASSIGN(const Task task, task_of(commands).with_context(fmt::format("job '{}'", job.name)));
     to.tasks.push_back(task);
+    note_use(commands.buffer, to);
   }
   // Buffers stay mapped while they exist; what is listed orders the jobs, at the price of a lock.
-  for (const JobBuffer& use : job.buffers) {
-    if (!use.constant) SK_TRY(list(use, to).with_context(fmt::format("job '{}'", job.name)));
+  for (const JobBuffer& one : job.buffers) {
+    if (!one.constant) SK_TRY(list(one, to).with_context(fmt::format("job '{}'", job.name)));
+    SK_TRY(find(one.handle).with_context(fmt::format("job '{}'", job.name)));
+    note_use(one.handle, to);
   }
   if (to.tasks.empty() || to.out.empty())
     return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would tell its end",
@@ -237,7 +287,19 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
   return last_job_;
 }
 
+// The same buffers as when it was prepared: one that was freed since is not mapped, and its handle may be another's.
+Result<void> RocketDevice::check_alive(const Prepared& job) const {
+  for (const Use& one : job.uses) {
+    const auto found = buffers_.find(one.handle);
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
+      return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
+                   one.handle);
+  }
+  return {};
+}
+
 Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
+  const std::lock_guard lock(mutex_);
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
   InFlight submission{.fence = last_fence_ + 1,
                       .first = jobs.front(),
@@ -250,13 +312,7 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
     const auto job = prepared_.find(id);
     if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
     const Prepared& one = job->second;
-    for (const auto* handles : {&one.in, &one.out}) {
-      for (const Handle handle : *handles) {
-        // The text is only made on failure: this runs at each inference.
-        if (auto found = find(handle); !found.ok())
-          return std::move(found).error().with_context(fmt::format("job '{}'", one.name));
-      }
-    }
+    SK_TRY(check_alive(one));
     call_.push_back(one.job);
     if (std::ranges::find(submission.written, one.out[0]) == submission.written.end())
       submission.written.push_back(one.out[0]);
@@ -268,6 +324,8 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
   if (const int number = file_.try_call(kSubmit, &request); number != 0)
     return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  jobs_in_flight_ += jobs.size();
+  quiet_.submitted(jobs_in_flight_);
   in_flight_.push_back(std::move(submission));
   ++last_fence_;
   while (in_flight_.size() > kMaxFencesKept && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
@@ -279,8 +337,10 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   for (const uint32_t handle : in_flight_.front().written) {
     if (const int number = prepare_access(handle, timeout); number != 0) return number;
   }
+  jobs_in_flight_ -= in_flight_.front().jobs;
   spare_ = std::move(in_flight_.front().written);
   in_flight_.erase(in_flight_.begin());
+  if (in_flight_.empty()) quiet_.ended();
   return 0;
 }
 
@@ -295,6 +355,7 @@ std::string RocketDevice::describe(const InFlight& submission) const {
 
 // Each submission has its own time: as long as one after the other ends, nothing hangs.
 Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
+  const std::lock_guard lock(mutex_);
   if (fence == 0 || fence > last_fence_)
     return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
   const auto patience = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
@@ -309,6 +370,7 @@ Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
 }
 
 Result<int> RocketDevice::export_dmabuf(Handle handle) {
+  const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
   drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
   SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));

@@ -1,0 +1,5 @@
+# What every test runs with. Read by CTest itself.
+# Emulated kernel drivers end a process that does what a stock kernel does not survive.
+if(NOT DEFINED ENV{SKILLET_VIRTUAL_MISUSE})
+  set(ENV{SKILLET_VIRTUAL_MISUSE} abort)
+endif()

@@ -1,0 +1,35 @@
+// ProcessLock: a mutex that in a child of fork() is free, whoever held it in the parent: for what is global in a
+// library, which installs no handlers of fork(). Needs no constructor or destructor to run. Called by lists of a whole
+// process. Must not know: what is guarded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/own_process.h"
+
+namespace skillet {
+
+class ProcessLock {
+ public:
+  void lock() { static_cast<void>(lock_in_process()); }
+  // True: nobody has locked it in this process before. What it guards may be half changed, by a thread of the parent.
+  bool lock_in_process() {
+    const uint64_t free = 2 * OwnProcess::number();
+    for (uint64_t now = state_;;) {
+      const bool is_held = now == free + 1;
+      if (is_held) state_.wait(now);
+      if (!is_held && state_.compare_exchange_weak(now, free + 1)) return now != free;
+      if (is_held) now = state_;
+    }
+  }
+  void unlock() {
+    state_ = 2 * OwnProcess::number();
+    state_.notify_one();
+  }
+
+ private:
+  std::atomic<uint64_t> state_{0};
+};
+
+}  // namespace skillet

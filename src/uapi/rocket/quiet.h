@@ -1,0 +1,45 @@
+// Quiet: when a file of rocket may be closed. After the fence of a job a worker of the kernel releases the job's
+// buffers, and nothing tells when it has; stock kernels use freed memory when the file is closed before
+// (docs/devices.md). Called by the device of rocket; a process that ends with files open waits here too. Must not know:
+// buffers, handles.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/own_process.h"
+
+namespace skillet::uapi::rocket {
+
+// From the end of a job to the moment when the kernel is taken to have released its buffers. No kernel promises it.
+constexpr std::chrono::milliseconds kReleaseTime{50};
+// The kernel throws a job away that has run for so long.
+constexpr std::chrono::milliseconds kJobTimeout{500};
+// However many jobs are not known to have ended.
+constexpr std::chrono::seconds kLongestQuiet{10};
+
+class Quiet {
+ public:
+  Quiet();
+  ~Quiet();
+  Quiet(const Quiet&) = delete;
+
+  // So many jobs are not known to have ended.
+  void submitted(size_t jobs);
+  // All of them have ended, as their fences say.
+  void ended();
+  // Until the file may be closed; 0 or less: now.
+  std::chrono::nanoseconds still_to_wait() const;
+
+ private:
+  friend struct AtEnd;
+  void set(std::chrono::nanoseconds from_now);
+
+  std::atomic<int64_t> quiet_at_ns_{0};  // steady_clock; other threads look at it when the process ends
+  Quiet* next_ = nullptr;                // of all files of this process
+  const OwnProcess process_;
+};
+
+}  // namespace skillet::uapi::rocket
