@@ -1,5 +1,7 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -118,6 +120,21 @@ Totals total(const Report& report) {
 // Of the multiply-accumulates; of the operations where there are none.
 double percent_on_npu(const Report& report) { return share_on_npu(report.macs, total(report).npu_macs, report.model); }
 
+// What programs rest on, most operations first.
+std::string print_assumptions(const std::vector<Row>& rows) {
+  std::map<const driver::Assumption*, size_t> counts;
+  for (const Row& row : rows)
+    for (const driver::Assumption* one : row.op.stands_on) ++counts[one];
+  std::vector<std::pair<const driver::Assumption*, size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->name < b.first->name;
+  });
+  std::string out = sorted.empty() ? "" : "stands on what no recorded job shows as a whole (--json: by operation)\n";
+  for (const auto& [one, count] : sorted)
+    out += fmt::format("  {} ({}): {} [{}]\n", one->name, count, one->what, one->sections);
+  return out;
+}
+
 void print_text(const Options& options, const Report& report) {
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
@@ -142,6 +159,13 @@ void print_text(const Options& options, const Report& report) {
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.advice));
+  out("{}", print_assumptions(report.rows));
+}
+
+std::vector<std::string_view> names_of(const std::vector<const driver::Assumption*>& assumptions) {
+  std::vector<std::string_view> out;
+  for (const driver::Assumption* one : assumptions) out.push_back(one->name);
+  return out;
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -156,7 +180,8 @@ void print_json(const Options& options, const Report& report) {
                     {"reason", row.op.why},
                     {"remedy", row.where == "cpu" ? driver::remedy_name(row.op.remedy) : ""},
                     {"note", row.op.note},
-                    {"unproven", row.op.unproven}});
+                    {"unproven", row.op.unproven},
+                    {"stands_on", names_of(row.op.stands_on)}});
   const Totals sum = total(report);
   nlohmann::json report_json = {{"model", options.model},
                                 {"device", report.device},
