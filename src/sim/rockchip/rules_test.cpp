@@ -41,6 +41,8 @@ std::vector<Breach> breaches() {
   Program no_pointer = conv_program({}), one_group = conv_program({}), late = conv_program({});
   no_pointer.registers.erase(hw::DpuRdmaSPointer::kAddress);
   one_group.registers[hw::DpuSPointer::kAddress] = 0;
+  Program of_kernel = conv_program({});
+  of_kernel.registers[hw::CnaSPointer::kAddress] = hw::kPointerPingPong;
   late.before_start.insert(late.before_start.begin(),
                            testing::command_word(hw::Target::dpu, hw::kPointerPingPong, hw::DpuSPointer::kAddress));
   late.registers.erase(hw::DpuSPointer::kAddress);
@@ -69,6 +71,7 @@ std::vector<Breach> breaches() {
   return {
       {"pointers", no_pointer, {}, "s_pointer of block 16"},
       {"pointers", one_group, {}, "s_pointer of block 8"},
+      {"pointers", of_kernel, {}, "register 0x1004: the kernel writes"},
       {"pointers", late, {}, "s_pointer of block 8"},
       {"stream_end", amount, {}, "4 commands of a next task without an address"},
       {"next_task", elsewhere, followed, "130 commands at 0x2000, the job's next task has 130 at 0x3000"},
