@@ -8,6 +8,7 @@
 #include "base/testing/in_tree.h"
 #include "sim/rockchip/device.h"
 #include "sim/rockchip/test_support.h"
+#include "sim/timing.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -185,6 +186,17 @@ TEST(RockchipRules, TheKernelGivesUpLongJobs) {
   ASSERT_FALSE(late.ok());
   EXPECT_EQ(late.error().code, ErrorCode::timeout);
   EXPECT_NE(late.error().message.find("task 2: the job"), std::string::npos) << late.error().message;
+}
+
+// Who times jobs or reads their weights takes those that break rules.
+TEST(RockchipRules, AreNotForThoseWhoReadJobs) {
+  for (const Breach& breach : breaches()) {
+    Scene scene(1, 0x40000);
+    const Task task = scene.load(breach.program.stream());
+    const Commands commands{.bytes = {}, .address = task.regcmd, .size_bytes = task.regcmd_count * uint64_t{8}};
+    const auto timed = create_timer("rk3588", Jobs::open).value()->time_job({.commands = {&commands, 1}}, scene.memory);
+    EXPECT_TRUE(timed.ok()) << breach.rule << ": " << timed.error().message;
+  }
 }
 
 TEST(RockchipOptions, ComeFromTheEnvironment) {
