@@ -384,8 +384,9 @@ class Compiler {
         Support& support = support_[static_cast<size_t>(op)];
         if (!support.ok && support.remedy == Remedy::none && target_.driver != nullptr)
           support.remedy = driver::remedy_of_op(out_.graph, op);
-        out_.ops[static_cast<size_t>(op)] = {support.ok,    std::move(support.reason), support.unproven, part, "",
-                                             support.remedy};
+        out_.ops[static_cast<size_t>(op)] = {
+            support.ok, std::move(support.reason), support.unproven, part, "", support.remedy, {}};
+        if (support.ok) out_.ops[static_cast<size_t>(op)].stands_on = std::move(support.stands_on);
       }
     }
     for (passes::WeightChange& change : changes_) restore(std::move(change));

@@ -52,7 +52,8 @@ struct OpPlace {
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
   std::string note;       // what passes changed about it that may move its result; empty: nothing
-  driver::Remedy remedy = driver::Remedy::none;  // where it is not on the NPU: what can be done about it
+  driver::Remedy remedy = driver::Remedy::none;      // where it is not on the NPU: what can be done about it
+  std::vector<const driver::Assumption*> stands_on;  // where it is
 };
 
 // What one core does of a part that is divided.

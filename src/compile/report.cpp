@@ -49,7 +49,8 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .plain = {},
                    .unproven = ops[i].unproven && fallback.empty(),
                    .note = fallback.empty() ? ops[i].note : "",
-                   .remedy = ops[i].remedy});
+                   .remedy = ops[i].remedy,
+                   .stands_on = fallback.empty() ? ops[i].stands_on : std::vector<const driver::Assumption*>()});
     out.back().plain = without_names(out.back().why, graph, out.back().op);
   }
   return out;

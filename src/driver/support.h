@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/dtype.h"
 
@@ -43,11 +44,17 @@ constexpr Remedy remedy_of_type(ir::DType dtype) {
   }
 }
 
+// What the program of an op rests on that no recorded job shows: a row of drivers/<v>/assumptions.def.
+struct Assumption {
+  std::string_view name, what, sections;  // sections of the hardware specification
+};
+
 struct Support {
   bool ok = true;
   std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
   bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
   Remedy remedy = Remedy::none;  // where it is not ok
+  std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
 
   static Support yes() { return {}; }
   static Support yes_unproven(std::string reason) { return {true, std::move(reason), true}; }

@@ -185,6 +185,10 @@ USES = [
     ("$sk run $m --image $T/flipped.png", CANNOT_BEGIN, "flipped.png: the picture is damaged or cut off"),
     ("$sk run $m --image $T/cut.png", CANNOT_BEGIN, "cut.png: the picture is damaged or cut off"),
     # What cannot be meant.
+    ("SKILLET_SIM_POINTERS=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
+     "skillet: sim:rk3588: SKILLET_SIM_POINTERS=foo: must be one of off, warn, fault\n"),
+    ("SKILLET_SIM_SCHEDULE=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
+     "skillet: sim:rk3588: SKILLET_SIM_SCHEDULE=foo: must be a number\n"),
     ("SKILLET_SIM_TIE_RULE=foo $sk run $m --device sim:a311d", CANNOT_BEGIN,
      "skillet: sim:a311d: SKILLET_SIM_TIE_RULE=foo: must be one of half_up, half_even, half_away, half_down\n"),
     ("SKILLET_ALOW_UNPROVEN=1 $sk run $m --device cpu > /dev/null", FINE, "did you mean 'SKILLET_ALLOW_UNPROVEN'"),

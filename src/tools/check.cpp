@@ -1,5 +1,7 @@
 // `skillet check`: which operations of a model run where, and why not on the NPU.
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -137,6 +139,21 @@ void print_verdict(const Options& options, const Report& report) {
   if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
 }
 
+// What programs rest on, most operations first.
+std::string print_assumptions(const std::vector<Row>& rows) {
+  std::map<const driver::Assumption*, size_t> counts;
+  for (const Row& row : rows)
+    for (const driver::Assumption* one : row.op.stands_on) ++counts[one];
+  std::vector<std::pair<const driver::Assumption*, size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->name < b.first->name;
+  });
+  std::string out = sorted.empty() ? "" : "stands on what no recorded job shows as a whole (--json: by operation)\n";
+  for (const auto& [one, count] : sorted)
+    out += wrapped(fmt::format("  {} ({}): {} [{}]", one->name, count, one->what, one->sections), 4) + "\n";
+  return out;
+}
+
 void print_text(const Options& options, const Report& report) {
   print_verdict(options, report);
   std::vector<compile::OpRow> rows;
@@ -151,6 +168,13 @@ void print_text(const Options& options, const Report& report) {
     table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("\n{}", table.print_wrapped());
+  out("{}", print_assumptions(report.rows));
+}
+
+std::vector<std::string_view> names_of(const std::vector<const driver::Assumption*>& assumptions) {
+  std::vector<std::string_view> out;
+  for (const driver::Assumption* one : assumptions) out.push_back(one->name);
+  return out;
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -165,7 +189,8 @@ void print_json(const Options& options, const Report& report) {
                     {"reason", row.op.why},
                     {"remedy", row.where == "cpu" ? driver::remedy_name(row.op.remedy) : ""},
                     {"note", row.op.note},
-                    {"unproven", row.op.unproven}});
+                    {"unproven", row.op.unproven},
+                    {"stands_on", names_of(row.op.stands_on)}});
   const Totals sum = total(report);
   nlohmann::json report_json = {{"model", options.model},
                                 {"device", report.device},

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/int_math.h"
+#include "drivers/rockchip/assumptions.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/moves.h"
@@ -436,7 +437,9 @@ Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chi
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!chip.has(hw::kRegisters3588))
     return Support::no(Remedy::none, "the {} is known by name only: {}", chip.title, chip.missing);
-  return by_kind(chip, graph, id);
+  Support support = by_kind(chip, graph, id);
+  if (support.ok) support.stands_on = assumptions_of(graph, id);
+  return support;
 }
 
 }  // namespace skillet::drivers::rockchip

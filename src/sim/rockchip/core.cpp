@@ -106,6 +106,7 @@ Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma
     case hw::Target::enable: break;
     default: {
       SK_TRY_ASSIGN(const Block block, block_of(command.target));
+      SK_TRY(check_pointers_of(block, command));
       SK_TRY(registers_.write(block, command.address, command.value));
       return write_tables(command);
     }
@@ -116,6 +117,14 @@ Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma
   stream.started = true;
   ++result.tasks;
   return {};
+}
+
+// With the number of the core, which no stream knows.
+Result<void> Core::check_pointers_of(Block block, const hw::Command& command) const {
+  const bool by_kernel = block == Block::cna || block == Block::core;
+  if (!by_kernel || command.address % hw::kBlockBytes != hw::CnaSPointer::kAddress % hw::kBlockBytes) return {};
+  return broken(options_.pointers, "pointers",
+                not_modelled("register 0x{:04x}: the kernel writes the pointers of CNA and CORE", command.address));
 }
 
 Result<void> Core::write_pc(const hw::Command& command, Stream& stream) {

@@ -54,6 +54,7 @@ class Core {
   Result<void> execute(const hw::Command& command, Stream& stream, const Dma& dma, TaskResult& result);
   Result<void> write_pc(const hw::Command& command, Stream& stream);
   Result<void> write_tables(const hw::Command& command);
+  Result<void> check_pointers_of(Block block, const hw::Command& command) const;
   Result<void> check_next(const Stream& stream, const Task& task) const;
   Result<uint32_t> start(uint32_t blocks, const Dma& dma, TaskResult& result);
   Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result);

@@ -236,7 +236,7 @@ TEST(RockchipNpu, StallsSayWhy) {
   };
   for (const Bad& bad : cases) {
     Scene scene;
-    const auto result = run(scene, bad.program);
+    const auto result = run(scene, bad.program, {.pointers = Enforce::off});
     ASSERT_TRUE(result.ok()) << bad.what << ": " << result.error().message;
     EXPECT_FALSE(result->completes()) << bad.what;
     EXPECT_NE(result->stall.find(bad.message), std::string::npos) << bad.what << ": " << result->stall;
@@ -259,7 +259,7 @@ TEST(RockchipNpu, EachBitOfThePointersIsKnownOrRefused) {
       Program program = conv_program({});
       program.registers[block.address] = hw::kPointerPingPong | bit;
       Scene scene;
-      const auto result = run(scene, program);
+      const auto result = run(scene, program, {.pointers = Enforce::off});
       const bool is_core = block.has_core_index && (bit & kCoreIndex) != 0;
       ASSERT_EQ(result.ok(), (bit & kKnown) != 0 || is_core) << std::hex << block.address << " bit " << bit;
       if (result.ok()) {

@@ -28,6 +28,16 @@ std::span<const OptionRow> option_rows() {
   return kRows;
 }
 
+Options options_without_rules() {
+  Options options;
+#define OPTION(member, type, variable, value, what, ...)
+#define RULE(member, variable, value, what) options.member = Enforce::off;
+#include "sim/rockchip/options.def"
+#undef OPTION
+#undef RULE
+  return options;
+}
+
 Result<Options> options_from_environment() {
   Options options;
   for (const OptionRow& row : option_rows()) {

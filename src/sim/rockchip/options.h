@@ -46,6 +46,8 @@ struct OptionRow {
 };
 std::span<const OptionRow> option_rows();
 
+// Defaults, with all rules off: for who reads jobs and does not run them.
+Options options_without_rules();
 // Defaults, changed by the variables that are set. Error: a value that has no such name.
 Result<Options> options_from_environment();
 

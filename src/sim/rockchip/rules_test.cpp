@@ -8,6 +8,7 @@
 #include "base/testing/in_tree.h"
 #include "sim/rockchip/device.h"
 #include "sim/rockchip/test_support.h"
+#include "sim/timing.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -41,6 +42,8 @@ std::vector<Breach> breaches() {
   Program no_pointer = conv_program({}), one_group = conv_program({}), late = conv_program({});
   no_pointer.registers.erase(hw::DpuRdmaSPointer::kAddress);
   one_group.registers[hw::DpuSPointer::kAddress] = 0;
+  Program of_kernel = conv_program({});
+  of_kernel.registers[hw::CnaSPointer::kAddress] = hw::kPointerPingPong;
   late.before_start.insert(late.before_start.begin(),
                            testing::command_word(hw::Target::dpu, hw::kPointerPingPong, hw::DpuSPointer::kAddress));
   late.registers.erase(hw::DpuSPointer::kAddress);
@@ -69,6 +72,7 @@ std::vector<Breach> breaches() {
   return {
       {"pointers", no_pointer, {}, "s_pointer of block 16"},
       {"pointers", one_group, {}, "s_pointer of block 8"},
+      {"pointers", of_kernel, {}, "register 0x1004: the kernel writes"},
       {"pointers", late, {}, "s_pointer of block 8"},
       {"stream_end", amount, {}, "4 commands of a next task without an address"},
       {"next_task", elsewhere, followed, "130 commands at 0x2000, the job's next task has 130 at 0x3000"},
@@ -182,6 +186,17 @@ TEST(RockchipRules, TheKernelGivesUpLongJobs) {
   ASSERT_FALSE(late.ok());
   EXPECT_EQ(late.error().code, ErrorCode::timeout);
   EXPECT_NE(late.error().message.find("task 2: the job"), std::string::npos) << late.error().message;
+}
+
+// Who times jobs or reads their weights takes those that break rules.
+TEST(RockchipRules, AreNotForThoseWhoReadJobs) {
+  for (const Breach& breach : breaches()) {
+    Scene scene(1, 0x40000);
+    const Task task = scene.load(breach.program.stream());
+    const Commands commands{.bytes = {}, .address = task.regcmd, .size_bytes = task.regcmd_count * uint64_t{8}};
+    const auto timed = create_timer("rk3588", Jobs::open).value()->time_job({.commands = {&commands, 1}}, scene.memory);
+    EXPECT_TRUE(timed.ok()) << breach.rule << ": " << timed.error().message;
+  }
 }
 
 TEST(RockchipOptions, ComeFromTheEnvironment) {

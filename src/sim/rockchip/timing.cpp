@@ -101,7 +101,7 @@ class RockchipTimer final : public Timer {
   }
 
   const hw::ChipRow* chip_;  // null: known from its times only
-  Options options_;
+  Options options_ = options_without_rules();
   Registers registers_{0};
 };
 

@@ -159,7 +159,7 @@ Result<Weights> convolution(const ConvJob& conv, const DpuJob& dpu, int64_t true
 }
 
 Result<Weights> read_convolution(Registers& registers, const hw::ChipRow& chip, const Dma& dma) {
-  const Options options;
+  const Options options = options_without_rules();
   SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers, chip, options));
   SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers, &conv, options));
   return convolution(conv, dpu, registers.get<hw::CnaDataSize1>().datain_channel_real, dma);
@@ -170,7 +170,7 @@ Result<Weights> read_convolution(Registers& registers, const hw::ChipRow& chip, 
 Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, const Job& job, const Memory& memory) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr) return skillet::error(ErrorCode::unsupported, "no such chip");
-  const Options options;
+  const Options options = options_without_rules();
   const Dma dma(memory);
   Registers registers(0);
   std::vector<std::optional<Weights>> all;
