@@ -45,6 +45,9 @@ struct Options {
   // Not for recorded jobs: some write on into the next buffer.
   bool checks_lists = false;
   OnMisuse on_misuse = OnMisuse::abort;
+  // From a job's fence until a worker has released the job's buffers, where a kernel does that later. Boards are faster
+  // as a rule; what a client does must not rest on it.
+  std::chrono::milliseconds release_time{40};
 };
 
 // How a device shows in /dev and /sys.
