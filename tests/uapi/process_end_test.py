@@ -99,23 +99,25 @@ class Signals(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def end(self, command, *numbers, started="submit: job", fail=None, between=0.8):
-        """Exit code, trace and seconds from the first of the signals NUMBERS, once STARTED was said."""
-        with tempfile.TemporaryFile() as output:
-            with subprocess.Popen(virtual(*command, trace=True, fail=fail), stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-                lines = []
-                for line in process.stderr:
-                    lines.append(line)
-                    if started in line:
-                        break
-                start = time.monotonic()
-                for number in numbers:
-                    os.killpg(process.pid, number)  # as a terminal does, and `timeout`
-                    if number is not numbers[-1]:
-                        time.sleep(between)
-                rest = process.stderr.read()
-                code = process.wait(timeout=SECONDS)
+    def end(self, command, *numbers, started="submit: job", fail=None, between=0.8, frames=b""):
+        """Exit code, trace and seconds from the first of the signals NUMBERS, once STARTED was said. FRAMES come on standard
+        input, which does not end."""
+        with subprocess.Popen(virtual(*command, trace=True, fail=fail), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            process.stdin.buffer.write(frames)
+            process.stdin.flush()
+            lines = []
+            for line in process.stderr:
+                lines.append(line)
+                if started in line:
+                    break
+            start = time.monotonic()
+            for number in numbers:
+                os.killpg(process.pid, number)  # as a terminal does, and `timeout`
+                if number is not numbers[-1]:
+                    time.sleep(between)
+            rest = process.stderr.read()
+            code = process.wait(timeout=SECONDS)
         return code, "".join(lines) + rest, time.monotonic() - start
 
     def test_every_verb_that_runs_jobs_ends_in_order(self):
@@ -134,6 +136,14 @@ class Signals(unittest.TestCase):
                     self.assertNotIn(SAID, said)
                     self.assertIn("gem_close", said[said.rindex("submit: job"):], "buffers are closed")
                     self.assertIn(f"stopped by {number.name}", said)
+
+    def test_a_read_that_waits_is_given_up(self):
+        command = [SKILLET, "run", DIGITS, "--device", "npu", "--raw", "gray"]
+        code, said, seconds = self.end(command, signal.SIGTERM, frames=bytes(28 * 28))
+        self.assertEqual(code, 128 + signal.SIGTERM, said[-2000:])
+        self.assertIn("gem_close", said[said.rindex("submit: job"):])
+        self.assertNotIn(SAID, said)
+        self.assertLess(seconds, SECONDS / 2)
 
     def test_no_file_is_left_in_part(self):
         with tempfile.TemporaryDirectory() as folder:
