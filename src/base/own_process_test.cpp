@@ -13,6 +13,7 @@
 
 #include "base/fair_mutex.h"
 #include "base/process_lock.h"
+#include "base/testing/threads_in_children.h"
 
 namespace skillet {
 namespace {
@@ -45,6 +46,7 @@ TEST(OwnProcess, IsHereInItsOwnProcessOnly) {
 }
 
 TEST(OwnProcess, ThreadsAgree) {
+  if (!testing::kChildrenMayHaveThreads) GTEST_SKIP() << "no threads in children";
   EXPECT_TRUE(is_fine_in_child([] {
     std::atomic<bool> begin{false};
     std::vector<uint64_t> numbers(8);

@@ -13,6 +13,8 @@ inline constexpr const char* kRootVariable = "SKILLET_VIRTUAL_ROOT";    // folde
 inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
 // What a call does that a stock kernel does not survive: "report" (default: a line) or "abort" (and the process ends).
 inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
+// Milliseconds, see standin::Options::release_time. Of tests, which the host's load must not help.
+inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
 
 }  // namespace skillet::interpose

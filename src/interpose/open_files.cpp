@@ -37,6 +37,8 @@ standin::Options options(const std::string& chip) {
   if (misuse != "abort") options.on_misuse = standin::OnMisuse::report;
   if (misuse != "abort" && misuse != "report")
     log::warning("{}={}: must be report or abort; taking report", kMisuseVariable, misuse);
+  const long release_ms = std::atol(variable(kReleaseVariable).c_str());
+  if (release_ms > 0) options.release_time = std::chrono::milliseconds(release_ms);
   auto faults = standin::FaultPlan::parse(variable(kFailVariable), chip);
   if (faults.ok()) {
     options.faults = std::move(faults).value();

@@ -2,6 +2,11 @@
 #include "runtime/device_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
 
 #include "runtime/device_context.h"
 
@@ -86,6 +91,31 @@ TEST(DevicePool, DoesWithWhatCanBeOpened) {
 }
 
 // What a node is without an NPU that a driver of this build knows; the toy knows its own.
+// A thread that is not there has the pool's lock.
+TEST(DevicePool, AChildOfForkGivesNothingBack) {
+  std::promise<void> opening, forked;
+  const auto pool = std::make_shared<DevicePool>(std::make_shared<DeviceContext>(), 2,
+                                                 [&]() -> Result<std::shared_ptr<DeviceContext>> {
+                                                   opening.set_value();
+                                                   forked.get_future().wait();
+                                                   return std::make_shared<DeviceContext>();
+                                                 });
+  std::shared_ptr<DeviceContext> held = pool->take();
+  std::thread other([&] { pool->take(); });
+  opening.get_future().wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    held.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  forked.set_value();
+  other.join();
+}
+
 TEST(Identify, SaysWhyANodeHasNone) {
   const auto core = [](const char* kernel, const char* node, uint32_t index) {
     uapi::Core out;

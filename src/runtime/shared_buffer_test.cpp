@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "runtime/toy_session.h"
@@ -179,6 +181,27 @@ TEST(SharedBuffers, ARunsStays) {
   }
   EXPECT_TRUE(buffers.free(device, one->bytes.data()).ok());
   EXPECT_EQ(SharedBuffers::hold(one->bytes), 0U);
+}
+
+// Those of its parent are its parent's, and a thread that is not there may be changing them.
+TEST(SharedBuffers, AChildOfForkBeginsWithNone) {
+  MemoryDevice device;
+  auto parents = std::make_unique<SharedBuffers>();
+  const std::span<uint8_t> bytes = parents->alloc(device, 64).value().bytes;
+  ASSERT_TRUE(SharedBuffers::find_anywhere(bytes));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    if (SharedBuffers::find_anywhere(bytes)) ::_exit(1);
+    SharedBuffers own;
+    const std::span<uint8_t> mine = own.alloc(device, 64).value().bytes;
+    parents.reset();
+    ::_exit(SharedBuffers::find_anywhere(mine) ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(SharedBuffers::find_anywhere(bytes));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// InProcess: the system calls of a client, answered by a stand-in kernel in this process: plain function calls. In a
+// InProcess: the system calls of a client, answered by an emulated kernel in this process: plain function calls. In a
 // child of fork() they fail with ENODEV, and nothing of the kernel is touched: its threads and their locks are not
 // there. Called by open_simulated() and by tests of clients. Must not know: any single kernel driver.
 #pragma once

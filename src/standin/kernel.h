@@ -47,6 +47,9 @@ struct Options {
   // Seed of the order in which jobs run that no fence orders, where there are several cores; 0: that of submissions.
   uint32_t schedule = 0;
   OnMisuse on_misuse = OnMisuse::abort;
+  // From a job's fence until a worker has released the job's buffers, where a kernel does that later. Boards are faster
+  // as a rule; what a client does must not rest on it.
+  std::chrono::milliseconds release_time{40};
 };
 
 // How a device shows in /dev and /sys.

@@ -71,6 +71,7 @@ class Rocket : public ::testing::Test {
                              .is_own_process = true,
                              .checks_lists = checks_lists,
                              .on_misuse = on_misuse_,
+                             .release_time = release_time_,
                              .schedule = schedule};
     auto kernel = standin::rocket::create("adder", adder(cores), std::move(options));
     calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
@@ -107,6 +108,7 @@ class Rocket : public ::testing::Test {
 
   // For tests of what the kernel does with calls that no client of ours makes.
   standin::OnMisuse on_misuse_ = standin::OnMisuse::abort;
+  std::chrono::milliseconds release_time_ = standin::Options().release_time;
   std::atomic<int> most_{0};      // jobs that ran at the same time
   std::vector<uint32_t> resets_;  // of which cores, in order
   std::shared_ptr<standin::InProcess> calls_;

@@ -52,13 +52,12 @@ void Kernel::queue(Entity& entity, QueuedJob job) {
     }
   }
   entity.jobs.push_back(std::move(job));
-  entity.submitted = now();
+  entity.latest_end = now() + (entity.jobs.size() + (entity.is_running ? 1 : 0)) * kJobTimeout;
   workers_->changed.notify_all();
 }
 
 void Kernel::end_at_once(Entity& entity, const QueuedJob& job) {
   jobs().finish(job.id);
-  entity.has_run = true;
   entity.ended = now();
 }
 
@@ -95,24 +94,21 @@ void Kernel::adopt_process() {
   jobs().finish_all();
   for (Entity* entity : entities_) {
     entity->jobs.clear();
-    entity->is_running = entity->has_run = false;
+    entity->is_running = false;
+    entity->ended.reset();
   }
 }
 
-// Of jobs that have not ended it counts what a chip would have done, however slow the simulator is: the kernel ends
-// each by its timeout.
 void Kernel::check_close(const Entity& entity) const {
   constexpr std::string_view kEffect = "use after free in a stock kernel";
   const size_t unfinished = entity.jobs.size() + (entity.is_running ? 1 : 0);
-  if (unfinished != 0) {
-    if (now() - entity.submitted < unfinished * kJobTimeout + kReleaseTime)
-      punish(fmt::format("file closed while {} of its jobs are queued or run: {}", unfinished, kEffect));
-    return;
-  }
-  if (!entity.has_run || now() - entity.ended >= kReleaseTime) return;
-  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now() - entity.ended);
+  if (unfinished == 0 && !entity.ended) return;  // it had no job
+  const auto since = now() - (unfinished != 0 ? entity.latest_end : *entity.ended);
+  if (since >= options().release_time) return;
+  if (unfinished != 0)
+    return punish(fmt::format("file closed while {} of its jobs are queued or run: {}", unfinished, kEffect));
   punish(fmt::format("file closed {} us after its last job while its buffers were still to be released: {}",
-                     since.count(), kEffect));
+                     std::chrono::duration_cast<std::chrono::microseconds>(since).count(), kEffect));
 }
 
 void Kernel::remove(Entity& entity, std::unique_lock<std::mutex>& lock) {
@@ -248,8 +244,7 @@ void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, Result<voi
   if (is_error) entity.fault = std::move(done).error().message;
   jobs().finish(job.id);
   entity.is_running = false;
-  entity.has_run = true;
-  entity.ended = now();
+  entity.ended = std::min(now(), entity.latest_end);
 }
 
 bool has(std::string_view chip) { return cores_of(chip).has_value(); }

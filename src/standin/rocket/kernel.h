@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,9 +23,6 @@ namespace abi = ::skillet::uapi::rocket;
 namespace drm = ::skillet::uapi::drm;
 
 constexpr std::chrono::milliseconds kJobTimeout{500};
-// From a job's fence until the scheduler's worker has released the job's buffers. Boards are faster as a rule; what a
-// client does must not rest on that.
-constexpr std::chrono::milliseconds kReleaseTime{40};
 
 struct QueuedJob {
   JobId id = 0;
@@ -50,9 +48,10 @@ struct Entity {
   std::deque<QueuedJob> jobs;
   uint32_t core = 0;
   bool is_running = false;
-  bool has_run = false;
-  std::chrono::steady_clock::time_point ended{};      // by Kernel::now(): the last job's fence
-  std::chrono::steady_clock::time_point submitted{};  // the last submission
+  // By Kernel::now(), which a slow simulator does not stretch: when the last job's fence came, and when it comes at the
+  // latest, as the kernel ends each job by its timeout.
+  std::optional<std::chrono::steady_clock::time_point> ended;
+  std::chrono::steady_clock::time_point latest_end{};
   std::string fault;  // of a job that the simulator stopped, with OnFault::error: for the next call
 };
 

@@ -40,7 +40,7 @@ struct AtEnd {
 };
 
 namespace {
-const AtEnd g_at_end;
+const AtEnd g_at_end{};
 }
 
 Quiet::Quiet() {
