@@ -70,9 +70,9 @@ class Rocket : public ::testing::Test {
                              .on_fault = on_fault,
                              .is_own_process = true,
                              .checks_lists = checks_lists,
+                             .schedule = schedule,
                              .on_misuse = on_misuse_,
-                             .release_time = release_time_,
-                             .schedule = schedule};
+                             .release_time = release_time_};
     auto kernel = standin::rocket::create("adder", adder(cores), std::move(options));
     calls_ = std::make_shared<standin::InProcess>(std::move(kernel), kNode);
   }
