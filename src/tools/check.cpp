@@ -15,6 +15,7 @@
 #include "tools/delegate_claims.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
@@ -188,7 +189,7 @@ void print_json(const Options& options, const Report& report) {
     report_json["simulated"] = json_of(*report.simulated);
     report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
-  out_json(report_json);
+  out_report(std::move(report_json));
 }
 
 // "90", "90%"; nothing for "".

@@ -10,6 +10,7 @@
 #include "ref/ref.h"
 #include "tools/delegate_claims.h"
 #include "tools/model_ops.h"
+#include "tools/npu_use.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
@@ -174,11 +175,6 @@ std::string steps_text(int steps) {
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
 }
 
-std::string print_use(const compile::ModelUse& use) {
-  const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
-  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
-}
-
 bool ChipsReport::has_op_nowhere() const {
   return std::ranges::any_of(
       chips, [](const ChipCheck& chip) { return std::ranges::find(chip.where, "nowhere") != chip.where.end(); });
@@ -290,7 +286,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"advice", chip.advice}});
     if (chip.cores != 0) chips.back()["cores"] = chip.cores;
   }
-  return json_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});
+  return report_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});
 }
 
 }  // namespace skillet::tools

@@ -4,6 +4,7 @@
 #include "compile/advice.h"
 #include "tools/check_chips.h"
 #include "tools/check_graph.h"
+#include "tools/npu_use.h"
 #include "tools/program_timing.h"
 #include "tools/text_table.h"
 

@@ -23,6 +23,11 @@ NpuUse npu_use(const runtime::Session& session) {
   return out;
 }
 
+std::string print_use(const compile::ModelUse& use) {
+  const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
+  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
+}
+
 std::string device_meant(const std::string& device) {
   const char* const said = std::getenv("SKILLET_REQUIRE_NPU");
   if (device != "auto" || said == nullptr || *said == '\0') return device;
