@@ -23,7 +23,7 @@ set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
 # Laid out as in the source tree, so that links between pages, and the commands on them, hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
 install(FILES src/interpose/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/src/interpose)
 install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "digits.tflite" PATTERN "digits_labels.txt" PATTERN "*.png")

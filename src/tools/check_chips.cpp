@@ -158,6 +158,7 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
   out.share = npu_share(work_of(graph, chip.name), claimed);
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
+  out.cpu_alone_us = cpu_alone_us(chip.name, graph);
   out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel});
   return out;
 }
