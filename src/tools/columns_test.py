@@ -48,6 +48,26 @@ class Columns(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
                     self.fits(args, done.stderr)
 
+    def test_of_unknown_chips(self):
+        for chip in ("toaster", "a311", "sim:a311d", "RK3588"):
+            for args in (["plan", DIGITS, "--chip", chip], ["virtual", "--chip", chip, "--", "true"], ["decode", DIGITS, "--chip", chip],
+                         ["lookup", "x", "--chip", chip], ["diff", DIGITS, DIGITS, "--chip", chip]):
+                with self.subTest(args=args):
+                    done = skillet(*args)
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                    self.fits(args, done.stderr)
+
+    def test_of_values_that_an_option_does_not_take(self):
+        for option, value in (("--partition", "some"), ("--host-threads", "many"), ("--per-channel", "odd"), ("--cores", "x"), ("--tuning", "x"),
+                              ("--threshold", "7"), ("--task", "x"), ("--top", "x"), ("--raw", "yuv"), ("--compare=x", None)):
+            args = ["run", DIGITS, option, *([value] if value else [])]
+            with self.subTest(args=args):
+                done = skillet(*args)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertIn(": must be ", done.stderr)
+                self.assertIn(f"not '{value or 'x'}'", done.stderr)
+                self.fits(args, done.stderr.split(" (see ")[0])
+
     def test_the_answer_comes_first(self):
         for model in (DIGITS, LONG):
             first = "\n".join(skillet("check", model).stdout.splitlines()[:SCREEN])

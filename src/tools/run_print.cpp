@@ -201,7 +201,7 @@ std::string print_times(const RunResult& result, const Session& session) {
                            result.simulated->error * 100, print_whole(*result.simulated))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
-  return fmt::format("{}\n{}", print_parts(session, result.verbose), table.print());
+  return fmt::format("{}\n{}", print_parts(session, result.verbose), table.print_wrapped());
 }
 
 nlohmann::json outputs_json(const Inference& inference) {
