@@ -213,6 +213,7 @@ void print_json(const Options& options, const Report& report) {
                         {"model_npu_ops", report.use.model.npu_ops},
                         {"model_ops", report.use.model.ops},
                         {"model_part_ops", report.use.model.part_ops},
+                        {"model_folded_ops", report.use.model.folded_ops},
                         {"times", json_of(report.device_ms)},
                         {"parts", parts},
                         {"ops", ops},

@@ -121,8 +121,10 @@ Totals total(const Report& report) {
 // The answer, before anything else.
 void print_verdict(const Options& options, const Report& report) {
   const Totals sum = total(report);
-  out("{} on {}\n{} on the NPU in {} part(s): {}\n", printable(options.model), report.device, print_use(report.model),
-      report.npu_parts, report.share.print());
+  out("{} on {}\n", printable(options.model), report.device);
+  out("{}\n", wrapped(fmt::format("{} on the NPU in {} part(s): {}", print_use(report.model), report.npu_parts,
+                                  report.share.print()),
+                      2));
   if (sum.nowhere != 0) out("{} operation(s) can run nowhere\n", sum.nowhere);
   if (options.verbose)
     out("as compiled {} operations: {} on the NPU, {} on the CPU, {} nowhere; {} MACs\n", report.rows.size(), sum.npu,
@@ -184,7 +186,8 @@ void print_json(const Options& options, const Report& report) {
                                 {"advice", report.advice},
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
-                                {"model_part_ops", report.model.part_ops}};
+                                {"model_part_ops", report.model.part_ops},
+                                {"model_folded_ops", report.model.folded_ops}};
   if (report.simulated) {
     report_json["simulated"] = json_of(*report.simulated);
     report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);

@@ -220,8 +220,9 @@ namespace {
 // A row for each chip: what most people ask for.
 std::string print_verdicts(const ChipsReport& report) {
   const auto of_all = [](const compile::ModelUse& use) {
-    return fmt::format("{} of {}{}", use.npu_ops, use.ops,
-                       use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops));
+    return fmt::format("{} of {}{}{}", use.npu_ops, use.ops,
+                       use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops),
+                       use.folded_ops == 0 ? "" : fmt::format(", {} folded", use.folded_ops));
   };
   TextTable table({"chip", "operations on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
   for (const ChipCheck& chip : report.chips) {
@@ -274,6 +275,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"why", chip.why},
                      {"npu_ops", chip.use.npu_ops},
                      {"part_ops", chip.use.part_ops},
+                     {"folded_ops", chip.use.folded_ops},
                      {"npu_parts", chip.npu_parts},
                      {"npu_macs", chip.npu_macs},
                      {"percent_on_npu", chip.share.percent()},

@@ -24,8 +24,10 @@ NpuUse npu_use(const runtime::Session& session) {
 }
 
 std::string print_use(const compile::ModelUse& use) {
-  const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
-  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
+  std::string more;
+  if (use.part_ops != 0) more = fmt::format("{} more in part", use.part_ops);
+  if (use.folded_ops != 0) more += fmt::format("{}{} folded", more.empty() ? "" : ", ", use.folded_ops);
+  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more.empty() ? "" : " (" + more + ")");
 }
 
 std::string device_meant(const std::string& device) {

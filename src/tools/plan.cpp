@@ -150,6 +150,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"model_npu_ops", plan.use.npu_ops},
                         {"model_ops", plan.use.ops},
                         {"model_part_ops", plan.use.part_ops},
+                        {"model_folded_ops", plan.use.folded_ops},
                         {"cpu_ms", plan.cpu_us / 1000},
                         {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
                         {"nowhere_ops", plan.nowhere}};

@@ -306,6 +306,7 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"model_npu_ops", where.ops.model.npu_ops},
                               {"model_ops", where.ops.model.ops},
                               {"model_part_ops", where.ops.model.part_ops},
+                              {"model_folded_ops", where.ops.model.folded_ops},
                               {"jobs", where.jobs},
                               {"import_ms", result.import_ms},
                               {"passes_ms", session.report().passes_ms},
