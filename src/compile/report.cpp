@@ -148,7 +148,7 @@ ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewr
     if (from < model_ops && to < model_ops && all_on_npu[to] == kNone) all_on_npu[to] = all_on_npu[from];
   }
   const auto count = [&](int place) { return static_cast<size_t>(std::ranges::count(all_on_npu, place)); };
-  return {.npu_ops = count(1), .ops = model_ops, .part_ops = count(kPart)};
+  return {.npu_ops = count(1), .ops = model_ops, .part_ops = count(kPart), .folded_ops = count(kNone)};
 }
 
 ModelUse model_use(const Compiled& compiled) {

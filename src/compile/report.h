@@ -57,15 +57,16 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
 // Of the model's own operations, whatever passes made of them: one is on the NPU when all that compute it are.
 struct ModelUse {
   size_t npu_ops = 0, ops = 0;
-  size_t part_ops = 0;  // computed by several, some of them on the NPU
+  size_t part_ops = 0;    // computed by several, some of them on the NPU
+  size_t folded_ops = 0;  // that nothing computes any more: constants, shapes, what others took in
 };
 // `on_npu`: by op of `graph`.
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu);
 ModelUse model_use(const Compiled& compiled);
 
-// `of_model`: by op of the model, how much work it is. By op of the compiled graph: what it does of that, whatever passes
-// made of it; ops that were made of one share its work as their own, `of_compiled`, is shared.
+// `of_model`: by op of the model, how much work it is. By op of the compiled graph: what it does of that, whatever
+// passes made of it; ops that were made of one share its work as their own, `of_compiled`, is shared.
 std::vector<uint64_t> share_work(const Compiled& compiled, std::vector<uint64_t> of_model,
                                  std::span<const uint64_t> of_compiled);
 // The same of multiply-accumulates.

@@ -15,6 +15,8 @@ struct Chip {
   int32_t row = 0;     // index into the family's chip table
   // Why nothing on this chip is proven: what is assumed about it, on what evidence. Empty: it is like any other.
   std::string unproven = "";
+  // There are boards with it, and this is its name there. Others are known by their ids only, or made up.
+  bool is_sold = true;
 };
 
 }  // namespace skillet::driver

@@ -151,6 +151,11 @@ Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const captur
   return words_from(bytes, field.place->first_bit, count);
 }
 
+bool has_field(const Driver& driver, const Chip& chip, const capture::Submission& submission, std::string_view path) {
+  const auto decoded = driver.decode(chip, submission);
+  return decoded.ok() && find_field(*decoded, path).ok();
+}
+
 Result<void> set_field(const Driver& driver, const Chip& chip, capture::Submission& submission, std::string_view path,
                        std::string_view text) {
   SK_TRY_ASSIGN(const Annotated decoded, driver.decode(chip, submission));

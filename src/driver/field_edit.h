@@ -17,4 +17,7 @@ Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const captur
 Result<void> set_field(const Driver& driver, const Chip& chip, capture::Submission& submission, std::string_view path,
                        std::string_view text);
 
+// Whether set_field() knows such a field of the submission, whatever the value.
+bool has_field(const Driver& driver, const Chip& chip, const capture::Submission& submission, std::string_view path);
+
 }  // namespace skillet::driver

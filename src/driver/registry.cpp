@@ -46,13 +46,17 @@ MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::Op
 std::span<const Driver* const> drivers() { return registry(); }
 
 Result<Chip> find_chip(std::string_view name) {
-  std::string known;
+  std::string sold, others, meant;
   for (const Driver* driver : drivers()) {
     for (const Chip& chip : driver->chips()) {
       if (chip.name == name) return chip;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", chip.name);
+      if (name.ends_with(":" + chip.name)) meant = chip.name;  // as devices are called
+      std::string& list = chip.is_sold ? sold : others;
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", chip.name);
     }
   }
+  if (!meant.empty()) return no_chip(name, "driver", fmt::format("did you mean '{}'?", meant));
+  const std::string& known = sold.empty() ? others : sold;
   return no_chip(name, "driver", "known: " + (known.empty() ? "none" : known));
 }
 

@@ -41,15 +41,15 @@ Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& given) 
   return target;
 }
 
-// Those that there is a driver and a simulator of.
-std::vector<std::string> simulated_chips() {
+// Those that there is a driver and a simulator of; `sold`: of these, those that a person can have.
+std::vector<std::string> simulated_chips(bool sold) {
   std::vector<std::string> names;
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
-      if (standin::simulated_core(chip.name).ok()) names.push_back(chip.name);
+      if ((chip.is_sold || !sold) && standin::simulated_core(chip.name).ok()) names.push_back(chip.name);
     }
   }
-  return names;
+  return names.empty() && sold ? simulated_chips(false) : names;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -65,7 +65,7 @@ std::string meant_device(const std::string& name) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
-  for (const std::string& chip : simulated_chips()) names.push_back(std::string(kSimPrefix) + chip);
+  for (const std::string& chip : simulated_chips(false)) names.push_back(std::string(kSimPrefix) + chip);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
@@ -75,14 +75,18 @@ using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
 
 Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Simulate simulate) {
   const std::string chip_name = name.substr(prefix.size());
-  const auto others = [&] { return "to be simulated: " + joined(simulated_chips()); };
   auto known = driver::find_chip(chip_name);
-  if (!known.ok()) return no_chip(chip_name, "driver", others() + meant_device(name));
+  if (!known.ok()) {
+    const std::string meant = meant_device(name);
+    return no_chip(chip_name, "driver",
+                   meant.empty() ? "to be simulated: " + joined(simulated_chips(true)) : meant.substr(2));
+  }
   driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   auto simulated = simulate(chip_name);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
-  if (!simulated.ok()) return error(ErrorCode::unsupported, "{} ({})", simulated.error().message, others());
+  if (!simulated.ok())
+    return error(ErrorCode::unsupported, "cannot be simulated (skillet devices --all says what is missing)");
   return NamedCore{name, std::move(chip), driver, simulated->core, simulated->calls, true};
 }
 
@@ -108,9 +112,9 @@ Result<FoundNpu> identify_core(const uapi::Core& core) {
 }
 
 Error no_npu(const NpuSearch& search) {
-  return error(ErrorCode::io,
-               "no NPU here; looked at {} for a core that a driver knows{}{} (skillet doctor says what is missing)",
-               uapi::searched_nodes(), search.rejected.empty() ? ": there are none" : ": ", search.rejected);
+  if (search.rejected.empty())
+    return error(ErrorCode::io, "no NPU here: there is no {} (see skillet doctor)", uapi::searched_nodes());
+  return error(ErrorCode::io, "no NPU here: {} (skillet doctor says what is missing)", search.rejected);
 }
 
 Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
@@ -156,9 +160,10 @@ Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
   if (name == "cpu" || name == "auto")
     return error(ErrorCode::invalid_argument,
                  "device '{}' is no NPU: npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP is needed here", name);
+  const std::string meant = meant_device(name);
+  if (!meant.empty()) return error(ErrorCode::invalid_argument, "no device '{}'{}", name, meant);
   return error(ErrorCode::invalid_argument,
-               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP{}", name,
-               meant_device(name));
+               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP", name);
 }
 
 }  // namespace

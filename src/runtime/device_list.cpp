@@ -58,7 +58,8 @@ std::vector<ListedDevice> real_devices() {
   return rows;
 }
 
-std::string note_of(const driver::Chip& chip) {
+std::string note_of(const driver::Chip& chip, const Result<Target>& target) {
+  if (!target.ok()) return chip.unproven.empty() ? target.error().message : chip.unproven;
   const std::string note = "simulated in this process";
   return chip.unproven.empty() ? note : fmt::format("{}; unproven: {}", note, chip.unproven);
 }
@@ -72,9 +73,10 @@ std::vector<ListedDevice> simulated_devices() {
       rows.push_back({.device = device,
                       .kernel_driver = target.ok() ? target->context->device->info().kernel_driver : "",
                       .title = chip.title,
-                      .note = target.ok() ? note_of(chip) : target.error().message,
+                      .note = note_of(chip, target),
                       .usable = target.ok(),
-                      .simulated = true});
+                      .simulated = true,
+                      .is_sold = chip.is_sold});
     }
   }
   return rows;

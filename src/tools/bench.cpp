@@ -31,7 +31,7 @@ struct Options {
   tflite::ImportOptions import_as;
   SessionFlags session;
   int runs = 50, warm_up = 5;
-  bool json = false, csv = false, without_cpu = false;
+  bool json = false, csv = false, without_cpu = false, verbose = false;
 };
 
 struct PartTimes {
@@ -152,15 +152,20 @@ std::string where_of(const Report& report, size_t op) {
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{} on {}{}\n\n", printable(options.model), report.device,
-      report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "");
+  out("{} on {}{}\n{} on the NPU\n\n", printable(options.model), report.device,
+      report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "",
+      print_use(report.use.model));
   TextTable times(kColumns);
   for (auto& row : statistic_rows(report)) times.add(row);
-  TextTable parts({"part", "where", "operations", "mean", "share"});
+  std::vector<std::string> header = {"part", "where", "mean", "share"};
+  if (options.verbose) header.emplace_back("operations after the passes");
+  TextTable parts(std::move(header));
   for (size_t i = 0; i < report.parts.size(); ++i) {
     const PartTimes& part = report.parts[i];
-    parts.add({fmt::format("{}", i), part.on_npu ? "npu" : "cpu", fmt::format("{}", part.ops), print_ms(part.mean_ms),
-               share(part.mean_ms, report.device_ms.mean)});
+    std::vector<std::string> row = {fmt::format("{}", i), part.on_npu ? "npu" : "cpu", print_ms(part.mean_ms),
+                                    share(part.mean_ms, report.device_ms.mean)};
+    if (options.verbose) row.push_back(fmt::format("{}", part.ops));
+    parts.add(std::move(row));
   }
   out("{}\n{}", times.print(), parts.print());
   if (!report.ops.empty()) {
@@ -208,13 +213,17 @@ void print_json(const Options& options, const Report& report) {
                         {"npu_ops", report.use.npu_ops},
                         {"cpu_ops", report.use.cpu_ops},
                         {"fallback_ops", report.use.fallback_ops},
+                        {"model_npu_ops", report.use.model.npu_ops},
+                        {"model_ops", report.use.model.ops},
+                        {"model_part_ops", report.use.model.part_ops},
+                        {"model_folded_ops", report.use.model.folded_ops},
                         {"times", json_of(report.device_ms)},
                         {"parts", parts},
                         {"ops", ops},
                         {"peak_kib", report.peak_kib},
                         {"clocks", clocks}};
   if (!report.ops.empty()) all["cpu_times"] = json_of(report.cpu_ms);
-  out_json(all);
+  out_report(std::move(all));
 }
 
 Result<void> bench(Options& options, Outcome& outcome) {
@@ -265,6 +274,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   add_session(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
+  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
   verb.flag("--json", options->json, "machine-readable output").excludes(csv);
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -17,6 +17,7 @@
 #include "tools/delegate_claims.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
+#include "tools/npu_use.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
 #include "tools/progress.h"
@@ -122,8 +123,10 @@ Totals total(const Report& report) {
 // The answer, before anything else.
 void print_verdict(const Options& options, const Report& report) {
   const Totals sum = total(report);
-  out("{} on {}\n{} on the NPU in {} part(s): {}\n", printable(options.model), report.device, print_use(report.model),
-      report.npu_parts, report.share.print());
+  out("{} on {}\n", printable(options.model), report.device);
+  out("{}\n", wrapped(fmt::format("{} on the NPU in {} part(s): {}", print_use(report.model), report.npu_parts,
+                                  report.share.print()),
+                      2));
   if (sum.nowhere != 0) out("{} operation(s) can run nowhere\n", sum.nowhere);
   if (options.verbose)
     out("as compiled {} operations: {} on the NPU, {} on the CPU, {} nowhere; {} MACs\n", report.rows.size(), sum.npu,
@@ -208,12 +211,13 @@ void print_json(const Options& options, const Report& report) {
                                 {"advice", report.advice},
                                 {"model_npu_ops", report.model.npu_ops},
                                 {"model_ops", report.model.ops},
-                                {"model_part_ops", report.model.part_ops}};
+                                {"model_part_ops", report.model.part_ops},
+                                {"model_folded_ops", report.model.folded_ops}};
   if (report.simulated) {
     report_json["simulated"] = json_of(*report.simulated);
     report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
-  out_json(report_json);
+  out_report(std::move(report_json));
 }
 
 // "90", "90%"; nothing for "".

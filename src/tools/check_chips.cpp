@@ -10,6 +10,7 @@
 #include "ref/ref.h"
 #include "tools/delegate_claims.h"
 #include "tools/model_ops.h"
+#include "tools/npu_use.h"
 #include "tools/output.h"
 #include "tools/print_advice.h"
 #include "tools/program_timing.h"
@@ -157,6 +158,7 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
   out.share = npu_share(work_of(graph, chip.name), claimed);
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
+  out.cpu_alone_us = cpu_alone_us(chip.name, graph);
   out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel});
   return out;
 }
@@ -172,11 +174,6 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph) {
 std::string steps_text(int steps) {
   if (steps < 0) return "";
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
-}
-
-std::string print_use(const compile::ModelUse& use) {
-  const std::string more = use.part_ops == 0 ? "" : fmt::format(" ({} more in part)", use.part_ops);
-  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more);
 }
 
 bool ChipsReport::has_op_nowhere() const {
@@ -223,8 +220,9 @@ namespace {
 // A row for each chip: what most people ask for.
 std::string print_verdicts(const ChipsReport& report) {
   const auto of_all = [](const compile::ModelUse& use) {
-    return fmt::format("{} of {}{}", use.npu_ops, use.ops,
-                       use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops));
+    return fmt::format("{} of {}{}{}", use.npu_ops, use.ops,
+                       use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops),
+                       use.folded_ops == 0 ? "" : fmt::format(", {} folded", use.folded_ops));
   };
   TextTable table({"chip", "operations on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
   for (const ChipCheck& chip : report.chips) {
@@ -277,6 +275,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"why", chip.why},
                      {"npu_ops", chip.use.npu_ops},
                      {"part_ops", chip.use.part_ops},
+                     {"folded_ops", chip.use.folded_ops},
                      {"npu_parts", chip.npu_parts},
                      {"npu_macs", chip.npu_macs},
                      {"percent_on_npu", chip.share.percent()},
@@ -290,7 +289,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"advice", chip.advice}});
     if (chip.cores != 0) chips.back()["cores"] = chip.cores;
   }
-  return json_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});
+  return report_text({{"model", report.model}, {"macs", report.macs}, {"ops", ops}, {"chips", chips}});
 }
 
 }  // namespace skillet::tools

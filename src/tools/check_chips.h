@@ -51,8 +51,6 @@ struct ChipsReport {
 std::vector<uint64_t> macs_of(const ir::Graph& graph);
 // "", "0", "up to 2"
 std::string steps_text(int steps);
-// "4 of 9 operations (2 more in part)"
-std::string print_use(const compile::ModelUse& use);
 
 // Of which something is proven to work.
 std::vector<driver::Chip> proven_chips();

@@ -4,6 +4,7 @@
 #include "compile/advice.h"
 #include "tools/check_chips.h"
 #include "tools/check_graph.h"
+#include "tools/npu_use.h"
 #include "tools/program_timing.h"
 #include "tools/text_table.h"
 
@@ -31,10 +32,12 @@ std::string chip_box(const ChipCheck& chip) {
       chip.wall_us < 0 ? ""
                        : fmt::format("<br>about {} (simulated, &plusmn;{:.0f} %{})", print_ms(chip.wall_us / 1000),
                                      100 * chip.time_error, on_cores(chip.cores));
+  const std::string alone = escaped(print_cpu_alone(chip.chip.name, chip.cpu_alone_us));
   return fmt::format(
       "<div class=\"chip\"><b>{}</b> <small>{}</small><div class=\"bar\"><div style=\"width:{:.1f}%\"></div></div>"
-      "{:.1f} % of the work on the NPU<br>{}, {} part(s){}</div>\n",
-      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, print_use(chip.use), chip.npu_parts, time);
+      "{:.1f} % of the work on the NPU<br>{}, {} part(s){}<br>{}</div>\n",
+      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, print_use(chip.use), chip.npu_parts,
+      chip.npu_parts == 0 ? "" : time, alone);
 }
 
 std::string reasons(const ChipCheck& chip) {

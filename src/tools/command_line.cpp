@@ -19,10 +19,6 @@ namespace {
 
 constexpr const char* kNotEmpty = "not empty";
 
-Rule rule_of(const CLI::Validator& validator) {
-  return {validator.get_description(), [validator](const std::string& value) { return validator(value); }};
-}
-
 Rule existing(const char* name, bool is_folder) {
   return {name, [is_folder](const std::string& text) -> std::string {
             std::error_code failure;
@@ -141,7 +137,13 @@ Rule number_of_0_or_more() {
           }};
 }
 
-Rule number_between(double lowest, double highest) { return rule_of(CLI::Range(lowest, highest)); }
+Rule number_between(double lowest, double highest) {
+  return {"NUMBER", [lowest, highest](const std::string& text) -> std::string {
+            const auto value = parse_number<double>(text);
+            if (value && *value >= lowest && *value <= highest) return {};
+            return fmt::format("must be a number from {:g} to {:g}, not '{}'", lowest, highest, text);
+          }};
+}
 
 Rule not_empty() {
   return {"PATH", [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }};
@@ -150,8 +152,13 @@ Rule not_empty() {
 Rule existing_file() { return existing("FILE", false); }
 Rule existing_folder() { return existing("DIR", true); }
 
-Rule one_of(std::span<const std::string_view> names) {
-  return rule_of(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+Rule one_of(std::span<const std::string_view> given) {
+  const std::vector<std::string> names(given.begin(), given.end());
+  return {fmt::format("{{{}}}", fmt::join(names, ",")), [names](const std::string& text) -> std::string {
+            if (std::ranges::find(names, text) != names.end()) return {};
+            return fmt::format("must be one of {}, not '{}'{}", fmt::join(names, ", "), text,
+                               did_you_mean(text, views(names)));
+          }};
 }
 Rule one_of(std::initializer_list<std::string_view> names) { return one_of(std::span(names.begin(), names.size())); }
 

@@ -38,15 +38,19 @@ CASES = [
     (["run", MODEL, "--imgae", "x"], 2, "there is no option '--imgae'; did you mean '--image'? (see skillet run --help)"),
     (["run", MODEL, MODEL], 2, "'models/digits.tflite' is one argument too many"),
     (["run", MODEL, "--top", "0"], 2, "--top: must be a whole number from 1 to 1000000, not '0'"),
+    (["run", MODEL, "--threshold", "7"], 2, "--threshold: must be a number from 0 to 1, not '7' (see"),
+    (["run", MODEL, "--threshold", "nan"], 2, "--threshold: must be a number of 0 or more, not 'nan'"),
+    (["run", MODEL, "--task", "yolov4"], 2, "--task: must be one of classes, ssd, yolov5, yolov8, mask, pose, not 'yolov4'; did you mean 'yolov"),
+    (["run", MODEL, "--image", PICTURES[0], "--show", "--json"], 2, "--show excludes --json"),
     (["run", MODEL, "--repeat", "abc"], 2, "--repeat: must be a whole number from 1 to 1000000, not 'abc'"),
     (["run", MODEL, "--random", "-1"], 2, "--random: must be a whole number from 0 to"),
     (["run", MODEL, "--random", "99999999999999999999"], 2, "--random: must be a whole number from 0 to"),
     (["run", MODEL, "--random", "18446744073709551615", "--device", "cpu"], 0, "random values"),
-    (["run", MODEL, "--device", "a311d"], 2, "device 'a311d' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP; did you mean 'sim:a311d'?"),
+    (["run", MODEL, "--device", "a311d"], 2, "no device 'a311d'; did you mean 'sim:a311d'?"),
     (["run", MODEL, "--device", "SIM:A311D"], 2, "did you mean 'sim:a311d'?"),
-    (["run", MODEL, "--device", "0"], 2, "device '0' is none of"),
-    (["run", MODEL, "--device", "sim:rk3568"], 2, "(to be simulated: "),  # registers not modelled, or a family that is not built
-    (["virtual", "--chip", "rk3568", "--", "true"], 2, "(to be simulated: "),
+    (["run", MODEL, "--device", "0"], 2, "device '0'"),
+    (["run", MODEL, "--device", "sim:rk3568"], 2, "be simulated"),  # registers not modelled, or a family that is not built
+    (["virtual", "--chip", "rk3568", "--", "true"], 2, "be simulated"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
     (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (to be simulated: "),
     (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
@@ -305,9 +309,9 @@ class Command(unittest.TestCase):
             done = subprocess.run([SKILLET, *verb, "--device", "sim:a311d"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("--per-channel: odd not in", done.stderr)
+            self.assertIn("--per-channel: must be one of exact, approximate, not 'odd'", done.stderr)
         odd = subprocess.run([SKILLET, "plan", MODEL], capture_output=True, text=True, timeout=60, env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
-        self.assertEqual((odd.returncode, "--per-channel: odd not in" in odd.stderr), (2, True))
+        self.assertEqual((odd.returncode, "--per-channel: must be one of" in odd.stderr), (2, True))
         model = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
         if os.path.exists(model):  # no model of the tree has a scale for each channel
             ops = [report("plan", model, "--chip", "a311d", "--per-channel", what)["chips"][0]["cpu_ops"] for what in ("exact", "approximate")]

@@ -179,23 +179,25 @@ nlohmann::json weights_json(const Compiled& part) {
   return rows;
 }
 
-nlohmann::json to_json(const Compiled& part) {
+nlohmann::json to_json(const Compiled& part, bool is_explained) {
   const Sizes size = sizes(part.program);
   nlohmann::json operations = nlohmann::json::array();
   for (const driver::OperationInfo& operation : part.program.operations)
     operations.push_back({{"op", model_op(part, operation)}, {"kind", operation.kind}, {"macs", operation.macs}});
-  return {{"title", part.title},
-          {"note", part.note},
-          {"ops", part.op_map},
-          {"jobs", part.program.jobs.size()},
-          {"compile_ms", part.ms},
-          {"file", part.file},
-          {"command_bytes", size.command_bytes},
-          {"constant_bytes", size.constant_bytes},
-          {"scratch_bytes", size.scratch_bytes},
-          {"macs", size.macs},
-          {"weights", weights_json(part)},
-          {"operations", std::move(operations)}};
+  nlohmann::json out = {{"title", part.title},
+                        {"note", part.note},
+                        {"ops", part.op_map},
+                        {"jobs", part.program.jobs.size()},
+                        {"compile_ms", part.ms},
+                        {"file", part.file},
+                        {"command_bytes", size.command_bytes},
+                        {"constant_bytes", size.constant_bytes},
+                        {"scratch_bytes", size.scratch_bytes},
+                        {"macs", size.macs},
+                        {"weights", weights_json(part)},
+                        {"operations", std::move(operations)}};
+  if (is_explained) out["explanation"] = part.explanation;
+  return out;
 }
 
 nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
@@ -236,7 +238,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
     if (options.json)
-      rows.push_back(to_json(parts[i]));
+      rows.push_back(to_json(parts[i], options.explain));
     else
       print_text(parts[i], target.name);
     if (options.report && !options.json) print_report(parts[i]);
@@ -244,11 +246,11 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     if (options.text) out("{}\n", driver::print(parts[i].program));
   }
   if (options.json)
-    out_json({{"model", options.model},
-              {"device", target.name},
-              {"parts", rows},
-              {"partition", told.partition},
-              {"rewrites", rewrites_json(told.rewrites)}});
+    out_report({{"model", options.model},
+                {"device", target.name},
+                {"parts", rows},
+                {"partition", told.partition},
+                {"rewrites", rewrites_json(told.rewrites)}});
   return {};
 }
 

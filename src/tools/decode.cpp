@@ -31,7 +31,7 @@ class JsonPrinter {
                            {"device", to_json(reader.device())},
                            {"count", reader.count()}};
     if (!reader.cut_off().empty()) head["cut_off"] = reader.cut_off();
-    std::string text = json_text(head);
+    std::string text = report_text(head);
     text.resize(text.rfind("\n}"));
     out("{},\n  \"submissions\": [", text);
   }

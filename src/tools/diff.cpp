@@ -53,11 +53,11 @@ void print_json(const Options& options, const driver::CaptureComparison& compari
   for (const driver::Difference& d : comparison.differences)
     rows.push_back(
         {{"kind", kind_name(d.kind)}, {"submission", d.submission}, {"path", d.path}, {"a", d.a}, {"b", d.b}});
-  out_json({{"a", options.path_a},
-            {"b", options.path_b},
-            {"same", comparison.same()},
-            {"counts", counts},
-            {"differences", rows}});
+  out_report({{"a", options.path_a},
+              {"b", options.path_b},
+              {"same", comparison.same()},
+              {"counts", counts},
+              {"differences", rows}});
 }
 
 // What a model is compiled like: folders hold recorded jobs, all else is of our own making.

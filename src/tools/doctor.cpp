@@ -1,12 +1,14 @@
 // `skillet doctor`: is there an NPU that works, and if not, what to do.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "driver/driver.h"
 #include "tools/diagnose.h"
 #include "tools/orderly_end.h"
 #include "tools/self_test.h"
+#include "tools/text_table.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -14,35 +16,37 @@ namespace {
 
 struct Options {
   std::string root;
-  bool json = false;
+  bool json = false, all = false;
 };
 
 struct Report {
   std::vector<Finding> findings;
-  std::vector<std::string> ready;      // NPUs that passed the self-test: what --device takes
-  std::vector<std::string> simulated;  // the same for simulated chips
+  std::vector<std::string> ready;  // NPUs that passed the self-test: what --device takes
+  // The same for simulated chips; `sold`: of these, those that there are boards with. Their findings.
+  std::vector<std::string> simulated, sold;
+  std::vector<Finding> simulated_findings;
 };
 
 // Adds the outcome of a self-test; true when it passed.
-bool test_device(const std::string& device, const std::string& title, Report& report) {
+bool test_device(const std::string& device, const std::string& title, std::vector<Finding>& findings) {
   auto target = runtime::open_target(device);
   const auto tested = target.ok() ? self_test(*target) : Result<SelfTest>(target.error());
   if (!tested.ok() && target.ok() && target->simulated && tested.error().code == ErrorCode::unsupported) {
-    report.findings.push_back(
+    findings.push_back(
         {"not-tested", Severity::note, fmt::format("{} ({}): {}", device, title, tested.error().message), ""});
     return false;
   }
   if (!tested.ok()) {
-    report.findings.push_back({"self-test-failed", Severity::problem,
-                               fmt::format("{} ({}) fails the self-test: {}", device, title, tested.error().message),
-                               "do not use it; please report this with the output of dmesg"});
+    findings.push_back({"self-test-failed", Severity::problem,
+                        fmt::format("{} ({}) fails the self-test: {}", device, title, tested.error().message),
+                        "do not use it; please report this with the output of dmesg"});
     return false;
   }
-  report.findings.push_back({"self-test", Severity::fine,
-                             fmt::format("{} ({}) computes a {} as the CPU does: {:.1f} ms to compile and load, "
-                                         "{:.2f} ms to run",
-                                         device, title, tested->what, tested->create_ms, tested->run_ms),
-                             ""});
+  findings.push_back({"self-test", Severity::fine,
+                      fmt::format("{} ({}) computes a {} as the CPU does: {:.1f} ms to compile and load, "
+                                  "{:.2f} ms to run",
+                                  device, title, tested->what, tested->create_ms, tested->run_ms),
+                      ""});
   return true;
 }
 
@@ -52,17 +56,20 @@ void test_simulated(Report& report) {
     for (const driver::Chip& chip : driver->chips()) {
       const std::string device = "sim:" + chip.name;
       if (!runtime::open_target(device).ok()) continue;
-      if (test_device(device, chip.title, report)) report.simulated.push_back(device);
+      if (!test_device(device, chip.title, report.simulated_findings)) continue;
+      report.simulated.push_back(device);
+      if (chip.is_sold) report.sold.push_back(device);
     }
   }
 }
 
 Report examine(const Options& options) {
   const MachineFacts facts = gather_facts(options.root);
-  Report report{.findings = diagnose(facts), .ready = {}, .simulated = {}};
+  Report report{.findings = diagnose(facts)};
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
     // What is unproven runs on silicon when its owner says so, not to see what happens.
-    if ((npu.chip.unproven.empty() || facts.allows_unproven) && test_device(npu.core.info.node, npu.chip.title, report))
+    if ((npu.chip.unproven.empty() || facts.allows_unproven) &&
+        test_device(npu.core.info.node, npu.chip.title, report.findings))
       report.ready.push_back(npu.core.info.node);
   }
   test_simulated(report);
@@ -84,27 +91,56 @@ std::string list(const std::vector<std::string>& names) {
   return out;
 }
 
+// The answer: an NPU, or none and what there is instead.
 std::string verdict(const Report& report) {
   if (!report.ready.empty()) return fmt::format("Ready: {}. Try: skillet run MODEL --device auto", list(report.ready));
+  const bool has_problem = std::ranges::any_of(report.findings, [](const Finding& one) { return !one.fix.empty(); });
   std::string out = "No NPU is ready here: networks run on the CPU";
-  if (!report.simulated.empty()) out += fmt::format(", or on a simulated chip (--device {})", list(report.simulated));
-  return out + ".";
+  if (!report.simulated.empty())
+    out += fmt::format(", or on a simulated chip (--device {})",
+                       report.sold.empty() ? report.simulated[0] : report.sold[0]);
+  return out + (has_problem ? ". What is missing:" : ".");
 }
 
-void print_text(const Report& report) {
-  for (const Finding& finding : report.findings) {
-    out("{:<8} {}\n", name_of(finding.severity), finding.what);
-    if (!finding.fix.empty()) out("         fix: {}\n", finding.fix);
+void print_finding(const Finding& finding) {
+  constexpr size_t kIndent = 9;
+  std::string_view rest = finding.what;
+  std::string first = fmt::format("{:<8} ", name_of(finding.severity));
+  while (!rest.empty()) {  // ids of cores have lines of their own
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    out("{}\n", wrapped(first + std::string(rest.substr(0, end)), kIndent));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    first.assign(kIndent, ' ');
   }
-  out("\n{}\n", verdict(report));
+  if (!finding.fix.empty()) out("{}\n", wrapped(std::string(kIndent, ' ') + "fix: " + finding.fix, kIndent + 5));
+}
+
+// In a line what all of them have in common, unless each is asked for.
+void print_simulated(const Report& report, bool all) {
+  for (const Finding& finding : report.simulated_findings)
+    if (all || finding.severity == Severity::problem) print_finding(finding);
+  const std::vector<std::string>& shown = report.sold.empty() ? report.simulated : report.sold;
+  if (all || shown.empty()) return;
+  const size_t others = report.simulated.size() - shown.size();
+  print_finding({"self-test", Severity::fine,
+                 fmt::format("simulated chips compute as the CPU does: {}{}", list(shown),
+                             others == 0 ? "" : fmt::format(", and {} others (--all)", others)),
+                 ""});
+}
+
+void print_text(const Report& report, bool all) {
+  out("{}\n\n", wrapped(verdict(report), 2));
+  for (const Finding& finding : report.findings) print_finding(finding);
+  print_simulated(report, all);
 }
 
 void print_json(const Report& report) {
   nlohmann::json findings = nlohmann::json::array();
-  for (const Finding& one : report.findings)
+  std::vector<Finding> all = report.findings;
+  all.insert(all.end(), report.simulated_findings.begin(), report.simulated_findings.end());
+  for (const Finding& one : all)
     findings.push_back({{"id", one.id}, {"severity", name_of(one.severity)}, {"what", one.what}, {"fix", one.fix}});
-  const nlohmann::json report_json = {{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}};
-  out_json(report_json);
+  out_report({{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}});
 }
 
 }  // namespace
@@ -114,7 +150,8 @@ void add_doctor(CommandLine& app, Outcome& outcome) {
   const Verb verb = app.verb("doctor",
                              "Look for an NPU, test that it computes, and say what is missing and how to mend "
                              "it.");
-  verb.flag("--json", options->json, "machine-readable output");
+  verb.flag("--all", options->all, "a line for each simulated chip too");
+  verb.flag("--json", options->json, "machine-readable output, of all");
   verb.option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder").hidden();
   verb.runs([options, &outcome] {
     const OrderlyEnd end;
@@ -122,7 +159,7 @@ void add_doctor(CommandLine& app, Outcome& outcome) {
     if (options->json)
       print_json(report);
     else
-      print_text(report);
+      print_text(report, options->all);
     outcome.exit_code = report.ready.empty() ? kFailed : kFine;
   });
 }

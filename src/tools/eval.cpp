@@ -355,7 +355,7 @@ void print_json(const Options& options, const Report& report) {
     all[other + "_top1"] = report.other_hits.top1;
     all[other + "_top5"] = report.other_hits.top5;
   }
-  out_json(all);
+  out_report(std::move(all));
 }
 
 // In the order in which they run.

@@ -187,18 +187,18 @@ void print_json(const Options& options, const Report& report) {
   for (const passes::Rewrite& one : report.is_copy ? std::vector<passes::Rewrite>() : report.rewrites)
     rewrites.push_back({{"op", one.source}, {"pass", one.pass}, {"absorbed", one.absorbed}, {"text", one.text}});
   const Difference& off = report.difference;
-  out_json({{"model", options.model},
-            {"device", report.device},
-            {"file", options.output},
-            {"copy", report.is_copy},
-            {"rewrites", rewrites},
-            {"approximations", report.approximations},
-            {"before", to_json(report.before)},
-            {"after", to_json(report.after)},
-            {"values", off.values},
-            {"differing", off.differing},
-            {"largest_difference", off.largest},
-            {"mean_difference", off.values == 0 ? 0 : off.sum / static_cast<double>(off.values)}});
+  out_report({{"model", options.model},
+              {"device", report.device},
+              {"file", options.output},
+              {"copy", report.is_copy},
+              {"rewrites", rewrites},
+              {"approximations", report.approximations},
+              {"before", to_json(report.before)},
+              {"after", to_json(report.after)},
+              {"values", off.values},
+              {"differing", off.differing},
+              {"largest_difference", off.largest},
+              {"mean_difference", off.values == 0 ? 0 : off.sum / static_cast<double>(off.values)}});
 }
 
 // The model as it is.

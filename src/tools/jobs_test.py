@@ -171,23 +171,23 @@ class Jobs(unittest.TestCase):
                 (["0x10a4", "--chip", "a311d"], ["wait_event"])]
         for args, names in rows:
             with self.subTest(args=args):
-                found = json.loads(self.fine("lookup", *args, "--json"))
+                found = json.loads(self.fine("lookup", *args, "--json"))["found"]
                 self.assertEqual(sorted(set(row["name"] for row in found)), sorted(names))
                 for name in names:
                     self.assertIn(name, self.fine("lookup", *args))
-        bits = json.loads(self.fine("lookup", "nn_instruction:0", "--chip", "a311d", "--json"))
+        bits = json.loads(self.fine("lookup", "nn_instruction:0", "--chip", "a311d", "--json"))["found"]
         self.assertGreater(len(bits), 5)
         self.assertIn({"family": "vivante", "chips": ["a311d"], "name": "nn_instruction.kernel_x_size", "place": "word 0 bits 5:2", "stored": "",
                        "evidence": "confirmed", "what": "filter width, px"}, bits)
         # Of all chips each row is there once, with those that have it.
         for what in ("*", "0x1004", "nn_instruction:0"):
-            rows = json.loads(self.fine("lookup", what, "--json"))
+            rows = json.loads(self.fine("lookup", what, "--json"))["found"]
             once = {json.dumps({key: value for key, value in row.items() if key != "chips"}) for row in rows}
             self.assertEqual(len(once), len(rows), what)
             for chip in ("a311d", "rk3588"):
                 of_chip = [dict(row, chips=[chip]) for row in rows if chip in row["chips"]]
                 code, out, _ = skillet("lookup", what, "--chip", chip, "--json")
-                self.assertEqual(sorted(map(json.dumps, of_chip)), sorted(map(json.dumps, json.loads(out))), what)
+                self.assertEqual(sorted(map(json.dumps, of_chip)), sorted(map(json.dumps, json.loads(out)["found"])), what)
         for what in ("no_such_field", "9999.1", "0xfffffff0", "1.99"):
             self.refused(FAILED, f"no row has '{what}'", "lookup", what)
         self.refused(CANNOT_BEGIN, "toaster", "lookup", "x", "--chip", "toaster")
@@ -244,7 +244,11 @@ class Jobs(unittest.TestCase):
             self.refused(CANNOT_BEGIN, words, *base, "--set", f"{name}=1")
         self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.data_bank'", "replay", RK3588, "--device", "sim:rk3588", "--set", "data_bank=1")
         self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.", "replay", RK3588, "--device", "sim:rk3588", "--set", "cna.cbuf_con0=0xb1")
-        self.refused(CANNOT_BEGIN, "kernel_x_size", *base, "--set", "job 1 nn_instruction.kernel_x_size=999")
+        # Named or not, the field is found and the value is what is wrong; who names none is told how.
+        for prefix in ("", "1:"):
+            self.refused(CANNOT_BEGIN, "kernel_x_size = 999: at most 15 in 4 bits", *base, "--set", f"{prefix}job 1 nn_instruction.kernel_x_size=999")
+        for change in ("job 1 nn_instruction.kernel_x_size=999", "job 1 nn_instruction.kernel_x_siz=1"):
+            self.refused(CANNOT_BEGIN, f'no submission is named, and there are 2 (one is named so: --set "1:{change}"): ', *base, "--set", change)
         self.refused(CANNOT_BEGIN, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
 
@@ -303,7 +307,7 @@ class Jobs(unittest.TestCase):
 
     def test_what_cannot_be_replayed(self):
         (self.path / "large").write_bytes(bytes(1 << 20))
-        rows = [([A311D, "--device", "sim:rk3588"], CANNOT_BEGIN, "sim:rk3588 is a rk3588; the jobs were recorded for a a311d"),
+        rows = [([A311D, "--device", "sim:rk3588"], CANNOT_BEGIN, "sim:rk3588 is chip 'rk3588'; the jobs were recorded for chip 'a311d'"),
                 ([A311D, "--device", "cpu"], CANNOT_BEGIN, "device 'cpu' is no NPU"),
                 ([A311D, "--device", "npu"], CANNOT_BEGIN, "no NPU here"),
                 (["README.md", "--device", "sim:a311d"], CANNOT_BEGIN, "README.md"),

@@ -164,7 +164,7 @@ void print(const std::vector<Match>& found, bool json) {
                       {"stored", one.kind},
                       {"evidence", one.evidence},
                       {"what", one.doc}});
-    return out_json(rows);
+    return out_report({{"found", rows}});
   }
   TextTable table({"family", "chips", "name", "place", "stored", "evidence", "what"});
   for (const Match& one : found)

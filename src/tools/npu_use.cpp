@@ -23,6 +23,13 @@ NpuUse npu_use(const runtime::Session& session) {
   return out;
 }
 
+std::string print_use(const compile::ModelUse& use) {
+  std::string more;
+  if (use.part_ops != 0) more = fmt::format("{} more in part", use.part_ops);
+  if (use.folded_ops != 0) more += fmt::format("{}{} folded", more.empty() ? "" : ", ", use.folded_ops);
+  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more.empty() ? "" : " (" + more + ")");
+}
+
 std::string device_meant(const std::string& device) {
   const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
   if (device != "auto" || said == nullptr || *said == '\0') return device;

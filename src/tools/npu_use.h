@@ -16,6 +16,8 @@ struct NpuUse {
   std::string why;          // the first failure; empty: none
 };
 NpuUse npu_use(const runtime::Session& session);
+// "4 of 9 operations (2 more in part, 1 folded)": of the model's own, as all verbs count them.
+std::string print_use(const compile::ModelUse& use);
 
 // --device as it is meant: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU.
 std::string device_meant(const std::string& device);

@@ -42,6 +42,15 @@ std::string json_text(const nlohmann::json& value) {
 
 void out_json(const nlohmann::json& value) { out(json_text(value)); }
 
+nlohmann::json report_of(nlohmann::json report) {
+  report["version"] = kReportVersion;
+  return report;
+}
+
+std::string report_text(nlohmann::json report) { return json_text(report_of(std::move(report))); }
+
+void out_report(nlohmann::json report) { out(report_text(std::move(report))); }
+
 void complain(std::string_view message) noexcept {
   std::fflush(stdout);
   try {

@@ -27,6 +27,12 @@ bool output_is_lost();
 // Bytes of names that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& value);
 void out_json(const nlohmann::json& value);
+// What --json of a verb prints: an object, with the version of these reports in front. The version grows when a key
+// goes or changes its meaning, not when one is added; docs/json/ has a schema for each verb.
+inline constexpr int kReportVersion = 1;
+nlohmann::json report_of(nlohmann::json report);
+std::string report_text(nlohmann::json report);
+void out_report(nlohmann::json report);
 
 // "skillet: MESSAGE" to stderr. Never throws.
 void complain(std::string_view message) noexcept;

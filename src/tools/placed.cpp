@@ -56,10 +56,10 @@ std::string print_time(const Placed& placed) {
 }
 
 nlohmann::json to_json(const Placed& placed) {
-  nlohmann::json out = {
-      {"npu_ops", placed.use.npu_ops},      {"part_ops", placed.use.part_ops}, {"ops", placed.use.ops},
-      {"npu_parts", placed.npu_parts},      {"cpu_ops", placed.left},          {"delegate_ops", placed.claimed},
-      {"delegate_cpu_ops", placed.host_ops}};
+  nlohmann::json out = {{"npu_ops", placed.use.npu_ops},       {"part_ops", placed.use.part_ops},
+                        {"folded_ops", placed.use.folded_ops}, {"ops", placed.use.ops},
+                        {"npu_parts", placed.npu_parts},       {"cpu_ops", placed.left},
+                        {"delegate_ops", placed.claimed},      {"delegate_cpu_ops", placed.host_ops}};
   if (placed.time) out.update(json_of(*placed.time));
   return out;
 }

@@ -58,8 +58,9 @@ Result<sim::Jobs> jobs_of(const Options& options) {
 struct ChipPlan {
   std::string chip, refusal;  // refusal: why there is no time
   ProgramTiming timing;
-  uint64_t memory_bytes = 0;  // of the device
-  size_t npu_ops = 0, cpu_ops = 0;
+  uint64_t memory_bytes = 0;        // of the device
+  size_t npu_ops = 0, cpu_ops = 0;  // after the passes
+  compile::ModelUse use;            // of the model's own
   double cpu_us = 0, cpu_alone_us = -1;
   size_t nowhere = 0;  // operations: the network cannot run
 
@@ -112,6 +113,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
     if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
   }
   SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
+  plan.use = compile::model_use(compiled);
   plan.cpu_alone_us = cpu_alone_us(**timer, graph);
   plan.nowhere = ops_nowhere(compiled);
   return plan;
@@ -145,6 +147,10 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"submissions", t.submissions},
                         {"npu_ops", plan.npu_ops},
                         {"cpu_ops", plan.cpu_ops},
+                        {"model_npu_ops", plan.use.npu_ops},
+                        {"model_ops", plan.use.ops},
+                        {"model_part_ops", plan.use.part_ops},
+                        {"model_folded_ops", plan.use.folded_ops},
                         {"cpu_ms", plan.cpu_us / 1000},
                         {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
                         {"nowhere_ops", plan.nowhere}};
@@ -153,8 +159,9 @@ nlohmann::json json_of(const ChipPlan& plan) {
 }
 
 void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
-  TextTable table({"chip", "device", "mainline wall", "error", "DRAM", "device memory", "tasks", "CPU ops", "of them",
-                   "CPU alone"});
+  const int cores_shown = plans.empty() ? 0 : cpu_cores_of(plans[0].chip);  // one that has others says so
+  TextTable table({"chip", "on the NPU", "device", "network", "DRAM", "memory", "tasks", "CPU part",
+                   fmt::format("CPU, {} cores", cores_shown)});
   std::string refusals, cores, notes;
   const auto ms = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f} ms", us / 1000); };
   for (const ChipPlan& plan : plans) {
@@ -163,17 +170,21 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
       continue;
     }
     const ProgramTiming& t = plan.timing;
-    table.add({plan.chip, fmt::format("{:.2f} ms", t.device_us / 1000), ms(plan.whole_us()),
-               fmt::format("+-{:.0f} %", t.error * 100),
+    // Where the NPU takes nothing, the CPU's time is that of the network.
+    table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
+               fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
+               ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
                print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
-               fmt::format("{}", t.tasks), fmt::format("{}", plan.cpu_ops), ms(plan.cpu_us), ms(plan.cpu_alone_us)});
+               fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
+               cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
+                                                      : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
     const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.whole_us(), plan.cpu_alone_us);
     if (plan.nowhere != 0)
       notes += fmt::format(
           "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",
           plan.chip, plan.nowhere);
     else if (!faster.empty())
-      notes += fmt::format("{}: {}\n", plan.chip, faster);
+      notes += wrapped(fmt::format("{}: {}", plan.chip, faster), 2) + "\n";
     if (t.cores != 0)
       cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
                            on_cores(t.cores));
@@ -221,7 +232,7 @@ Result<void> plan_model(const Options& options, driver::Tuning tuning, Outcome& 
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));
-    out_json({{"model", options.model}, {"chips", rows}});
+    out_report({{"model", options.model}, {"chips", rows}});
   } else {
     print_plans(options, plans);
   }
@@ -242,7 +253,7 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const ProgramTiming t, time_capture(*timer, std::move(reader)));
   if (options.json) {
     ChipPlan plan{.chip = chip.name, .timing = t};
-    out_json({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
+    out_report({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
   } else {
     out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n",
         printable(options.model), chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error),
@@ -357,7 +368,7 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const LayersTime& time : times) rows.push_back(json_of(time, options));
-    out_json(rows);
+    out_report({{"layers", rows}});
   } else {
     print_rows(times, options);
     print_errors(times);
@@ -376,7 +387,7 @@ void list_parameters() {
                     {"unit", row.unit},
                     {"mark", row.mark},
                     {"source", row.source}});
-  out_json(rows);
+  out_report({{"parameters", rows}});
 }
 
 Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {

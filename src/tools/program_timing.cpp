@@ -21,12 +21,6 @@ const driver::CostModel* costs_of(std::string_view name) {
   return driver.ok() ? (*driver)->costs(*chip) : nullptr;
 }
 
-// That times of the CPU are of: all large ones of such a board.
-int cpu_cores_of(std::string_view chip) {
-  const auto timer = sim::create_timer(chip, sim::Jobs::open);
-  return timer.ok() ? static_cast<int>((*timer)->parameter("cpu_cores")) : 1;
-}
-
 Result<ProgramTiming> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
                                     std::span<const sim::ParameterValue> overrides) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
@@ -173,6 +167,11 @@ double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model) {
     out += runtime::cpu_speed(timer).us(model, op);
   }
   return out;
+}
+
+int cpu_cores_of(std::string_view chip) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  return timer.ok() ? static_cast<int>((*timer)->parameter("cpu_cores")) : 1;
 }
 
 std::string print_cpu_alone(std::string_view chip, double us) {

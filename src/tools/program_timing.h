@@ -57,6 +57,8 @@ double cpu_alone_us(std::string_view chip, const ir::Graph& model);
 std::string print_cpu_alone(std::string_view chip, double us);
 // "0.13 ms (4 cores)", "not known".
 std::string print_on_cpu_cores(std::string_view chip, double us);
+// That times of the CPU are of: all large ones of such a board.
+int cpu_cores_of(std::string_view chip);
 nlohmann::json ms_or_null(double us);
 // A line that says so, with what to do, where that is less than `whole_us`; else empty.
 std::string advise_cpu(double whole_us, double cpu_alone_us);

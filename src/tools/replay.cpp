@@ -37,13 +37,17 @@ struct Change {
   std::optional<size_t> submission;
   std::string path, value;
   bool is_done = false;
+  // Of one that names no submission: why it cannot be done in `problem_at`, and whether that one has the field at all.
+  std::optional<Error> problem;
+  size_t problem_at = 0;
+  bool has_field = false;
 };
 
 Result<Change> parse_change(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     return error(ErrorCode::invalid_argument, "--set: must be FIELD=VALUE, not '{}'", text);
-  Change out{.submission = {}, .path = text.substr(0, equals), .value = text.substr(equals + 1), .is_done = false};
+  Change out{.submission = {}, .path = text.substr(0, equals), .value = text.substr(equals + 1)};
   size_t number = 0;
   const auto [end, failure] = std::from_chars(out.path.data(), out.path.data() + out.path.size(), number);
   if (failure == std::errc() && *end == ':') {
@@ -79,8 +83,8 @@ struct Device {
 Result<Device> open_device(const std::string& name, const driver::Chip& recorded) {
   SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core_for_replay(name));
   if (core.chip.name != recorded.name)
-    return error(ErrorCode::invalid_argument, "{} is a {}; the jobs were recorded for a {}", name, core.chip.name,
-                 recorded.name);
+    return error(ErrorCode::invalid_argument, "{} is chip '{}'; the jobs were recorded for chip '{}'", name,
+                 core.chip.name, recorded.name);
   SK_TRY_ASSIGN(auto replayer, uapi::open_replayer(core.core, core.calls));
   CheckedReplay checked(*core.driver, core.chip, *replayer);
   return Device{std::move(core), std::move(replayer), std::move(checked)};
@@ -158,16 +162,18 @@ class Replays {
  private:
   // Whether all that the options name is there, before anything runs.
   Result<void> try_options() {
+    size_t submissions = 0;
     while (true) {
       auto one = reader_.next();
       if (!one.ok() || !*one) break;  // what cannot be read is an error when its turn comes
+      ++submissions;
       SK_TRY(fill_all(**one));
       SK_TRY(change(**one));
       if (!options_.expect.empty()) SK_TRY(check_expected(**one));
     }
     reader_.rewind();
     for (const Change& one : changes_) {
-      if (!one.is_done) return one_problem_ ? *one_problem_ : not_there(one);
+      if (!one.is_done || one.has_field) SK_TRY(problem_of(one, submissions));
     }
     for (const Input& one : inputs_) {
       if (!one.is_used)
@@ -256,13 +262,31 @@ class Replays {
       else if (one.submission)
         return done.error();
       else
-        one_problem_ = done.error();
+        add_problem(one, submission, done.error());
     }
     return {};
   }
 
-  static Error not_there(const Change& change) {
-    return error(ErrorCode::invalid_argument, "--set: there is no submission {}", change.submission.value_or(0));
+  // What is said of the submission that has the field; else of the one that has the nearest names, which takes most
+  // words.
+  void add_problem(Change& change, const capture::Submission& submission, const Error& problem) const {
+    const bool has_field = driver::has_field(*device_.core.driver, device_.core.chip, submission, change.path);
+    const bool is_better = !change.problem || (has_field && !change.has_field) ||
+                           (has_field == change.has_field && problem.message.size() > change.problem->message.size());
+    if (!is_better) return;
+    change.problem = problem;
+    change.problem_at = reader_.index();
+    change.has_field = has_field;
+  }
+
+  static Result<void> problem_of(const Change& change, size_t submissions) {
+    if (change.submission && !change.problem)
+      return error(ErrorCode::invalid_argument, "--set: there is no submission {}", *change.submission);
+    if (!change.problem) return {};
+    if (submissions == 1) return *change.problem;
+    return error(ErrorCode::invalid_argument,
+                 "--set: no submission is named, and there are {} (one is named so: --set \"{}:{}={}\"): {}",
+                 submissions, change.problem_at, change.path, change.value, change.problem->message);
   }
 
   Result<void> note(const capture::BufferSnapshot& buffer) {
@@ -298,7 +322,6 @@ class Replays {
   std::optional<Device> other_;
   std::vector<Change> changes_;
   std::vector<Input> inputs_;
-  std::optional<Error> one_problem_;
   std::vector<Written> written_;
   std::set<uint32_t> known_;  // buffers that earlier submissions list
   std::vector<Unwritten> unwritten_;
@@ -319,7 +342,7 @@ void print(const Options& options, const Replays& replays) {
     nlohmann::json missing = nlohmann::json::array();
     for (const Unwritten& one : replays.unwritten())
       missing.push_back({{"submission", one.submission}, {"device", one.device}, {"fields", one.paths}});
-    return out_json(
+    return out_report(
         {{"device", options.device}, {"compared_with", other}, {"written", rows}, {"not_written", missing}});
   }
   TextTable table({"submission", "buffer", "bytes", "hash", other.empty() ? "" : "differs from " + other});

@@ -41,7 +41,7 @@ struct Options {
   SessionFlags session;
   std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
-  bool json = false, show = false;
+  bool json = false, show = false, verbose = false;
 };
 
 OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
@@ -133,8 +133,7 @@ Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
   const std::optional<Task> task = options.task.empty() ? recognise(graph) : task_from_name(options.task);
   check_labels(options, graph, labels, task);
   check_drawing(options, graph, task);
-  SK_TRY_ASSIGN(Drawings drawings,
-                Drawings::create(options.show && !options.json, options.draw, options.threshold, names));
+  SK_TRY_ASSIGN(Drawings drawings, Drawings::create(options.show, options.draw, options.threshold, names));
   SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));
   std::optional<Expectation> expected;
   if (!options.expect.empty()) {
@@ -362,6 +361,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   result.device = target.name;
+  result.chip = target.chip.name;
+  result.verbose = options.verbose;
   const ir::Graph again = graph;  // constants are shared
   auto created = create_session(options, std::move(graph), target, result);
   outcome.begin_with(created);
@@ -448,7 +449,8 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .variable("SKILLET_CACHE_DIR")
       .check(not_empty());
   verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
-  verb.flag("--json", options->json, "machine-readable output");
+  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
+  verb.flag("--json", options->json, "machine-readable output").excludes("--show");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;
     outcome.finish(run(*options, outcome));

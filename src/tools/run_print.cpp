@@ -131,12 +131,14 @@ std::string print_inferences(const RunResult& result) {
   return out + table.print() + "\n";
 }
 
-std::string print_ops(const Session& session, const std::string& advice) {
+std::string print_ops(const Session& session, const RunResult& result) {
+  std::vector<compile::OpRow> rows = runtime::rows(session);
+  add_cpu_times(result.chip, session.graph(), rows);
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
-  for (const compile::OpRow& row : runtime::rows(session))
+  for (const compile::OpRow& row : rows)
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
-  return table.print() + print_advice(runtime::rows(session), advice);
+  return table.print_wrapped() + print_advice(rows, result.advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -166,14 +168,18 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
          fmt::format("{} of {} layers compared, {}\n\n", compared, results, largest);
 }
 
-std::string print_parts(const Session& session) {
-  TextTable table({"part", "where", "operations", "compile", "load", "run"});
+std::string print_parts(const Session& session, bool verbose) {
+  std::vector<std::string> header = {"part", "where", "compile", "load", "run"};
+  if (verbose) header.emplace_back("operations after the passes");
+  TextTable table(std::move(header));
   std::string notes;
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
     const bool on_npu = runs_on_npu(part);
-    table.add({fmt::format("{}", i), on_npu ? "npu" : "cpu", fmt::format("{}", part.ops.size()),
-               print_ms(part.compile_ms), on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)});
+    std::vector<std::string> row = {fmt::format("{}", i), on_npu ? "npu" : "cpu", print_ms(part.compile_ms),
+                                    on_npu ? print_ms(part.load_ms) : "-", print_ms(part.run_ms)};
+    if (verbose) row.push_back(fmt::format("{}", part.ops.size()));
+    table.add(std::move(row));
     if (on_npu && !part.note.empty()) notes += fmt::format("part {}: {}\n", i, part.note);
   }
   return table.print() + notes;
@@ -195,7 +201,7 @@ std::string print_times(const RunResult& result, const Session& session) {
                            result.simulated->error * 100, print_whole(*result.simulated))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
-  return fmt::format("{}\n{}", print_parts(session), table.print());
+  return fmt::format("{}\n{}", print_parts(session, result.verbose), table.print_wrapped());
 }
 
 nlohmann::json outputs_json(const Inference& inference) {
@@ -273,12 +279,16 @@ std::string print_text(const RunResult& result, const Session& session) {
   const Where where = count(session);
   std::string out = fmt::format("model   {}\n", printable(result.model));
   out += fmt::format("input   {}\n", printable(result.input_note));
-  out += fmt::format("device  {}: {} operations on the NPU ({} part(s), {} jobs), {} on the CPU\n\n", result.device,
-                     where.ops.npu_ops, where.npu_parts, where.jobs, where.ops.cpu_ops);
+  out += fmt::format("device  {}: {} on the NPU in {} part(s), {} jobs\n", result.device, print_use(where.ops.model),
+                     where.npu_parts, where.jobs);
+  if (result.verbose)
+    out += fmt::format("        after the passes {} operations on the NPU, {} on the CPU\n", where.ops.npu_ops,
+                       where.ops.cpu_ops);
+  out += "\n";
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
     if (!inference.layers.empty()) out += print_layers(session, inference.layers);
-  out += fmt::format("where each operation ran\n{}\n", print_ops(session, result.advice));
+  out += fmt::format("where each operation ran\n{}\n", print_ops(session, result));
   out += fmt::format("times\n{}", print_times(result, session));
   return out;
 }
@@ -295,6 +305,8 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"cpu_ops", where.ops.cpu_ops},
                               {"model_npu_ops", where.ops.model.npu_ops},
                               {"model_ops", where.ops.model.ops},
+                              {"model_part_ops", where.ops.model.part_ops},
+                              {"model_folded_ops", where.ops.model.folded_ops},
                               {"jobs", where.jobs},
                               {"import_ms", result.import_ms},
                               {"passes_ms", session.report().passes_ms},
@@ -303,7 +315,7 @@ std::string print_json(const RunResult& result, const Session& session) {
                               {"parts", parts_json(session)},
                               {"ops", ops_json(session)},
                               {"runs", inferences_json(result)}};
-  return json_text(out);
+  return report_text(out);
 }
 
 std::string print_frame(const Inference& inference) {
@@ -321,7 +333,7 @@ std::string print_frame(const Inference& inference) {
 }
 
 std::string print_frame_json(const Inference& inference) {
-  return inference_json(inference).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return report_of(inference_json(inference)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace skillet::tools

@@ -37,7 +37,8 @@ struct Inference {
 };
 
 struct RunResult {
-  std::string model, device, input_note, advice;
+  std::string model, device, chip, input_note, advice;    // chip: empty of the CPU
+  bool verbose = false;                                   // how many operations the passes made of the model's
   double import_ms = 0, create_ms = 0, reference_ms = 0;  // reference: of one inference
   std::optional<ProgramTiming> simulated;  // what the NPU's part of an inference would take, where that is known
   std::vector<Inference> inferences;

@@ -6,11 +6,10 @@
 namespace skillet::tools {
 namespace {
 
-// Empty: the session takes it.
-std::string problem(std::string_view key, const std::string& value) {
+// Whether the session takes it.
+bool is_option(std::string_view key, const std::string& value) {
   runtime::SessionOptions ignored;
-  const auto taken = runtime::set_option(ignored, key, value);
-  return taken.ok() ? "" : taken.error().message;
+  return runtime::set_option(ignored, key, value).ok();
 }
 
 void set(std::string_view key, const std::string& value, runtime::SessionOptions& session) {
@@ -61,10 +60,14 @@ void add_partition(const Verb& verb, SessionFlags& flags) {
   verb.option("--partition", flags.partition,
               "which parts go to the NPU: all that it takes; predicted: those that are predicted to be faster there, "
               "the way included; work: those that do enough for the bytes that they move. Default: all")
-      .check({"all, work or predicted", [](const std::string& text) { return problem("partition", text); }});
+      .check(one_of(compile::kPartitionByNames));
   verb.option("--host-threads", flags.host_threads,
               "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: all")
-      .check({"auto or a number", [](const std::string& text) { return problem("host_threads", text); }});
+      .check({"auto or a number", [](const std::string& text) {
+                return is_option("host_threads", text)
+                           ? std::string()
+                           : fmt::format("must be auto or a number of cores, not '{}'", text);
+              }});
 }
 
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {

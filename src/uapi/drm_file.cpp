@@ -44,7 +44,7 @@ constexpr Advice kAdvice[] = {
     {EAGAIN, "EAGAIN", ErrorCode::device, "the kernel kept asking to try again: the NPU is overloaded or stuck"},
     {EMFILE, "EMFILE", ErrorCode::io, "too many open files in this process: raise ulimit -n"},
     {ENFILE, "ENFILE", ErrorCode::io, "too many open files on this machine"},
-    {ENOENT, "ENOENT", ErrorCode::io, "there is no such node: see skillet devices and skillet doctor"},
+    {ENOENT, "ENOENT", ErrorCode::io, "see skillet devices"},
     {ENOTTY, "ENOTTY", ErrorCode::unsupported, "it is not a DRM device of the expected driver: see skillet devices"},
     {EFAULT, "EFAULT", ErrorCode::internal, "a bug to report"},
 };

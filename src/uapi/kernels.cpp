@@ -40,11 +40,6 @@ Result<const KernelDriver*> driver_of(const Core& core) {
 
 }  // namespace
 
-std::string NodeRange::text() const {
-  const std::string_view name = prefix.substr(prefix.rfind('/') + 1);
-  return fmt::format("{}{} to {}{}", prefix, first, name, last);
-}
-
 std::span<const KernelDriver> kernel_drivers() {
   static const KernelDriver kDrivers[] = {etnaviv::kernel_driver(), rocket::kernel_driver()};
   return kDrivers;
@@ -58,7 +53,7 @@ const KernelDriver* find_kernel_driver(std::string_view name) {
 
 std::string searched_nodes() {
   std::string text;
-  for (const NodeRange& range : node_ranges()) text += fmt::format("{}{}", text.empty() ? "" : ", ", range.text());
+  for (const NodeRange& range : node_ranges()) text += fmt::format("{}{}*", text.empty() ? "" : " or ", range.prefix);
   return text;
 }
 

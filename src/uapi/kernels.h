@@ -20,7 +20,6 @@ struct NodeRange {
   std::string_view prefix;
   unsigned first = 0, last = 0;
 
-  std::string text() const;
   bool operator==(const NodeRange&) const = default;
 };
 

@@ -19,7 +19,7 @@ REGISTER = re.compile(r"^register (0x[0-9a-f]+) ?(.*)$")
 
 def rows_of(skillet, chip):
     done = subprocess.run([skillet, "lookup", "*", "--chip", chip, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["found"]
 
 
 def cell(text):

@@ -132,7 +132,7 @@ class Virtual(unittest.TestCase):
             environment = {name: value for name, value in os.environ.items() if name != "SKILLET_ALLOW_UNPROVEN"}
             command = [SKILLET, "virtual", "--chip", "s905d3", "--", SKILLET]
             environment.update({} if allowed is None else {"SKILLET_ALLOW_UNPROVEN": allowed})
-            listed = json.loads(run(*command, "devices", "--json", env=environment).stdout)
+            listed = json.loads(run(*command, "devices", "--json", env=environment).stdout)["devices"]
             (node,) = [one for one in listed if one["device"] == "/dev/dri/renderD128"]
             self.assertEqual(node["usable"], allowed is None)
             found = json.loads(run(*command, "doctor", "--json", env=environment).stdout)["findings"]

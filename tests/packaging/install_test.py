@@ -131,7 +131,7 @@ class Install(unittest.TestCase):
         # A seven of two strokes.
         picture.write_bytes(bytes(255 if 5 <= y <= 7 and 7 <= x <= 20 or 8 <= y <= 23 and 0 <= x - (19 - (y - 8) // 2) <= 2
                                   else 0 for y in range(28) for x in range(28)))
-        listed = json.loads(run(str(self.root / "usr/bin/skillet"), "devices", "--json"))
+        listed = json.loads(run(str(self.root / "usr/bin/skillet"), "devices", "--json"))["devices"]
         simulated = [one["device"] for one in listed if one["usable"] and one["device"].startswith("sim:")]
         for device in ("cpu", simulated[0]):
             said = run(str(program), str(doc / "models/digits.tflite"), str(picture), device, LD_LIBRARY_PATH=str(self.lib))

@@ -36,7 +36,7 @@ class Node(unittest.TestCase):
     def test_is_found_by_all_names(self):
         code, out, err = virtual(SKILLET, "devices", "--json")
         self.assertEqual(code, 0, err)
-        (row,) = [one for one in json.loads(out) if one["device"] == "/dev/accel/accel0"]
+        (row,) = [one for one in json.loads(out)["devices"] if one["device"] == "/dev/accel/accel0"]
         self.assertEqual((row["kernel_driver"], row["usable"]), ("rocket", True))
         self.assertIn("3 cores; also called rocket0", row["note"])
         results = {device: self.run_on(device)[0] for device in ("auto", "npu", "rocket0", "/dev/accel/accel0")}

@@ -64,7 +64,7 @@ class Tool:
         return json.loads(done.stdout)
 
     def parameters(self):
-        return self.run("--parameters")
+        return self.run("--parameters")["parameters"]
 
     def nets(self, chips, program, nets, values, tuning="recorded"):
         """Milliseconds by (chip, net); of open programs the wall time, as they are published."""
@@ -73,14 +73,14 @@ class Tool:
             sets = [text for name, value in values.items() for text in ("--set", f"{name}={value!r}")]
             chip_arguments = [text for chip in chips for text in ("--chip", chip)]
             files = [str(self.data / "networks" / f"{net}.csv") for net in nets]
-            rows = self.run("--layers", *files, *chip_arguments, "--program", program, "--tuning", tuning, *sets)
+            rows = self.run("--layers", *files, *chip_arguments, "--program", program, "--tuning", tuning, *sets)["layers"]
             self.known[key] = {(row["chip"], row["net"]): row for row in rows}
         return self.known[key]
 
     def table(self, path, chip, values):
         sets = [text for name, value in values.items() for text in ("--set", f"{name}={value!r}")]
         return {row["id"]: row["us"]
-                for row in self.run("--layers", str(path), "--chip", chip, "--program", "vendor", *sets)[0]["rows"]}
+                for row in self.run("--layers", str(path), "--chip", chip, "--program", "vendor", *sets)["layers"][0]["rows"]}
 
 
 def rows_of(data, group):

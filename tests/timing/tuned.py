@@ -77,7 +77,7 @@ def inputs_and_weights(layers):
 
 def parameters(skillet):
     found = {}
-    for row in plan(skillet, "--parameters"):
+    for row in plan(skillet, "--parameters")["parameters"]:
         if row["jobs"] in ("open", "both"):
             found[row["chip"], row["name"]] = row["value"]
     return found

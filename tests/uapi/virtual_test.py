@@ -60,7 +60,7 @@ class Healthy(unittest.TestCase):
     def test_devices_and_doctor(self):
         code, out, err = virtual("devices", "--json")
         self.assertEqual(code, 0, err)
-        (row,) = [row for row in json.loads(out) if row["device"] == NODE]
+        (row,) = [row for row in json.loads(out)["devices"] if row["device"] == NODE]
         self.assertTrue(row["usable"])
         self.assertIn("etnaviv0", row["note"])
         code, out, err = virtual("doctor", "--json")

@@ -14,7 +14,7 @@ class ToyDriver final : public driver::Driver {
   ToyDriver() {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips())
-      chips_.push_back({std::string(chip.name), "toy", std::string(chip.title), row++, "it is made up"});
+      chips_.push_back({std::string(chip.name), "toy", std::string(chip.title), row++, "it is made up", false});
   }
 
   std::string_view name() const override { return "toy"; }

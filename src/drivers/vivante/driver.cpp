@@ -33,8 +33,8 @@ class VivanteDriver final : public driver::Driver {
   VivanteDriver() {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips())
-      chips_.push_back(
-          {std::string(chip.name), "vivante", std::string(chip.title), row++, std::string(chip.assumption)});
+      chips_.push_back({std::string(chip.name), "vivante", std::string(chip.title), row++, std::string(chip.assumption),
+                        !chip.has(hw::kIdsOnly)});
   }
 
   std::string_view name() const override { return "vivante"; }

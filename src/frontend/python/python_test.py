@@ -100,7 +100,7 @@ class Facts(unittest.TestCase):
 
     def test_devices_are_those_of_the_command(self):
         done = subprocess.run(["skillet", "devices", "--json"], capture_output=True, text=True, check=True)
-        said = [(row["device"], row["title"], row["kernel_driver"], row["note"], row["usable"]) for row in json.loads(done.stdout)]
+        said = [(row["device"], row["title"], row["kernel_driver"], row["note"], row["usable"]) for row in json.loads(done.stdout)["devices"]]
         ours = skillet.devices()
         self.assertEqual([(d.device, d.title, d.kernel_driver, d.note, d.usable) for d in ours], said)
         self.assertEqual([d.device for d in ours if d.simulated], [row[0] for row in said if row[0].startswith("sim:")])

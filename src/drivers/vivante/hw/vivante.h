@@ -81,6 +81,7 @@ enum ChipFlag : uint32_t {
   kDepthwise = 8,    // native depthwise
   kSlowOutput = 16,  // has the slow_output bit
   kSramCaches = 32,  // caching kernels and image tiles in on-chip memory works with a known driver
+  kIdsOnly = 64,     // which product it is in, nobody told
 };
 struct ChipRow {
   std::string_view name, title;

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What a person reads fits a terminal: no line of doctor, devices, check, plan and the errors about devices is wider than
+100 columns, and the answer is on the first screen.
+
+usage: columns_test.py SKILLET      run at the top of the source tree
+"""
+import json
+import subprocess
+import sys
+import unittest
+
+SKILLET = sys.argv.pop(1)
+COLUMNS, SCREEN = 100, 24
+DIGITS, LONG, REFUSED = "models/digits.tflite", "tests/models/keras/heads_i8.tflite", "tests/models/refused/no_kernel.tflite"
+MODELS = [DIGITS, LONG, "tests/models/keras/transposed_i8.tflite", "tests/models/conv_scales_i8.tflite", REFUSED]
+UNKNOWN = ["sim:rk3568", "sim:rk3566", "sim:rk3576", "sim:toaster", "sim:a311", "sim:", "null:x", "a311d", "A311D", "gpu0",
+           "something", "0", "npu", "etnaviv0", "rocket3", "/dev/dri/renderD999", "SIM:RK3588"]
+
+
+def skillet(*args):
+    return subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
+
+
+class Columns(unittest.TestCase):
+    def fits(self, args, text):
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), COLUMNS, f"{args}: {line}")
+
+    def test_of_what_is_here(self):
+        for args in (["doctor"], ["doctor", "--all"], ["devices"], ["devices", "--all"]):
+            with self.subTest(args=args):
+                self.fits(args, skillet(*args).stdout)
+
+    def test_of_models(self):
+        for model in MODELS:
+            for args in (["check", model], ["check", model, "--delegate"], ["check", model, "--device", "sim:a311d"],
+                         ["check", model, "--device", "sim:rk3588", "--verbose"], ["plan", model]):
+                with self.subTest(args=args):
+                    done = skillet(*args)
+                    self.fits(args, done.stdout + done.stderr)
+                    self.assertTrue(done.stdout)
+
+    def test_of_unknown_devices(self):
+        for device in UNKNOWN:
+            for args in (["run", DIGITS, "--device", device], ["check", DIGITS, "--device", device]):
+                with self.subTest(args=args):
+                    done = skillet(*args)
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                    self.fits(args, done.stderr)
+
+    def test_of_unknown_chips(self):
+        for chip in ("toaster", "a311", "sim:a311d", "RK3588"):
+            for args in (["plan", DIGITS, "--chip", chip], ["virtual", "--chip", chip, "--", "true"], ["decode", DIGITS, "--chip", chip],
+                         ["lookup", "x", "--chip", chip], ["diff", DIGITS, DIGITS, "--chip", chip]):
+                with self.subTest(args=args):
+                    done = skillet(*args)
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                    self.fits(args, done.stderr)
+
+    def test_of_values_that_an_option_does_not_take(self):
+        for option, value in (("--partition", "some"), ("--host-threads", "many"), ("--per-channel", "odd"), ("--cores", "x"), ("--tuning", "x"),
+                              ("--threshold", "7"), ("--task", "x"), ("--top", "x"), ("--raw", "yuv"), ("--compare=x", None)):
+            args = ["run", DIGITS, option, *([value] if value else [])]
+            with self.subTest(args=args):
+                done = skillet(*args)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                self.assertIn(": must be ", done.stderr)
+                self.assertIn(f"not '{value or 'x'}'", done.stderr)
+                self.fits(args, done.stderr.split(" (see ")[0])
+
+    def test_the_answer_comes_first(self):
+        for model in (DIGITS, LONG):
+            first = "\n".join(skillet("check", model).stdout.splitlines()[:SCREEN])
+            report = json.loads(skillet("check", model, "--json").stdout)
+            for chip in report["chips"]:
+                self.assertRegex(first, rf'{chip["chip"]} +{chip["npu_ops"]} of {len(report["ops"])}\b')
+            one = json.loads(skillet("check", model, "--device", "sim:a311d", "--json").stdout)
+            self.assertIn(f'{one["model_npu_ops"]} of {one["model_ops"]} operations', skillet("check", model, "--device", "sim:a311d").stdout.splitlines()[1])
+        lines = skillet("doctor").stdout.splitlines()
+        self.assertRegex(lines[0], "^(Ready: |No NPU is ready here)")
+        self.assertRegex(skillet("devices").stdout.splitlines()[0], "^(on this machine|No NPU here)")
+
+    def test_chips_that_nobody_can_buy_are_shown_when_asked_for(self):
+        for verb in ("devices", "doctor"):
+            few, all_of_them = skillet(verb).stdout, skillet(verb, "--all").stdout
+            for text, sold, other in ((few, True, False), (all_of_them, True, True)):
+                self.assertEqual("sim:rk3588" in text and "sim:a311d" in text, sold)
+                self.assertEqual("sim:vip8101" in text, other)
+
+    def test_one_count_of_operations(self):
+        """The model's own, in each verb; what the passes made of them is not shown."""
+        for model in (DIGITS, "tests/models/keras/transposed_i8.tflite"):
+            for chip in ("a311d", "rk3588"):
+                device = ["--device", f"sim:{chip}"]
+                one = json.loads(skillet("check", model, *device, "--json").stdout)
+                words = f'{one["model_npu_ops"]} of {one["model_ops"]}'
+                for args in (["check", model, *device], ["run", model, *device, "--random", "1"], ["bench", model, *device, "--runs", "1", "--warm-up", "1"]):
+                    self.assertIn(f"{words} operations", skillet(*args).stdout, args)
+                self.assertRegex(skillet("plan", model, "--chip", chip).stdout, rf"{chip} +{words} ")
+                for args in (["run", model, *device, "--random", "1"], ["bench", model, *device, "--runs", "1"], ["plan", model, "--chip", chip]):
+                    told = json.loads(skillet(*args, "--json").stdout)
+                    told = told.get("chips", [told])[0]
+                    self.assertEqual((told["model_npu_ops"], told["model_ops"]), (one["model_npu_ops"], one["model_ops"]), args)
+                    self.assertNotIn("after the passes", skillet(*args).stdout)
+                self.assertIn("after the passes", skillet("run", model, *device, "--random", "1", "--verbose").stdout)
+
+    def test_a_network_on_the_cpu_has_one_time(self):
+        for line in skillet("check", REFUSED).stdout.splitlines() + skillet("check", "tests/models/fc64x10_i8.tflite").stdout.splitlines():
+            if " 0 of 1 " in line:
+                self.assertRegex(line, r" - +(\S+ ms \(4 cores\)|not known)$")
+
+
+if __name__ == "__main__":
+    unittest.main()

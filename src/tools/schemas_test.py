@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""What --json prints is what docs/json/ says, by a validator that is not ours (python3-jsonschema), and the schemas refuse
+what is not: a key more or less, another type, another version.
+
+usage: schemas_test.py SKILLET      run at the top of the source tree; exit code 77: there is no validator
+"""
+import copy
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+try:
+    from jsonschema import Draft7Validator
+except ImportError:
+    print("schemas: skipped, there is no jsonschema for Python (Debian: python3-jsonschema)")
+    sys.exit(77)
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+SCHEMAS = Path("docs/json")
+DIGITS, CONV, SCALES, CHAIN = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/models/conv_scales_i8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
+TRANSPOSED, REFUSED, FREE = "tests/models/keras/transposed_i8.tflite", "tests/models/refused/no_kernel.tflite", "tests/models/free/free_sizes_u8.tflite"
+PICTURE, LABELS, DATA = "models/digits/3.png", "models/digits_labels.txt", "models/digits"
+A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_conv1x1_relu6_u8"
+# What is run for each verb; TMP is a folder of its own.
+CASES = f"""
+check {DIGITS}
+check {DIGITS} --delegate --allow-unproven
+check {TRANSPOSED} --per-channel approximate
+check {REFUSED}
+check {FREE}
+check {DIGITS} --device sim:a311d
+check {REFUSED} --device sim:rk3588
+check {CHAIN} --device cpu
+check {SCALES} --device sim:s905d3
+run {DIGITS} --image {PICTURE} models/digits/4.png --labels {LABELS} --device sim:a311d --compare=layers
+run {DIGITS} --random 3 --device sim:rk3588 --cores 3 --repeat 2 --compare
+run {CHAIN} --random 3 --device cpu --output TMP/out.npz
+run {CHAIN} --random 3 --device sim:imx8mp --expect TMP/out.npz --tolerance 1
+run {DIGITS} --raw gray --device cpu
+bench {DIGITS} --runs 2 --warm-up 1 --device sim:a311d
+bench {TRANSPOSED} --runs 1 --warm-up 1 --without-cpu --device cpu
+eval {DIGITS} --data {DATA} --device sim:a311d --layers
+eval {DIGITS} --data {DATA} --device sim:rk3588 --labels TMP/truth --against sim:a311d
+eval {DIGITS} --data {DATA} --device cpu --labels TMP/truth
+fix {DIGITS} -o TMP/fixed.tflite --device sim:a311d
+fix {DIGITS} -o TMP/always.tflite --device sim:rk3588 --always --approximate
+fix {SCALES} -o TMP/scales.tflite --device sim:s905d3 --approximate
+plan {DIGITS}
+plan {REFUSED}
+plan {DIGITS} --chip s905d3 --chip rk3588
+plan {A311D}
+plan --layers TMP/layers.csv --chip a311d
+plan --layers TMP/table.csv --chip rk3588 --program vendor
+plan --parameters
+compile {DIGITS} --device sim:rk3588 --cores 3
+compile {CHAIN} --device sim:imx8mp --report --tuning tuned --explain
+compile {DIGITS} --device sim:a311d --explain-partition
+compile {CONV} --device sim:a311d -o TMP/program
+decode {A311D} --model {A311D}/model.tflite --buffers --all
+decode {RK3588} --weights TMP/weights
+decode TMP/program
+decode {A311D} --last 1 --buffers
+diff {A311D} {A311D}
+diff {A311D} tests/captures/a311d_concat2_i8
+diff {A311D} TMP/program --chip a311d
+lookup kernel_x_size
+lookup 0x1030 --chip rk3588
+lookup no_such_thing
+replay {A311D} --device sim:a311d
+replay {RK3588} --device sim:rk3588 --output TMP/replayed
+replay {RK3588} --device sim:rk3588 --expect TMP/replayed
+replay {A311D} --device sim:a311d --set "job 1 nn_instruction.out_zero_point=2"
+devices
+doctor
+""".strip().splitlines()
+LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw,act,weight_elems
+0,in,input,,32,32,3,32,32,3,0,0,1,1,1,1,none,0
+1,c,conv,0,32,32,3,16,16,16,3,3,2,2,1,1,relu6,432
+"""
+TABLE = """id,op,in_c,in_h,in_w,out_c,out_h,out_w,kh,kw,stride,act,fused_add,dtype
+7,conv,16,8,8,32,8,8,3,3,1,none,0,i8
+"""
+
+
+def skillet(args):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+    return subprocess.run([SKILLET, *args], capture_output=True, timeout=120, env=env, input=bytes(3 * 784))
+
+
+def verb_names():
+    """Those with --json."""
+    listed = skillet(["--help"]).stdout.decode()
+    names = re.findall(r"^  (\w+) {2,}", listed[listed.index("ubcommands"):], re.M)
+    return sorted(name for name in names if "--json" in skillet([name, "--help"]).stdout.decode())
+
+
+def documents(text):
+    """One, or one a line."""
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
+def objects(value, path=()):
+    """Each object in a report with its place; of a list the first element."""
+    if isinstance(value, dict):
+        yield path
+        for key in value:
+            yield from objects(value[key], (*path, key))
+    elif isinstance(value, list) and value:
+        yield from objects(value[0], (*path, 0))
+
+
+def at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+class Schemas(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.reports = []
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "layers.csv").write_text(LAYERS)
+            (folder / "table.csv").write_text(TABLE)
+            (folder / "truth").write_text("".join(f"{path.name} {path.name[0]}\n" for path in Path(DATA).glob("*.png")))
+            for line in CASES:
+                done = skillet([*shlex.split(line.replace("TMP", name)), "--json"])
+                cls.reports.append((line, done.stdout.decode(), done.stderr.decode()))
+        cls.validators = {path.stem: Draft7Validator(json.loads(path.read_text())) for path in SCHEMAS.glob("*.json")}
+
+    def test_every_verb_has_one(self):
+        self.assertEqual(sorted(self.validators), verb_names())
+        self.assertEqual({line.split()[0] for line in CASES}, set(self.validators))
+        for validator in self.validators.values():
+            Draft7Validator.check_schema(validator.schema)
+
+    def test_reports_are_as_the_schemas_say(self):
+        for line, text, said in self.reports:
+            with self.subTest(line):
+                self.assertTrue(text, said)
+                for report in documents(text):
+                    errors = [f"{list(error.absolute_path)}: {error.message[:300]}" for error in self.explained(line, report)]
+                    self.assertEqual(errors, [])
+                    self.assertEqual(report["version"], 1)
+
+    def explained(self, line, report):
+        """Of several forms the errors of the one that fits best."""
+        for error in self.validators[line.split()[0]].iter_errors(report):
+            forms = {}
+            for inner in error.context:
+                forms.setdefault(inner.schema_path[0], []).append(inner)
+            yield from min(forms.values(), key=len) if forms else [error]
+
+    def test_what_is_otherwise_is_refused(self):
+        for line, text, _ in self.reports:
+            report = documents(text)[0]
+            with self.subTest(line):
+                self.refuses(line, [{**report, "version": other} for other in (2, "1", None)])
+                self.refuses(line, [{k: v for k, v in report.items() if k != key} for key in report if key in self.required(line)])
+                # Of another type: an object where there is none, a text in place of the others.
+                self.refuses(line, [{**report, key: "text" if isinstance(value, dict) else {"a": 1}} for key, value in report.items()
+                                    if value is not None])
+                for path in objects(report):
+                    if self.is_open(path):
+                        continue
+                    changed = copy.deepcopy(report)
+                    at(changed, path)["surprise"] = 1.5
+                    self.refuses(line, [changed])
+
+    def refuses(self, line, reports):
+        for report in reports:
+            self.assertFalse(self.validators[line.split()[0]].is_valid(report), json.dumps(report)[:500])
+
+    def required(self, line):
+        """Of all forms."""
+        schema = self.validators[line.split()[0]].schema
+        forms = schema.get("oneOf", [schema])
+        return set.intersection(*(set(form["required"]) for form in forms))
+
+    @staticmethod
+    def is_open(path):
+        """Whose keys are the device's."""
+        return bool(path) and path[-1] in ("facts", "parameters")
+
+    def test_the_page_names_them(self):
+        self.assertIn("](json/", Path("docs/command.md").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""./x says how far it is where nobody sees the compiler's own lines, and keeps the exit code; what it builds for the demo is
+what README.md goes on with.
+
+usage: x_test.py      run at the top of the source tree
+"""
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+SCRIPT = Path("x").read_text()
+
+
+def function(name):
+    return re.search(rf"^{name}\(\) {{\n.*?^}}\n", SCRIPT, re.M | re.S)[0]
+
+
+def run(call, seconds="0.2"):
+    text = f"set -euo pipefail\n{SCRIPT[SCRIPT.index('say()'):SCRIPT.index('usage()')]}\n{function('watched')}\n{call}\n"
+    return subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin", "X_PROGRESS_SECONDS": seconds})
+
+
+class X(unittest.TestCase):
+    def setUp(self):
+        self.log = subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip() + "/log"
+
+    def test_long_work_is_seen(self):
+        done = run(f"watched {self.log} bash -c 'for i in 1 2 3; do echo \"[$i/3] Building\"; sleep 0.5; done'; echo after")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertGreater(len(lines), 3)
+        self.assertLessEqual({"[1/3] Building", "[2/3] Building", "[3/3] Building"}, set(lines))
+        self.assertEqual(lines[-1], "after")
+
+    def test_short_work_is_quiet(self):
+        done = run(f"watched {self.log} echo fine; echo after", "20")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "after\n", ""))
+        self.assertEqual(Path(self.log).read_text(), "fine\n")
+
+    def test_what_fails_is_shown(self):
+        done = run(f"watched {self.log} bash -c 'echo; echo \"x.cpp:1: error: no\"; exit 3'; echo after", "20")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("x.cpp:1: error: no", done.stdout)
+        self.assertIn(self.log, done.stderr)
+        self.assertNotIn("after", done.stdout)
+
+    def test_the_demo_builds_what_comes_next(self):
+        self.assertIn('build release "${installed_targets[@]}"', function("cmd_demo"))
+        targets = re.search(r"^installed_targets=\((.*)\)$", SCRIPT, re.M)[1].split()
+        self.assertLessEqual({"skillet_command", "skillet_delegate", "skillet_shared", "skillet_virtual_preload"}, set(targets))
+        for name in ("cmd_demo", "cmd_build"):
+            self.assertIn("ln -sf src/tools/skillet build/release/skillet\n", function(name))
+            self.assertIn("say_next\n", function(name))
+
+
+if __name__ == "__main__":
+    unittest.main()
