@@ -141,8 +141,9 @@ Result<std::vector<KernelTask>> place_kernels(const NnJob& job, const Coefficien
       return error(ErrorCode::device, "two kernels write output plane {} (offset {})", plane, kernel.output_offset);
     written[static_cast<size_t>(plane)] = true;
     const auto size = static_cast<uint64_t>(job.out_plane_extent());
-    SK_TRY_ASSIGN(const std::span<uint8_t> out, memory.at(out_address + kernel.output_offset, size,
-                                                          fmt::format("nn_instruction.out_address, plane {}", plane)));
+    const std::string what = fmt::format("nn_instruction.out_address, plane {}", plane);
+    SK_TRY_ASSIGN(const std::span<uint8_t> out, memory.at(out_address + kernel.output_offset, size, what));
+    SK_TRY(memory.check_written(out_address + kernel.output_offset, what));
     tasks.push_back({&kernel, out.data()});
   }
   const auto missing = std::find(written.begin(), written.end(), false);
