@@ -19,7 +19,7 @@ struct Scene {
   }
   void start(Unit unit, Range read, Range written, bool flushes = true, uint32_t event = 0) {
     const std::string name = fmt::format("job {}", count_++);
-    order.start(unit, event, name, [=, this]() -> Result<Accesses> {
+    order.start(unit, event, name, 0, [=, this]() -> Result<Accesses> {
       ran.push_back(name);
       return Accesses{.read = read, .written = written, .flushes = flushes, .is_a_part = unit == kTp && !flushes};
     });
@@ -182,13 +182,13 @@ TEST(Order, FaultsComeInTheOrderOfTheStream) {
     Order order({.seed = seed, .leniency = {}}, 4);
     order.start_of_stream();
     for (int i = 0; i < 3; ++i)
-      order.start(kTp, i == 2 ? 0 : 1, fmt::format("job {}", i), [i]() -> Result<Accesses> {
+      order.start(kTp, i == 2 ? 0 : 1, fmt::format("job {}", i), 4, [i]() -> Result<Accesses> {
         if (i > 0) return error(ErrorCode::device, "fault {}", i);
         return Accesses{.is_a_part = true};
       });
     const auto done = order.wait(0);
     ASSERT_FALSE(done.ok());
-    EXPECT_EQ(done.error().message, "job 1: fault 1");
+    EXPECT_EQ(done.error().message, "stream word 4: job 1: fault 1");
   }
 }
 
