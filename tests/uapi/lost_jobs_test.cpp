@@ -319,6 +319,30 @@ TEST(LostJob, IsNoticedAfterARunThatFailed) {
   EXPECT_EQ(node.spy().calls[abi::kGemSubmit], 7);
 }
 
+// What a job writes it must list as written: no fence would say when it is there.
+TEST(LostJob, EachBufferThatAJobWritesMustBeListedAsWritten) {
+  int run = 0;
+  for (const Network& network : kNetworks) {
+    const ir::Graph graph = make_graph(network);
+    const driver::Program whole = compile(graph, vivante::kJobWords);
+    for (size_t i = 0; i < whole.jobs[0].uses.size(); ++i) {
+      driver::Program program = whole;
+      driver::BufferUse& use = program.jobs[0].uses[i];
+      if (!use.write) continue;
+      use.read = true;
+      use.write = false;
+      if (!driver::verify(program).ok()) continue;  // the job has its witness there
+      SCOPED_TRACE(fmt::format("{}, buffer '{}'", network.what, program.buffers[use.buffer].name));
+      ++run;
+      const auto got = Runner(runtime::open_target("sim:a311d").value(), graph, program, false).infer(0);
+      ASSERT_FALSE(got.ok());
+      EXPECT_NE(got.error().message.find("which the job does not list as written"), std::string::npos)
+          << got.error().message;
+    }
+  }
+  EXPECT_GT(run, 5);
+}
+
 // Marking and looking happen while the buffers are open anyway: one access an input and an output.
 TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
   for (const Network& network : kNetworks) {

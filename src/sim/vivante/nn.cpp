@@ -141,9 +141,11 @@ Result<std::vector<KernelTask>> place_kernels(const NnJob& job, const Coefficien
       return error(ErrorCode::device, "two kernels write output plane {} (offset {})", plane, kernel.output_offset);
     written[static_cast<size_t>(plane)] = true;
     const auto size = static_cast<uint64_t>(job.out_plane_extent());
-    SK_TRY_ASSIGN(const std::span<uint8_t> out, memory.at(out_address + kernel.output_offset, size,
-                                                          fmt::format("nn_instruction.out_address, plane {}", plane)));
-    tasks.push_back({&kernel, out.data()});
+    const uint64_t address = out_address + kernel.output_offset;
+    const auto out = memory.at(address, size, "nn_instruction.out_address");
+    if (!out.ok()) return memory.at(address, size, fmt::format("nn_instruction.out_address, plane {}", plane)).error();
+    if (tasks.empty()) SK_TRY(memory.check_written(address, "nn_instruction.out_address"));
+    tasks.push_back({&kernel, out->data()});
   }
   const auto missing = std::find(written.begin(), written.end(), false);
   if (missing != written.end())

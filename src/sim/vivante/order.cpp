@@ -15,10 +15,11 @@ std::string_view name_of(Unit unit) { return unit == kNn ? "NN" : "TP"; }
 
 }  // namespace
 
-void Order::start(Unit unit, uint32_t event, std::string place, Run run) {
+void Order::start(Unit unit, uint32_t event, std::string name, size_t word, Run run) {
   jobs_.push_back({.unit = unit,
                    .event = event,
-                   .place = std::move(place),
+                   .name = std::move(name),
+                   .word = word,
                    .run = std::move(run),
                    .held_back = no_flush_[unit],
                    .unordered = unit == kNn && !small_batch_,
@@ -64,7 +65,7 @@ Result<void> Order::end_of_stream() {
   if (any_runs()) {
     const Job& first = *std::ranges::find_if(jobs_, [](const Job& job) { return !job.waited; });
     SK_TRY(options_.leniency.broken(Rule::waits, "the stream ends while {} runs: no wait_event for event {} after it",
-                                    first.place, first.event));
+                                    first.place(), first.event));
   }
   if (jobs_since_flush_ > 0)
     return error(ErrorCode::device,
@@ -92,17 +93,17 @@ Result<void> Order::run_started() {
       std::swap(indices[left - 1], indices[static_cast<size_t>(random_.next() % left)]);
   }
   std::vector<Result<Accesses>> done(indices.size(), Accesses{});
-  for (const size_t index : indices)
-    done[index - in_stream[0]] = std::exchange(jobs_[index].run, nullptr)().with_context(jobs_[index].place);
+  for (const size_t index : indices) done[index - in_stream[0]] = std::exchange(jobs_[index].run, nullptr)();
   for (const size_t index : in_stream) {
-    SK_TRY_ASSIGN(jobs_[index].accesses, std::move(done[index - in_stream[0]]));
-    SK_TRY(account(index).with_context(jobs_[index].place));
+    auto looked_at = account(index, std::move(done[index - in_stream[0]]));
+    if (!looked_at.ok()) return std::move(looked_at).with_context(jobs_[index].place());
   }
   return {};
 }
 
-Result<void> Order::account(size_t index) {
-  const Job& job = jobs_[index];
+Result<void> Order::account(size_t index, Result<Accesses> done) {
+  Job& job = jobs_[index];
+  SK_TRY_ASSIGN(job.accesses, std::move(done));
   SK_TRY(check_parts(job));
   SK_TRY(check_races(job, std::span(jobs_).first(index)));
   const Accesses::Range& read = job.accesses.read;
@@ -134,7 +135,7 @@ Result<void> Order::check_races(const Job& job, std::span<const Job> before) con
     const Accesses::Range& range = reads ? mine.read : mine.written;
     SK_TRY(options_.leniency.broken(other.waited ? Rule::small_batch : Rule::waits,
                                     "{}: {} bytes at {:#x} are what {} {}, which runs at the same time", range.what,
-                                    range.size, range.begin, other.place,
+                                    range.size, range.begin, other.place(),
                                     range.meets(its.written) ? "writes" : "reads"));
   }
   return {};
@@ -148,7 +149,7 @@ Result<void> Order::check_flushed(const Job& job) const {
                                                  : "tp_instruction.no_flush";
   return options_.leniency
       .broken(Rule::last_flushes, "the last {} job of an operation does not flush: {}", name_of(job.unit), why)
-      .with_context(job.place);
+      .with_context(job.place());
 }
 
 // A job that flushes makes what its unit wrote before visible too.

@@ -5,9 +5,12 @@
 // Must not know: descriptors, what the bytes mean.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +28,9 @@ struct Accesses {
   struct Range {
     uint64_t begin = 0, size = 0;
     std::string_view what;  // the field of the descriptor
-    bool meets(const Range& other) const { return begin < other.begin + other.size && other.begin < begin + size; }
+    bool meets(const Range& other) const {
+      return size > 0 && other.size > 0 && begin < other.begin + other.size && other.begin < begin + size;
+    }
   };
   Range read, written;
   bool flushes = false;    // its unit's caches at its end
@@ -48,8 +53,8 @@ class Order {
   void set_flush_control(bool nn_no_flush, bool tp_no_flush) { no_flush_ = {nn_no_flush, tp_no_flush}; }
   // The bit of state nn_config.
   void set_small_batch(bool on) { small_batch_ = on; }
-  // `place` names the job and its word in the stream. `run` is called at once or later, before the stream's end.
-  void start(Unit unit, uint32_t event, std::string place, Run run);
+  // `word` is the job's place in the stream. `run` is called at once or later, before the stream's end.
+  void start(Unit unit, uint32_t event, std::string name, size_t word, Run run);
   // The stream goes on when a job with this event is over.
   Result<void> wait(uint32_t event);
   // State flush_cache with all caches: for whoever comes after the stream. It does not wait.
@@ -63,17 +68,19 @@ class Order {
   struct Job {
     Unit unit;
     uint32_t event;
-    std::string place;
+    std::string name;
+    size_t word;
     Run run;         // none: it ran
     bool held_back;  // by vip_flush_control
     bool unordered;  // a wait does not keep later jobs from running beside it
     bool waited = false;
     size_t operation;
     Accesses accesses;
+    std::string place() const { return fmt::format("stream word {}: {}", word, name); }
   };
 
   Result<void> run_started();
-  Result<void> account(size_t index);
+  Result<void> account(size_t index, Result<Accesses> done);
   Result<void> check_parts(const Job& job);
   Result<void> check_races(const Job& job, std::span<const Job> before) const;
   Result<void> check_flushed(const Job& job) const;

@@ -19,7 +19,7 @@ struct Scene {
   }
   void start(Unit unit, Range read, Range written, bool flushes = true, uint32_t event = 0) {
     const std::string name = fmt::format("job {}", count_++);
-    order.start(unit, event, name, [=, this]() -> Result<Accesses> {
+    order.start(unit, event, name, 0, [=, this]() -> Result<Accesses> {
       ran.push_back(name);
       return Accesses{.read = read, .written = written, .flushes = flushes, .is_a_part = unit == kTp && !flushes};
     });
@@ -116,7 +116,7 @@ TEST(Order, JobsThatRunAtTheSameTimeShareNothingThatOneWrites) {
        {Pair{{149, 1}, {900, 1}, false},                                   // reads what the other writes
         Pair{{150, 1}, {900, 1}, true}, Pair{{300, 1}, {1009, 1}, false},  // writes what the other reads
         Pair{{300, 1}, {1010, 1}, true}, Pair{{300, 1}, {149, 1}, false},  // writes what the other writes
-        Pair{{1000, 10}, {900, 1}, true}}) {
+        Pair{{1000, 10}, {900, 1}, true}, Pair{{120, 0}, {900, 1}, true}}) {
     for (const bool waits : {true, false}) {
       Scene s;
       s.start(kTp, kElsewhere, {100, 50});
@@ -143,10 +143,33 @@ TEST(Order, PartsOfAnOperationEndTogether) {
 TEST(Order, AnEventIsWaitedForOnce) {
   for (const std::array<uint32_t, 4>& events :
        {std::array<uint32_t, 4>{1, 1, 1, 0}, {0, 0, 0, 0}, {1, 1, 1, 1}, {0, 0, 0, 1}, {1, 0, 1, 0}, {0, 1, 1, 1}}) {
+    for (const bool each_flushes : {false, true}) {
+      Scene s;
+      for (uint64_t part = 0; part < 4; ++part)
+        s.start(kTp, kElsewhere, {100 + 50 * part, 50}, each_flushes || part == 3, events[part]);
+      const bool waited = s.order.wait(0).ok();
+      EXPECT_EQ(waited && s.end().ok(), events == (std::array<uint32_t, 4>{1, 1, 1, 0}))
+          << fmt::format("{} {} {} {}", events[0], events[1], events[2], events[3]);
+    }
+  }
+}
+
+TEST(Order, TheLastJobOfAnOperationFlushes) {
+  for (const auto unit : {kNn, kTp}) {
     Scene s;
-    for (uint64_t part = 0; part < 4; ++part) s.start(kTp, kElsewhere, {100 + 50 * part, 50}, part == 3, events[part]);
-    const bool waited = s.order.wait(0).ok();
-    EXPECT_EQ(waited && s.end().ok(), events == (std::array<uint32_t, 4>{1, 1, 1, 0})) << fmt::format("{}", events[0]);
+    s.start(unit, kElsewhere, {100, 50}, false);
+    EXPECT_FALSE(s.order.wait(0).ok());
+  }
+}
+
+TEST(Order, WithoutSmallBatchAWaitIsNotEnough) {
+  for (const auto unit : {kNn, kTp}) {
+    Scene s;
+    s.order.set_small_batch(false);
+    s.start(unit, kElsewhere, {100, 50});
+    EXPECT_TRUE(s.order.wait(0).ok());
+    s.start(kTp, {100, 1}, {2000, 10});
+    EXPECT_EQ(s.order.wait(0).ok(), unit == kTp) << "the bit is one of NN jobs";
   }
 }
 
@@ -182,13 +205,13 @@ TEST(Order, FaultsComeInTheOrderOfTheStream) {
     Order order({.seed = seed, .leniency = {}}, 4);
     order.start_of_stream();
     for (int i = 0; i < 3; ++i)
-      order.start(kTp, i == 2 ? 0 : 1, fmt::format("job {}", i), [i]() -> Result<Accesses> {
+      order.start(kTp, i == 2 ? 0 : 1, fmt::format("job {}", i), 4, [i]() -> Result<Accesses> {
         if (i > 0) return error(ErrorCode::device, "fault {}", i);
         return Accesses{.is_a_part = true};
       });
     const auto done = order.wait(0);
     ASSERT_FALSE(done.ok());
-    EXPECT_EQ(done.error().message, "job 1: fault 1");
+    EXPECT_EQ(done.error().message, "stream word 4: job 1: fault 1");
   }
 }
 

@@ -136,6 +136,7 @@ Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) 
   }
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
+  SK_TRY(memory.check_written(d.out_base_address.offset, "tp_instruction.out_base_address"));
   // `out` reaches to the end of its buffer; input further on in the same buffer counts as overlap too, which only costs
   // time.
   const bool overlap = !in.empty() && in.data() < out.data() + out.size() && out.data() < in.data() + in.size();

@@ -32,7 +32,7 @@ class Chip final : public Device {
     order_.start_of_stream();
     const auto start = [&](Unit unit, auto& runner) {
       return [this, unit, &runner, &memory](const StartedJob& started) -> Result<void> {
-        order_.start(unit, started.event, fmt::format("stream word {}: {}", started.word, started.name),
+        order_.start(unit, started.event, started.name, started.word,
                      [&runner, &memory, address = started.address] { return runner.run(address, memory); });
         return {};
       };
