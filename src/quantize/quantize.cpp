@@ -211,6 +211,20 @@ std::vector<ir::OpId> layers_of(const ir::Graph& model) {
   return out;
 }
 
+std::vector<ir::OpId> others_of(const ir::Graph& model) {
+  const std::vector<ir::OpId> layers = layers_of(model);
+  const auto has_scales = [&](ir::TensorId id) {
+    return id != ir::kNoTensor && model.tensor(id).dtype == ir::DType::int8 && model.tensor(id).is_constant() &&
+           count_scales(model.tensor(id).quant.scales) > 1;
+  };
+  std::vector<ir::OpId> out;
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(model.ops.size()); ++op) {
+    if (!std::ranges::binary_search(layers, op) && std::ranges::any_of(model.op(op).inputs, has_scales))
+      out.push_back(op);
+  }
+  return out;
+}
+
 Result<Quantized> quantize(const ir::Graph& model, std::span<const Inputs> calibration, std::span<const Inputs> held,
                            const Options& options) {
   return Work(model, calibration, held, options).run();
