@@ -333,6 +333,9 @@ Result<void> quantize_model(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--data", options.data}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
   SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
+  if (model.has_free_sizes)
+    return error(ErrorCode::invalid_argument, "{}: its sizes are free; convert it for those that it will run with",
+                 options.model);
   std::optional<runtime::Target> target;
   if (!options.device.empty()) {
     SK_TRY_ASSIGN(target, runtime::open_target(options.device));
