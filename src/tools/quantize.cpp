@@ -388,7 +388,11 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(number_of_0_or_more());
   add_float_pixels(verb, options->float_pixels);
-  add_allow_unproven(verb, options->session);
+  verb.flag("--allow-unproven", options->session.allow_unproven,
+            "a layer may have several scales, each a job more, which no known driver ever ran on silicon: a real NPU "
+            "takes\n"
+            "them with allow_unproven=1 only")
+      .variable(kAllowUnprovenVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(quantize_model(*options, outcome)); });
 }
