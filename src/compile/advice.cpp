@@ -197,10 +197,9 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
         "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "
+        "`skillet quantize` writes the model with one scale a layer, by typical inputs (docs/models.md); without any "
         "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
-        "--compare=layers shows by how much results move (skillet fix --approximate writes such a model); or quantize "
-        "per tensor: "
-        "converter._experimental_disable_per_channel = True (docs/models.md)",
+        "--compare=layers shows by how much results move",
         refused, counts.weighted);
   return "";
 }

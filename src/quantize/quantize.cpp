@@ -96,6 +96,25 @@ void write(ir::Graph& graph, ir::OpId id, const passes::WeightedLayer& layer) {
   for (const size_t operand : {1, 2}) collapse(graph.tensor(graph.op(id).inputs[operand]).quant);
 }
 
+// Tensors behind those of the model that no operation reads any more: what made room was rounded afterwards.
+void drop_unused(ir::Graph& graph, size_t model_tensors) {
+  std::vector<ir::TensorId> ids(graph.tensors.size(), ir::kNoTensor);
+  std::vector<ir::Tensor> kept(graph.tensors.begin(),
+                               graph.tensors.begin() + static_cast<std::ptrdiff_t>(model_tensors));
+  for (ir::Op& op : graph.ops) {
+    for (ir::TensorId& input : op.inputs) {
+      if (input == ir::kNoTensor || static_cast<size_t>(input) < model_tensors) continue;
+      ir::TensorId& id = ids[static_cast<size_t>(input)];
+      if (id == ir::kNoTensor) {
+        id = static_cast<ir::TensorId>(kept.size());
+        kept.push_back(graph.tensor(input));
+      }
+      input = id;
+    }
+  }
+  graph.tensors = std::move(kept);
+}
+
 std::vector<Range> ranges_of(const ir::Tensor& tensor, std::span<const std::span<const uint8_t>> contents) {
   std::vector<Range> out(static_cast<size_t>(tensor.shape.dims.back()));
   for (const auto& bytes : contents) {
@@ -128,6 +147,7 @@ class Work {
       SK_TRY(held_.run(out_.graph, op));
       drop_after(op);
     }
+    drop_unused(out_.graph, readers_.size());
     SK_TRY(ir::verify(out_.graph));
     return std::move(out_);
   }
@@ -211,6 +231,20 @@ std::vector<ir::OpId> layers_of(const ir::Graph& model) {
   std::vector<ir::OpId> out;
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(model.ops.size()); ++op) {
     if (passes::weighted_layer(model, op) && can_sample(model, op)) out.push_back(op);
+  }
+  return out;
+}
+
+std::vector<ir::OpId> others_of(const ir::Graph& model) {
+  const std::vector<ir::OpId> layers = layers_of(model);
+  const auto has_scales = [&](ir::TensorId id) {
+    return id != ir::kNoTensor && model.tensor(id).dtype == ir::DType::int8 && model.tensor(id).is_constant() &&
+           count_scales(model.tensor(id).quant.scales) > 1;
+  };
+  std::vector<ir::OpId> out;
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(model.ops.size()); ++op) {
+    if (!std::ranges::binary_search(layers, op) && std::ranges::any_of(model.op(op).inputs, has_scales))
+      out.push_back(op);
   }
   return out;
 }

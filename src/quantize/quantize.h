@@ -35,6 +35,9 @@ struct Quantized {
 // Layers that have more scales than one, and can be calibrated.
 std::vector<ir::OpId> layers_of(const ir::Graph& model);
 
+// Operations whose weights have several scales, and which cannot be calibrated: they stay as they are.
+std::vector<ir::OpId> others_of(const ir::Graph& model);
+
 // Each layer gets what the new network makes of `calibration` up to it. `held` decides nothing.
 Result<Quantized> quantize(const ir::Graph& model, std::span<const Inputs> calibration, std::span<const Inputs> held,
                            const Options& options);

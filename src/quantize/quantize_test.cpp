@@ -296,6 +296,7 @@ TEST(Quantize, OneScaleIsWrittenAsOneAndNothingElseChanges) {
     EXPECT_GT(made.layers[i].held.values, 0U);
   }
   EXPECT_TRUE(layers_of(made.graph).empty());
+  EXPECT_EQ(made.graph.tensors.size(), model.tensors.size() + 6) << "filters and biases, and nothing that nobody reads";
   EXPECT_GT(made.layers[0].headroom, 1.01);
   // Done again there is nothing to do.
   const Quantized again = made_of(made.graph, seen, held, with(1));

@@ -10,6 +10,7 @@ namespace {
 
 // More rows hardly change the weights, and every one takes its time; depthwise layers have a matrix for each channel.
 constexpr size_t kRowsMax = 4096, kDepthwiseRowsMax = 2048;
+constexpr size_t kValuesMax = size_t{1} << 26;
 
 size_t dim(const ir::Shape& shape, int i) { return static_cast<size_t>(shape[i]); }
 
@@ -43,10 +44,10 @@ class Sampler {
   Samples run(std::span<const std::span<const uint8_t>> inputs) {
     const size_t channels = dim(output_.shape, output_.shape.rank() - 1);
     const size_t places = static_cast<size_t>(output_.shape.elems()) / channels;
-    const size_t most = depthwise_ ? kDepthwiseRowsMax : kRowsMax;
-    const size_t each = std::min(places, std::max<size_t>(1, most / std::max<size_t>(1, inputs.size())));
     out_.matrices = depthwise_ ? channels : 1;
     out_.taps = filter_.data.size() / channels;
+    const size_t most = std::min(depthwise_ ? kDepthwiseRowsMax : kRowsMax, kValuesMax / (out_.taps * out_.matrices));
+    const size_t each = std::min(places, std::max<size_t>(1, most / std::max<size_t>(1, inputs.size())));
     out_.rows = inputs.size() * each;
     out_.values.assign(out_.matrices * out_.taps * out_.rows, 0);
     size_t row = 0;

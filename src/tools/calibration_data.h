@@ -15,8 +15,8 @@ struct CalibrationData {
   std::vector<std::vector<Bytes>> seen, held;  // by inference, by input of the graph
   size_t found = 0;                            // inferences in the data; no more than kMostInferences are taken
 };
-// So many do; the rest of larger data is left out, evenly.
-inline constexpr size_t kFewInferences = 16, kMostInferences = 256;
+// So many do; the rest of larger data is left out, evenly: all are in memory at once.
+inline constexpr size_t kFewInferences = 16, kMostInferences = 64;
 
 // `place`: a folder of pictures (networks with one image input), of .npz files with an inference each, or of .npy files
 // (networks with one input); or F.npz or F.npy, whose arrays have the number of inferences in front. A quarter, every

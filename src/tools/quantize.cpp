@@ -48,10 +48,12 @@ struct Outputs {
 
 struct Report {
   quantize::Quantized quantized;
-  size_t model_layers = 0;  // that have several scales
+  size_t model_layers = 0;          // that have several scales
+  std::vector<std::string> others;  // that have, too, and stay as they are: kinds of operations
   size_t seen = 0, held = 0, found = 0;
   Outputs outputs;
   std::optional<Placed> before, after;  // on the device, if one was named
+  double cpu_alone_us = -1;             // below 0: not known
 };
 
 // ---- the work ----
@@ -214,6 +216,20 @@ void print_whole(const Options& options, const Report& report) {
     out("outputs: {:.1f} dB of signal to error\n", outputs.ratio_db());
 }
 
+// On the device.
+void print_places(const Options& options, const Report& report) {
+  TextTable table({"", "before", "after"});
+  add_rows(table, *report.before, *report.after);
+  out("\n{}{}", table.print(),
+      options.session.allow_unproven ? "" : "(jobs that are proven to work on such a chip only)\n");
+  if (!report.after->time) return;
+  const double after_us = report.after->time->whole_us();
+  out("CPU alone: {}\n", print_time_or_none(report.cpu_alone_us));
+  if (report.before->time && after_us > report.before->time->whole_us())
+    out("the whole network is predicted to be slower than before\n");
+  if (const std::string faster = advise_cpu(after_us, report.cpu_alone_us); !faster.empty()) out("{}\n", faster);
+}
+
 void print_text(const Options& options, const Report& report) {
   out("{}: {} inferences calibrated, {} were held back\n\n", printable(options.model), report.seen, report.held);
   if (!report.quantized.layers.empty()) {
@@ -224,12 +240,9 @@ void print_text(const Options& options, const Report& report) {
                                                        ? "no int8 layer has weights with several scales"
                                                        : "the device takes a scale per channel");
   }
-  if (report.before) {
-    TextTable table({"", "before", "after"});
-    add_rows(table, *report.before, *report.after);
-    out("\n{}{}", table.print(),
-        options.session.allow_unproven ? "" : "(jobs that are proven to work on such a chip only)\n");
-  }
+  for (const std::string& other : report.others)
+    out("{} has weights with several scales too, and keeps them: operations of its kind cannot be calibrated\n", other);
+  if (report.before) print_places(options, report);
   out("written to {}\n", printable(options.output));
 }
 
@@ -260,6 +273,7 @@ void print_json(const Options& options, const Report& report) {
                         {"held_back", report.held},
                         {"layers", layers},
                         {"layers_of_several_scales", report.model_layers},
+                        {"layers_that_keep_scales", report.others},
                         {"layers_beyond_error", layers_beyond(options, report)},
                         {"calibration", to_json(all_layers(report, &quantize::Layer::seen))},
                         {"held", to_json(all_layers(report, &quantize::Layer::held))},
@@ -270,6 +284,7 @@ void print_json(const Options& options, const Report& report) {
     all["device"] = options.device;
     all["before"] = to_json(*report.before);
     all["after"] = to_json(*report.after);
+    all["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
   out_json(all);
 }
@@ -307,6 +322,7 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
   SK_TRY_ASSIGN(report.outputs, compare(model, again, data));
   if (target) {
     const runtime::Target board = as_on_a_board(*target);
+    report.cpu_alone_us = cpu_alone_us(target->chip.name, model);
     SK_TRY_ASSIGN(report.before, place(board, model, session_options(options.session)));
     SK_TRY_ASSIGN(report.after, place(board, again, session_options(options.session)));
   }
@@ -317,6 +333,9 @@ Result<void> quantize_model(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--data", options.data}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
   SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
+  if (model.has_free_sizes)
+    return error(ErrorCode::invalid_argument, "{}: its sizes are free; convert it for those that it will run with",
+                 options.model);
   std::optional<runtime::Target> target;
   if (!options.device.empty()) {
     SK_TRY_ASSIGN(target, runtime::open_target(options.device));
@@ -329,6 +348,8 @@ Result<void> quantize_model(const Options& options, Outcome& outcome) {
     return std::move(runs).error().with_context(options.model);
   Report report;
   report.model_layers = quantize::layers_of(model).size();
+  for (const ir::OpId op : quantize::others_of(model))
+    report.others.push_back(fmt::format("op {} {}", model.op(op).source_index, ir::op_name(model.op(op))));
   SK_TRY_ASSIGN(const CalibrationData data, data_for(options, model, report));
   outcome.begin();
   SK_TRY_ASSIGN(const Bytes written, quantized_file(options, target, file, model, data, report));
@@ -367,7 +388,11 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(number_of_0_or_more());
   add_float_pixels(verb, options->float_pixels);
-  add_allow_unproven(verb, options->session);
+  verb.flag("--allow-unproven", options->session.allow_unproven,
+            "a layer may have several scales, each a job more, which no known driver ever ran on silicon: a real NPU "
+            "takes\n"
+            "them with allow_unproven=1 only")
+      .variable(kAllowUnprovenVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(quantize_model(*options, outcome)); });
 }

@@ -121,7 +121,7 @@ class Quantize(unittest.TestCase):
         self.assertEqual(self.written(CHANNELS, folder)[1], wanted)
 
     def test_few_and_many(self):
-        for count, words in ((1, "only 1 inferences"), (15, "only 15 inferences"), (16, None), (300, "256 of 300 inferences")):
+        for count, words in ((1, "only 1 inferences"), (15, "only 15 inferences"), (16, None), (300, "64 of 300 inferences")):
             said = self.run_it(CHANNELS, self.images(count), "--json").stderr
             self.assertIn(words, said) if words else self.assertEqual(said, "")
 
@@ -162,6 +162,7 @@ class Quantize(unittest.TestCase):
         for more, words in ((("--device", "cpu"), "the CPU takes a scale per channel"), (("--error", "-1"), "--error: must be a number of 0 or more"),
                             (("--device", "sim:none"), "none")):
             self.assertIn(words, self.run_it(CHANNELS, data, *more, code=CANNOT_BEGIN).stderr)
+        self.assertIn("its sizes are free", self.run_it("tests/models/free/free_sizes_u8.tflite", data, code=CANNOT_BEGIN).stderr)
         self.assertIn("no_such", self.run_it("no_such.tflite", data, code=CANNOT_BEGIN).stderr)
         self.assertIn("--data", self.run_it(CHANNELS, data, out=data.name, code=CANNOT_BEGIN).stderr)
 

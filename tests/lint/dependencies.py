@@ -15,7 +15,7 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 100
 SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
 
-FOLDERS = ["base", "bits", "ir", "ref", "passes", "driver", "drivers", "compile", "sim", "uapi", "standin", "runtime",
+FOLDERS = ["base", "bits", "ir", "ref", "passes", "quantize", "driver", "drivers", "compile", "sim", "uapi", "standin", "runtime",
            "frontend",
            "capture", "interpose", "tools"]
 # From the ground up: a folder in LOWEST includes only itself and those before it.
@@ -33,6 +33,7 @@ FORBIDDEN = {
              "tools"], None),
     "frontend": (["drivers", "sim", "uapi", "standin", "interpose", "tools"], None),
     "passes": (["compile", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
+    "quantize": (["compile", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture", "interpose", "tools"], None),
     "capture": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend",
                  "interpose", "tools"], None),
     "uapi": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "standin", "runtime", "frontend", "interpose", "tools"],
