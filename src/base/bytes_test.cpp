@@ -16,6 +16,7 @@
 
 #include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
+#include "base/testing/own_folder.h"
 
 namespace skillet {
 namespace {
@@ -27,9 +28,8 @@ using skillet::testing::with_fault;
 class Files : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/skillet-bytes-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
+    folder_ = own_path("bytes");
+    fs::create_directory(folder_);
     open_ = skillet::testing::open_files();
   }
   void TearDown() override {

@@ -13,6 +13,7 @@
 
 #include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
+#include "base/testing/own_folder.h"
 
 namespace skillet {
 namespace {
@@ -52,7 +53,7 @@ class OwnFile : public ::testing::Test {
     ::waitpid(child, &status, 0);
     return status;
   }
-  const fs::path folder_ = fs::path(::testing::TempDir()) / fmt::format("skillet_own_file_{}", ::getpid());
+  const fs::path folder_ = own_path("files");
   const std::string path_ = (folder_ / "entry").string();
 };
 

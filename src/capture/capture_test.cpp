@@ -11,6 +11,7 @@
 
 #include "base/testing/in_tree.h"
 #include "base/testing/noise.h"
+#include "base/testing/own_folder.h"
 #include "base/zstd_frame.h"
 #include "capture/file_writer.h"
 #include "capture/frames.h"
@@ -89,7 +90,7 @@ TEST(CaptureFile, ReadsWhatItWrites) {
   std::vector<Capture> captures = {Capture{}, sample()};
   for (const char* name : {"a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"})
     captures.push_back(read_or_die(kCaptures + name));
-  const std::string path = ::testing::TempDir() + "/skillet_capture_test.skc";
+  const std::string path = own_path("one.skcap");
   for (const Capture& capture : captures) {
     ASSERT_TRUE(write(capture, path).ok());
     EXPECT_EQ(read_or_die(path), capture);
@@ -98,7 +99,7 @@ TEST(CaptureFile, ReadsWhatItWrites) {
 }
 
 TEST(CaptureFile, GrowsAndIsWholeAfterEachSubmission) {
-  const std::string path = ::testing::TempDir() + "/skillet_file_writer_test.skcap";
+  const std::string path = own_path("written.skcap");
   fs::remove(path);
   const Capture whole = read_or_die(kCaptures + "a311d_conv1x1_relu6_u8");
   auto writer = FileWriter::create(path, whole.device);
@@ -341,7 +342,7 @@ TEST(CaptureFile, ManySmallFramesGetLittleMemoryTogether) {
 }
 
 TEST(FileWriter, FullDiskLosesOnlyWhatDoesNotFit) {
-  const std::string path = ::testing::TempDir() + fmt::format("/skillet_full_disk_{}.skcap", ::getpid());
+  const std::string path = own_path("full_disk.skcap");
   Capture capture = sample();
   capture.submissions[1].buffers[1].size_bytes = 50'000;
   capture.submissions[1].buffers[1].bytes = skillet::testing::noise(50'000);
@@ -395,7 +396,7 @@ class DamagedFolder : public ::testing::Test {
     const auto capture = read(folder_);
     return capture.ok() ? "" : capture.error().message;
   }
-  const std::string folder_ = ::testing::TempDir() + "/skillet_damaged_folder";
+  const std::string folder_ = own_path("damaged");
   nlohmann::json json_;
 };
 

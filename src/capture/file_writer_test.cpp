@@ -8,6 +8,7 @@
 
 #include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
+#include "base/testing/own_folder.h"
 #include "capture/frames.h"
 #include "capture/reader.h"
 
@@ -39,7 +40,7 @@ class Recordings : public ::testing::Test {
     return words;
   }
 
-  const fs::path folder_ = fs::path(::testing::TempDir()) / "skillet_recordings";
+  const fs::path folder_ = own_path("recordings");
   const DeviceInfo device_{.kernel_driver = "etnaviv", .node = "sim:x", .compatible = {}, .facts = {}};
 };
 

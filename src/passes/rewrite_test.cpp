@@ -184,7 +184,8 @@ const Guard kGuards[] = {
     {"flatten_in_dense", "in=[2 3]", "in=[2 3] keep_num_dims=true", nullptr},
     {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
-    {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.75"},
+    {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.7"},
+    {"slopes_to_sum", "alpha=0.5", "alpha=-0.75", "alpha=-0.7"},  // halves round the other way
     {"max_pools_to_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
     {"max_pools_to_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25", "b\" int8 1x1x1x1 scale=0.5"},
     {"max_pools_to_sums", "1x2x1x1 scale=0.5 zero=3", "1x2x1x1 scale=0.5 zero=3 variable", nullptr},

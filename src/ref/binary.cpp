@@ -230,6 +230,8 @@ Result<KernelPtr> prepare_div(const Context& c) {
 
 Result<KernelPtr> prepare_squared_difference(const Context& c) {
   if (ir::is_8bit(c.input(0).dtype)) return quantized_squared_difference(c);
+  if (c.input(0).dtype == ir::DType::float32)  // which may be infinite
+    return elementwise<float>(c, [](float x, float y) { return (x - y) * (x - y); });
   return arithmetic(c, ir::Activation::none, [](auto x, auto y) { return (x - y) * (x - y); });
 }
 
@@ -256,14 +258,27 @@ Result<KernelPtr> prepare_floor_mod(const Context& c) {
   });
 }
 
+namespace {
+
+// TensorFlow Lite adds two and two, with the limits of an ADD without activation.
+float finite(float x) {
+  return std::min(std::max(x, std::numeric_limits<float>::lowest()), std::numeric_limits<float>::max());
+}
+uint32_t finite(uint32_t x) { return x; }
+
+}  // namespace
+
 Result<KernelPtr> prepare_add_n(const Context& c) {
   const auto sum = [&](auto type) {
     using T = decltype(type);
     using Sum = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
     return make_kernel([ids = c.op().inputs, count = elem_count(c.output()), out = c.output_index()](Tensors t) {
+      const auto value = [&](size_t operand, size_t i) {
+        return static_cast<Sum>(load_element<T>(t[static_cast<size_t>(ids[operand])], i));
+      };
       for (size_t i = 0; i < count; ++i) {
-        Sum total = 0;
-        for (const ir::TensorId id : ids) total += static_cast<Sum>(load_element<T>(t[static_cast<size_t>(id)], i));
+        Sum total = value(0, i);
+        for (size_t operand = 1; operand < ids.size(); ++operand) total = finite(total + value(operand, i));
         elements<T>(t[out])[i] = static_cast<T>(total);
       }
     });
@@ -295,7 +310,8 @@ Result<KernelPtr> prepare_prelu(const Context& c) {
 
 Result<KernelPtr> prepare_floor_div(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
-    return elementwise<float>(c, [](float x, float y) { return std::floor(x / y); });
+    return elementwise<float>(c,
+                              [](float x, float y) { return static_cast<float>(std::floor(double{x} / double{y})); });
   }
   const auto downwards = [](auto x, auto y) {
     using T = decltype(x);
@@ -309,12 +325,13 @@ Result<KernelPtr> prepare_floor_div(const Context& c) {
   }
 }
 
+// Of NaN and a number the second one.
 Result<KernelPtr> prepare_maximum(const Context& c) {
-  return pick(c, [](auto x, auto y) { return std::max(x, y); });
+  return pick(c, [](auto x, auto y) { return x > y ? x : y; });
 }
 
 Result<KernelPtr> prepare_minimum(const Context& c) {
-  return pick(c, [](auto x, auto y) { return std::min(x, y); });
+  return pick(c, [](auto x, auto y) { return x < y ? x : y; });
 }
 
 }  // namespace skillet::ref

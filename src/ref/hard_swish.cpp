@@ -32,6 +32,13 @@ int16_t saturating_shift_left(int16_t value, int amount) {
   return static_cast<int16_t>(std::clamp<int64_t>(shifted, kMin16, kMax16));
 }
 
+// x / 2^exponent, rounded to nearest. Beyond the bits of the type TFLite's mask is all ones: what is left is a sign.
+int16_t divide_by_pot(int16_t x, int exponent) {
+  constexpr int kBits = 15;
+  if (exponent > kBits) return x < 0 ? -1 : 1;
+  return static_cast<int16_t>(rounding_divide_by_pot(x, exponent));
+}
+
 }  // namespace
 
 HardSwish hard_swish_params(const ir::Quant& input, const ir::Quant& output) {
@@ -57,10 +64,10 @@ int32_t hard_swish(const HardSwish& params, int32_t value) {
   if (exponent > 0) reluish = saturating_shift_left(reluish, exponent - 1);
   reluish = rounding_doubling_high_mul(reluish, params.reluish_multiplier);
   if (exponent > 0) reluish = saturating_shift_left(reluish, 1);
-  if (exponent < 0) reluish = static_cast<int16_t>(rounding_divide_by_pot(reluish, std::min(-exponent, 31)));
+  if (exponent < 0) reluish = static_cast<int16_t>(divide_by_pot(reluish, -exponent));
   reluish = static_cast<int16_t>((reluish + (1 << 15)) >> 1);  // to [0, 1)
   const int16_t product = truncating_doubling_high_mul(reluish, preshift);
-  return rounding_divide_by_pot(product, std::min(-params.output_exponent, 31)) + params.output_zero_point;
+  return divide_by_pot(product, -params.output_exponent) + params.output_zero_point;
 }
 
 }  // namespace skillet::ref

@@ -23,11 +23,11 @@ void quantize_by(const float* in, size_t count, float by, float zero, float low,
   }
 }
 
-// The zero point of the end of the range at which it is the more exact, as TFLite chooses it, in float.
-int32_t nudged_zero_point(float least, float most, float scale) {
-  constexpr float kLow = -128, kHigh = 127;
-  const float below = least / scale, above = most / scale;
-  const float zero = -kLow + std::abs(below) < kHigh + std::abs(above) ? kLow - below : kHigh - above;
+// The zero point of the end of the range at which it is the more exact, as TFLite chooses it.
+int32_t nudged_zero_point(double least, double most, double scale) {
+  constexpr double kLow = -128, kHigh = 127;
+  const double below = least / scale, above = most / scale;
+  const double zero = -kLow + std::abs(below) < kHigh + std::abs(above) ? kLow - below : kHigh - above;
   return static_cast<int32_t>(std::round(std::clamp(zero, kLow, kHigh)));
 }
 
@@ -67,8 +67,8 @@ InputQuant quantize_input(const float* in, size_t count, bool asymmetric, int8_t
   }
   const float least = std::min(0.0F, found.least), most = std::max(0.0F, found.most);
   if (least == most) return {};
-  const InputQuant quant{.scale = (most - least) / kSteps,
-                         .zero_point = nudged_zero_point(least, most, (most - least) / kSteps)};
+  const double step = (double{most} - double{least}) / kSteps;
+  const InputQuant quant{.scale = (most - least) / kSteps, .zero_point = nudged_zero_point(least, most, step)};
   quantize_by(in, count, 1.0F / quant.scale, static_cast<float>(quant.zero_point), -kHigh - 1, out);
   return quant;
 }

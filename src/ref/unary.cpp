@@ -50,7 +50,7 @@ Result<KernelPtr> float_kernel(const Context& c, F f) {
   });
 }
 
-constexpr float kNoLimit = std::numeric_limits<float>::max();
+constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 
 bool is_float(const Context& c) { return c.input(0).dtype == ir::DType::float32; }
 
@@ -137,11 +137,12 @@ Result<KernelPtr> prepare_leaky_relu(const Context& c) {
   const float alpha = c.attrs<ir::LeakyReluAttrs>().alpha;
   if (is_float(c)) return float_kernel(c, [alpha](float x) { return x > 0 ? x : x * alpha; });
   const auto identity = scale_ratio(c);
-  const auto slope = quantize_multiplier(c.input(0).quant.scale() * alpha / c.output().quant.scale());
+  const double factor = c.input(0).quant.scale() * alpha / c.output().quant.scale();
+  const auto slope = quantize_multiplier(std::abs(factor));  // a negative one turns what has been rounded
   return table_kernel(c, [&](int32_t value) {
     const int32_t centred = value - c.input(0).quant.zero_point();
     const int32_t scaled = multiply_by_quantized_multiplier(centred, centred >= 0 ? identity : slope);
-    return wrapping_add(scaled, c.output().quant.zero_point());
+    return wrapping_add(centred < 0 && factor < 0 ? negated(scaled) : scaled, c.output().quant.zero_point());
   });
 }
 

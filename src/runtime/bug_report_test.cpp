@@ -9,12 +9,13 @@
 
 #include "base/bytes.h"
 #include "base/testing/open_files.h"
+#include "base/testing/own_folder.h"
 
 namespace skillet::runtime {
 namespace {
 
 TEST(BugReport, AFewAProcessEachInItsOwnFile) {
-  const std::filesystem::path folder = ::testing::TempDir() + fmt::format("skillet_bug_reports_{}", ::getpid());
+  const std::filesystem::path folder = own_path("reports");
   const auto report = [&](int i) { return folder / fmt::format("skillet-bug-{}-{}.tar", ::getpid(), i); };
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "base/testing/own_folder.h"
 #include "compile/build_id.h"
 #include "runtime/toy_session.h"
 
@@ -14,7 +15,7 @@ namespace skillet::runtime {
 namespace {
 
 std::filesystem::path empty_folder() {
-  std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "skillet_cache_test" / "new";
+  std::filesystem::path folder = own_path("cache/new");
   std::filesystem::remove_all(folder);
   return folder;
 }

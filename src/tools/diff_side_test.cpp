@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "base/testing/own_folder.h"
 #include "runtime/toy_session.h"
 
 namespace skillet::tools {
@@ -21,7 +22,7 @@ driver::Program compiled(const driver::Chip& chip) {
 }
 
 DiffSide side_of(const driver::Program& program, const std::string& name) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = own_path(name);
   EXPECT_TRUE(write_file(path, *driver::serialise(program, false)).ok());
   auto side = load_side(path, std::nullopt, {});
   EXPECT_TRUE(side.ok()) << side.error().message;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/own_folder.h"
 #include "standin/simulated.h"
 #include "tools/diagnose.h"
 #include "tools/self_test.h"
@@ -19,7 +20,7 @@ using Files = std::vector<std::pair<std::string, std::string>>;
 class Machine {
  public:
   explicit Machine(const Files& files) {
-    std::string pattern = (fs::temp_directory_path() / "skillet_machine_XXXXXX").string();
+    std::string pattern = own_path("machine_XXXXXX");
     root_ = ::mkdtemp(pattern.data());
     for (const auto& [name, text] : files) {
       fs::create_directories(fs::path(root_ + name).parent_path());

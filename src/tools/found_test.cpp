@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/testing/own_folder.h"
 #include "tools/canvas.h"
 #include "tools/found_print.h"
 #include "tools/paint.h"
@@ -371,7 +372,7 @@ TEST(Paint, StaysInside) {
 TEST(Png, IsReadBack) {
   Picture picture = black(7, 5);
   for (size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<uint8_t>(i * 37);
-  const std::string path = testing::TempDir() + "skillet_written.png";
+  const std::string path = own_path("written.png");
   const auto png = png_of(picture);
   ASSERT_TRUE(png.ok());
   ASSERT_TRUE(write_file(path, *png).ok());

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/testing/own_folder.h"
 #include "tools/picture.h"
 
 namespace skillet::tools {
@@ -53,7 +54,7 @@ size_t first_data(const Bytes& file) {
 }
 
 Result<Picture> load(const Bytes& file) {
-  const std::string path = testing::TempDir() + "/skillet_scan.jpg";
+  const std::string path = own_path("scan.jpg");
   EXPECT_TRUE(write_file(path, file).ok());
   auto picture = load_picture(path, 3);
   std::remove(path.c_str());

@@ -1,6 +1,5 @@
 #include "tools/npu_use.h"
 
-
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/parse_bool.h"

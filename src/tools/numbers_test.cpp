@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "base/testing/own_folder.h"
 #include "tools/agreement.h"
 #include "tools/clocks.h"
 #include "tools/statistics.h"
@@ -33,7 +34,7 @@ TEST(Statistics, PercentilesAreValuesThatOccurred) {
 }
 
 TEST(Clocks, AreWhatSysfsTells) {
-  const std::string root = testing::TempDir() + "skillet_clocks";
+  const std::string root = own_path("clocks");
   std::filesystem::remove_all(root);
   EXPECT_TRUE(read_clocks(root).empty());
   const auto put = [&](const std::string& path, std::string_view text) {

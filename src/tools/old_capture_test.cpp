@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/testing/own_folder.h"
 #include "capture/file_writer.h"
 
 namespace skillet::tools {
@@ -25,7 +26,7 @@ class OldCaptureTest : public testing::Test {
   }
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {})); }
 
-  const std::string folder_ = testing::TempDir() + "skillet_old_capture";
+  const std::string folder_ = own_path("old_capture");
   const std::string path_ = folder_ + "/recorded";
 };
 

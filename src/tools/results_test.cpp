@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/own_folder.h"
 #include "tools/tensor_file.h"
 #include "tools/zip_file.h"
 
@@ -90,7 +91,7 @@ TEST(Results, NamesOfFilesAreSafeAndDifferent) {
 }
 
 TEST(Results, AreReadAsTheyWereWritten) {
-  const std::string folder = testing::TempDir() + "skillet_results";
+  const std::string folder = own_path("results");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const ir::Graph one = graph({"a"}), two = graph({"a/b", "a:b"});
@@ -131,7 +132,7 @@ TEST(Results, AreReadAsTheyWereWritten) {
 
 // Arrays named as we write them, as the tensors are, or by place; never one for two tensors.
 TEST(Results, EachOutputHasAnArrayOfItsOwn) {
-  const std::string path = testing::TempDir() + "skillet_results_names.npz";
+  const std::string path = own_path("names.npz");
   const std::vector<std::string> single = {"cat.png"};
   struct Case {
     std::vector<std::string> outputs, arrays;  // what outputs read: arrays, in order; empty: what was written

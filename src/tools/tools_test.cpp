@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/testing/own_folder.h"
 #include "tools/exif.h"
 #include "tools/picture.h"
 #include "tools/scores.h"
@@ -38,7 +39,7 @@ TEST(Picture, HasAtMostSoManyPixels) {
   store_le<uint32_t>(file.data() + 22, 10'000);
   store_le<uint16_t>(file.data() + 26, 1);
   store_le<uint16_t>(file.data() + 28, 24);
-  const std::string path = ::testing::TempDir() + "/skillet_large.bmp";
+  const std::string path = own_path("large.bmp");
   ASSERT_TRUE(write_file(path, file).ok());
   const auto picture = load_picture(path, 3);
   ASSERT_FALSE(picture.ok());
@@ -101,7 +102,7 @@ TEST(Picture, RefusesInputsThatAreNoPictures) {
 }
 
 TEST(Picture, ReadsBmpAndNamesAFileThatIsNone) {
-  const std::string path = testing::TempDir() + "skillet_two.bmp";
+  const std::string path = own_path("two.bmp");
   Bytes bmp(54 + 8);  // 2 x 1 pixels, 24 bits: blue, green, red; one row padded to 8 bytes
   const uint8_t header[] = {'B', 'M', 62, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0,  40,
                             0,   0,   0,  2, 0, 0, 0, 1, 0, 0, 0,  1, 0, 24, 0};
@@ -143,7 +144,7 @@ TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
     uint32_t bits, compression;
     int32_t height;  // below 0: the upper row is first
   };
-  const std::string path = testing::TempDir() + "skillet_forms.bmp";
+  const std::string path = own_path("forms.bmp");
   for (const Form& form : {Form{24, 0, 2}, Form{24, 0, -2}, Form{32, 0, 2}, Form{32, 3, 2}, Form{32, 3, -2}}) {
     SCOPED_TRACE(fmt::format("{} bits, compression {}, height {}", form.bits, form.compression, form.height));
     const Bytes file = bmp_file(form.bits, form.compression, form.height);

@@ -1,6 +1,7 @@
 """Random operations, each run by the published runtime's reference kernels and by ours, which must agree.
 
-usage: grid.py LIBSKILLET_C [--cases N] [--seed S] [--family NAME]     exit code 1 where any differs
+usage: grid.py LIBSKILLET_C [--cases N] [--seed S] [--family NAME] [--edges]     exit code 1 where any differs
+--edges: the same at the ends of types (grid_edges.py).
 
 Integers must be equal; floats within the units in the last place that the family names. Needs what one_op.py needs.
 """
@@ -8,6 +9,9 @@ Integers must be equal; floats within the units in the last place that the famil
 import argparse
 import collections
 import ctypes
+import os
+import pickle
+import signal
 import sys
 
 import numpy as np
@@ -541,7 +545,9 @@ def difference(got, expected, ulps):
         far = np.where(both_nan | (got == expected), 0, np.abs(got - expected) / step)
     if expected.size == 0 or np.nanmax(far) <= ulps and not np.isnan(far).any():
         return None
-    return f"differs by {np.max(far)} units in the last place, limit {ulps}"
+    at = int(np.argmax(np.where(np.isnan(far), np.inf, far)))  # the first one
+    return (f"differs by {far.ravel()[at]} units in the last place, limit {ulps}, at {at}: {got.ravel()[at]}, "
+            f"expected {expected.ravel()[at]}")
 
 
 def compare(make, c, got, expected):
@@ -551,32 +557,64 @@ def compare(make, c, got, expected):
     return texts if any(texts) else None
 
 
-def run_family(ours, runtimes, make, count, seed):
+def run_case(ours, runtimes, make, c, inputs):
+    """What it counts as, and what differs."""
+    model_file = model_bytes(c)
+    results, refusal = expected_by_version(runtimes, model_file, inputs, 2, JUDGE[make])
+    if not results:
+        return [f"published runtime: {refusal}"], None
+    try:
+        got = ours.run(model_file, inputs, next(iter(results.values())), 2)
+    except RuntimeError as refusal:
+        return [f"refused: {str(refusal)[-100:]}"], None
+    texts = {name: compare(make, c, got, expected) for name, expected in results.items()}
+    equal = [name for name, text in texts.items() if text is None]
+    if equal:
+        return ["equal"] + ([f"(only to {equal[0]})"] if len(equal) < len(texts) else []), None
+    return [], list(texts.values())[-1]
+
+
+def in_own_process(function):
+    """Its result; the published runtime may die of a case."""
+    here, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(20)
+        with os.fdopen(there, "wb") as out:
+            pickle.dump(function(), out)
+            out.flush()
+            os._exit(0)
+    os.close(there)
+    with os.fdopen(here, "rb") as data:
+        raw = data.read()
+    os.waitpid(child, 0)
+    return pickle.loads(raw) if raw else (["published runtime: dies"], None)
+
+
+def describe(c):
+    def one(t):
+        small = t["data"] is not None and t["data"].size <= 8
+        scale = f" {t['scale']:g}:{t['zero_point']}" if isinstance(t["scale"], float) else ""
+        return f"{t['dtype']}{t['shape']}{scale}" + (f"={t['data'].ravel().tolist()}" if small else "")
+    return " ".join(one(t) for t in c["inputs"] if t is not None) + " -> " + one(c["outputs"][0])
+
+
+def run_family(ours, runtimes, make, count, seed, edges=False):
     """How many cases are equal, to which version alone, or refused by whom; and texts of what differs."""
     random, tally, wrong = np.random.RandomState(seed), collections.Counter(), []
     for k in range(count):
-        c = make(random)
+        c = grid_edges.edge_case(make, random) if edges else make(random)
         inputs = [random_values(t, random) for t in computed_inputs(c)]
-        model_file = model_bytes(c)
-        results, refusal = expected_by_version(runtimes, model_file, inputs, 2, JUDGE[make])
-        if not results:
-            tally[f"published runtime: {refusal}"] += 1
-            continue
-        try:
-            got = ours.run(model_file, inputs, next(iter(results.values())), 2)
-        except RuntimeError as refusal:
-            tally[f"refused: {str(refusal)[-100:]}"] += 1
-            continue
-        texts = {name: compare(make, c, got, expected) for name, expected in results.items()}
-        equal = [name for name, text in texts.items() if text is None]
-        if equal:
-            tally["equal"] += 1
-            if len(equal) < len(texts):
-                tally[f"(only to {equal[0]})"] += 1
+        if edges:
+            inputs = [grid_edges.edge_values(make, t, values, random) for t, values in zip(computed_inputs(c), inputs)]
+            grid_edges.divide_by_no_zero(c, inputs)
+            words, text = in_own_process(lambda: run_case(ours, runtimes, make, c, inputs))  # noqa: B023
         else:
-            kinds = "/".join(t["dtype"] for t in c["inputs"] if t is not None)
-            shapes = " ".join(str(t["shape"]) for t in c["inputs"] if t is not None)
-            wrong.append(f"case {k} {c['op'][0]} {kinds[:60]} {shapes[:90]} {c['options']}: {list(texts.values())[-1]}")
+            words, text = run_case(ours, runtimes, make, c, inputs)
+        tally.update(words)
+        if text is not None:
+            wrong.append(f"case {k} {c['op'][0]} {describe(c)} {c['options']}: {text}")
     return tally, wrong
 
 
@@ -586,12 +624,13 @@ def main():
     parser.add_argument("--cases", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--family")
+    parser.add_argument("--edges", action="store_true")
     args = parser.parse_args()
     ours, total, bad = Ours(args.library), collections.Counter(), 0
     for make in FAMILIES:
         if args.family and args.family != make.__name__:
             continue
-        tally, wrong = run_family(ours, runtimes(), make, args.cases, args.seed)
+        tally, wrong = run_family(ours, runtimes(), make, args.cases, args.seed, args.edges)
         total.update(tally)
         bad += len(wrong)
         print(f"{make.__name__}: {dict(tally)}" + "".join(f"\n  WRONG {text}" for text in wrong[:5]), flush=True)
@@ -602,7 +641,10 @@ def main():
 
 if __name__ == "__main__":
     import grid
+    import grid_edges
     import grid_hybrid  # noqa: F401: its families register themselves
     import grid_int16  # noqa: F401
+    import grid_plain  # noqa: F401
     import grid_rare  # noqa: F401
+    grid.grid_edges = grid_edges
     sys.exit(grid.main())

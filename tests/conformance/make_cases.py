@@ -1,11 +1,13 @@
 """Makes the golden cases of the set `kernels`: ops and quantizations that the recorded sets leave out.
 
-Needs flatc, NumPy and tflite-runtime 2.14.0; the expected outputs are those of its reference kernels.
-Run from anywhere: python make_cases.py. Writes cases/kernels and models/kernels beside this file.
+Needs flatc, NumPy and tflite-runtime 2.14.0; the expected outputs are those of its reference kernels. Those at the ends of types are
+the newest runtime's (ai-edge-litert 2.3.0), where the two differ.
+Run from anywhere: python make_cases.py; make_cases.py edges makes only those. Writes cases/kernels and models/kernels beside this file.
 """
 
 import hashlib
 import json
+import sys
 
 import numpy as np
 from tflite_runtime.interpreter import Interpreter, OpResolverType
@@ -247,6 +249,43 @@ def layouts(dtype):
              ("StridedSliceOptions", masks), version=2)
 
 
+def make_edges():
+    """Slopes below zero whose products are halves, infinities, NaN, multipliers that leave 16 bits, a range that is symmetric."""
+    inf, nan = np.inf, np.nan
+    values = np.array([[inf, -inf, nan, 3.4e38, -3.4e38, 1e-45, -0.0, 2.5]], np.float32)
+    others = np.array([[1, inf, 2, -3.4e38, nan, inf, 0.0, nan]], np.float32)
+    every = np.arange(256).reshape(1, 256)
+    float_t, bytes_t = tensor((1, 8), "float32"), {d: tensor((1, 256), d, 0.05, z) for d, z in (("int8", 3), ("uint8", 130))}
+    raw = {d: every.astype(np.uint8).view(d) for d in bytes_t}
+    add_edge("floor_div", ("FLOOR_DIV", 90), [tensor((1, 4), "float32")] * 2, tensor((1, 4), "float32"), None, 2,
+             [np.array([[12, 3, -12, 5]], np.float32), np.array([[0.1, 0.1, 0.1, inf]], np.float32)])
+    for name, code in (("MAXIMUM", 55), ("MINIMUM", 57), ("SQUARED_DIFFERENCE", 99), ("ADD_N", 106)):
+        add_edge(name.lower(), (name, code), [float_t] * 2, float_t, None, 1, [values, others])
+    for name, code in (("RELU", 19), ("RELU6", 21)):
+        add_edge(name.lower(), (name, code), [float_t], float_t, None, 1, [values])
+    for dtype, t in bytes_t.items():
+        for alpha in (-0.5, -1.5):
+            add_edge(f"leaky_relu_{alpha}_{dtype}", ("LEAKY_RELU", 98), [t], t, ("LeakyReluOptions", dict(alpha=alpha)), 2, [raw[dtype]])
+        add_edge(f"hard_swish_{dtype}", ("HARD_SWISH", 117), [t], dict(t, scale=272.668), None, 1, [raw[dtype]])
+    symmetric = np.array([[-1e5, 1e5, 0.5, -0.5, 3, 7e4, -2e4, 1]], np.float32)
+    add_edge("fully_connected_hybrid", ("FULLY_CONNECTED", 9), [float_t, constant([[1, -2, 3, 40, 5, -60, 7, 80]] * 2, "int8", 0.01, 0)],
+             tensor((1, 2), "float32"), ("FullyConnectedOptions", dict(asymmetric_quantize_inputs=True)), 9, [symmetric])
+
+
+def add_edge(name, op, inputs, output, options, version, contents):
+    c = case("", op, inputs, output, options, version)
+    file, hybrid = model_bytes(c), name.endswith("hybrid")
+    results, refusal = grid.expected_by_version(grid.runtimes(), file, contents, 1, "newest" if hybrid else "reference")
+    if grid.NEWEST not in results:
+        raise SystemExit(f"{name}: {refusal}")
+    name = f"edge_{name}"
+    (HERE / f"models/kernels/{name}.tflite").write_bytes(file)
+    record_outputs(name, c, contents, results[grid.NEWEST])
+
+
+make_edges()
+if sys.argv[1:] == ["edges"]:
+    sys.exit()
 for element_type in QUANT:
     elementwise(element_type)
     reductions(element_type)

@@ -49,7 +49,7 @@ std::string contents(const std::string& path) {
 // What the probe came to: "0: recorded\n" and what it said.
 std::string outcome(const Variable& one, bool is_set, bool has_more_rights) {
   static int runs = 0;
-  const std::string folder = skillet::testing::own_path(fmt::format("run{}", ++runs)), said = folder + ".said";
+  const std::string folder = own_path(fmt::format("run{}", ++runs)), said = folder + ".said";
   fs::create_directory(folder);
   const std::string value = fmt::format(fmt::runtime(one.value), folder), model = in_tree("models/digits.tflite");
   const char* const library = one.library == std::string_view("c") ? C_LIBRARY : DELEGATE;

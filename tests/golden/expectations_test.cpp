@@ -8,12 +8,13 @@
 
 #include "base/bytes.h"
 #include "base/testing/in_tree.h"
+#include "base/testing/own_folder.h"
 
 namespace skillet::golden {
 namespace {
 
 Result<Expectations> parse(std::string_view text) {
-  const std::string path = testing::TempDir() + "expectations.txt";
+  const std::string path = own_path("expectations.txt");
   EXPECT_TRUE(write_file(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size())).ok());
   auto out = Expectations::read(path, "identical");
   std::filesystem::remove(path);

@@ -2,6 +2,7 @@
 
 Everything goes under build/, once; later runs need no network. Functions return None, after a line, when they cannot.
 """
+import fcntl
 import json
 import shutil
 import subprocess
@@ -17,6 +18,13 @@ NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
 
 def virtual_environment(folder, groups):
     """The interpreter of one in FOLDER, and which GROUPS of packages it has: each as a whole, or not at all. None where none can be made."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w") as lock:  # two tests may want it at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return made_environment(folder, groups)
+
+
+def made_environment(folder, groups):
     python, mark = folder / "bin/python", folder / "skillet-packages.json"
     if mark.exists() and json.loads(mark.read_text()) == groups:
         return python, groups

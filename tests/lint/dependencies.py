@@ -91,6 +91,14 @@ VARIABLES_HOME = "src/base/environment.h"
 GETENV = re.compile(r"\b(?:secure_|__secure_)?getenv\b")
 GETENV_HOME = "src/base/environment.cpp"
 
+# Names that another run on the machine has, too. mkdtemp() makes others of XXXXXX.
+FIXED_NAME = re.compile(r"\bTempDir\(\)|\btemp_directory_path\b|\bTEST_TMPDIR\b|\"/tmp\b(?![^\"]*XXXXXX)")
+PYTHON_FIXED_NAME = re.compile(r"\bgettempdir\b|\bmktemp\(|\bTEST_TMPDIR\b|[\"']/tmp/\w")
+OWN_FOLDER = "src/base/testing/own_folder.h"
+# What lies on the machine of a test, not on this one; and texts of the rule.
+NAMES_OF_MACHINES = {"tests/lint/dependencies.py", "tests/lint/dependencies_test.py"}
+PYTHON_TEST = re.compile(r"_test\.py$")
+
 # Calls that throw: of one argument, which is no file_status.
 THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_status|file_size|canonical|absolute|equivalent|"
                       r"create_director\w+|remove|remove_all|space|read_symlink|hard_link_count|"
@@ -120,7 +128,15 @@ class Lint:
         for folder in ("bench", "tests", "include"):
             for path in sorted((self.root / folder).rglob("*")):
                 if path.suffix in {".cpp", ".h"}:
-                    self.check_length(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
+                    name, lines = path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines()
+                    self.check_length(name, lines)
+                    if folder == "tests":
+                        self.check_names(name, lines, FIXED_NAME, f"own_path() of {OWN_FOLDER} gives one of this process")
+        for folder in ("src", "tests"):
+            for path in sorted((self.root / folder).rglob("*.py")):
+                name = path.relative_to(self.root).as_posix()
+                if (PYTHON_TEST.search(name) or folder == "tests") and name not in NAMES_OF_MACHINES:
+                    self.check_names(name, path.read_text(encoding="utf-8").splitlines(), PYTHON_FIXED_NAME, "tempfile gives one of this process")
         self.check_functions()
         return self.findings
 
@@ -129,6 +145,8 @@ class Lint:
         self.check_includes(path, lines)
         if not CONCEPT_HOME.match(path) and not TEST_FILE.search(path):
             self.check_concepts(path, lines)
+        if TEST_FILE.search(path) and path != OWN_FOLDER:
+            self.check_names(path, lines, FIXED_NAME, f"own_path() of {OWN_FOLDER} gives one of this process")
         if not TEST_FILE.search(path):
             self.check_variables(path, lines)
             self.check_throwing(path, lines)
@@ -164,6 +182,11 @@ class Lint:
                     self.report(path, number, f"the environment variable {name} is not in {VARIABLES_HOME}")
             if path != GETENV_HOME and (match := GETENV.search(line.split("//")[0])):
                 self.report(path, number, f"{match[0]}: environment_variable() of {VARIABLES_HOME} reads the environment")
+
+    def check_names(self, path, lines, names, instead):
+        for number, line in enumerate(lines, 1):
+            if match := names.search(line):
+                self.report(path, number, f"{match[0]}: a temporary name that another run has, too; {instead}")
 
     def check_throwing(self, path, lines):
         if not path.startswith("src/"):

@@ -11,6 +11,7 @@
 #include "../conformance/random_graph.h"
 #include "base/log.h"
 #include "base/testing/in_tree.h"
+#include "base/testing/own_folder.h"
 #include "frontend/tflite/import.h"
 #include "passes/testing/layers.h"
 #include "runtime/session.h"
@@ -260,8 +261,8 @@ TEST(Bands, OneFailingCore) {
 TEST(Bands, ThatFailAreNotKept) {
   const log::ScopedLevel quiet(log::Level::error);
   const Layers layers = small_net();
-  char folder[] = "/tmp/skillet-bands-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string folder = own_path("bands");
+  std::filesystem::create_directory(folder);
   const auto kept = [&] {
     return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
   };

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/own_folder.h"
 #include "ir/graph.h"
 #include "runtime/session.h"
 #include "uapi/kernel_node.h"
@@ -103,7 +104,7 @@ TEST(EtnavivFind, SaysWhyANodeIsNone) {
   old.spy().edits[drm::kVersion] = [](void* args) { static_cast<drm::Version*>(args)->version_minor = 3; };
   EXPECT_NE(search(old).rejected.find("etnaviv interface 1.3; telling NPUs apart needs 1.4"), std::string::npos);
 
-  const std::string folder = ::testing::TempDir() + "/skillet_no_device";
+  const std::string folder = own_path("no_device");
   std::filesystem::create_directories(folder + "/dev/dri");
   std::ofstream(folder + "/dev/dri/renderD140") << "no device";
   const auto nodes = uapi::find_devices(folder);

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-namespace skillet::testing {
+namespace skillet {
 
 class OwnFolder {
  public:
@@ -41,4 +41,4 @@ inline std::string own_path(const std::string& name) {
   return folder.path() + "/" + name;
 }
 
-}  // namespace skillet::testing
+}  // namespace skillet

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/own_folder.h"
 #include "frontend/c_api/testing/device.h"
 #include "skillet/skillet.h"
 
@@ -121,7 +122,7 @@ TEST(CApiOptions, AreTakenAsText) {
 
 TEST(CApiOptions, TextHasAnEffectAndWinsOverMembers) {
   const Device sim("sim:a311d");
-  const std::filesystem::path folder = ::testing::TempDir() + "/skillet_c_api_cache";
+  const std::filesystem::path folder = skillet::own_path("cache");
   std::filesystem::remove_all(folder);
   EXPECT_EQ(load_with(sim, {{"cache_dir", folder.c_str()}}), SKILLET_OK) << skillet_last_error();
   EXPECT_FALSE(std::filesystem::is_empty(folder)) << "the compiled program";

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/testing/own_folder.h"
 #include "frontend/tflite/delegate/builtin_params.h"
 #include "frontend/tflite/delegate/plugin.h"
 #include "frontend/tflite/delegate/testing/allocations.h"
@@ -385,7 +386,7 @@ TEST(Delegate, GoesOnWithoutItsDevice) {
 }
 
 TEST(Delegate, LeavesAReportOfAPartThatFellBack) {
-  const std::filesystem::path folder = ::testing::TempDir() + fmt::format("skillet_bugs_{}", ::getpid());
+  const std::filesystem::path folder = own_path("bugs");
   std::filesystem::create_directory(folder);
   ASSERT_EQ(::setenv("SKILLET_BUG_DIR", folder.c_str(), 1), 0);
   const Wrapped wrapped;

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Each family of NPUs built alone (SKILLET_VENDORS), and the fast tests there whose result depends on which families are built.
+
+usage: families.py [FAMILY...]     (default: all folders of src/drivers); exit code 1 where a build or a test fails.
+Builds lie in build/family-NAME, with the compiler cache of the others.
+"""
+import json
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# What is made of the list of families: a test that links none of these has nothing to do with it.
+REGISTRIES = re.compile(r"^src/(driver/libskillet_driver|sim/libskillet_sim|standin/libskillet_\w+)\.a$", re.M)
+
+
+def output_of(*command):
+    return subprocess.run([str(word) for word in command], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def families():
+    return sorted(folder.name for folder in (ROOT / "src/drivers").iterdir() if (folder / "CMakeLists.txt").is_file())
+
+
+def wanted_targets(test, build, outputs):
+    """What TEST needs to be built; empty: nothing of it depends on families."""
+    own = {f"{test['name']}_test"} & outputs
+    files = {str(Path(word).relative_to(build)) for word in test.get("command", []) if Path(word).is_relative_to(build)} & outputs
+    return {one for one in own | files if REGISTRIES.search(output_of("ninja", "-C", build, "-t", "inputs", one))}
+
+
+PRELOADED = {"skillet_virtual_preload", "skillet_capture_preload"}  # what the command looks for beside itself
+
+
+def check(family):
+    build = ROOT / f"build/family-{family}"
+    output_of("cmake", "--preset", "release", "-S", ROOT, "-B", build, f"-DSKILLET_VENDORS={family}")
+    outputs = {line.rpartition(": ")[0] for line in output_of("ninja", "-C", build, "-t", "targets", "all").splitlines()}
+    tests = json.loads(output_of("ctest", "--test-dir", build, "-L", "fast", "--show-only=json-v1"))["tests"]
+    needed = {test["name"]: found for test in tests if (found := wanted_targets(test, build, outputs))}
+    if not needed:
+        print(f"{family}: no test depends on it")
+        return False
+    print(f"{family} alone: {len(needed)} of {len(tests)} tests: {' '.join(needed)}", flush=True)
+    targets = set().union(*needed.values())
+    if any(target.endswith("/skillet") for target in targets):
+        targets |= PRELOADED & outputs
+    built = subprocess.run(["ninja", "-C", str(build), "--quiet", *sorted(targets)], check=False)
+    names = "|".join(re.escape(name) for name in needed)
+    return built.returncode == 0 and subprocess.run(
+        ["ctest", "--test-dir", str(build), "-R", f"^({names})$", "--output-on-failure", "-j2"], check=False).returncode == 0
+
+
+def main():
+    failed = []
+    for family in sys.argv[1:] or families():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if not check(family):
+            failed.append(family)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"{family}: {after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.0f} s of CPU time", flush=True)
+    if failed:
+        print(f"not fine alone: {' '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
