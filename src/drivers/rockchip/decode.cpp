@@ -106,6 +106,17 @@ class Decoder {
     return commands;
   }
 
+  // Commands are fetched two at a time: behind an odd number of them there may be one more.
+  bool fetches_another(const capture::Commands& task) const {
+    if (task.size_bytes % hw::kStreamAlignBytes == 0) return false;
+    const auto place = driver::find_place(submission_, task.address);
+    uint64_t next = 0;
+    if (const uint64_t at = place->offset + task.size_bytes; at < place->buffer->bytes.size())
+      std::memcpy(&next, place->buffer->bytes.data() + at,
+                  std::min<uint64_t>(sizeof next, place->buffer->bytes.size() - at));
+    return next != 0;
+  }
+
   Result<void> task(const capture::Commands& task, size_t job) {
     SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
     print("{}of job {}: {} commands at 0x{:08x}\n", prefix_, job, commands.size(), task.address);
@@ -119,6 +130,7 @@ class Decoder {
     add(
         {}, commands.size(), [] { return "command count"; }, [&] { return fmt::format("{}", commands.size()); });
     registers_.read(commands);
+    if (fetches_another(task)) fields_.refuse(prefix_ + "a command behind its list, which is fetched too");
     if (const std::string bad = check_.task(commands, registers_); !bad.empty()) fields_.refuse(prefix_ + bad);
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
