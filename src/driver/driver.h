@@ -115,14 +115,15 @@ struct AnnotatedField : FieldFacts {
   size_t operation = 0;  // index into Annotated::operations; one beyond: what follows the last one
 };
 // full: every field with its words. addresses: no words, and of the fields only addresses and what has no meaning; all
-// other bits are in Annotated::values. For who checks a program and is in a hurry.
-enum class Detail : uint8_t { full, addresses };
+// other bits are in Annotated::values. For who checks a program and is in a hurry. places: the same, and nothing of
+// reach and of what is refused: the second time that one looks at a program.
+enum class Detail : uint8_t { full, addresses, places };
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
   std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
-  std::vector<uint64_t> values;  // Detail::addresses only; two submissions that differ in any other bit differ here
+  std::vector<uint64_t> values;  // but for Detail::full; two submissions that differ in any other bit differ here
   // The first thing that compile() never writes, or that contradicts another field: operation, field, value. A capture
   // may have it, a program from a file may not. Empty: nothing.
   std::string refused;

@@ -17,9 +17,11 @@ inline bool has_meaning(const bits::Row& row, const bits::Value& value) {
 
 class FieldList {
  public:
-  explicit FieldList(Detail detail) : full_(detail == Detail::full) {}
+  explicit FieldList(Detail detail) : full_(detail == Detail::full), judges_(detail != Detail::places) {}
 
   bool full() const { return full_; }
+  // Whether reach and what is refused are asked for.
+  bool judges() const { return judges_; }
   Annotated& out() { return out_; }
   // The first one counts.
   void refuse(std::string what) {
@@ -40,7 +42,7 @@ class FieldList {
   }
 
  private:
-  bool full_;
+  bool full_, judges_;
   Annotated out_;
 };
 

@@ -93,11 +93,14 @@ std::string refused_value(const bits::Descriptor& descriptor, uint32_t word) {
 
 // ---- registers together
 
-int64_t number(bits::Address value) { return static_cast<int64_t>(value.offset); }
-template <typename T>
-requires(!std::is_base_of_v<bits::Address, T>) int64_t number(T value) { return static_cast<int64_t>(value); }
+// A field's value, an address or number; `member`: its place in the register's struct.
+int64_t value_of(const TaskRegisters& r, const bits::Descriptor& descriptor, size_t member) {
+  const uint32_t word = r.value(descriptor);
+  const auto row = std::ranges::find(descriptor.rows, member, &bits::Row::member_offset);
+  return static_cast<int64_t>(bits::read_field(*row, {&word, 1}).integer);
+}
 
-#define F(type, field) number(r.get<hw::type>().field)
+#define F(type, field) value_of(r, hw::type::descriptor(), offsetof(hw::type, field))
 
 bool is_convolution(const TaskRegisters& r) { return r.enable().cna; }
 bool is_element_wise(const TaskRegisters& r) {
@@ -132,7 +135,7 @@ driver::Reach feature_reach(const TaskRegisters& r, const hw::ChipRow& chip) {
   const int64_t width = F(CnaFcDataSize0, dma_width), rows = F(CnaFcDataSize0, dma_height);
   const int64_t line = F(CnaDmaCon1, line_stride);
   if (con1.argb_in != hw::PixelFormat::cube) {
-    const int64_t pixel = number(con1.argb_in) - number(hw::PixelFormat::pixels_1) + 1;
+    const int64_t pixel = static_cast<int64_t>(con1.argb_in) - static_cast<int64_t>(hw::PixelFormat::pixels_1) + 1;
     return reach_of(0, ((rows - 1) * line + width) * pixel);
   }
   const bool in_groups = !con1.group_line_off;
@@ -223,7 +226,7 @@ std::string TaskCheck::overlap(const TaskRegisters& r) const {
 }
 
 std::string TaskCheck::command(const hw::Command& one) {
-  const bits::Descriptor* const known = hw::registers().find(one.address);
+  const bits::Descriptor* const known = hw::find_register(one.address);
   const uint32_t block = one.address / hw::kBlockBytes;
   const auto target = static_cast<uint32_t>(one.target);
   const uint32_t own = block == 0 ? 0x0101 : (uint32_t{0x0100} << block) | 1;

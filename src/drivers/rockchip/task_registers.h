@@ -27,7 +27,7 @@ class TaskRegisters {
         return;
       }
       if (command.target == hw::Target::none || command.target == hw::Target::barrier) continue;
-      if (const bits::Descriptor* const known = hw::registers().find(command.address))
+      if (const bits::Descriptor* const known = hw::find_register(command.address))
         cells_[hw::registers().index(*known)] = {command.value, true};
     }
   }

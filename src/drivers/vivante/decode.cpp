@@ -33,7 +33,7 @@ class Decoder {
   Result<driver::Annotated> run() {
     SK_TRY_ASSIGN(stream_, capture::words_of(submission_));
     SK_TRY_ASSIGN(const std::vector<StateLoad> loads, parse_stream(stream_));
-    refuse(refused_packet(stream_), "");
+    if (fields_.judges()) refuse(refused_packet(stream_), "");
     size_t next = 0;
     for (const StateLoad& load : loads) {
       other_words(next, load.word);
@@ -51,6 +51,9 @@ class Decoder {
 
   void refuse(const std::string& what, const std::string& where) {
     if (!what.empty()) fields_.refuse(where + what);
+  }
+  void refuse_job(const std::string& what) {
+    if (!what.empty()) fields_.refuse(prefix() + what);
   }
 
   // Packets and padding: the words that are no values of states.
@@ -78,7 +81,7 @@ class Decoder {
       return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_));
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
       return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>());
-    refuse(refused_state(load.address, load.value), "");
+    if (fields_.judges()) refuse(refused_state(load.address, load.value), "");
     driver::FieldFacts facts{.unknown = hw::state_name(load.address).empty()};
     facts.place = {.in_call = true, .address = load.word * uint64_t{4}, .first_bit = 0};
     fields_.add(facts, uint64_t{load.address} << 32 | load.value, [&](Field& field) {
@@ -133,12 +136,19 @@ class Decoder {
 
   std::string prefix() const { return fmt::format("job {} ", out_.operations.size()); }
 
+  // Gives the coefficients of the job.
+  template <typename T>
+  std::span<const uint8_t> judged(const bits::Descriptor& d, const bits::Unpacked& unpacked, const T& fields) {
+    if (!fields_.judges()) return {};
+    refuse_job(refused_field(d, unpacked.values));
+    refuse_job(refused_job(chip_, fields));
+    return coefficients_of(fields);
+  }
+
   template <typename T>
   void descriptor(const bits::Descriptor& d, std::span<const uint32_t> words, uint32_t address, const T& fields) {
     const bits::Unpacked unpacked = bits::unpack(d, words);
-    refuse(refused_field(d, unpacked.values), prefix());
-    refuse(refused_job(chip_, fields), prefix());
-    const std::span<const uint8_t> coefficients = coefficients_of(fields);
+    const std::span<const uint8_t> coefficients = judged(d, unpacked, fields);
     for (size_t i = 0; i < d.rows.size(); ++i) {
       driver::FieldFacts facts = facts_of(d, d.rows[i], unpacked.values[i]);
       facts.place = {.in_call = false, .address = address, .first_bit = 0};
@@ -146,7 +156,8 @@ class Decoder {
       if (std::string_view(d.rows[i].name) == "kernel_address")
         facts.extent_bytes = coefficient_bytes(unpacked.values[i].integer);
       facts.unused = is_unused(fields, d.rows[i].name);
-      if (facts.kind != driver::FieldKind::value) facts.reach = reach_of(chip_, fields, d.rows[i].name, coefficients);
+      if (facts.kind != driver::FieldKind::value && fields_.judges())
+        facts.reach = reach_of(chip_, fields, d.rows[i].name, coefficients);
       fields_.add(facts, unpacked.values[i].integer,
                   [&](Field& field) { describe(field, d, d.rows[i], unpacked.values[i]); });
     }
@@ -221,7 +232,7 @@ class Decoder {
     const auto place = driver::find_place(submission_, nn.kernel_address.offset);
     if (!place || place->offset >= place->buffer->bytes.size()) return {};
     const std::span<const uint8_t> bytes = std::span<const uint8_t>(place->buffer->bytes).subspan(place->offset);
-    if (out_.refused.empty()) refuse(refused_coefficients(chip_, nn, bytes), prefix());
+    if (out_.refused.empty()) refuse_job(refused_coefficients(chip_, nn, bytes));
     return bytes;
   }
   static std::span<const uint8_t> coefficients_of(const hw::TpInstruction& /*tp*/) { return {}; }
