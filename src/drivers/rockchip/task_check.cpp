@@ -93,14 +93,15 @@ std::string refused_value(const bits::Descriptor& descriptor, uint32_t word) {
 
 // ---- registers together
 
-// A field's value, an address or number; `member`: its place in the register's struct.
-int64_t value_of(const TaskRegisters& r, const bits::Descriptor& descriptor, size_t member) {
-  const uint32_t word = r.value(descriptor);
-  const auto row = std::ranges::find(descriptor.rows, member, &bits::Row::member_offset);
-  return static_cast<int64_t>(bits::read_field(*row, {&word, 1}).integer);
+// A field's value, an address or number; kMember: its place in the register's struct.
+template <typename T, size_t kMember>
+int64_t value_of(const TaskRegisters& r) {
+  static const bits::Row& row = *std::ranges::find(T::descriptor().rows, kMember, &bits::Row::member_offset);
+  const uint32_t word = r.value(T::descriptor());
+  return static_cast<int64_t>(bits::read_field(row, {&word, 1}).integer);
 }
 
-#define F(type, field) value_of(r, hw::type::descriptor(), offsetof(hw::type, field))
+#define F(type, field) value_of<hw::type, offsetof(hw::type, field)>(r)
 
 bool is_convolution(const TaskRegisters& r) { return r.enable().cna; }
 bool is_element_wise(const TaskRegisters& r) {

@@ -38,9 +38,9 @@ class Words {
   uint32_t kernels() const { return static_cast<uint32_t>(load_bits(stream_, 8, 16)); }
   // The word behind so many more weights; none: a run reaches over it, or the stream has ended.
   std::optional<uint32_t> after(uint64_t weights) {
-    if (run_bits_ > kRunBitsMax) return std::nullopt;
+    if (run_bits_ >= static_cast<int>(std::size(kMany))) return std::nullopt;
     if (run_bits_ == 0) bit_ += weights * 8;
-    uint64_t done = run_bits_ == 0 ? weights : many(weights);
+    uint64_t done = run_bits_ == 0 ? weights : (this->*kMany[run_bits_])(weights);
     for (; done < weights; bit_ += static_cast<uint64_t>(run_bits_) + 8) {
       done += load_bits(stream_, bit_, run_bits_) + 1;
       if (done > weights || bit_ > stream_.size() * 8) return std::nullopt;
@@ -52,21 +52,23 @@ class Words {
 
  private:
   // As many runs as surely are not more than `weights`, several at a time; gives how many weights they are.
+  template <int kBits>
   uint64_t many(uint64_t weights) {
-    const auto length = static_cast<uint64_t>(run_bits_) + 8, together = 56 / length;
-    const uint64_t most = together << run_bits_, ones = (uint64_t{1} << run_bits_) - 1;
+    constexpr uint64_t kLength = kBits + 8, kTogether = 56 / kLength, kOnes = (uint64_t{1} << kBits) - 1;
     uint64_t done = 0;
-    for (; done + most <= weights && bit_ / 8 + 8 <= stream_.size(); bit_ += together * length) {
+    for (; done + (kTogether << kBits) <= weights && bit_ / 8 + 8 <= stream_.size(); bit_ += kTogether * kLength) {
       uint64_t word = 0;
       std::memcpy(&word, stream_.data() + bit_ / 8, sizeof word);
       word >>= bit_ % 8;
-      done += together;
-      for (uint64_t i = 0; i < together; ++i) done += word >> i * length & ones;
+      done += kTogether;
+      for (uint64_t i = 0; i < kTogether; ++i) done += word >> i * kLength & kOnes;
     }
     return done;
   }
+  using Many = uint64_t (Words::*)(uint64_t);
+  static constexpr Many kMany[] = {nullptr,         &Words::many<1>, &Words::many<2>, &Words::many<3>, &Words::many<4>,
+                                   &Words::many<5>, &Words::many<6>, &Words::many<7>, &Words::many<8>};
 
-  static constexpr int kRunBitsMax = 8;  // of all chips
   std::span<const uint8_t> stream_;
   int run_bits_;
   uint64_t bit_ = kStreamHeaderBits;
