@@ -7,7 +7,8 @@ namespace skillet::driver {
 namespace {
 
 auto facts_of(const AnnotatedField& f) {
-  return std::tuple(f.unknown, f.kind, f.address, f.extent_bytes, f.unused, f.descriptor, f.row, f.operation);
+  return std::tuple(f.unknown, f.kind, f.address, f.extent_bytes, f.reach.has_value(), f.reach.value_or(Reach{}).before,
+                    f.reach.value_or(Reach{}).after, f.unused, f.descriptor, f.row, f.operation);
 }
 
 bool is_told(const AnnotatedField& field) { return field.kind != FieldKind::value || field.unknown; }
@@ -23,6 +24,7 @@ void expect_same(const Annotated& full, const Annotated& brief, const std::strin
     EXPECT_EQ(brief.fields[i].path, "") << what;
   }
   EXPECT_EQ(brief.text, "") << what;
+  EXPECT_EQ(brief.refused, full.refused) << what;
 }
 
 // True when two decodings without words differ.

@@ -86,14 +86,20 @@ struct FieldPlace {
   uint64_t address = 0;    // of the first word; in the call: bytes from its start
   uint32_t first_bit = 0;  // of the first word, from there
 };
+// Bytes around an address that the operation may read or write: [address - before, address + after).
+struct Reach {
+  uint64_t before = 0, after = 0;
+  bool operator==(const Reach&) const = default;
+};
 // What a field is, without words.
 struct FieldFacts {
   bool unknown = false;  // bits no row claims
   FieldKind kind = FieldKind::value;
-  uint64_t address = 0;       // kinds other than value; 0: none
-  uint64_t extent_bytes = 0;  // from there on; 0: not known
-  bool unused = false;        // an address that the operation does not use
-  bool output = false;        // an address that the operation writes from
+  uint64_t address = 0;        // kinds other than value; 0: none
+  uint64_t extent_bytes = 0;   // from there on, for comparison with another submission; 0: not known
+  std::optional<Reach> reach;  // of an address; none: not known
+  bool unused = false;         // an address that the operation does not use
+  bool output = false;         // an address that the operation writes from
   // The row that it was read by, of which descriptor, and where: with these a value can be changed.
   const bits::Descriptor* descriptor = nullptr;
   const bits::Row* row = nullptr;  // null: a word as it is
@@ -109,14 +115,18 @@ struct AnnotatedField : FieldFacts {
   size_t operation = 0;  // index into Annotated::operations; one beyond: what follows the last one
 };
 // full: every field with its words. addresses: no words, and of the fields only addresses and what has no meaning; all
-// other bits are in Annotated::values. For who checks a program and is in a hurry.
-enum class Detail : uint8_t { full, addresses };
+// other bits are in Annotated::values. For who checks a program and is in a hurry. places: the same, and nothing of
+// reach and of what is refused: the second time that one looks at a program.
+enum class Detail : uint8_t { full, addresses, places };
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
   std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
-  std::vector<uint64_t> values;  // Detail::addresses only; two submissions that differ in any other bit differ here
+  std::vector<uint64_t> values;  // but for Detail::full; two submissions that differ in any other bit differ here
+  // The first thing that compile() never writes, or that contradicts another field: operation, field, value. A capture
+  // may have it, a program from a file may not. Empty: nothing.
+  std::string refused;
 };
 
 // All that a driver knows of a chip's commands: for people who look something up.

@@ -9,12 +9,24 @@
 
 namespace skillet::driver {
 
+// Whether the row gives the value a meaning: the constant that it must be, one of its names.
+inline bool has_meaning(const bits::Row& row, const bits::Value& value) {
+  if (row.codec.kind == bits::CodecKind::always) return value.integer == row.codec.argument;
+  return row.kind != bits::ValueKind::enumeration || row.names.find(value.integer) != nullptr;
+}
+
 class FieldList {
  public:
-  explicit FieldList(Detail detail) : full_(detail == Detail::full) {}
+  explicit FieldList(Detail detail) : full_(detail == Detail::full), judges_(detail != Detail::places) {}
 
   bool full() const { return full_; }
+  // Whether reach and what is refused are asked for.
+  bool judges() const { return judges_; }
   Annotated& out() { return out_; }
+  // The first one counts.
+  void refuse(std::string what) {
+    if (out_.refused.empty()) out_.refused = std::move(what);
+  }
 
   // `number`: which field it is where `facts` do not tell, and its bits. `describe` sets path, name, value and raw.
   template <typename Describe>
@@ -30,7 +42,7 @@ class FieldList {
   }
 
  private:
-  bool full_;
+  bool full_, judges_;
   Annotated out_;
 };
 

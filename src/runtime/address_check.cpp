@@ -1,6 +1,7 @@
 #include "runtime/address_check.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/int_math.h"
@@ -26,6 +27,12 @@ class Placed {
                                    driver::Detail detail);
   const capture::Submission& submission() const { return submission_; }
   bool is_constant(driver::BufferId id) const { return program_.buffers[id].is_constant(); }
+  // Bytes of the list of commands that some job has there; 0: none begins there.
+  uint64_t commands_at(driver::BufferId id, uint64_t offset) const {
+    const auto found = commands_.find({id, offset});
+    return found == commands_.end() ? 0 : found->second;
+  }
+  bool holds_commands(driver::BufferId id) const { return program_.buffers[id].role == driver::BufferRole::commands; }
   // By the job that was decoded last.
   bool is_written(driver::BufferId id) const { return written_.contains(id); }
 
@@ -35,10 +42,17 @@ class Placed {
   const driver::Program& program_;
   capture::Submission submission_;  // buffer i has handle i
   std::set<driver::BufferId> written_;
+  std::map<std::pair<driver::BufferId, uint64_t>, uint64_t> commands_;  // of all jobs
 };
 
 Result<Placed> Placed::create(const driver::Program& program, uint64_t first, uint64_t gap_pages) {
   Placed placed(program);
+  for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
+    for (const driver::Job& job : *jobs) {
+      for (const driver::ByteRange& list : job.commands)
+        placed.commands_[{list.buffer, list.offset_bytes}] = list.size_bytes;
+    }
+  }
   std::vector<uint64_t> addresses;
   for (const driver::Buffer& one : program.buffers) {
     addresses.push_back(first);
@@ -99,6 +113,14 @@ Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const dri
   return driver.decode_as(chip, submission_, detail);
 }
 
+// Commands that lie among those of jobs are read as what a job has there, and checked with it.
+Result<void> check_commands(const AnnotatedField& field, const driver::BufferPlace& at, const Placed& placed) {
+  constexpr uint64_t kFetchBytes = 16;
+  const uint64_t listed = placed.commands_at(at.buffer->handle, at.offset);
+  if (listed != 0 && field.reach->after <= align_up(listed, kFetchBytes)) return {};
+  return bad(fmt::format("{} bytes of commands, where the jobs have a list of {}", field.reach->after, listed));
+}
+
 // The same field of a job with its buffers in two places.
 Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const Placed& placed_a,
                          const Placed& placed_b) {
@@ -119,9 +141,14 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
     return bad("it points to a buffer that the job does not say it writes");
   if (a.kind == driver::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
     return bad("it points to a buffer that is not constant");
-  if (a.extent_bytes > at_a->room_bytes)
+  if (!a.reach) return bad("how many bytes it touches there is not known");
+  if (a.reach->after > at_a->room_bytes)
     return bad(
-        fmt::format("the {} bytes from there on are more than the buffer's {}", a.extent_bytes, at_a->room_bytes));
+        fmt::format("the {} bytes from there on are more than the buffer's {}", a.reach->after, at_a->room_bytes));
+  if (a.reach->before > at_a->offset)
+    return bad(fmt::format("the {} bytes before it are more than the buffer's {}", a.reach->before, at_a->offset));
+  if (a.kind == driver::FieldKind::commands && placed_a.holds_commands(at_a->buffer->handle))
+    return check_commands(a, *at_a, placed_a);
   return {};
 }
 
@@ -153,8 +180,10 @@ class Check {
   Check(const driver::Driver& driver, const driver::Chip& chip, Placed a, Placed b)
       : driver_(driver), chip_(chip), a_(std::move(a)), b_(std::move(b)) {}
   Result<void> job_as(const driver::Job& one, driver::Detail detail) {
+    const driver::Detail second = detail == driver::Detail::full ? detail : driver::Detail::places;
     SK_TRY_ASSIGN(const driver::Annotated in_a, a_.decode(driver_, chip_, one, detail));
-    SK_TRY_ASSIGN(const driver::Annotated in_b, b_.decode(driver_, chip_, one, detail));
+    if (!in_a.refused.empty()) return bad(in_a.refused);
+    SK_TRY_ASSIGN(const driver::Annotated in_b, b_.decode(driver_, chip_, one, second));
     return check_fields(in_a, in_b, a_, b_);
   }
 

@@ -8,9 +8,10 @@
 
 namespace skillet::runtime {
 
-// Each address that the device reads lies in a buffer that its job lists, together with what the operation touches from
-// there on, and moves with that buffer; what it writes is a buffer that the job says it writes; 0 is allowed only where
-// the operation uses none. Error names the field.
+// Each address that the device reads lies in a buffer that its job lists, together with all that the operation may
+// touch around it, and moves with that buffer; what it writes is a buffer that the job says it writes; 0 is allowed
+// only where the operation uses none. Where the driver does not know what is touched, and where commands hold what its
+// compile() never writes (Annotated::refused), the program is refused. Error names job and field.
 Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program);
 
 }  // namespace skillet::runtime

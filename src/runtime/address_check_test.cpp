@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/testing/in_tree.h"
 #include "compile/compile.h"
 #include "frontend/tflite/import.h"
@@ -24,6 +26,17 @@ constexpr Case kCases[] = {
     {"rk3588", "captures/models/chain_conv_dw_pw_i8.tflite"},
     {"rk3588", "captures/models/chain_residual_add_i8.tflite"},
 };
+
+std::vector<std::string> small_models() {
+  std::vector<std::string> paths = {skillet::in_tree("models/digits.tflite")};
+  for (const char* folder : {"captures/models", "models", "toy", "conformance/models/ops"}) {
+    if (!std::filesystem::is_directory(kTests + folder)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(kTests + folder))
+      if (entry.path().extension() == ".tflite") paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
 
 struct Compiled {
   driver::Chip chip;
@@ -68,6 +81,147 @@ TEST(AddressCheck, TakesWhatCompilersMake) {
       for (const driver::Program& program : compiled.programs)
         EXPECT_EQ(message(check_addresses(*compiled.driver, compiled.chip, program)), "") << c.chip << " " << c.model;
     }
+  }
+}
+
+// Each small model of the tests, each chip that is compiled for, each tuning. The recorded driver's programs of the
+// RK3588 read operands of channels that are not there, and write surfaces of them: `recorded` copies that, and nothing
+// else is refused.
+TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
+  size_t taken = 0, recorded_faults = 0;
+  for (const driver::Driver* driver : driver::drivers()) {
+    for (const driver::Chip& chip : driver->chips()) {
+      for (const std::string& path : small_models()) {
+        const auto graph = tflite::import_file(path);
+        ASSERT_TRUE(graph.ok()) << path << ": " << graph.error().message;
+        for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
+          const auto compiled =
+              compile::compile(*graph, {driver, chip}, {.driver = {.tuning = tuning, .allow_unproven = true}});
+          if (!compiled.ok()) continue;
+          for (const compile::Part& part : compiled->parts) {
+            if (!part.program) continue;
+            const std::string text = message(check_addresses(*driver, chip, *part.program));
+            const bool copied = tuning == driver::Tuning::recorded && chip.name == "rk3588" &&
+                                text.find("bytes from there on are more") != std::string::npos;
+            EXPECT_TRUE(text.empty() || copied)
+                << chip.name << " " << path << " " << driver::tuning_name(tuning) << ": " << text;
+            (text.empty() ? taken : recorded_faults) += 1;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(taken, 200U);
+  EXPECT_GT(recorded_faults, 0U);
+}
+
+// With words of commands and constants changed: `change` gets all bytes of the buffer.
+driver::Program changed(driver::Program program, driver::BufferId id, auto&& change) {
+  Bytes bytes(program.buffers[id].contents.begin(), program.buffers[id].contents.end());
+  change(bytes);
+  program.buffers[id].contents = std::move(bytes);
+  return program;
+}
+driver::BufferId buffer_with(const driver::Program& program, std::string_view name) {
+  const auto found = std::ranges::find(program.buffers, name, &driver::Buffer::name);
+  return static_cast<driver::BufferId>(found - program.buffers.begin());
+}
+
+// Values that compile() never writes: one word of the commands, and what the message says of it.
+TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
+  struct Row {
+    const char* chip;
+    uint64_t from, bits, to;  // a command with these bits: its value is another one
+    const char* named;
+  };
+  constexpr uint64_t kState = 0xFFFFFFFF, kRegister = 0xFFFF00000000FFFF;
+  const auto load_state = [](uint32_t address) { return uint64_t{0x08010000} | address / 4; };
+  for (const Row& row :
+       {Row{"a311d", load_state(0x393C), kState, uint64_t{0x400000} << 32, "ocb_remap_start"},
+        Row{"a311d", load_state(0x3940), kState, uint64_t{0x500000} << 32, "ocb_remap_end"},
+        Row{"imx8mp", load_state(0x394C), kState, uint64_t{1} << 32, "tp_config"},
+        Row{"imx8mp", load_state(0x3930), kState, uint64_t{0x1010} << 32, "nn_config"},
+        Row{"rk3588", 0x0201000000001140, kRegister, uint64_t{16} << 16, "cna.dcomp_amount0"},
+        Row{"rk3588", 0x0201000000001100, kRegister, uint64_t{8} << 16, "cna.dcomp_ctrl"},
+        Row{"rk3588", 0x020100000000100C, kRegister, uint64_t{1} << 47, "cna.conv_con1"},
+        Row{"rk3588", 0x1001000000004004, kRegister, uint64_t{0} << 16, "dpu.s_pointer"},
+        Row{"rk3588", 0x0081000000000008, kRegister, uint64_t{0x60} << 16, "block_enable"},
+        Row{"rk3588", 0x2001000000005044, kRegister, uint64_t{0x100} << 16, "dpu_rdma.feature_mode_cfg"}}) {
+    const Compiled compiled =
+        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, driver::Tuning::proven);
+    int tried = 0;
+    for (const driver::Program& program : compiled.programs) {
+      const driver::BufferId commands = buffer_with(program, "commands");
+      for (size_t at = 0; at + 8 <= program.buffers[commands].contents.size(); at += 8) {
+        if ((load_le<uint64_t>(program.buffers[commands].contents.data() + at) & row.bits) != row.from) continue;
+        const auto bad =
+            changed(program, commands, [&](Bytes& bytes) { store_le(bytes.data() + at, row.from | row.to); });
+        const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
+        EXPECT_NE(text.find(row.named), std::string::npos) << row.chip << ": " << text;
+        ++tried;
+      }
+    }
+    EXPECT_GT(tried, 0) << row.chip << " " << row.named;
+  }
+}
+
+// Sizes, strides, loops, windows: what one word of a descriptor or command makes larger reaches beyond its buffer, or
+// says what another one contradicts. Nothing of it is taken as it was.
+TEST(AddressCheck, RefusesLargerNumbers) {
+  struct Row {
+    const char* chip;
+    std::vector<size_t> words;  // of the first descriptor of that size, or the registers of commands
+    size_t descriptor_words;    // 0: registers
+  };
+  const Row rows[] = {{"a311d", {1, 3, 4, 8, 12, 16, 17}, 32},
+                      {"a311d", {1, 3, 4, 5, 8, 14, 16, 17}, 31},
+                      {"rk3588", {0x107C, 0x1084, 0x1030, 0x4024, 0x4030, 0x4034, 0x4038, 0x40C0, 0x504C, 0x506C}, 0}};
+  for (const Row& row : rows) {
+    const Compiled compiled =
+        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, driver::Tuning::proven);
+    for (const driver::Program& program : compiled.programs) {
+      const driver::BufferId id = buffer_with(program, row.descriptor_words == 0 ? "commands" : "descriptors");
+      for (const size_t word : row.words) {
+        int refused = 0;
+        const auto refuse = [&](size_t at) {
+          const auto bad = changed(program, id, [&](Bytes& bytes) {
+            store_le(bytes.data() + at, load_le<uint32_t>(bytes.data() + at) | 0x03FF03FF);
+          });
+          refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
+        };
+        if (row.descriptor_words == 0) {
+          for (size_t at = 0; at + 8 <= program.buffers[id].contents.size(); at += 8)
+            if (load_le<uint16_t>(program.buffers[id].contents.data() + at) == word) refuse(at + 2);
+        } else {
+          for (const driver::DebugEntry& entry : program.debug_map)
+            if (entry.buffer == id && entry.size_bytes == row.descriptor_words * 4)
+              refuse(entry.offset_bytes + word * 4);
+        }
+        EXPECT_GT(refused, 0) << row.chip << " word " << word;
+      }
+    }
+  }
+}
+
+// Each buffer of tensors, and each of constants, ends a byte too early for the last thing that is read or written
+// there.
+TEST(AddressCheck, RefusesSmallerBuffers) {
+  constexpr uint64_t kSlack = 32768;
+  for (const Case& c : kCases) {
+    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    int refused = 0, tried = 0;
+    for (const driver::Program& program : compiled.programs) {
+      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+        if (program.buffers[id].is_constant() || program.buffers[id].size_bytes < 2) continue;
+        driver::Program bad = program;
+        uint64_t& size = bad.buffers[id].size_bytes;
+        size = (size > kSlack ? size - kSlack : size) / 2;
+        if (!driver::verify(bad).ok()) continue;  // a binding or witness says it already
+        refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
+        ++tried;
+      }
+    }
+    EXPECT_EQ(refused, tried) << c.chip << " " << c.model;
   }
 }
 

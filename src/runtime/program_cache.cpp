@@ -158,6 +158,11 @@ Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const i
     return std::move(*program);
   }
   SK_TRY_ASSIGN(driver::Program program, inner().compile(chip, graph, options));
+  // What load() would refuse: a recorded driver's faults are copied by the tuning of that name.
+  if (auto checked = check_addresses(inner(), chip, program); !checked.ok()) {
+    log::debug("cache: not kept: {}", checked.error().message);
+    return program;
+  }
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
   if (auto saved = save(path, key, program); !saved.ok()) log::warning("cache: {}", saved.error().message);

@@ -2,30 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
+#include "base/int_math.h"
 #include "driver/decoded_capture.h"
 #include "driver/field_list.h"
-#include "drivers/rockchip/hw/rockchip.h"
+#include "drivers/rockchip/task_check.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
 
-namespace hw = ::skillet::rockchip::hw;
 using driver::AnnotatedField;
 using driver::FieldKind;
-
-// What a task's registers hold when its blocks start; a register that it does not write counts as 0.
-struct Registers {
-  std::map<uint32_t, uint32_t> values;
-
-  template <typename T>
-  T get() const {
-    const auto found = values.find(T::kAddress);
-    const uint32_t value = found == values.end() ? 0 : found->second;
-    return bits::read<T>({&value, 1});
-  }
-};
 
 // Which addresses a task's blocks use, by its registers when they start.
 class Uses {
@@ -35,66 +22,48 @@ class Uses {
       hw::DpuRdmaSrcBaseAddr::kAddress, hw::DpuRdmaBsBaseAddr::kAddress, hw::DpuRdmaBnBaseAddr::kAddress,
       hw::DpuRdmaEwBaseAddr::kAddress,  hw::PpuDstBaseAddr::kAddress,    hw::PpuRdmaSrcBaseAddr::kAddress};
 
-  explicit Uses(std::span<const bits::Words<hw::Command>> commands) {
-    for (const auto& words : commands) {
-      const auto command = bits::read<hw::Command>(words);
-      if (command.target == hw::Target::enable) {
-        enable_ = bits::read<hw::BlockEnable>({&command.value, 1});
-        return;
-      }
-      if (command.target == hw::Target::none || command.target == hw::Target::barrier) continue;
-      if (std::ranges::find(kKept, command.address) != kKept.end()) kept_.values[command.address] = command.value;
-    }
-  }
+  explicit Uses(const TaskRegisters& registers) : r_(registers) {}
 
   // Of those that are used: bytes from there on; 0: not known.
   uint64_t extent_bytes(uint32_t address) const {
     if (address != hw::CnaDcompAddr0::kAddress || !uses(address)) return 0;
-    return kept_.get<hw::CnaWeightSize0>().weight_bytes;
+    return r_.get<hw::CnaWeightSize0>().weight_bytes;
   }
-  bool writes(uint32_t address) const { return kept_.values.contains(address); }
+  bool writes(uint32_t address) const { return r_.writes(*hw::find_register(address)); }
   bool uses(uint32_t address) const {
-    const auto main = kept_.get<hw::DpuRdmaFeatureModeCfg>();
-    const auto channel = kept_.get<hw::DpuRdmaBrdmaCfg>();
-    const auto norm = kept_.get<hw::DpuRdmaNrdmaCfg>();
+    const hw::BlockEnable& enable = r_.enable();
+    const auto main = r_.get<hw::DpuRdmaFeatureModeCfg>();
+    const auto channel = r_.get<hw::DpuRdmaBrdmaCfg>();
+    const auto norm = r_.get<hw::DpuRdmaNrdmaCfg>();
     switch (address) {
-      case hw::PcBaseAddress::kAddress: return kept_.get<hw::PcRegisterAmounts>().pc_data_amount != 0;
-      case hw::CnaFeatureDataAddr::kAddress: return enable_.cna;
-      case hw::CnaDcompAddr0::kAddress: return enable_.cna && !kept_.get<hw::CnaCbufCon0>().weight_reuse;
+      case hw::PcBaseAddress::kAddress: return r_.get<hw::PcRegisterAmounts>().pc_data_amount != 0;
+      case hw::CnaFeatureDataAddr::kAddress: return enable.cna;
+      case hw::CnaDcompAddr0::kAddress: return enable.cna && !r_.get<hw::CnaCbufCon0>().weight_reuse;
       case hw::DpuDstBaseAddr::kAddress:
-        return enable_.dpu && kept_.get<hw::DpuFeatureModeCfg>().output_mode != hw::OutputMode::ppu;
-      case hw::DpuRdmaSrcBaseAddr::kAddress: return enable_.dpu_rdma && !main.mrdma_disable;
+        return enable.dpu && r_.get<hw::DpuFeatureModeCfg>().output_mode != hw::OutputMode::ppu;
+      case hw::DpuRdmaSrcBaseAddr::kAddress: return enable.dpu_rdma && !main.mrdma_disable;
       case hw::DpuRdmaBsBaseAddr::kAddress:
-        return enable_.dpu_rdma && !channel.brdma_disable && channel.brdma_data_use != 0;
-      case hw::DpuRdmaBnBaseAddr::kAddress: return enable_.dpu_rdma && !norm.nrdma_disable && norm.nrdma_data_use != 0;
-      case hw::DpuRdmaEwBaseAddr::kAddress: return enable_.dpu_rdma && !kept_.get<hw::DpuRdmaErdmaCfg>().erdma_disable;
-      case hw::PpuDstBaseAddr::kAddress: return enable_.ppu;
-      case hw::PpuRdmaSrcBaseAddr::kAddress: return enable_.ppu_rdma;
+        return enable.dpu_rdma && !channel.brdma_disable && channel.brdma_data_use != 0;
+      case hw::DpuRdmaBnBaseAddr::kAddress: return enable.dpu_rdma && !norm.nrdma_disable && norm.nrdma_data_use != 0;
+      case hw::DpuRdmaEwBaseAddr::kAddress: return enable.dpu_rdma && !r_.get<hw::DpuRdmaErdmaCfg>().erdma_disable;
+      case hw::PpuDstBaseAddr::kAddress: return enable.ppu;
+      case hw::PpuRdmaSrcBaseAddr::kAddress: return enable.ppu_rdma;
       default: return true;
     }
   }
 
  private:
-  static constexpr auto kKept = [] {
-    constexpr std::array kSettings = {hw::PcRegisterAmounts::kAddress, hw::CnaCbufCon0::kAddress,
-                                      hw::CnaWeightSize0::kAddress,    hw::DpuFeatureModeCfg::kAddress,
-                                      hw::DpuRdmaBrdmaCfg::kAddress,   hw::DpuRdmaNrdmaCfg::kAddress,
-                                      hw::DpuRdmaErdmaCfg::kAddress,   hw::DpuRdmaFeatureModeCfg::kAddress};
-    std::array<uint32_t, kAddresses.size() + kSettings.size()> all{};
-    std::ranges::copy(kSettings, std::ranges::copy(kAddresses, all.begin()).out);
-    return all;
-  }();
-
-  Registers kept_;
-  hw::BlockEnable enable_;
+  const TaskRegisters& r_;  // borrowed
 };
 
 class Decoder {
  public:
-  Decoder(const capture::Submission& submission, driver::Detail detail) : submission_(submission), fields_(detail) {}
+  Decoder(const hw::ChipRow& chip, const capture::Submission& submission, driver::Detail detail)
+      : submission_(submission), fields_(detail), check_(chip) {}
 
   Result<driver::Annotated> run() {
     for (size_t job = 0; job < submission_.jobs.size(); ++job) {
+      check_.start_job();
       for (const capture::Commands& list : submission_.jobs[job].commands) {
         prefix_ = fmt::format("task {} ", out_.operations.size());
         if (auto done = task(list, job); !done.ok())
@@ -137,18 +106,34 @@ class Decoder {
     return commands;
   }
 
+  // Commands are fetched two at a time: behind an odd number of them there may be one more.
+  bool fetches_another(const capture::Commands& task) const {
+    if (task.size_bytes % hw::kStreamAlignBytes == 0) return false;
+    const auto place = driver::find_place(submission_, task.address);
+    uint64_t next = 0;
+    if (const uint64_t at = place->offset + task.size_bytes; at < place->buffer->bytes.size())
+      std::memcpy(&next, place->buffer->bytes.data() + at,
+                  std::min<uint64_t>(sizeof next, place->buffer->bytes.size() - at));
+    return next != 0;
+  }
+
   Result<void> task(const capture::Commands& task, size_t job) {
     SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
     print("{}of job {}: {} commands at 0x{:08x}\n", prefix_, job, commands.size(), task.address);
     add(
         {}, job, [] { return "job"; }, [&] { return fmt::format("{}", job); });
+    driver::FieldFacts list{.kind = FieldKind::commands, .address = task.address, .extent_bytes = task.size_bytes};
+    list.reach = {.before = 0, .after = align_up(task.size_bytes, uint64_t{hw::kStreamAlignBytes})};
+    if (task.address % hw::kStreamAlignBytes != 0) fields_.refuse(prefix_ + "its commands are not aligned");
     add(
-        {.kind = FieldKind::commands, .address = task.address, .extent_bytes = task.size_bytes}, commands.size(),
-        [] { return "commands"; }, [&] { return fmt::format("0x{:08x}", task.address); });
+        list, commands.size(), [] { return "commands"; }, [&] { return fmt::format("0x{:08x}", task.address); });
     add(
         {}, commands.size(), [] { return "command count"; }, [&] { return fmt::format("{}", commands.size()); });
-    registers_ = {};
-    uses_ = Uses(commands);
+    registers_.read(commands);
+    if (fields_.judges() && fetches_another(task))
+      fields_.refuse(prefix_ + "a command behind its list, which is fetched too");
+    if (const std::string bad = fields_.judges() ? check_.task(commands, registers_) : ""; !bad.empty())
+      fields_.refuse(prefix_ + bad);
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
       command(commands[i]);
@@ -167,9 +152,8 @@ class Decoder {
       case hw::Target::barrier: return plain(fields);
       default: break;
     }
-    const bits::Descriptor* const known = hw::registers().find(fields.address);
+    const bits::Descriptor* const known = hw::find_register(fields.address);
     if (known == nullptr) return plain(fields);
-    if (fields_.full()) registers_.values[fields.address] = fields.value;
     register_fields(*known, fields);
   }
 
@@ -247,7 +231,7 @@ class Decoder {
   void unwritten() {
     for (const uint32_t address : Uses::kAddresses) {
       if (!uses_.uses(address) || uses_.writes(address)) continue;
-      const bits::Descriptor& d = *hw::registers().find(address);
+      const bits::Descriptor& d = *hw::find_register(address);
       print("  {} is used, but not written\n", d.name);
       add(
           {.kind = FieldKind::memory}, 0, [&] { return std::string(d.name); }, [] { return "not written"; });
@@ -265,12 +249,20 @@ class Decoder {
     facts.unused = value == 0 && !uses_.uses(at);
     facts.output = (at == hw::DpuDstBaseAddr::kAddress || at == hw::PpuDstBaseAddr::kAddress) && uses_.uses(at);
     facts.extent_bytes = uses_.extent_bytes(at);
+    facts.reach = uses_.uses(at) ? check_.reach(at, registers_) : driver::Reach{};
     if (facts.kind != FieldKind::commands) return;
+    if (uses_.uses(at)) facts.reach = fetched_next();
     for (const capture::Job& job : submission_.jobs) {
       for (const capture::Commands& list : job.commands) {
         if (list.address == value) facts.extent_bytes = list.size_bytes;
       }
     }
+  }
+
+  // Of the next task's commands, by its amount.
+  driver::Reach fetched_next() const {
+    const uint64_t fetches = registers_.get<hw::PcRegisterAmounts>().pc_data_amount + uint64_t{1};
+    return {.before = 0, .after = fetches * hw::kStreamAlignBytes};
   }
 
   std::string shape() const {
@@ -284,7 +276,7 @@ class Decoder {
   }
 
   std::string operation_name() const {
-    if (registers_.values.contains(hw::PpuOperationModeCfg::kAddress)) return "POOL";
+    if (registers_.writes<hw::PpuOperationModeCfg>()) return "POOL";
     if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory)
       return registers_.get<hw::DpuEwCfg>().ew_lut_bypass ? "ELEMENTWISE" : "TABLE";
     const bool depthwise = registers_.get<hw::CnaConvCon1>().conv_mode == hw::ConvMode::depthwise;
@@ -296,16 +288,18 @@ class Decoder {
   const capture::Submission& submission_;
   driver::FieldList fields_;
   driver::Annotated& out_ = fields_.out();
-  std::string prefix_;            // of the paths of the task's fields
-  Registers registers_;           // of the task
-  Uses uses_{{}};                 // the same
+  std::string prefix_;       // of the paths of the task's fields
+  TaskRegisters registers_;  // of the task
+  Uses uses_{registers_};    // the same
+  TaskCheck check_;
   uint64_t command_address_ = 0;  // of the command that is read
 };
 
 }  // namespace
 
-Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail) {
-  return Decoder(submission, detail).run();
+Result<driver::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission,
+                                 driver::Detail detail) {
+  return Decoder(chip, submission, detail).run();
 }
 
 }  // namespace skillet::drivers::rockchip

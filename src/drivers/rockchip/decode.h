@@ -5,10 +5,12 @@
 #include "base/result.h"
 #include "capture/capture.h"
 #include "driver/driver.h"
+#include "drivers/rockchip/hw/rockchip.h"
 
 namespace skillet::drivers::rockchip {
 
 // Every bit of every command of every task is a field.
-Result<driver::Annotated> decode(const capture::Submission& submission, driver::Detail detail);
+Result<driver::Annotated> decode(const ::skillet::rockchip::hw::ChipRow& chip, const capture::Submission& submission,
+                                 driver::Detail detail);
 
 }  // namespace skillet::drivers::rockchip

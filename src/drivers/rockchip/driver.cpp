@@ -78,7 +78,7 @@ class RockchipDriver final : public driver::Driver {
   Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
                                       driver::Detail detail) const override {
     SK_TRY(check_registers(chip));
-    return rockchip::decode(submission, detail);
+    return rockchip::decode(row_of(chip), submission, detail);
   }
 
   driver::HardwareRows hardware_rows(const driver::Chip& chip) const override {

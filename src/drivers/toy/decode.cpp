@@ -53,6 +53,8 @@ class Decoder {
       out_.text += fmt::format("{}\n{}", descriptor.name, bits::print(descriptor, bits::unpack(descriptor, words)));
     for (const bits::Row& row : descriptor.rows) {
       const bits::Value value = bits::read_field(row, words);
+      if (!driver::has_meaning(row, value))
+        fields_.refuse(fmt::format("{}.{} = {}", descriptor.name, row.name, bits::print_value(row, value)));
       driver::FieldFacts facts;
       facts.descriptor = &descriptor;
       facts.row = &row;
@@ -64,6 +66,7 @@ class Decoder {
         facts.unused = unused;
         facts.output = std::string_view(row.name) == "result";
         facts.extent_bytes = is_commands ? hw::Descriptor::kWords * uint64_t{4} : extent_bytes;
+        facts.reach = {.before = 0, .after = facts.unused ? 0 : facts.extent_bytes};
       }
       fields_.add(facts, value.integer, [&](driver::AnnotatedField& field) {
         describe(field, descriptor, row.name, bits::print_value(row, value), value.integer);

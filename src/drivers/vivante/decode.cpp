@@ -3,7 +3,10 @@
 #include <numeric>
 
 #include "base/int_math.h"
+#include "driver/decoded_capture.h"
 #include "driver/field_list.h"
+#include "drivers/vivante/program_check.h"
+#include "drivers/vivante/stream_check.h"
 
 namespace skillet::drivers::vivante {
 namespace {
@@ -30,6 +33,7 @@ class Decoder {
   Result<driver::Annotated> run() {
     SK_TRY_ASSIGN(stream_, capture::words_of(submission_));
     SK_TRY_ASSIGN(const std::vector<StateLoad> loads, parse_stream(stream_));
+    if (fields_.judges()) refuse(refused_packet(stream_), "");
     size_t next = 0;
     for (const StateLoad& load : loads) {
       other_words(next, load.word);
@@ -38,11 +42,19 @@ class Decoder {
         return std::move(done).with_context(fmt::format("stream word {}", load.word)).error();
     }
     other_words(next, stream_.size());
+    if (parts_open_ > 0) refuse("tp_instruction.no_flush = true: no job after it flushes", "");
     return std::move(out_);
   }
 
  private:
   using Field = driver::AnnotatedField;
+
+  void refuse(const std::string& what, const std::string& where) {
+    if (!what.empty()) fields_.refuse(where + what);
+  }
+  void refuse_job(const std::string& what) {
+    if (!what.empty()) fields_.refuse(prefix() + what);
+  }
 
   // Packets and padding: the words that are no values of states.
   void other_words(size_t from, size_t to) {
@@ -69,6 +81,7 @@ class Decoder {
       return operation<hw::NnInstruction>(load, "NN", hw::nn_instruction(chip_));
     if (load.address == static_cast<uint32_t>(hw::State::tp_instruction_address))
       return operation<hw::TpInstruction>(load, "TP", bits::descriptor_of<hw::TpInstruction>());
+    if (fields_.judges()) refuse(refused_state(load.address, load.value), "");
     driver::FieldFacts facts{.unknown = hw::state_name(load.address).empty()};
     facts.place = {.in_call = true, .address = load.word * uint64_t{4}, .first_bit = 0};
     fields_.add(facts, uint64_t{load.address} << 32 | load.value, [&](Field& field) {
@@ -91,6 +104,8 @@ class Decoder {
     });
     driver::FieldFacts at{.kind = driver::FieldKind::commands, .address = address};
     at.extent_bytes = static_cast<uint64_t>(d.words) * 4;
+    at.reach = {.before = 0, .after = at.extent_bytes};
+    if (event > event_max<T>()) refuse(fmt::format("{} = event {}: no program has that", state_text(load), event), "");
     fields_.add(at, 0, [&](Field& field) {
       field.path = state_path(load);
       field.name = state_text(load);
@@ -101,16 +116,39 @@ class Decoder {
     bits::read_struct(d, words, &fields);
     if (fields_.full()) out_.text += fmt::format("       {}{} at 0x{:08x}\n", prefix(), d.name, address);
     descriptor(d, words, address, fields);
+    parts(fields);
     out_.operations.push_back(unit);
     out_.shapes.push_back(fields_.full() ? shape_of(fields) : "");
     return {};
   }
 
+  // 1: another core of the same operation follows.
+  template <typename T>
+  static constexpr uint32_t event_max() {
+    return std::is_same_v<T, hw::TpInstruction> ? 1 : 0;
+  }
+  // Jobs of one operation on several cores: all but the last do not flush.
+  void parts(const hw::NnInstruction& /*nn*/) {}
+  void parts(const hw::TpInstruction& tp) {
+    parts_open_ = tp.no_flush ? parts_open_ + 1 : 0;
+    if (parts_open_ >= chip_.tp_cores) refuse("tp_instruction.no_flush = true: more jobs than cores", prefix());
+  }
+
   std::string prefix() const { return fmt::format("job {} ", out_.operations.size()); }
+
+  // Gives the coefficients of the job.
+  template <typename T>
+  std::span<const uint8_t> judged(const bits::Descriptor& d, const bits::Unpacked& unpacked, const T& fields) {
+    if (!fields_.judges()) return {};
+    refuse_job(refused_field(d, unpacked.values));
+    refuse_job(refused_job(chip_, fields));
+    return coefficients_of(fields);
+  }
 
   template <typename T>
   void descriptor(const bits::Descriptor& d, std::span<const uint32_t> words, uint32_t address, const T& fields) {
     const bits::Unpacked unpacked = bits::unpack(d, words);
+    const std::span<const uint8_t> coefficients = judged(d, unpacked, fields);
     for (size_t i = 0; i < d.rows.size(); ++i) {
       driver::FieldFacts facts = facts_of(d, d.rows[i], unpacked.values[i]);
       facts.place = {.in_call = false, .address = address, .first_bit = 0};
@@ -118,6 +156,8 @@ class Decoder {
       if (std::string_view(d.rows[i].name) == "kernel_address")
         facts.extent_bytes = coefficient_bytes(unpacked.values[i].integer);
       facts.unused = is_unused(fields, d.rows[i].name);
+      if (facts.kind != driver::FieldKind::value && fields_.judges())
+        facts.reach = reach_of(chip_, fields, d.rows[i].name, coefficients);
       fields_.add(facts, unpacked.values[i].integer,
                   [&](Field& field) { describe(field, d, d.rows[i], unpacked.values[i]); });
     }
@@ -187,6 +227,16 @@ class Decoder {
     return row == "pwl_lut_address" && !tp.pwl_enable && !tp.load_pwl_lut;
   }
 
+  // All that is stored from there to the end of its buffer.
+  std::span<const uint8_t> coefficients_of(const hw::NnInstruction& nn) {
+    const auto place = driver::find_place(submission_, nn.kernel_address.offset);
+    if (!place || place->offset >= place->buffer->bytes.size()) return {};
+    const std::span<const uint8_t> bytes = std::span<const uint8_t>(place->buffer->bytes).subspan(place->offset);
+    if (out_.refused.empty()) refuse_job(refused_coefficients(chip_, nn, bytes));
+    return bytes;
+  }
+  static std::span<const uint8_t> coefficients_of(const hw::TpInstruction& /*tp*/) { return {}; }
+
   // Of each core's stream, as the header says; empty: not known.
   std::vector<uint32_t> stream_bytes(uint64_t address) const {
     if (chip_.generation != 7) return {};
@@ -212,6 +262,7 @@ class Decoder {
   std::span<const uint32_t> stream_;
   driver::FieldList fields_;
   driver::Annotated& out_ = fields_.out();
+  int parts_open_ = 0;  // TP jobs since the last one that flushes
 };
 
 }  // namespace

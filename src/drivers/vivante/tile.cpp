@@ -140,8 +140,9 @@ CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Ti
     w.kernel_end = sram - image;
   }
   if (image != 0) set_image_window(w, image, sram);
-  // Where caching is off the recorded driver leaves the windows in the instruction.
-  if (!op.sram_caches) w.kernel_mode = w.image_mode = hw::Caching::none;
+  // Where caching is off the recorded driver leaves the windows in the instruction. What is reserved may be all there
+  // is.
+  if (!op.sram_caches || sram <= kReserved) w.kernel_mode = w.image_mode = hw::Caching::none;
   return w;
 }
 

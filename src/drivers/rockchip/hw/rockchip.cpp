@@ -1,6 +1,7 @@
 #include "drivers/rockchip/hw/rockchip.h"
 
 #include <array>
+#include <vector>
 
 namespace skillet::rockchip::hw {
 
@@ -44,6 +45,15 @@ constexpr std::array kChips = {
 const bits::RegisterSet& registers() {
   static constexpr bits::RegisterSet kSet{kRegisterTable};
   return kSet;
+}
+
+const bits::Descriptor* find_register(uint32_t address) {
+  static const std::vector<const bits::Descriptor*> kByWord = [] {
+    std::vector<const bits::Descriptor*> all(registers().registers.back().address / 4 + 1);
+    for (const bits::Descriptor& one : registers().registers) all[one.address / 4] = &one;
+    return all;
+  }();
+  return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
 }
 
 std::span<const ChipRow> chips() { return kChips; }

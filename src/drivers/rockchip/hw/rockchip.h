@@ -41,6 +41,8 @@ constexpr uint32_t kTaskCon = 0x7001;         // what the kernel writes to start
 constexpr uint32_t kInterruptsOfDpu = 0x300;  // the only completion bits that the mainline kernel looks at
 
 const bits::RegisterSet& registers();
+// The same as registers().find(), for whoever looks up many.
+const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {
   kRegisters3588 = 1,   // registers() is its register layout

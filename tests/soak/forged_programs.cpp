@@ -1,0 +1,175 @@
+// What check_addresses() takes never leaves its buffers: programs of random graphs, tampered with, go the way of a
+// program file; those that are taken run on the simulated chip, which has nothing mapped but the buffers that a job
+// lists.
+//   forged_programs_soak [--seed N] [--seconds S] [CHIP...]     (default: 1, 30 of CPU time in all, four chips)
+//   --unchecked: run all of them, to see what the simulator finds
+// Ends with 1 where a chip read or wrote what is not the program's, or met what it does not model; prints how to see
+// one again. The same seed gives the same programs, however fast the machine is.
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+
+#include "base/log.h"
+#include "compile/compile.h"
+#include "forge.h"
+#include "random_graph.h"
+#include "runtime/address_check.h"
+#include "runtime/device_context.h"
+#include "runtime/loaded_program.h"
+
+namespace skillet::soak {
+namespace {
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Errors of a job that touched nothing else: what it computes means nothing.
+constexpr std::array kHarmless = {
+    "overlaps the input image",  // an order of reads and writes that is the chip's
+    "coefficient",               // weights that cannot be decoded
+    "output plane",
+    "no order of the weights",
+    "the window has",  // on-chip memory that the weights do not fit
+    "has not been flushed",
+    "without flush_cache",
+    "has more than 21 bits",  // an entry of a table
+    "leaves 32 bits",         // a sum
+};
+bool is_harmless(const Error& error) {
+  if (error.message.find("IOMMU fault") != std::string::npos || error.message.find("mapped") != std::string::npos)
+    return false;
+  if (error.code == ErrorCode::timeout) return false;  // a fault of the RK3588's memory ends no job
+  if (error.code != ErrorCode::device) return true;
+  return std::ranges::any_of(kHarmless,
+                             [&](const char* part) { return error.message.find(part) != std::string::npos; });
+}
+
+// Without numbers: what is the same of many.
+std::string kind_of(const std::string& message) {
+  std::string out;
+  for (size_t i = 0; i < message.size(); ++i) {
+    const bool is_hex = i > 0 && (message[i - 1] == 'x' || (!out.empty() && out.back() == '#')) &&
+                        std::isxdigit(static_cast<unsigned char>(message[i])) != 0;
+    if (!is_hex && std::isdigit(static_cast<unsigned char>(message[i])) == 0)
+      out += message[i];
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out.substr(0, 160);
+}
+
+struct Base {
+  driver::Program program;
+  ir::Graph graph;
+};
+
+class Soak {
+ public:
+  Soak(std::string chip, uint32_t seed, bool unchecked)
+      : name_("sim:" + std::move(chip)), seed_(seed), unchecked_(unchecked) {}
+
+  bool run(double seconds) {
+    const double end = cpu_seconds() + seconds;
+    uint32_t round = seed_;
+    for (; cpu_seconds() < end; ++round) one_round(round);
+    std::printf("%s: rounds %u to %u: %zu programs forged, %zu refused, %zu run, %zu bad\n", name_.c_str(), seed_,
+                round - 1, forged_, forged_ - taken_, taken_, bad_);
+    for (const auto& [kind, count] : kinds_) std::printf("  %6zu  %s\n", count, kind.c_str());
+    return bad_ == 0;
+  }
+
+ private:
+  static constexpr int kOfOneRound = 400;
+  static constexpr std::chrono::milliseconds kStall{
+      20};  // what a job that never ends is waited for; others are to their end
+
+  // Programs of a graph, each way that there is to compile it.
+  void one_round(uint32_t round) {
+    std::mt19937 random(round);
+    target_ = runtime::open_target(name_).value();
+    const ir::Graph graph = GraphMaker(round).make();
+    std::vector<Base> bases;
+    for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
+      const compile::Options options{.driver = {.tuning = tuning, .allow_unproven = true}};
+      auto compiled = compile::compile(graph, {target_.driver, target_.chip}, options);
+      if (!compiled.ok()) continue;
+      for (compile::Part& part : compiled->parts) {
+        if (!part.program) continue;
+        const auto as_made = runtime::check_addresses(*target_.driver, target_.chip, *part.program);
+        if (as_made.ok() || unchecked_)
+          bases.push_back({std::move(*part.program), std::move(part.partition.graph)});
+        else if (tuning != driver::Tuning::recorded)  // a recorded driver's faults are copied
+          report(round, -1, as_made.error().message);
+      }
+    }
+    for (int i = 0; i < kOfOneRound && !bases.empty(); ++i) {
+      const Base& base = bases[random() % bases.size()];
+      one(round, i, forge(base.program, random), base.graph);
+    }
+  }
+
+  void one(uint32_t round, int number, const driver::Program& program, const ir::Graph& graph) {
+    ++forged_;
+    const auto file = driver::serialise(program, false);
+    if (!file.ok()) return;
+    auto read = driver::deserialise(*file);
+    if (!read.ok() || !runtime::check_program(*read, target_.chip.name, graph).ok()) return;
+    if (!unchecked_ && !runtime::check_addresses(*target_.driver, target_.chip, *read).ok()) return;
+    ++taken_;
+    const auto done = execute(std::move(*read), graph);
+    if (done.ok()) return;
+    ++kinds_[kind_of(done.error().message)];
+    if (!is_harmless(done.error())) report(round, number, done.error().message);
+    target_ = runtime::open_target(name_).value();
+  }
+
+  Result<void> execute(driver::Program program, const ir::Graph& graph) {
+    SK_TRY_ASSIGN(auto loaded, runtime::LoadedProgram::load(target_.context, std::move(program), graph, kStall));
+    std::map<ir::TensorId, Bytes> tensors;
+    return loaded->run([&](ir::TensorId id) -> std::span<uint8_t> {
+      Bytes& bytes = tensors[id];
+      bytes.resize(static_cast<size_t>(graph.tensor(id).bytes()), 0x5a);
+      return bytes;
+    });
+  }
+
+  void report(uint32_t round, int number, const std::string& message) {
+    if (++bad_ <= 20) std::printf("%s: round %u, program %d: %s\n", name_.c_str(), round, number, message.c_str());
+  }
+
+  std::string name_;
+  uint32_t seed_;
+  bool unchecked_;
+  runtime::Target target_;
+  size_t forged_ = 0, taken_ = 0, bad_ = 0;
+  std::map<std::string, size_t> kinds_;  // of errors of programs that were taken
+};
+
+int main_of(int argc, char** argv) {
+  uint32_t seed = 1;
+  double seconds = 30;
+  bool unchecked = false;
+  std::vector<std::string> chips;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--seed" && i + 1 < argc)
+      seed = static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10));
+    else if (word == "--seconds" && i + 1 < argc)
+      seconds = std::strtod(argv[++i], nullptr);
+    else if (word == "--unchecked")
+      unchecked = true;
+    else
+      chips.push_back(word);
+  }
+  if (chips.empty()) chips = {"a311d", "imx8mp", "s905d3", "rk3588"};
+  const log::ScopedLevel level(log::Level::error);
+  bool good = true;
+  for (const std::string& chip : chips)
+    good = Soak(chip, seed, unchecked).run(seconds / static_cast<double>(chips.size())) && good;
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace skillet::soak
+
+int main(int argc, char** argv) { return skillet::soak::main_of(argc, argv); }
