@@ -24,15 +24,15 @@ Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options o
 }
 
 Result<uint32_t> schedule_from_environment() {
-  constexpr const char* kVariable = "SKILLET_SIM_SCHEDULE";
+  constexpr const char* kVariable = "SKILLET_SIM_SEED";
   const char* const set = environment_variable(kVariable);
   const std::string_view text = set == nullptr ? "" : set;
-  uint32_t seed = 0;
-  if (text.empty()) return seed;
+  uint64_t seed = 0;
+  if (text.empty()) return 0U;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (failure != std::errc() || end != text.data() + text.size())
-    return error(ErrorCode::malformed, "{}={}: must be a number", kVariable, text);
-  return seed;
+    return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", kVariable, text);
+  return static_cast<uint32_t>(seed ^ seed >> 32);
 }
 
 std::vector<std::string_view> call_names(const std::string& chip) {

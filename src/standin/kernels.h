@@ -12,7 +12,7 @@ namespace skillet::standin {
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
 // The same with the simulator of the chip; the error of sim::create() when there is none.
 Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options options);
-// Options::schedule from SKILLET_SIM_SCHEDULE.
+// Options::schedule from SKILLET_SIM_SEED.
 Result<uint32_t> schedule_from_environment();
 // All that a FaultPlan may name of the chip's kernel; without a chip: of any.
 std::vector<std::string_view> call_names(const std::string& chip = "");

@@ -187,8 +187,8 @@ USES = [
     # What cannot be meant.
     ("SKILLET_SIM_POINTERS=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
      "skillet: sim:rk3588: SKILLET_SIM_POINTERS=foo: must be one of off, warn, fault\n"),
-    ("SKILLET_SIM_SCHEDULE=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
-     "skillet: sim:rk3588: SKILLET_SIM_SCHEDULE=foo: must be a number\n"),
+    ("SKILLET_SIM_SEED=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
+     "skillet: sim:rk3588: SKILLET_SIM_SEED=foo: must be a number from 0 to 2^64 - 1\n"),
     ("SKILLET_SIM_TIE_RULE=foo $sk run $m --device sim:a311d", CANNOT_BEGIN,
      "skillet: sim:a311d: SKILLET_SIM_TIE_RULE=foo: must be one of half_up, half_even, half_away, half_down\n"),
     ("SKILLET_ALOW_UNPROVEN=1 $sk run $m --device cpu > /dev/null", FINE, "did you mean 'SKILLET_ALLOW_UNPROVEN'"),

@@ -19,7 +19,7 @@ class StrictRules : public ::testing::Environment {
   void SetUp() override {
     for (const char* rule : {"SKILLET_SIM_OVER_READ", "SKILLET_SIM_FREE_WEIGHT_BANK"})
       ASSERT_EQ(setenv(rule, "fault", 1), 0);
-    ASSERT_EQ(setenv("SKILLET_SIM_SCHEDULE", "7", 1), 0);
+    ASSERT_EQ(setenv("SKILLET_SIM_SEED", "7", 1), 0);
   }
 };
 const auto* const kStrict = ::testing::AddGlobalTestEnvironment(new StrictRules);
