@@ -28,7 +28,8 @@ def wanted_targets(test, build, outputs):
     """What TEST needs to be built; empty: nothing of it depends on families."""
     own = {f"{test['name']}_test"} & outputs
     files = {str(Path(word).relative_to(build)) for word in test.get("command", []) if Path(word).is_relative_to(build)} & outputs
-    return {one for one in own | files if REGISTRIES.search(output_of("ninja", "-C", build, "-t", "inputs", one))}
+    depends = any(REGISTRIES.search(output_of("ninja", "-C", build, "-t", "inputs", one)) for one in own | files)
+    return own | files if depends else set()
 
 
 PRELOADED = {"skillet_virtual_preload", "skillet_capture_preload"}  # what the command looks for beside itself

@@ -65,6 +65,11 @@ def virtual(*command):
     return run(*VIRTUAL, *command)
 
 
+def is_built(chip):
+    """False only where the command says that the chip's family is left out of this build."""
+    return "but this build has no " not in run(SKILLET, "virtual", "--chip", chip, "--", "true").stderr
+
+
 class Virtual(unittest.TestCase):
     def test_faults(self):
         for spec, expected in FAULTS:
@@ -152,6 +157,8 @@ class Virtual(unittest.TestCase):
 
     def test_describes_its_node_to_containers(self):
         for chip, node in (("a311d", "/dev/dri/renderD128"), ("rk3588", "/dev/accel/accel0")):
+            if not is_built(chip):
+                continue
             result = run(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "cdi", "--mount", "/opt/models:/models")
             edits = {"deviceNodes": [{"path": node, "permissions": "rw"}], "env": [f"SKILLET_DEVICE={node}"],
                      "mounts": [{"hostPath": "/opt/models", "containerPath": "/models", "options": ["ro", "bind"]}]}
@@ -236,6 +243,8 @@ class Record(unittest.TestCase):
             self.assertIn(f"{self.path}.{number}: 1 submissions", result.stderr)
 
     def test_forks_while_the_node_frees_buffers(self):
+        if not is_built("rk3588"):
+            self.skipTest("this build has no chip behind that kernel driver")
         for _ in range(2):
             result = run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--chip", "rk3588", "--", FORKING, "150")
             self.assertEqual(result.stdout, "150\n", result.stderr)
