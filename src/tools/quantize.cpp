@@ -286,7 +286,7 @@ void print_json(const Options& options, const Report& report) {
     all["after"] = to_json(*report.after);
     all["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
-  out_json(all);
+  out_report(std::move(all));
 }
 
 // ---- the verb ----

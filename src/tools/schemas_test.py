@@ -6,6 +6,7 @@ usage: schemas_test.py SKILLET      run at the top of the source tree; exit code
 """
 import copy
 import json
+import math
 import os
 import re
 import shlex
@@ -51,6 +52,9 @@ eval {DIGITS} --data {DATA} --device cpu --labels TMP/truth
 fix {DIGITS} -o TMP/fixed.tflite --device sim:a311d
 fix {DIGITS} -o TMP/always.tflite --device sim:rk3588 --always --approximate
 fix {SCALES} -o TMP/scales.tflite --device sim:s905d3 --approximate
+quantize {SCALES} -o TMP/q.tflite --data TMP/walk.npy --device sim:a311d
+quantize {SCALES} -o TMP/q2.tflite --data TMP/walk.npy
+quantize {DIGITS} -o TMP/q3.tflite --data {DATA}
 plan {DIGITS}
 plan {REFUSED}
 plan {DIGITS} --chip s905d3 --chip rk3588
@@ -124,6 +128,12 @@ def at(value, path):
     return value
 
 
+def npy_of_bytes(shape):
+    """Inputs of SCALES, which has filters with a scale for each channel."""
+    header = f"{{'descr': '|i1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(i * i % 251 for i in range(math.prod(shape)))
+
+
 class Schemas(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -132,6 +142,7 @@ class Schemas(unittest.TestCase):
             folder = Path(name)
             (folder / "layers.csv").write_text(LAYERS)
             (folder / "table.csv").write_text(TABLE)
+            (folder / "walk.npy").write_bytes(npy_of_bytes((20, 19, 7, 5)))
             (folder / "truth").write_text("".join(f"{path.name} {path.name[0]}\n" for path in Path(DATA).glob("*.png")))
             for line in CASES:
                 done = skillet([*shlex.split(line.replace("TMP", name)), "--json"])
