@@ -69,9 +69,9 @@ class Soak {
       : name_("sim:" + std::move(chip)), seed_(seed), unchecked_(unchecked) {}
 
   bool run(double seconds) {
-    const double end = cpu_seconds() + seconds;
+    end_ = cpu_seconds() + seconds;
     uint32_t round = seed_;
-    for (; cpu_seconds() < end; ++round) one_round(round);
+    for (; cpu_seconds() < end_; ++round) one_round(round);
     std::printf("%s: rounds %u to %u: %zu programs forged, %zu refused, %zu run, %zu bad\n", name_.c_str(), seed_,
                 round - 1, forged_, forged_ - taken_, taken_, bad_);
     for (const auto& [kind, count] : kinds_) std::printf("  %6zu  %s\n", count, kind.c_str());
@@ -102,7 +102,7 @@ class Soak {
           report(round, -1, as_made.error().message);
       }
     }
-    for (int i = 0; i < kOfOneRound && !bases.empty(); ++i) {
+    for (int i = 0; i < kOfOneRound && !bases.empty() && cpu_seconds() < end_; ++i) {
       const Base& base = bases[random() % bases.size()];
       one(round, i, forge(base.program, random), base.graph);
     }
@@ -139,6 +139,7 @@ class Soak {
 
   std::string name_;
   uint32_t seed_;
+  double end_ = 0;
   bool unchecked_;
   runtime::Target target_;
   size_t forged_ = 0, taken_ = 0, bad_ = 0;
