@@ -53,7 +53,8 @@ struct Report {
   size_t seen = 0, held = 0, found = 0;
   Outputs outputs;
   std::optional<Placed> before, after;  // on the device, if one was named
-  double cpu_alone_us = -1;             // below 0: not known
+  std::string chip;
+  double cpu_alone_us = -1;  // below 0: not known
 };
 
 // ---- the work ----
@@ -224,7 +225,7 @@ void print_places(const Options& options, const Report& report) {
       options.session.allow_unproven ? "" : "(jobs that are proven to work on such a chip only)\n");
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
-  out("CPU alone: {}\n", print_time_or_none(report.cpu_alone_us));
+  out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
   if (report.before->time && after_us > report.before->time->whole_us())
     out("the whole network is predicted to be slower than before\n");
   if (const std::string faster = advise_cpu(after_us, report.cpu_alone_us); !faster.empty()) out("{}\n", faster);
@@ -322,7 +323,8 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
   SK_TRY_ASSIGN(report.outputs, compare(model, again, data));
   if (target) {
     const runtime::Target board = as_on_a_board(*target);
-    report.cpu_alone_us = cpu_alone_us(target->chip.name, model);
+    report.chip = target->chip.name;
+    report.cpu_alone_us = cpu_alone_us(report.chip, model);
     SK_TRY_ASSIGN(report.before, place(board, model, session_options(options.session)));
     SK_TRY_ASSIGN(report.after, place(board, again, session_options(options.session)));
   }
