@@ -27,6 +27,7 @@ class PickyDriver : public passes::AddMulDriver {
 
   driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no(driver::Remedy::none, "no RELU");
+    if (graph.op(op).kind == ir::OpKind::byte_table) return driver::Support::no(driver::Remedy::none, "no tables");
     return graph.op(op).kind == ir::OpKind::mul ? driver::Support::yes_unproven("MUL is new") : driver::Support::yes();
   }
   driver::MadeConstants made_constants(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {

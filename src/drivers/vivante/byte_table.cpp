@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 
+#include "base/process_lock.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "drivers/vivante/numerics.h"
 #include "drivers/vivante/tp.h"
@@ -201,10 +203,16 @@ ByteTable fitted(const Wanted& wanted) {
   return table;
 }
 
-// Each pass asks about each operation, and a fit takes milliseconds: the last ones are kept.
+// Each pass asks about each operation, and a fit takes milliseconds: the last ones are kept. In a child of fork() they
+// begin anew, as a thread of the parent may have been changing them.
 ByteTable fitted_once(const Wanted& wanted) {
-  thread_local std::map<Wanted, ByteTable> fits;
   constexpr size_t kFitsMax = 64;
+  static ProcessLock lock;
+  static std::map<Wanted, ByteTable>* kept = nullptr;
+  const bool is_first = lock.lock_in_process();
+  const std::lock_guard held(lock, std::adopt_lock);
+  if (is_first) kept = new std::map<Wanted, ByteTable>();
+  std::map<Wanted, ByteTable>& fits = *kept;
   if (const auto found = fits.find(wanted); found != fits.end()) return found->second;
   if (fits.size() == kFitsMax) fits.clear();
   return fits.emplace(wanted, fitted(wanted)).first->second;
