@@ -148,6 +148,10 @@ def speed(skillet):
     return as_table(lines)
 
 
+def coverage_of(chip, ops):
+    return f"{chip['npu_ops']} of {ops} in {chip['npu_parts']}, {chip['percent_of_macs']:.0f} %"
+
+
 def coverage(skillet):
     lines = []
     for file, name, _ in MODELS:
