@@ -25,7 +25,7 @@ FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
 REFUSED = "tests/models/refused/no_kernel.tflite"
 # How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
 UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
-SILU, MISH = (f"tests/models/keras/{name}_i8.tflite" for name in ("silu", "mish"))  # one table for each activation
+SILU, MISH = (f"tests/models/functions/{name}_i8.tflite" for name in ("silu", "mish"))  # one table for each activation
 # What Keras writes for Input((None, None, 3)), and a file of two functions.
 FREE, TWO = "tests/models/free/free_sizes_u8.tflite", "tests/models/free/two_signatures_i8.tflite"
 PICTURE = "models/digits/3.png"

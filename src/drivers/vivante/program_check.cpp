@@ -5,6 +5,7 @@
 
 #include "base/int_math.h"
 #include "drivers/vivante/stream_check.h"
+#include "drivers/vivante/tile.h"
 #include "drivers/vivante/tp_reach.h"
 
 namespace skillet::drivers::vivante {
@@ -116,6 +117,16 @@ TileRoom tile_room(const hw::ChipRow& chip, const hw::NnInstruction& nn) {
 
 bool is_window(const hw::ChipRow& chip, uint32_t start, uint32_t end) { return start <= end && end <= chip.sram_bytes; }
 
+// Which of the kernels are kept is known for these only. Where nothing is kept the field means nothing, and may be
+// either.
+bool is_known_pattern(const hw::NnInstruction& nn) {
+  const CachePattern known = partial_pattern(nn.out_z_size);
+  const bool is_empty = nn.kernel_pattern_msb == 0 && nn.kernel_pattern == 0;
+  const bool is_known = nn.kernel_pattern_msb == known.msb && nn.kernel_pattern == known.pattern;
+  return (is_empty && nn.kernel_caching_mode != hw::Caching::partial) ||
+         (is_known && nn.kernel_caching_mode != hw::Caching::full);
+}
+
 int64_t number(hw::Caching mode) { return static_cast<int64_t>(mode); }
 
 std::string refused_sram(const hw::ChipRow& chip, const hw::NnInstruction& nn) {
@@ -128,6 +139,8 @@ std::string refused_sram(const hw::ChipRow& chip, const hw::NnInstruction& nn) {
                nn.kernel_cache_end, "the window is not one of the on-chip memory"},
           Rule{!image || is_window(chip, nn.image_cache_start, nn.image_cache_end), "image_cache_end",
                nn.image_cache_end, "the window is not one of the on-chip memory"},
+          Rule{is_known_pattern(nn), "kernel_pattern", static_cast<int64_t>(nn.kernel_pattern),
+               "no pattern of so many kernels and this kernel_caching_mode"},
           Rule{!image || kernels, "image_caching_mode", number(nn.image_caching_mode), "without kernels there"},
           Rule{!image || !kernels || apart, "image_cache_start", nn.image_cache_start,
                "it overlaps the kernels' window"},

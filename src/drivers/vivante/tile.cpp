@@ -121,6 +121,11 @@ std::vector<int32_t> other_tile_rows(const hw::ChipRow& chip, const NnOperation&
   return out;
 }
 
+CachePattern partial_pattern(int64_t kernels) {
+  const auto row = std::ranges::find_if(kPatterns, [&](const PatternRow& one) { return kernels >= one.channels_min; });
+  return {row->msb, row->pattern};
+}
+
 CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Tiling& tiling,
                         uint32_t coefficient_bytes) {
   constexpr uint32_t kReserved = 0x800, kKernelEndMin = 0xA00;
@@ -132,10 +137,9 @@ CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Ti
     w.kernel_end = std::max(std::min(align_up(kReserved + coefficient_bytes, 128), sram), kKernelEndMin);
   } else {
     w.kernel_mode = hw::Caching::partial;
-    const auto row = std::find_if(kPatterns.begin(), kPatterns.end(),
-                                  [&](const PatternRow& r) { return op.kernels.output_channels >= r.channels_min; });
-    w.pattern_msb = row->msb;
-    w.pattern = row->pattern;
+    const CachePattern pattern = partial_pattern(op.kernels.output_channels);
+    w.pattern_msb = pattern.msb;
+    w.pattern = pattern.pattern;
     if (kReserved + coefficient_bytes >= sram || image > sram) image = 0;
     w.kernel_end = sram - image;
   }

@@ -25,6 +25,12 @@ struct CacheWindows {
   uint32_t pattern_msb = 0;
   uint64_t pattern = 0;
 };
+// Of weights of so many kernels that are cached in part: what plan_cache() writes.
+struct CachePattern {
+  uint32_t msb = 0;
+  uint64_t pattern = 0;
+};
+CachePattern partial_pattern(int64_t kernels);
 CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Tiling& tiling,
                         uint32_t coefficient_bytes);
 
