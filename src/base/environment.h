@@ -36,7 +36,8 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
      "SKILLET_VIRTUAL_FAULT", "SKILLET_VIRTUAL_MISUSE", "SKILLET_VIRTUAL_RELEASE_MS", "SKILLET_CAPTURE_FILE",
      // Of the tests.
-     "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_RANDOM_BANDS", "SKILLET_PROPERTY_CASES"});
+     "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_RANDOM_BANDS", "SKILLET_PROPERTY_CASES",
+     "SKILLET_PROPERTY_FIRST"});
 
 // Of `environment` (as environ has it), each variable that was probably meant to be one of these: "SKILLET_LOGG: there
 // is no such variable; did you mean 'SKILLET_LOG'?"

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/fixed_point.h"
+#include "ir/rules.h"
 
 namespace skillet::passes {
 namespace {
