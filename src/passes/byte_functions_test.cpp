@@ -4,6 +4,7 @@
 
 #include "base/testing/noise.h"
 #include "ir/testing/random_ops.h"
+#include "passes/passes.h"
 #include "passes/testing/letters.h"
 #include "ref/ref.h"
 
