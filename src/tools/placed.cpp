@@ -6,6 +6,7 @@
 
 #include "tools/check_chips.h"
 #include "tools/delegate_claims.h"
+#include "tools/npu_use.h"
 #include "tools/text_table.h"
 
 namespace skillet::tools {

@@ -16,12 +16,11 @@ namespace skillet::sim::vivante {
 class TpUnit {
  public:
   // `chip` is borrowed for the unit's life (the table of chips).
-  TpUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options) : chip_(chip), options_(options) {}
+  explicit TpUnit(const Options& options) : options_(options) {}
 
   Result<Accesses> run(uint64_t descriptor_address, const Memory& memory);
 
  private:
-  const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;
 };
 

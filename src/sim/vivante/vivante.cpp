@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <ranges>
 #include <string>
 
 #include "base/environment.h"
@@ -103,10 +102,12 @@ Result<void> choose_seed(const char* variable, uint64_t& seed) {
 
 // Names of rules, separated by commas.
 Result<void> choose_rules(const char* variable, Leniency& leniency) {
-  const std::string_view text = setting(variable);
-  for (const auto part : std::views::split(text, ',')) {
-    SK_TRY_ASSIGN(const size_t index, index_of(variable, std::string_view(part.begin(), part.end()), kRuleNames));
+  std::string_view text = setting(variable);
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    SK_TRY_ASSIGN(const size_t index, index_of(variable, text.substr(0, comma), kRuleNames));
     leniency.warn_of(static_cast<Rule>(index));
+    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return {};
 }
