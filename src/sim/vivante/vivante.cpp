@@ -22,7 +22,7 @@ namespace hw = ::skillet::vivante::hw;
 class Chip final : public Device {
  public:
   Chip(const hw::ChipRow& row, const Options& options)
-      : nn_(row, options), tp_(row, options), order_(options.order, row.tp_cores) {}
+      : nn_(row, options), tp_(options), order_(options.order, row.tp_cores) {}
   Chip(const Chip&) = delete;
   Chip& operator=(const Chip&) = delete;
 
