@@ -102,12 +102,12 @@ Result<void> choose_seed(const char* variable, uint64_t& seed) {
 
 // Names of rules, separated by commas.
 Result<void> choose_rules(const char* variable, Leniency& leniency) {
-  std::string_view text = setting(variable);
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    SK_TRY_ASSIGN(const size_t index, index_of(variable, text.substr(0, comma), kRuleNames));
+  const std::string_view text = setting(variable);
+  if (text.empty()) return {};
+  for (size_t at = 0, comma = 0; comma != std::string_view::npos; at = comma + 1) {
+    comma = text.find(',', at);
+    SK_TRY_ASSIGN(const size_t index, index_of(variable, text.substr(at, comma - at), kRuleNames));
     leniency.warn_of(static_cast<Rule>(index));
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return {};
 }
