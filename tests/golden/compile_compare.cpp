@@ -175,12 +175,14 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
     out.details = {"the recorded driver sent no job"};
     return {};
   }
+  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   if (!c.has_our_job) {
     out.outcome = "refused";
     out.details = c.refusals;
+    SK_TRY_ASSIGN(const uint64_t recorded, fingerprint(*driver, chip, c.recorded_side()));
+    out.summary = hash_text(recorded);
     return {};
   }
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, c.recorded_side(), c.our_side()));
   out.outcome = comparison.same() ? "identical" : "differs";
   out.details = detail_lines(comparison);

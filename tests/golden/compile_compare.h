@@ -33,7 +33,8 @@ Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& ch
 //   identical   the same to the device in everything but addresses and the number of buffers
 //   differs     the details have the decoded field differences; the summary has how many of jobs, fields and bytes,
 //               and a hash of both sides' fingerprints
-//   refused     our driver does not take the ops; the details have the reasons
+//   refused     our driver does not take the ops; the details have the reasons, the summary a hash of the recorded
+//               side's fingerprint
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
 // A signed case that has an unsigned twin (twin.h) is judged by both recordings.

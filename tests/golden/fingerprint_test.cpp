@@ -115,5 +115,34 @@ TEST(Fingerprint, SeesWhatIsPlantedInACaseThatDiffers) {
   }
 }
 
+// A refused case has only the recorded side: its summary is the hash of that, so that a change of it is seen.
+TEST(Fingerprint, OfTheRecordedSideIsTheSummaryOfARefusedCase) {
+  const driver::Chip chip = *driver::find_chip("a311d");
+  const driver::Driver& driver = **driver::driver_of(chip);
+  const char* name = "ops/sub_i8";
+  auto c = prepare_case(kSmall, chip, name);
+  ASSERT_TRUE(c.ok()) << c.error().message;
+  ASSERT_TRUE(c->has_recorded_job && !c->has_our_job) << name << " is no case that is refused";
+  const auto recorded = [&] { return fingerprint(driver, chip, c->recorded_side()); };
+  const uint64_t before = *recorded();
+  const Outcome outcome = compare_case(kSmall, chip, name);
+  EXPECT_EQ(outcome.outcome, "refused");
+  EXPECT_EQ(outcome.summary, hash_text(before));
+
+  int tried = 0;
+  for (capture::Submission& submission : c->recorded.submissions) {
+    for (uint32_t& word : submission.jobs.at(0).commands.at(0).words) {
+      for (const uint32_t bit : {0U, 13U, 31U}) {
+        word ^= 1U << bit;
+        const auto now = recorded();
+        EXPECT_TRUE(!now.ok() || *now != before) << "bit " << bit << " of a word of the stream is not seen";
+        word ^= 1U << bit;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 100);
+}
+
 }  // namespace
 }  // namespace skillet::golden
