@@ -89,7 +89,8 @@ void run_image(ByteConvPlan& plan, const uint8_t* image, T* out) {
     const size_t count = std::min(plan.strip_px, pixels - first);
     const uint8_t* rows = gather_strip(plan, image, first, count);
     for (size_t i = 0; plan.filter_zero != 0 && i < count; ++i) {
-      plan.row_start[i] = -plan.filter_zero * byte_gemm::sum(rows + i * plan.depth_padded, plan.depth);
+      const auto sum = static_cast<uint32_t>(byte_gemm::sum(rows + i * plan.depth_padded, plan.depth));
+      plan.row_start[i] = static_cast<int32_t>(0U - static_cast<uint32_t>(plan.filter_zero) * sum);  // modulo 2^32
     }
     byte_gemm::matmul(rows, count, plan.depth_padded, plan.filters, plan.channels_out, plan.depth,
                       plan.row_start.data(), plan.sums.data(), plan.channels_out);
@@ -104,7 +105,7 @@ void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
                  [&](uint8_t raw) { return static_cast<int8_t>(raw ^ (plan.flip ^ kSignBit)); });
   plan.filters = byte_gemm::pack(values.data(), plan.channels_out, plan.depth);
   for (size_t n = 0; n < plan.channels_out; ++n) {
-    int32_t sum = -plan.filter_zero * static_cast<int32_t>(plan.depth);
+    auto sum = static_cast<int32_t>(0U - static_cast<uint32_t>(plan.filter_zero) * static_cast<uint32_t>(plan.depth));
     for (size_t k = 0; k < plan.depth; ++k) sum = wrapping_add(sum, values[n * plan.depth + k]);
     const auto constant = static_cast<int32_t>(static_cast<uint32_t>(sum) * plan.input_zero);
     plan.stage.bias[n] =

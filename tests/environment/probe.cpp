@@ -39,6 +39,10 @@ void report(const char* text) {
   ++g_errors;
 }
 
+// The pointers to opaque types are no others than those of the library.
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
 int create_delegate(void* library, const char* device) {
   const char* const key = "device";
   using Create = void*(const char* const*, const char* const*, size_t, void (*)(const char*));

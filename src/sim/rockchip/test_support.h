@@ -353,8 +353,8 @@ struct Scene {
     for (const uint64_t address : {kStream, kWeights, kBias, kInput, kSecond, kOutput}) {
       Bytes& buffer = buffers[address] = Bytes(size, 0xEE);
       const size_t from = (seed * 7919 + address / 0x1000) % 0x10000;
-      if (address != kOutput && address != kStream)
-        std::copy_n(noise().begin() + static_cast<ptrdiff_t>(from), size, buffer.begin());
+      for (size_t i = 0; i < size && address != kOutput && address != kStream; ++i)
+        buffer[i] = noise()[(from + i) % noise().size()];
       (void)memory.map(address, buffer, fmt::format("buffer {:#x}", address)).ok();
     }
     // Biases of a size that leaves results inside int8.
