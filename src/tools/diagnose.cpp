@@ -81,13 +81,17 @@ void Diagnosis::container() {
   if (facts_.container.empty()) return;
   if (!facts_.nodes.empty())
     return add("container", Severity::note, fmt::format("this is a container ({})", facts_.container));
-  const std::string_view prefix = wanted_[0]->driver->nodes.prefix;
+  std::vector<std::string> folders;
+  for (const auto* one : wanted_) {
+    const std::string_view prefix = one->driver->nodes.prefix;
+    std::string folder = fmt::format("--device {}", prefix.substr(0, prefix.rfind('/')));
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(std::move(folder));
+  }
   add("container-without-node", problem(),
       fmt::format("this is a container ({}), and no {} was handed in", facts_.container, node_names()),
-      fmt::format(
-          "start it with --device {} --group-add \"$(getent group render | cut -d: -f3)\" (podman without root: "
-          "--group-add keep-groups); run skillet doctor on the host too",
-          prefix.substr(0, prefix.rfind('/'))));
+      fmt::format("start it with {} --group-add \"$(getent group render | cut -d: -f3)\" (podman without root: "
+                  "--group-add keep-groups); run skillet doctor on the host too",
+                  fmt::join(folders, " or ")));
 }
 
 void Diagnosis::kernel(const KernelDriver& driver) {

@@ -132,7 +132,7 @@ const std::vector<Row> kRows = {
      "",
      "container-without-node",
      "container (docker)",
-     "--device /dev/dri --group-add"},
+     "--device /dev/dri or --device /dev/accel --group-add"},
     {"podman",
      {{kKernel, "6.12.0\n"}, {"/run/.containerenv", ""}},
      {},

@@ -369,8 +369,8 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb(
       "quantize",
-      "Write the model anew for NPUs with one weight scale per job: weights with a scale per channel get the fewest\n"
-      "scales a layer that keep an error, by pictures or arrays as the network will get them (docs/models.md).\n"
+      "Write the model anew for NPUs with one weight scale per job: weights with a scale per channel get one scale a\n"
+      "layer (more with --allow-unproven), by pictures or arrays as the network will get them (docs/models.md).\n"
       "A quarter of them is held back, and says how far the new network is from the model.\n"
       "Example: skillet quantize net.tflite -o one_scale.tflite --data pictures --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
