@@ -33,7 +33,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"plan", "times were found",
               "no chip is timed, an operation of the model can run nowhere, or the jobs cannot be read", kUnreadable},
     ExitCodes{"tune", "the tuning file is written",
-              "the NPU takes nothing, nothing can be priced or measured, or a run failed", kUnreadable},
+              "the NPU takes nothing, nothing can be predicted or measured, or a run failed", kUnreadable},
     ExitCodes{"compile", "programs were made, or the prediction leaves all to the CPU (--explain-partition)",
               "the NPU takes nothing, or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
