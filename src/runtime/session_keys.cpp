@@ -102,7 +102,7 @@ constexpr std::array kRows = {
     SessionKey{"partition", partition,
                "which parts go to the NPU. all: those that the chip takes; predicted: of these, those that are "
                "predicted to be "
-               "faster there, the way included; work: those that min_macs_per_byte leaves (all; work where "
+               "faster there, copies included; work: those that min_macs_per_byte leaves (all; work where "
                "min_macs_per_byte is given)"},
     SessionKey{
         "min_macs_per_byte", min_macs,

@@ -100,7 +100,7 @@ USES = [
     ("$sk bench $n --device sim:a311d", CANNOT_BEGIN, "no CPU kernel"),
     ("$sk fix $n --device sim:a311d -o $T/x.tflite", CANNOT_BEGIN, "no CPU kernel"),
     ("$sk bug README.md --device sim:a311d -o $T/bug.tar > /dev/null; code=$?; tar tf $T/bug.tar > /dev/null && exit $code", FINE,
-     "the report tells this, and no more of the model: README.md: not a TensorFlow Lite model"),
+     "the report says this, and no more of the model: README.md: not a TensorFlow Lite model"),
     # Damaged, or of another kind than it is taken for.
     ("$sk decode $T/flipped.skp", CANNOT_BEGIN, "flipped.skp: a damaged program file: checksum mismatch"),
     ("$sk decode $T/cut.skp", CANNOT_BEGIN, "cut.skp: a damaged program file: "),

@@ -72,7 +72,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
       printable(options.output), report.files.size(),
       options.without_model ? "." : ": the model is in it (--without-model).");
   // Which may be what it is about.
-  if (!added.ok()) complain(fmt::format("the report tells this, and no more of the model: {}", added.error().message));
+  if (!added.ok()) complain(fmt::format("the report says this, and no more of the model: {}", added.error().message));
   return {};
 }
 

@@ -82,7 +82,7 @@ Result<void> cdi(const Options& options, Outcome& outcome) {
   }
   outcome.begin();
   const std::vector<std::string> nodes = npu_nodes();
-  if (nodes.empty()) return error(ErrorCode::io, "there is no NPU here to describe (skillet doctor tells why)");
+  if (nodes.empty()) return error(ErrorCode::io, "there is no NPU here to describe (skillet doctor says why)");
   bool has_groups = false;
   json devices = json::array();
   for (size_t i = 0; i < nodes.size(); ++i) {

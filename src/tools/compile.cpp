@@ -211,7 +211,7 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
   const std::string& partition = options.session.partition;
   if (!partition.empty() && partition != "predicted")
     return error(ErrorCode::invalid_argument,
-                 "--explain-partition shows what is weighed by predicted time; --partition {} weighs nothing",
+                 "--explain-partition shows what is compared by predicted time; --partition {} compares nothing",
                  partition);
   SK_TRY(runtime::timing_prices(*target.driver, target.chip));
   return {};
@@ -277,7 +277,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
             "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
             "on what grounds");
   verb.flag("--explain-partition", options->explain_partition,
-            "divide the model by predicted time, crossings included, and show the alternatives that were weighed");
+            "divide the model by predicted time, copies included, and show the alternatives that were compared");
   verb.flag("--json", options->json, "machine-readable summary").excludes(text);
   verb.runs([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }

@@ -224,7 +224,7 @@ void add_decode(CommandLine& app, Outcome& outcome) {
           "--weights", options->weights,
           "write the filters that jobs multiply with to this folder, decoded: .npy files, [kernel][plane][row][column]")
       .check(not_empty());
-  verb.option("--model", options->model, "the .tflite file that was run: tells the operation that each job belongs to")
+  verb.option("--model", options->model, "the .tflite file that was run: names the operation that each job belongs to")
       .check(not_empty());
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(decode(*options, outcome)); });

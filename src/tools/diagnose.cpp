@@ -208,7 +208,7 @@ void Diagnosis::nodes() {
   if (facts_.nodes.empty() && facts_.container.empty())
     add("no-nodes", Severity::problem,
         fmt::format("there is no {}: no driver of a GPU or NPU is at work", node_names()),
-        "mend what is listed above; then the node appears by itself");
+        "fix what is listed above; then the node appears by itself");
   for (size_t i = 0; i < facts_.nodes.size(); ++i)
     node(facts_.nodes[i], i < facts_.permissions.size() ? facts_.permissions[i] : "");
 }

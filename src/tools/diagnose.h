@@ -1,4 +1,4 @@
-// From facts about a machine to findings: what is there, what is missing, and how to mend it.
+// From facts about a machine to findings: what is there, what is missing, and how to fix it.
 // Called by `skillet doctor`.
 // Must not know: where the facts come from.
 #pragma once
@@ -19,7 +19,7 @@ struct Finding {
   std::string fix;  // empty: nothing to do
 };
 
-// In the order in which a person would mend them.
+// In the order in which a person would fix them.
 std::vector<Finding> diagnose(const MachineFacts& facts);
 
 }  // namespace skillet::tools

@@ -148,7 +148,7 @@ void print_json(const Report& report) {
 void add_doctor(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("doctor",
-                             "Look for an NPU, test that it computes, and say what is missing and how to mend "
+                             "Look for an NPU, test that it computes, and say what is missing and how to fix "
                              "it.");
   verb.flag("--all", options->all, "a line for each simulated chip too");
   verb.flag("--json", options->json, "machine-readable output, of all");

@@ -391,7 +391,8 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (graph.inputs.size() != 1)
     return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
                  options.model, graph.inputs.size());
-  if (graph.outputs.empty()) return error(ErrorCode::invalid_argument, "{}: it has no output to judge", options.model);
+  if (graph.outputs.empty())
+    return error(ErrorCode::invalid_argument, "{}: it has no output to compare", options.model);
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));

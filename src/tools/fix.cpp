@@ -170,7 +170,7 @@ void print_text(const Options& options, const Report& report) {
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}", table.print());
   if (report.is_copy) {
-    out("nothing to mend; the file is a copy{}\n",
+    out("nothing to fix; the file is a copy{}\n",
         report.rewrites.empty()
             ? ""
             : ": Skillet rewrites by itself what it runs (--always writes it for runtimes that do not)");

@@ -371,7 +371,7 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
       "quantize",
       "Write the model anew for NPUs with one weight scale per job: weights with a scale per channel get one scale a\n"
       "layer (more with --allow-unproven), by pictures or arrays as the network will get them (docs/models.md).\n"
-      "A quarter of them is held back, and says how far the new network is from the model.\n"
+      "A quarter of them is held back, to measure how far the new network is from the model.\n"
       "Example: skillet quantize net.tflite -o one_scale.tflite --data pictures --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
@@ -381,8 +381,8 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
       .required()
       .check(not_empty());
   verb.option("--device", options->device,
-              "what the model is for: nothing is done where it takes a scale per channel, and what it would take "
-              "before and\nafter is said. " +
+              "what the model is for: nothing is done if it takes a scale per channel, and the report predicts times "
+              "before\nand after. " +
                   std::string(kDeviceHelp))
       .check(not_empty());
   verb.option("--error", options->error,

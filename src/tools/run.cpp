@@ -413,7 +413,7 @@ void add_results(const Verb& verb, Options& options) {
       .check(number_of_0_or_more());
   verb.flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
   verb.option("--draw", options.draw, "write them to this PNG file, or folder").check(not_empty());
-  verb.option("--task", options.task, "what the outputs are (without: their shapes tell)").check(one_of(kTaskNames));
+  verb.option("--task", options.task, "what the outputs are (without: by their shapes)").check(one_of(kTaskNames));
   verb.option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
       .check(number_of_0_or_more())
       .check(number_between(0.0, 1.0));

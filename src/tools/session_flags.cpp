@@ -59,7 +59,7 @@ void add_per_channel(const Verb& verb, SessionFlags& flags) {
 void add_partition(const Verb& verb, SessionFlags& flags) {
   verb.option("--partition", flags.partition,
               "which parts go to the NPU: all that it takes; predicted: those that are predicted to be faster there, "
-              "the way included; work: those that do enough for the bytes that they move. Default: all")
+              "copies included; work: those that do enough for the bytes that they move. Default: all")
       .check(one_of(compile::kPartitionByNames));
   verb.option("--host-threads", flags.host_threads,
               "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: all")

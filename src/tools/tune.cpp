@@ -90,7 +90,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
   auto judge = runtime::timing_judge(target.chip);
   if (judge.ok() && options.objective == "device") *judge = device_time_of(std::move(*judge));
   if (!judge.ok() && target.simulated)
-    return error(ErrorCode::unsupported, "{}: nothing can be priced, and a simulated device cannot be measured: {}",
+    return error(ErrorCode::unsupported, "{}: nothing can be predicted, and a simulated device cannot be measured: {}",
                  target.name, judge.error().message);
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
@@ -189,7 +189,7 @@ std::string machine_state() {
   for (const Clock& one : read_clocks())
     out.push_back(fmt::format("{} {:.0f} MHz {}", one.name, one.mhz, one.governor));
   for (const Temperature& one : read_temperatures()) out.push_back(fmt::format("{} {:.1f} C", one.name, one.celsius));
-  return out.empty() ? "clocks and temperatures are not told" : fmt::format("{}", fmt::join(out, ", "));
+  return out.empty() ? "clocks and temperatures are not known" : fmt::format("{}", fmt::join(out, ", "));
 }
 
 Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, const runtime::Target& target,

@@ -27,7 +27,7 @@ Result<Directory> find_directory(std::span<const uint8_t> file) {
   for (size_t at = file.size() < kEndBytes ? 0 : file.size() - kEndBytes + 1; at-- > lowest;) {
     if (word(file, at) != kEndMark) continue;
     const Directory found{word(file, at + 16), half(file, at + 10)};
-    if (found.at > at) return error(ErrorCode::malformed, "zip archive: its table of contents lies outside the file");
+    if (found.at > at) return error(ErrorCode::malformed, "zip archive: its table of contents is outside the file");
     return found;
   }
   return error(ErrorCode::malformed, "zip archive without a table of contents: cut off?");
@@ -36,7 +36,7 @@ Result<Directory> find_directory(std::span<const uint8_t> file) {
 // The bytes behind the member's own header, which has a name and extra fields of other lengths than the table.
 Result<std::span<const uint8_t>> packed_bytes(std::span<const uint8_t> file, std::string_view name, size_t at,
                                               uint32_t size) {
-  const Error outside = error(ErrorCode::malformed, "'{}' lies outside the file", name);
+  const Error outside = error(ErrorCode::malformed, "'{}' is outside the file", name);
   if (at > file.size() || file.size() - at < kLocalBytes || word(file, at) != kLocalMark) return outside;
   const size_t start = at + kLocalBytes + half(file, at + 26) + half(file, at + 28);
   if (start > file.size() || file.size() - start < size) return outside;

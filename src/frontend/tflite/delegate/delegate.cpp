@@ -116,7 +116,7 @@ void log_result(const Partitioner& partitioner) {
   const bool untold = !partitioner.refusals.empty() && !log::enabled(log::Level::info);
   log::write(log::Level::info,
              fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
-                         partitioner.kernels.size(), untold ? "; log=info tells why not the others" : ""));
+                         partitioner.kernels.size(), untold ? "; log=info says why not the others" : ""));
   if (!partitioner.kernels.empty()) return;
   if (untold) log::warning("nothing is claimed, such as {}", most_telling(partitioner.refusals));
   if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
