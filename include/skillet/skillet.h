@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* 0 is success. After any other value skillet_last_error() tells more. */
+/* 0 is success. After any other value skillet_last_error() says more. */
 typedef enum skillet_status {
   SKILLET_OK = 0,
   SKILLET_INVALID_ARGUMENT = 1, /* a null pointer, an unknown device, an index or size that does not fit */
@@ -84,7 +84,7 @@ typedef struct skillet_options {
   const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
   int32_t allow_unproven; /* 1: a real NPU also takes operations that no known driver ever ran on silicon (simulated
                              ones do anyway); 0: what the environment's SKILLET_ALLOW_UNPROVEN says, else not */
-  int32_t reserved;       /* 0: no new member may lie where older structs have padding */
+  int32_t reserved;       /* 0: no new member may be where older structs have padding */
   int32_t cores; /* of an NPU with several, how many may share one inference, in bands of rows: 1: none; 2 or more:
                     wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to
                     pay */
@@ -161,7 +161,7 @@ SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t
 /* Runs the model once on memory of the caller: `inputs` and `outputs` hold one pointer for each input and output, to as
  * many bytes as skillet_input_info and skillet_output_info say. Memory from skillet_buffer_alloc of the same device is
  * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory
- * is copied once. An input may lie in the memory of an output; it is copied first. Two outputs may not, unless the
+ * is copied once. An input may be in the memory of an output; it is copied first. Two outputs may not, unless the
  * model returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run.
  */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
@@ -193,7 +193,7 @@ typedef struct skillet_buffer_info {
   uint64_t serial; /* another one for each buffer, also when the address is that of a freed buffer */
 } skillet_buffer_info;
 
-/* 1 and `*out` when all of [data, data + bytes) lies in one buffer of the two calls above, of any device, that has not
+/* 1 and `*out` when all of [data, data + bytes) is in one buffer of the two calls above, of any device, that has not
  * been freed; else 0. From any thread; nothing is allocated, skillet_last_error() stays. The TensorFlow Lite delegate
  * asks this to use such memory in place. */
 SKILLET_API int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out);

@@ -1,5 +1,5 @@
 // AddressSpace: which ranges of a device's address space are free.
-// Called by clients of kernel drivers that let user space choose addresses, and by the stand-ins for those drivers.
+// Called by clients of kernel drivers that let user space choose addresses, and by the emulations of those drivers.
 // Must not know: what the ranges are for.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Which elements of two lists belong together.
-// Called by the comparison of captures, and where jobs are told from a model.
+// Called by the comparison of captures, and where jobs are matched with a model.
 // Must not know: what the elements are.
 #pragma once
 

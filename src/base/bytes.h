@@ -17,7 +17,7 @@ namespace skillet {
 
 using Bytes = std::vector<uint8_t>;
 
-// Bytes that are read only, kept alive by whoever owns them: a vector, a mapped file. Copies share them.
+// Bytes that are read only, kept alive by code that owns them: a vector, a mapped file. Copies share them.
 class SharedBytes {
  public:
   SharedBytes() = default;

@@ -1,5 +1,5 @@
-// caught(): what a body throws, as an error: for threads of ours, above which nobody could catch it.
-// Called by whoever starts threads, or must tidy up before an exception goes on, or where none may.
+// caught(): what a body throws, as an error: for our threads, above which nobody could catch it.
+// Called by code that starts threads, or must tidy up before an exception goes on, or where none may.
 // Must not know: what the body does.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace skillet {
 // Without memory the text is short enough to need none.
 inline Error out_of_memory() noexcept { return Error{ErrorCode::io, "out of memory"}; }
 
-// What people are told of it.
+// The message for people.
 inline const char* text_of(const std::exception& thrown) noexcept {
   return dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ? "out of memory" : thrown.what();
 }

@@ -1,4 +1,4 @@
-// SK_CHECK: stops the process on a broken invariant of ours, in release builds too.
+// SK_CHECK: stops the process on a broken invariant of this code, in release builds too.
 // Never for untrusted input: that gets a Result with a message.
 // Must not know: anything above base/.
 #pragma once

@@ -1,4 +1,4 @@
-// A row of an image that is resized: each pixel lies between four others. Vectorised for the CPU at hand.
+// A row of an image that is resized: each pixel is between four others. Vectorised for the CPU at hand.
 // Called by RESIZE_BILINEAR of ref/. Must not know: tensors, how places follow from sizes.
 #pragma once
 

@@ -1,6 +1,6 @@
-// ProcessLock: a mutex that in a child of fork() is free, whoever held it in the parent: for what is global in a
-// library, which installs no handlers of fork(). Needs no constructor or destructor to run. Called by lists of a whole
-// process. Must not know: what is guarded.
+// ProcessLock: a mutex that in a child of fork() is free, whichever thread held it in the parent: for what is global in
+// a library, which installs no handlers of fork(). Needs no constructor or destructor to run. Called by lists of a
+// whole process. Must not know: what is guarded.
 #pragma once
 
 #include <atomic>

@@ -21,7 +21,7 @@ enum class ErrorCode : uint8_t {
   io,                // the operating system said no
   device,            // the device (real or simulated) reported a fault
   timeout,           // a wait ran out
-  internal,          // a bug of ours
+  internal,          // a bug of Skillet
 };
 
 std::string_view error_code_name(ErrorCode code);

@@ -1,5 +1,5 @@
 // Copies from and to pointers that a process hands to the "kernel": bad ones give -EFAULT, as they do with a real one.
-// Called by the stand-ins for kernel drivers and the recorder of their calls.
+// Called by the emulated kernel drivers and the recorder of their calls.
 // Must not know: what is copied.
 #pragma once
 

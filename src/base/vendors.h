@@ -1,5 +1,5 @@
 // Which NPU families this build has, of those that its sources have: for saying why a chip is not there.
-// Called by the registries of drivers and simulators, and the stand-ins.
+// Called by the registries of drivers and simulators, and the emulated kernel drivers.
 // Must not know: a family or chip; their names come from cmake/vendors.cmake.
 #pragma once
 

@@ -12,7 +12,7 @@
 #undef VALUE
 #undef ENUM_END
 
-// The names lie in an inline namespace per enum, so that enum_names() is found beside its enum.
+// The names are in an inline namespace per enum, so that enum_names() is found beside its enum.
 #define ENUM(type)                         \
   inline namespace names_of_##type {       \
     inline constexpr char kType[] = #type; \

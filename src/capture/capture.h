@@ -14,7 +14,7 @@
 
 namespace skillet::capture {
 
-// A value that a kernel tells about a device, by the name that its driver's row gives it.
+// A value that a kernel reports about a device, by the name that its driver's row gives it.
 struct Fact {
   std::string name;
   uint64_t value = 0;
@@ -22,14 +22,14 @@ struct Fact {
   bool operator==(const Fact&) const = default;
 };
 
-// What a kernel tells about a device: by this a driver of ours identifies the chip.
+// What a kernel reports about a device: by this a driver identifies the chip.
 struct DeviceInfo {
   std::string kernel_driver;  // "etnaviv", "rocket", "ethosu"
   std::string node;           // "/dev/dri/renderD128", "sim:a311d"
-  std::string compatible;     // its first name in the device tree; empty where nothing tells
+  std::string compatible;     // its first name in the device tree; empty if unknown
   std::vector<Fact> facts;
 
-  // 0 for what the kernel does not tell.
+  // 0 for what the kernel does not report.
   uint64_t fact(std::string_view name) const;
   bool operator==(const DeviceInfo&) const = default;
 };
@@ -97,7 +97,7 @@ struct Capture {
 Result<Capture> read(const std::string& path);
 Result<void> write(const Capture& capture, const std::string& path);
 
-// The same for the bytes of a capture file of ours.
+// The same for the bytes of such a capture file.
 Result<Capture> parse(std::span<const uint8_t> file);
 Result<Bytes> serialise(const Capture& capture);
 

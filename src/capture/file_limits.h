@@ -1,4 +1,4 @@
-// How much memory a file may ask for: whoever reads files that nobody has checked goes by the size
+// How much memory a file may ask for: code that reads unchecked files trusts the size
 // of the file, not by the numbers in it.
 // Called by the readers and writers of captures and programs.
 // Must not know: what is in them.

@@ -1,5 +1,5 @@
 // FileWriter: a capture file that grows by one submission at a time and is whole after each, so that what was recorded
-// survives a crash of the process that is recorded, and a disk that fills up. Sink: whoever takes submissions.
+// survives a crash of the process that is recorded, and a disk that fills up. Sink: code that takes submissions.
 // Called by the recording interposer and `skillet run --record`.
 // Must not know: where submissions come from.
 #pragma once

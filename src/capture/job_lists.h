@@ -1,5 +1,5 @@
 // What a submission says of the lists of buffers that come with each of its jobs, where the kernel has such lists.
-// Called by whoever makes submissions of them: the recorder and the reader of recorded folders.
+// Called by code that makes submissions of them: the recorder and the reader of recorded folders.
 // Must not know: what is in the buffers.
 #pragma once
 

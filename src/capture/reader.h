@@ -15,14 +15,14 @@ class Reader {
  public:
   Reader(Reader&&) = default;
   Reader& operator=(Reader&&) = default;
-  // A capture file of ours, or a folder that holds capture.json (golden layout). Errors name file and field.
+  // A capture file of Skillet, or a folder that holds capture.json (golden layout). Errors name file and field.
   static Result<Reader> open(const std::string& path);
   static Reader of(Capture capture);
   // The bytes of a capture file.
   static Result<Reader> parse(SharedBytes file);
 
   const DeviceInfo& device() const;
-  // How many submissions there are, as far as the start of each tells.
+  // How many submissions there are, as far as the start of each shows.
   size_t count() const { return count_; }
   // From here on, next() gives only the last `count` submissions.
   void only_last(size_t count);

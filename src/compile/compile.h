@@ -1,6 +1,6 @@
 // compile(): a graph as parts for one target, device programs for the NPU and ops for the CPU kernels, with a reason
 // for each op. A function of its arguments alone. Called by runtime/, tools, the delegate and the judges of recorded
-// jobs: whoever wants to know what runs where. Must not know: devices, file formats, a vendor's anything.
+// jobs: code that wants to know what runs where. Must not know: devices, file formats, a vendor's anything.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ struct Options {
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
   // In its place: parts, and ops of parts, that are predicted to be faster on the CPU stay there. Borrowed; null, and
-  // where a part cannot be priced: min_macs_per_byte decides. Never for the tuning `recorded`.
+  // if a part's cost cannot be predicted: min_macs_per_byte decides. Never for the tuning `recorded`.
   const Prices* prices = nullptr;
   // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
   // intermediate results are kept, or for the tuning `recorded`.
@@ -69,7 +69,7 @@ struct Part {
   bool is_piece = false;                   // of what the division made one part
   std::string note;                        // what was thought about bands, for people; empty: nothing
   double compile_ms = 0;
-  bool is_weighed = false;  // and found worth the way
+  bool is_weighed = false;  // and found profitable to offload
 };
 
 // A program of a part, and what it was compiled from.
@@ -89,7 +89,7 @@ struct Compiled {
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
   std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
-  // By predicted time: all that the chip takes on the NPU, all on the CPU, as divided. Empty: not all can be priced.
+  // By predicted time: all that the chip takes on the NPU, all on the CPU, as divided. Empty: some cost is unknown.
   std::vector<NetworkTimes> network;
   size_t model_ops = 0;  // before the passes
   double passes_ms = 0;

@@ -1,4 +1,4 @@
-// weigh(): whether a part is worth the way to the NPU and back, or which runs of its ops are, by predicted times.
+// weigh(): whether a part is profitable to offload, or which runs of its ops are, by predicted times.
 // A function of its arguments alone. Called by compile.cpp; runtime/judge.h makes prices.
 // Must not know: how a time is found, a vendor's anything.
 #pragma once

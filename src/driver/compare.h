@@ -1,5 +1,5 @@
-// Do two captures tell a device to do the same? Compared field by field through the driver's decoder; addresses by what
-// they mean, so that neither the allocator nor the number of buffers matters.
+// Are the device commands of two captures the same? Compared field by field through the driver's decoder; addresses by
+// what they mean, so that neither the allocator nor the number of buffers matters.
 // Called by `skillet diff` and the golden comparison.
 // Must not know: a vendor's anything, where the captures come from.
 #pragma once

@@ -122,7 +122,7 @@ struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
-  std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not told
+  std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not known
   std::vector<uint64_t> values;  // but for Detail::full; two submissions that differ in any other bit differ here
   // The first thing that compile() never writes, or that contradicts another field: operation, field, value. A capture
   // may have it, a program from a file may not. Empty: nothing.
@@ -183,7 +183,7 @@ class Driver {
   virtual Result<std::vector<Choice>> choices(const Chip&, const ir::Graph&, const CompileOptions&) const {
     return std::vector<Choice>{};
   }
-  // All that tells this driver's tunings apart.
+  // All that distinguishes this driver's tunings.
   virtual std::span<const TuningSwitch> switches() const { return {}; }
   // For people: the weights of each operation that compile() makes.
   virtual Result<std::vector<Compression>> compression(const Chip&, const ir::Graph&, const CompileOptions&) const {
@@ -193,7 +193,7 @@ class Driver {
     return decode_as(chip, submission, Detail::full);
   }
   virtual Result<Annotated> decode_as(const Chip& chip, const capture::Submission& submission, Detail detail) const = 0;
-  // In which order compile() sends weights, where a job does not tell it: as sim::Weights::order. Empty: jobs tell.
+  // In which order compile() sends weights, if a job does not show it: as sim::Weights::order. Empty: jobs show it.
   virtual std::string_view weights_order() const { return ""; }
   virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
 };

@@ -28,7 +28,7 @@ class FieldList {
     if (out_.refused.empty()) out_.refused = std::move(what);
   }
 
-  // `number`: which field it is where `facts` do not tell, and its bits. `describe` sets path, name, value and raw.
+  // `number`: which field it is if `facts` do not say, and its bits. `describe` sets path, name, value and raw.
   template <typename Describe>
   void add(FieldFacts facts, uint64_t number, const Describe& describe) {
     if (!full_ && facts.kind == FieldKind::value && !facts.unknown) {

@@ -1,4 +1,4 @@
-// TensorLayout: how a tensor lies in device memory, and the conversions between that and the host's NHWC.
+// TensorLayout: how a tensor is stored in device memory, and the conversions between that and the host's NHWC.
 // Called by drivers (describe), runtime (convert), tools.
 // Must not know: which layouts a vendor uses; devices.
 #pragma once

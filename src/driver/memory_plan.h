@@ -1,4 +1,4 @@
-// Where buffers that are not needed at the same time lie in one piece of memory. A pure function.
+// Where buffers that are not needed at the same time are in one piece of memory. A pure function.
 // Called by drivers (encoders).
 // Must not know: tensors, jobs.
 #pragma once

@@ -77,7 +77,7 @@ struct Job {
   std::vector<ByteRange> commands;  // in buffers of commands; how many there are is up to the kernel
   std::vector<BufferUse> uses;      // all other buffers the job touches, each once
   // The end of what the job writes last: kWitnessBytes, or less where that is all. No other job writes there, and no
-  // input lies there, so that these bytes tell until the end of the program whether the job has run. Every job that
+  // input is there, so that these bytes show until the end of the program whether the job has run. Every job that
   // writes has one.
   ByteRange witness;
   uint64_t sram_bytes = 0;      // on-chip memory

@@ -1,5 +1,5 @@
-// OpenFiles: the stand-in kernel of the process, and which descriptors are open files of its nodes. Each open file is a
-// memfd of its own, so copies of a descriptor are recognised by what they refer to, however they were made.
+// OpenFiles: the emulated kernel driver of the process, and which descriptors are open files of its nodes. Each open
+// file is a memfd of its own, so copies of a descriptor are recognised by what they refer to, however they were made.
 // Called by the hooks.
 // Must not know: ioctls, paths, any single kernel driver.
 #pragma once
@@ -29,7 +29,7 @@ class OpenFiles {
   int open(unsigned minor, int flags);
   // `failure`: set to the errno where the descriptor could not be asked what it is.
   std::shared_ptr<standin::File> find(int fd, int* failure = nullptr);
-  // The minor number, when a file of ours is behind it.
+  // The minor number, when one of our files is behind it.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
   // close(), and the end of the file when this was its last descriptor.
   int close(int fd);

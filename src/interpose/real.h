@@ -10,7 +10,7 @@
 
 namespace skillet::interpose {
 
-// Constant-initialised: hooks run before any constructor of ours, from the constructors of other libraries.
+// Constant-initialised: hooks run before any of our constructors, from the constructors of other libraries.
 template <typename Function>
 class Real {
  public:
@@ -38,7 +38,7 @@ class Real {
 
 }  // namespace skillet::interpose
 
-// SK_HOOK(int, close, (int fd)) { ... }: a function of ours under the C library's name. The name is given to the
+// SK_HOOK(int, close, (int fd)) { ... }: our function under the C library's name. The name is given to the
 // assembler only, so the library's own declaration, with its attributes, does not get in the way.
 #define SK_HOOK(result, name, parameters)                                                                  \
   extern "C" __attribute__((visibility("default"), used)) result sk_hook_##name parameters __asm__(#name); \

@@ -1,5 +1,5 @@
 // What an op costs, whatever computes it.
-// Called by compile/ (is a part worth the way to the NPU), the delegate and the tools.
+// Called by compile/ (is a part profitable to offload), the delegate and the tools.
 // Must not know: what a device does for an op.
 #pragma once
 

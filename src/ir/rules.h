@@ -1,5 +1,5 @@
 // Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
-// Called by verify.cpp and shape_inference.cpp; the rules lie in rules_*.cpp, their table in rules.cpp.
+// Called by verify.cpp and shape_inference.cpp; the rules are in rules_*.cpp, their table in rules.cpp.
 // Must not know: file formats, chips.
 #pragma once
 

@@ -43,7 +43,7 @@ class Rewriter {
   const ir::Graph& graph() const { return graph_; }
   const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
-  Level level(ir::OpId op);  // as if weights had one scale: what becomes of their scales is decided last
+  Level level(ir::OpId op);  // as if weights had one scale: how their scales are merged is decided last
 
   // -1: none, or it is no op's alone: others read it too, or the op in two places, or the graph returns it.
   ir::OpId only_producer(ir::TensorId tensor) const;

@@ -29,7 +29,7 @@ struct WeightedLayer {
 // None: the op has no constant int8 weights with different scales, or they are not as TensorFlow Lite means them.
 std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId op);
 // The op reads new tensors with the weights, biases and scales of `layer`. The old ones stay: other ops may read them,
-// and whoever runs the op on the CPU does. An op without bias gets none. False: a scale would leave floats, and the
+// and code that runs the op on the CPU does. An op without bias gets none. False: a scale would leave floats, and the
 // graph is as it was.
 bool replace_weights(ir::Graph& graph, ir::OpId op, const WeightedLayer& layer);
 

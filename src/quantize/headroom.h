@@ -1,6 +1,6 @@
 // Headroom: a layer's output has one scale for all channels, of which many use few steps. A channel may grow into them
 // where a depthwise layer alone reads it, whose weights for that channel shrink as much: the same results in real
-// numbers, with scales that lie closer together. Only scales and the second layer's biases change.
+// numbers, with scales that are closer together. Only scales and the second layer's biases change.
 // Called by quantize.cpp. Must not know: calibration data, how weights are rounded.
 #pragma once
 

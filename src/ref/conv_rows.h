@@ -1,5 +1,5 @@
 // The windows of a convolution as rows of int16 (im2col), strip by strip, multiplied with its filters.
-// Called by the convolutions with 8-bit weights, which say what becomes of the sums.
+// Called by the convolutions with 8-bit weights, which define how the sums are used.
 // Must not know: what sums become.
 #pragma once
 

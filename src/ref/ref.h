@@ -1,4 +1,4 @@
-// ref/: CPU kernels, bit-exact with TFLite's reference integer kernels. The judge of everything else.
+// ref/: CPU kernels, bit-exact with TFLite's reference integer kernels. Everything else is compared with them.
 // Called by runtime/ (ops that stay on the CPU, fallback), tools (--compare) and tests.
 // Must not know: chips, drivers, simulators.
 #pragma once

@@ -1,5 +1,5 @@
 // Softmax over rows of 8-bit values in the 32-bit fixed point of TFLite's reference kernel.
-// Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV; also of use to whoever compares single steps of it.
+// Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV; also of use to code that compares single steps of it.
 // Must not know: tensors.
 #pragma once
 

@@ -1,6 +1,6 @@
 // BugReport: one file with what somebody needs who was not there: versions, device, options, graph, streams.
 // Called by Session when a part falls back and SKILLET_BUG_DIR is set, and by `skillet bug`.
-// Must not know: how a person is told.
+// Must not know: how a person gets to see it.
 #pragma once
 
 #include <span>
@@ -19,7 +19,8 @@ struct BugReport {
   Bytes pack() const;
 };
 
-// Versions of Skillet, of its compiler, of the C library and of the kernel; the device and what it tells; the options.
+// Versions of Skillet, of its compiler, of the C library and of the kernel; the device and what it reports; the
+// options.
 std::string describe_environment(const Target& target, const SessionOptions& options);
 
 // Files of one program, `name` in front: .graph.txt and .program.txt; `with_weights`: .program too, which tools read.

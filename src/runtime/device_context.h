@@ -25,7 +25,7 @@ namespace skillet::runtime {
 
 // Shared by all programs that run on one device file.
 struct DeviceContext {
-  FairMutex mutex;   // held by whoever uses any of the rest: sessions on several threads may share it
+  FairMutex mutex;   // held by code that uses any of the rest: sessions on several threads may share it
   std::string chip;  // its name: what programs are compiled for
   std::unique_ptr<uapi::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
@@ -49,7 +49,7 @@ struct Target {
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
 };
 
-// An NPU of this machine that a driver of ours knows.
+// An NPU of this machine that one of our drivers knows.
 struct FoundNpu {
   std::string name;  // kernel driver and number: what --device takes beside the node's path
   uapi::Core core;
@@ -82,12 +82,12 @@ struct NamedCore {
   bool simulated = false;
 };
 Result<NamedCore> find_core(const std::string& name);
-// For jobs that a driver recorded: a simulated chip does not ask of them what it asks of ours.
+// For jobs that a driver recorded: a simulated chip does not require of them what it requires of our jobs.
 Result<NamedCore> find_core_for_replay(const std::string& name);
 
 // Why nothing runs on a real NPU of this chip without allow_unproven=1; empty: what is proven does.
 std::string refusal(const driver::Chip& chip);
-// For whoever asked for this device and no other: an error where a real one refuses everything.
+// For code that asked for this device and no other: an error where a real one refuses everything.
 Result<void> check_taken(const Target& target, bool allow_unproven);
 
 }  // namespace skillet::runtime

@@ -71,7 +71,7 @@ class LoadedProgram {
   };
   static constexpr uapi::JobId kUnprepared = 0;
   struct InitJob {
-    Bytes commands;  // what tells it from others
+    Bytes commands;  // what distinguishes it from others
     uapi::JobId id = kUnprepared;
   };
   // A job's witness on a device that loses jobs.

@@ -1,5 +1,5 @@
 // CachingDriver: a driver that keeps what another one compiles in files of a folder.
-// Called by compile_for(), for whoever names a folder.
+// Called by compile_for(), for code that names a folder.
 // Must not know: devices.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace skillet::runtime {
 // A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
 // and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay
 // where the file was read to. Whatever is wrong with a file or the folder: the program is compiled, and a warning says
-// why. What that does not tell: whoever writes into the folder as its user and makes the checksum right may change
-// weights, or what commands do within the program's own buffers, and the results are others.
+// why. What that does not detect: a program that writes into the folder as its user and makes the checksum right may
+// change weights, or what commands do within the program's own buffers, and the results are others.
 class CachingDriver : public driver::ForwardingDriver {
  public:
   // `inner` is borrowed. `extra`: what else decides about what it compiles.

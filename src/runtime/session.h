@@ -22,7 +22,7 @@
 
 namespace skillet::runtime {
 
-// SessionOptions::min_macs_per_byte, unless it is told otherwise: a CPU with SIMD does some multiply-accumulates in the
+// SessionOptions::min_macs_per_byte, unless set otherwise: a CPU with SIMD does some multiply-accumulates in the
 // time it takes to copy a byte out and another one in. A guess until measured on a board.
 inline constexpr uint64_t kMacsPerByte = 4;
 
@@ -50,7 +50,7 @@ struct SessionOptions {
 
 compile::PartitionBy partition_of(const SessionOptions& options);
 // With what the TensorFlow Lite delegate takes where nothing is said: the NPU gets what is predicted to be faster there
-// than on the host's CPU, of which TensorFlow Lite uses one core unless it is told otherwise.
+// than on the host's CPU, of which TensorFlow Lite uses one core unless set otherwise.
 SessionOptions with_delegate_defaults(SessionOptions options);
 
 // What a session of these options compiles.

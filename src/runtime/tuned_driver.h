@@ -38,7 +38,7 @@ Result<compile::TuningFile> load_tuning_file(const std::string& path, const driv
 // Of several chips: for the one that it says, of which it warns; an error where that is none of them. No path: null.
 Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
                                                                    std::span<const driver::Chip> chips);
-// The same, for whoever wants to know it before a graph comes. No path: fine; no NPU: any chip's is.
+// The same, for code that wants to know it before a graph comes. No path: fine; no NPU: any chip's is.
 Result<void> check_tuning_file(const Target& target, const std::string& path);
 
 }  // namespace skillet::runtime

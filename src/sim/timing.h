@@ -17,7 +17,7 @@
 namespace skillet::sim {
 
 // Whose jobs: those of the open drivers, which are there to be read; or those of a vendor's compiler, which nobody has,
-// so that they are told from a list of layers by what is known of its mapping.
+// so that they are computed from a list of layers by what is known of its mapping.
 enum class Jobs : uint8_t { open, vendor };
 constexpr std::array<std::string_view, 2> kJobsNames = {"open", "vendor"};
 
@@ -76,7 +76,7 @@ struct Layer {
   std::vector<int> inputs;  // ids of the layers that make them
   int64_t in_h = 0, in_w = 0, in_c = 0, out_h = 0, out_w = 0, out_c = 0;
   int64_t kh = 0, kw = 0, stride = 1, dilation = 1, weights = 0;
-  int64_t memory_cycles = 0;  // that a table's own estimator gives to its bytes; 0: not told
+  int64_t memory_cycles = 0;  // that a table's own estimator gives to its bytes; 0: not known
   bool fused_add = false, fp16 = false;
 
   int64_t in_elements() const { return in_h * in_w * in_c; }

@@ -1,6 +1,6 @@
-// Buffer: memory of a stand-in kernel's device: a memfd, so that any process can map it; or memory of this process
-// only, until somebody asks for its descriptor; or pages that a process brought itself. Called by the stand-ins, which
-// guard it with a mutex of theirs. Must not know: handles, device addresses.
+// Buffer: memory of an emulated kernel driver's device: a memfd, so that any process can map it; or memory of this
+// process only, until somebody asks for its descriptor; or pages that a process brought itself. Called by these
+// drivers, which guard it with their own mutex. Must not know: handles, device addresses.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ class Buffer {
   static int of_user_memory(uint64_t pointer, uint64_t size_bytes, std::shared_ptr<Buffer>& out);
   // The memory behind an exported descriptor, which stays the caller's.
   static int import(int fd, std::shared_ptr<Buffer>& out);
-  // What tells one memory from another; nothing for a descriptor that is no buffer.
+  // What distinguishes one memory from another; nothing for a descriptor that is no buffer.
   static std::optional<Identity> identify(int fd);
   ~Buffer();
   Buffer(const Buffer&) = delete;

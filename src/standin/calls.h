@@ -1,5 +1,5 @@
-// The table of ioctls of a stand-in: number, name, argument; and how a kernel takes and gives arguments.
-// Called by the files of stand-ins.
+// The table of ioctls of an emulated kernel driver: number, name, argument; and how a kernel takes and gives arguments.
+// Called by the files of emulated kernel drivers.
 // Must not know: any single kernel driver.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Call {
   std::string_view name;
   size_t size_bytes = 0;
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
-  std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to tell
+  std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to print
 };
 
 template <typename Args>

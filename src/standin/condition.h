@@ -1,6 +1,6 @@
 // Condition: a condition variable of a kernel in a process that forks. In a child it begins anew: the threads that wait
 // for it in the parent are not there, and a std::condition_variable would wait for them when it is signalled or ends.
-// Called by the emulated kernel drivers, which hold a mutex of theirs around all of it.
+// Called by the emulated kernel drivers, which hold their own mutex around all of it.
 // Must not know: what is waited for.
 #pragma once
 

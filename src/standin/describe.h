@@ -1,6 +1,6 @@
 // Arguments of the calls that all DRM drivers share, for people who watch a program.
-// Called by the tables of calls of stand-ins, which have the arguments of their own kernel driver beside it.
-// Must not know: any single kernel driver.
+// Called by the tables of calls of emulated kernel drivers, which have the arguments of their own kernel driver beside
+// it. Must not know: any single kernel driver.
 #pragma once
 
 #include <string>

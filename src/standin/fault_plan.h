@@ -1,5 +1,5 @@
-// FaultPlan: which calls to a stand-in kernel fail, and how: "submit:3:EIO,gem_new:1-4:ENOMEM,submit:*:hang".
-// Called by the stand-ins (take) and by `skillet virtual` (checks the text before it runs anything).
+// FaultPlan: which calls to an emulated kernel driver fail, and how: "submit:3:EIO,gem_new:1-4:ENOMEM,submit:*:hang".
+// Called by the emulated kernel drivers (take) and by `skillet virtual` (checks the text before it runs anything).
 // Must not know: what the calls do.
 #pragma once
 
@@ -37,7 +37,7 @@ class FaultPlan {
   static Result<FaultPlan> parse(std::string_view text, const std::string& chip = "");
 
   bool empty() const { return rows_.empty(); }
-  // Counts one call and tells its fate.
+  // Counts one call and returns its fate.
   Fault next(std::string_view call) const;
 
  private:

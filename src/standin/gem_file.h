@@ -1,6 +1,6 @@
 // GemFile: what an open file of every DRM driver has: handles of buffers, their places in the file's device address
 // space, and the calls of DRM's core for them.
-// Called by the files of stand-ins, which are GemFiles.
+// Called by the files of emulated kernel drivers, which are GemFiles.
 // Must not know: any single kernel driver, descriptors of the process, paths.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Jobs: the fences of a stand-in kernel. A job is unfinished from begin() to finish(); a hung one stays so. A simulated
-// chip computes as slowly as its host is busy, so deadlines, which are the host's, count for jobs that stall only.
-// Called by the stand-ins, which guard it with a mutex of theirs.
+// Jobs: the fences of an emulated kernel driver. A job is unfinished from begin() to finish(); a hung one stays so. A
+// simulated chip computes as slowly as its host is busy, so deadlines, which are the host's, count for jobs that stall
+// only. Called by the emulated kernel drivers, which guard it with their own mutex.
 // Must not know: what a job does.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Kernel: a stand-in for a mainline kernel's driver of NPUs, with a simulated chip behind it; File: one open file of
-// its nodes. What stand-ins share is here; standin/<kernel>/ has the calls, with the checks and errno of the real one.
+// Kernel: an emulation of a mainline kernel's driver of NPUs, with a simulated chip behind it; File: one open file of
+// its nodes. What all share is here; standin/<kernel>/ has the calls, with the checks and errno of the real one.
 // Called by the system calls in this process (in_process.h) and by the virtual device node (interpose/).
 // Must not know: any single kernel driver, descriptors of the process, paths.
 #pragma once
@@ -111,7 +111,7 @@ class Kernel {
   explicit Kernel(Options options) : options_(std::move(options)) {}
   virtual std::shared_ptr<File> make_file(unsigned minor) = 0;
 
- public:  // for the files of a stand-in
+ public:  // for the files of an emulated kernel driver
   // Held from the check of a submission to its end: jobs run one by one, in the order of their ids. Taken before
   // state().
   std::mutex& order() { return order_; }
@@ -136,7 +136,7 @@ class Kernel {
   Fault next_fault(std::string_view call);
   // The errno of an injected fault.
   int inject(const Fault& fault, std::string_view call);
-  // Something that Options::on_misuse is for: `what` names it and what becomes of a stock kernel.
+  // Something that Options::on_misuse is for: `what` names it and what happens to a stock kernel.
   void punish(const std::string& what) const;
   template <typename... Args>
   void trace(fmt::format_string<Args...> format, Args&&... args) const {

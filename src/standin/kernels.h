@@ -1,4 +1,4 @@
-// The table of stand-ins: which kernel driver a simulated chip stands behind.
+// The table of emulated kernel drivers: which of them a simulated chip has.
 // Called by open_simulated(), the virtual device node and FaultPlan.
 // Must not know: what a driver's calls do.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace skillet::standin {
 
-// A kernel whose only core is `chip`. A chip whose own kernel driver has no stand-in stands behind the nearest one.
+// A kernel whose only core is `chip`. A chip without an emulated kernel driver of its own has the nearest one.
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
 // The same with the simulator of the chip; the error of sim::create() when there is none.
 Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options options);

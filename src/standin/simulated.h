@@ -1,4 +1,4 @@
-// Simulated devices: a chip in this process, behind the stand-in for its kernel driver and the client code of that
+// Simulated devices: a chip in this process, behind the emulation of its kernel driver and the client code of that
 // driver. Called by runtime/ and by tests. Must not know: what is run on them.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace skillet::standin {
 
-// A core of a stand-in kernel, and how to reach it: uapi::open_core(core, calls).
+// A core of an emulated kernel driver, and how to reach it: uapi::open_core(core, calls).
 struct SimulatedCore {
   uapi::Core core;
   uapi::SyscallsRef calls;

@@ -1,5 +1,5 @@
 // Fence descriptors: an eventfd stands in for the kernel's sync file; it is readable once its job has finished.
-// Called by the submissions of stand-ins and by the ioctl hook of the virtual device node.
+// Called by the submissions of emulated kernel drivers and by the ioctl hook of the virtual device node.
 // Must not know: jobs.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Canvas: shapes and words on a picture in colour; what lies outside it is left out. And a picture as a PNG file.
+// Canvas: shapes and words on a picture in colour; what is outside it is left out. And a picture as a PNG file.
 // Called by paint.cpp.
 // Must not know: what is drawn.
 #pragma once
@@ -17,7 +17,7 @@ struct Point {
   double x_px = 0, y_px = 0;
 };
 
-// A colour for each class, easy to tell from its neighbours; black for class 0, as masks have their background.
+// A colour for each class, easy to distinguish from its neighbours; black for class 0, as masks have their background.
 Colour class_colour(size_t index);
 
 void blend(Picture& picture, int x_px, int y_px, Colour colour, double opacity);

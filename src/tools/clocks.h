@@ -1,4 +1,4 @@
-// Clocks: what sysfs tells of how fast CPU and devices may run just now, who decides it, and how warm they are.
+// Clocks: what sysfs reports of how fast CPU and devices may run just now, who decides it, and how warm they are.
 // Called by `skillet bench` and `skillet tune`; the tests give it a made-up folder.
 // Must not know: what is measured.
 #pragma once
@@ -10,8 +10,8 @@ namespace skillet::tools {
 
 struct Clock {
   std::string name;      // "cpu0", "fdab0000.npu"
-  std::string governor;  // "ondemand"; empty: not told
-  double mhz = 0;        // just now; 0: not told
+  std::string governor;  // "ondemand"; empty: not known
+  double mhz = 0;        // just now; 0: not known
 };
 // One for each group of CPUs that share a clock, and each device with a clock of its own. `root` stands before every
 // path.

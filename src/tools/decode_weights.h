@@ -23,7 +23,7 @@ Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Sub
 // Keeps the reading of that order alone (driver::Driver::weights_order()), for jobs of which it is known who made them.
 void settle_order(SubmissionWeights& weights, std::string_view order);
 
-// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each. Where a job does not tell the order of its
+// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each. If a job does not show the order of its
 // weights, the other readings too: ..._weights_ORDER.npy.
 Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights);
 nlohmann::json weights_json(const SubmissionWeights& weights, size_t job);

@@ -1,5 +1,5 @@
 // What a program that loads the TensorFlow Lite delegate gives to the NPU: whole operations of the model, in partitions
-// that are worth the way.
+// that are profitable to offload.
 // Called by `skillet check --delegate`.
 // Must not know: the delegate's interface to its host.
 #pragma once

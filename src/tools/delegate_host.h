@@ -33,7 +33,7 @@ class DelegateHost {
 
   // "libteflon.so in ai-edge-litert 2.3.0".
   const std::string& name() const { return name_; }
-  // How many operations the model has, and which of them the delegate took; nothing where the runtime does not tell.
+  // How many operations the model has, and which of them the delegate took; nothing if the runtime does not report it.
   size_t ops() const { return ops_; }
   const std::optional<std::vector<size_t>>& claimed() const { return claimed_; }
   // What the delegate said last, before the first inference; empty: nothing.

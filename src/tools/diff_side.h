@@ -1,6 +1,6 @@
 // One side of a comparison: a capture file, a folder with capture.json (a golden case), a program file, or a model that
 // is compiled here.
-// Called by `skillet diff`, and by the test that its verdict is the golden judge's.
+// Called by `skillet diff`, and by the test that its verdict is that of the golden comparison.
 // Must not know: a vendor's anything.
 #pragma once
 

@@ -15,7 +15,7 @@ struct LayerFile {
   std::string name;  // of the file, without folder and ending
   sim::Fusion fusion = sim::Fusion::network;
   std::vector<sim::Layer> layers;
-  std::vector<std::string> unknown;  // kinds of layers that nothing is known of: priced as copies
+  std::vector<std::string> unknown;  // unknown kinds of layers: timed as copies
 };
 
 // A network has the columns id, op, inputs, in_h, in_w, in_c, out_h, out_w, out_c, kh, kw, sh, dh, act, weight_elems; a

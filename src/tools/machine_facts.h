@@ -1,4 +1,4 @@
-// MachineFacts: what /proc, /sys, /dev and /lib tell about NPUs and their kernel drivers, gathered once.
+// MachineFacts: what /proc, /sys, /dev and /lib report about NPUs and their kernel drivers, gathered once.
 // Called by `skillet doctor`; the tests give it made-up folders.
 // Must not know: what follows from the facts (diagnose.h).
 #pragma once

@@ -1,5 +1,5 @@
 // Scores: tensor contents as real numbers, label files, the k best classes of a classifier's output.
-// Called by whatever shows or judges results.
+// Called by code that shows or compares results.
 // Must not know: devices, sessions.
 #pragma once
 

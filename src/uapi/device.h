@@ -66,23 +66,23 @@ class Device {
   virtual Result<Fence> submit(std::span<const JobId> jobs) = 0;
   virtual Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) = 0;
 
-  // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs tell.
+  // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs show it.
   virtual bool loses_jobs() const = 0;
 
   // Like alloc(), for a buffer that export_dmabuf() takes.
   virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
-  // A file descriptor of the buffer's memory, which the caller closes. A stand-in for a kernel gives a memfd.
+  // A file descriptor of the buffer's memory, which the caller closes. An emulated kernel driver gives a memfd.
   virtual Result<int> export_dmabuf(Handle handle);
   // The memory of another device or process as a buffer; `fd` stays the caller's. free() it as often as it was
   // imported.
   virtual Result<Handle> import_dmabuf(int fd);
 };
 
-// The fact that tells how many equal cores one Core stands for, where its kernel driver shares them out itself: each
+// The fact that gives how many equal cores one Core represents, where its kernel driver shares them out itself: each
 // open device uses one at a time.
 inline constexpr const char* kCoresFact = "cores";
 
-// One core behind a device node. A node may hold cores that are no NPU; its ids tell, to those who know chips.
+// One core behind a device node. A node may hold cores that are no NPU; the ids show it.
 struct Core {
   capture::DeviceInfo info;
   uint32_t index = 0;  // in its node

@@ -1,5 +1,5 @@
 // The kernel interface of the DRM core, which the drivers of NPUs share: ioctls as they take them, checked for size.
-// Called by uapi/ and the stand-ins for kernel drivers. linux-libc-dev of Debian has no DRM headers.
+// Called by uapi/ and the emulated kernel drivers. linux-libc-dev of Debian has no DRM headers.
 // Must not know: any single driver.
 #pragma once
 

@@ -1,6 +1,6 @@
 // KernelDriver: what there is to know about a mainline kernel's driver of NPUs: one row each, in uapi/<kernel>/row.cpp.
 // Called by the search for devices, `skillet devices`, `skillet doctor` and error texts.
-// Must not know: chips, stand-ins.
+// Must not know: chips, emulated kernel drivers.
 #pragma once
 
 #include <span>
@@ -37,7 +37,7 @@ struct Board {
 };
 
 struct KernelDriver {
-  std::string_view name;  // as DRM tells it
+  std::string_view name;  // as DRM reports it
   NodeRange nodes;
   int major = 0, minor = 0;          // the interface that we need: this major version, at least this minor one
   Release since;                     // the kernel that has it

@@ -11,7 +11,7 @@ namespace skillet::uapi {
 // then log in again". Empty when the permission bits let this process read and write.
 std::string missing_permission(const std::string& node);
 
-// "podman" or "docker" and so on when this process runs in a container, with `root` in front of the paths that tell;
+// "podman" or "docker" and so on when this process runs in a container, with `root` in front of the paths that show it;
 // empty otherwise.
 std::string container_name(const std::string& root = "");
 

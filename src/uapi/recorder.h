@@ -20,7 +20,7 @@ namespace skillet::uapi {
 
 using RecordSink = capture::Sink;
 
-// Whether a request is `known`, of this or another version of its argument: kernels tell calls by their numbers.
+// Whether a request is `known`, of this or another version of its argument: kernels distinguish calls by their numbers.
 inline bool is_request(unsigned long request, unsigned long known) {
   return _IOC_TYPE(request) == _IOC_TYPE(known) && _IOC_NR(request) == _IOC_NR(known);
 }
@@ -44,7 +44,7 @@ class FileRecorder {
   std::mutex& mutex() { return mutex_; }
 
  protected:
-  // Forwards a submission, of which record() has been told.
+  // Forwards a submission, which record() has got.
   int submit(int fd, unsigned long request, void* argument);
   // Gives `sink_` what the call sends, with mutex_ held. Error invalid_argument: the kernel will refuse it, it is no
   // reason to stop.

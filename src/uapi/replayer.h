@@ -1,4 +1,4 @@
-// Replayer: runs recorded submissions on a core, at the recorded addresses, whoever recorded them.
+// Replayer: runs recorded submissions on a core, at the recorded addresses, no matter what recorded them.
 // Called by `skillet replay`; implemented in uapi/<kernel>/replay*.cpp.
 // Must not know: what the bytes mean.
 #pragma once

@@ -25,7 +25,7 @@ class Syscalls {
   virtual int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) = 0;
   virtual int munmap(uint8_t* bytes, uint64_t size_bytes) = 0;
 
-  // The first name that the device tree gives the device behind an open file; empty where nothing tells.
+  // The first name that the device tree gives the device behind an open file; empty if unknown.
   virtual std::string compatible(int fd) = 0;
   // The first such name of each device that a driver of the platform bus drives, in no order.
   virtual std::vector<std::string> driven_devices(std::string_view driver) = 0;

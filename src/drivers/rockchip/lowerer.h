@@ -45,7 +45,7 @@ class Lowerer {
   }
 
   PlacedTensor& define(ir::TensorId id, driver::BufferRole role);
-  // Of what an operation of ours makes, or as recorded will make.
+  // Of what an operation makes, or as recorded will make.
   Place place_of(ir::TensorId id) {
     if (placed(id)) return placed(id)->place;
     return define(id, is_output(id) ? driver::BufferRole::output : driver::BufferRole::scratch).place;

@@ -1,4 +1,4 @@
-// Where bytes lie: layouts, and what needs no operation of its own: PAD that convolutions do, pieces that are written
+// Where bytes are: layouts, and what needs no operation of its own: PAD that convolutions do, pieces that are written
 // where they are joined.
 // Called by lower.cpp, encode.cpp.
 // Must not know: memory, tasks, registers.

@@ -1,6 +1,6 @@
 // What a program from a file may ask of the chip, and how far each of its addresses reaches: what compile() writes, and
-// nothing that contradicts itself. Called by decode.cpp, which tells it to whoever checks programs.
-// Must not know: how a driver makes its jobs; the simulator, which judges this.
+// nothing that contradicts itself. Called by decode.cpp, which reports it to code that checks programs.
+// Must not know: how a driver makes its jobs; the simulator, which checks this.
 #pragma once
 
 #include <span>

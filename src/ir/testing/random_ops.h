@@ -1,6 +1,6 @@
 // RandomOps: what tests with random graphs share: dice, tensors, constants.
 // Called by the tests of passes/ and tests/conformance/.
-// Must not know: what the tests judge.
+// Must not know: what the tests check.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A graph whose scales lie at both ends of float, and whose zero points and biases at the ends of their types.
+// A graph whose scales are at both ends of float, and whose zero points and biases at the ends of their types.
 // Called by the tests of passes/ and tests/conformance/.
 // Must not know: what is tried.
 #pragma once

@@ -1,5 +1,5 @@
 // The NPU as sim::Device: what the mainline kernel starts, task by task.
-// Called by the stand-in for the kernel, and by the tests.
+// Called by the emulated kernel driver, and by the tests.
 // Must not know: how a kernel queues jobs.
 #pragma once
 

@@ -50,7 +50,7 @@ class NnUnit {
   Options options_;
   const CoefficientFormat& format_;
 
-  // By the bytes of the buffer as they are now, whoever wrote them: weights seldom change between inferences.
+  // By the bytes of the buffer as they are now, no matter what wrote them: weights seldom change between inferences.
   using CacheKey = std::pair<uint64_t, uint64_t>;
   std::map<CacheKey, std::shared_ptr<Known>> cache_;
   uint64_t cached_bytes_ = 0;

@@ -57,7 +57,7 @@ class Order {
   void start(Unit unit, uint32_t event, std::string name, size_t word, Run run);
   // The stream goes on when a job with this event is over.
   Result<void> wait(uint32_t event);
-  // State flush_cache with all caches: for whoever comes after the stream. It does not wait.
+  // State flush_cache with all caches: for code that comes after the stream. It does not wait.
   void flush_all();
 
   void start_of_stream();

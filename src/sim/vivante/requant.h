@@ -10,7 +10,7 @@
 
 namespace skillet::sim::vivante {
 
-// What happens to a value exactly between two integers. The hardware's rule is not known; recorded jobs cannot tell
+// What happens to a value exactly between two integers. The hardware's rule is not known; recorded jobs cannot show it
 // (specification 7.3), so it is an option.
 enum class TieRule : uint8_t { half_up, half_even, half_away, half_down };
 

@@ -15,7 +15,7 @@
 
 namespace skillet::sim::vivante {
 
-// Order of the weights of two filter shapes that no descriptor field tells apart (specification 6.2.3).
+// Order of the weights of two filter shapes that no descriptor field distinguishes (specification 6.2.3).
 enum class WeightOrder : uint8_t {
   patch,       // 3x2 patches, as for every other filter
   row_wise,    // row after row within a plane
@@ -23,7 +23,7 @@ enum class WeightOrder : uint8_t {
   well_formed  // patch, or else linear: the one that all output offsets and stream sizes agree with
 };
 
-// Order of the weights of 1x1 filters, which no field of descriptor or stream tells either.
+// Order of the weights of 1x1 filters, which no field of descriptor or stream shows either.
 enum class PointwiseOrder : uint8_t {
   well_formed,  // six or dense: the one in which all output offsets are right and all streams end at their sizes; where
                 // both are, by_relu_bit

@@ -1,5 +1,5 @@
 // EtnavivFile: one open file of a node: its handles, its device address space, its ioctls.
-// Called by the stand-in for etnaviv.
+// Called by the emulated etnaviv.
 // Must not know: descriptors of the process, paths.
 #pragma once
 

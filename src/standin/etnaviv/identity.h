@@ -1,5 +1,5 @@
-// What the kernel tells about a core that stands behind etnaviv: its parameters, and its place in the device tree.
-// Called by the stand-in for etnaviv.
+// What the kernel reports about a core of etnaviv: its parameters, and its place in the device tree.
+// Called by the emulated etnaviv.
 // Must not know: how the values are asked for.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Kernel: a stand-in for the mainline kernel driver etnaviv, interface version 1.4: one device with up to four cores.
-// Called by open_simulated() and the virtual device node, through the table of stand-ins, and by tests.
+// Kernel: an emulation of the mainline kernel driver etnaviv, interface version 1.4: one device with up to four cores.
+// Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
 // Must not know: descriptors of the process, paths.
 #pragma once
 

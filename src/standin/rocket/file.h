@@ -1,5 +1,5 @@
 // RocketFile: one open file of a node: its handles, its device address space, its ioctls.
-// Called by the stand-in for rocket.
+// Called by the emulated rocket.
 // Must not know: descriptors of the process, paths.
 #pragma once
 

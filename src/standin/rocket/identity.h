@@ -1,5 +1,5 @@
-// What sysfs tells about the cores that stand behind rocket.
-// Called by the stand-in for rocket, and by the table of stand-ins.
+// What sysfs reports about the cores of rocket.
+// Called by the emulated rocket, and by the table of emulated kernel drivers.
 // Must not know: what a core does.
 #pragma once
 

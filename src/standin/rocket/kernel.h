@@ -1,7 +1,7 @@
-// Kernel: a stand-in for the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each core
-// that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500 ms
-// like one that is done. What a stock kernel does not survive is punished as Options::on_misuse says.
-// Called by open_simulated() and the virtual device node, through the table of stand-ins, and by tests.
+// Kernel: an emulation of the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each
+// core that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500
+// ms like one that is done. What a stock kernel does not survive is punished as Options::on_misuse says.
+// Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
 // Must not know: descriptors of the process, paths, registers.
 #pragma once
 

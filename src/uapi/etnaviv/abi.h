@@ -1,5 +1,5 @@
 // The kernel interface of the etnaviv DRM driver, as its ioctls take it: numbers and structs, checked for size.
-// Called by uapi/etnaviv/, the stand-in for that kernel driver and tests. No package of Debian 12 has the header.
+// Called by uapi/etnaviv/, the emulation of that kernel driver and tests. No package of Debian 12 has the header.
 // Must not know: what the commands mean.
 #pragma once
 

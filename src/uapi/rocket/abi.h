@@ -1,5 +1,5 @@
 // The kernel interface of the rocket accel driver (Linux 6.18), as its ioctls take it: numbers and structs, checked for
-// size. Called by uapi/rocket/, the stand-in for that kernel driver and tests. No package of Debian 12 has the header.
+// size. Called by uapi/rocket/, the emulation of that kernel driver and tests. No package of Debian 12 has the header.
 // Must not know: what the commands mean.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Quiet: when a file of rocket may be closed. After the fence of a job a worker of the kernel releases the job's
-// buffers, and nothing tells when it has; stock kernels use freed memory when the file is closed before
+// buffers, and nothing reports when it has; stock kernels use freed memory when the file is closed before
 // (docs/devices.md). Called by the device of rocket; a process that ends with files open waits here too. Must not know:
 // buffers, handles.
 #pragma once

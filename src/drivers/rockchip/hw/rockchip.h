@@ -41,7 +41,7 @@ constexpr uint32_t kTaskCon = 0x7001;         // what the kernel writes to start
 constexpr uint32_t kInterruptsOfDpu = 0x300;  // the only completion bits that the mainline kernel looks at
 
 const bits::RegisterSet& registers();
-// The same as registers().find(), for whoever looks up many.
+// The same as registers().find(), for code that looks up many.
 const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {

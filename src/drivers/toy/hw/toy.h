@@ -1,5 +1,5 @@
 // Toy NPU: descriptors and chips, as rows and structs. No logic.
-// Called by drivers/toy (encodes), sim/toy (decodes), the stand-in (the chip's id), tests.
+// Called by drivers/toy (encodes), sim/toy (decodes), its emulated kernel driver (the chip's id), tests.
 // Must not know: how a driver or simulator uses them.
 #pragma once
 
@@ -32,7 +32,7 @@ constexpr uint8_t kXor = 0x80;
 
 struct ChipRow {
   std::string_view name, title;
-  uint32_t model;             // as the kernel tells it
+  uint32_t model;             // as the kernel reports it
   uint32_t tensor_bytes_max;  // what the field `bytes` of a descriptor takes
 };
 std::span<const ChipRow> chips();

@@ -81,7 +81,7 @@ enum ChipFlag : uint32_t {
   kDepthwise = 8,    // native depthwise
   kSlowOutput = 16,  // has the slow_output bit
   kSramCaches = 32,  // caching kernels and image tiles in on-chip memory works with a known driver
-  kIdsOnly = 64,     // which product it is in, nobody told
+  kIdsOnly = 64,     // which product it is in is not known
 };
 struct ChipRow {
   std::string_view name, title;
@@ -102,7 +102,7 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
-// By what the kernel tells; the low 4 bits of the revision do not matter (specification section 1.3).
+// By what the kernel reports; the low 4 bits of the revision do not matter (specification section 1.3).
 const ChipRow* find_chip(const ChipIds& ids);
 
 // The NN instruction as a chip's generation has it.

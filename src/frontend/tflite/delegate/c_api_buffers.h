@@ -1,4 +1,4 @@
-// CApiBuffers: memory of skillet_buffer_alloc() that tensors of the host lie in, made reachable for our device.
+// CApiBuffers: memory of skillet_buffer_alloc() that tensors of the host are in, made reachable for our device.
 // Called by Kernel, under the lock of the device.
 // Must not know: tensors, graphs; the C library other than by looking for it in the process.
 #pragma once

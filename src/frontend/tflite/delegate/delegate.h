@@ -1,4 +1,4 @@
-// Delegate: what a host holds as TfLiteDelegate*. Chooses which nodes of a graph become kernels of ours.
+// Delegate: what a host holds as TfLiteDelegate*. Chooses which nodes of a graph become our kernels.
 // Called by plugin.cpp (made, destroyed) and by the host (Prepare).
 // Must not know: where options and devices come from.
 #pragma once

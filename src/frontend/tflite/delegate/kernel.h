@@ -47,7 +47,7 @@ class Kernel {
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
                                                 std::vector<HostNode> shapes = {});
   // The same for a partition that is still to be chosen, by `by` (null: as sessions do): where the NPU does not take
-  // all of it, or where it is not worth the way there, nothing is loaded and refusals() has the reasons.
+  // all of it, or where it is not profitable to offload, nothing is loaded and refusals() has the reasons.
   static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
                                                  std::vector<HostNode> nodes, std::vector<int> outputs,
                                                  std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by);
