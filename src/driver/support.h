@@ -44,9 +44,13 @@ constexpr Remedy remedy_of_type(ir::DType dtype) {
   }
 }
 
-// What the program of an op rests on that no recorded job shows: a row of drivers/<v>/assumptions.def.
+// What the program of an op rests on that no recorded job shows: a row of drivers/<v>/assumptions.def. Rows are in the
+// order in which a device is asked.
 struct Assumption {
   std::string_view name, what, sections;  // sections of the hardware specification
+  // The smallest graph (ir/text.md) whose program shows whether it holds: its ops stand on it, and else only on rows
+  // before it. Empty: a program of its own shows nothing.
+  std::string_view probe = "";
 };
 
 struct Support {

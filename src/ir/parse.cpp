@@ -2,6 +2,7 @@
 #include <charconv>
 #include <type_traits>
 
+#include "base/splitmix64.h"
 #include "ir/attrs_fields.h"
 #include "ir/rules.h"
 
@@ -250,8 +251,32 @@ class Parser {
     return {};
   }
 
+  // Constants of the same text are the same on every machine: bytes are all that a type can hold, wider integers
+  // stay small, as sums of products of bytes are.
+  Result<void> random_constant(std::string_view seed_text, Tensor& tensor) {
+    SK_TRY(checked_elems(tensor.shape));
+    uint64_t seed = 0;
+    SK_TRY(read(seed_text, seed));
+    SplitMix64 random(seed);
+    Bytes bytes(static_cast<size_t>(tensor.bytes()));
+    if (bytes.size() > kMaxZeroBytes - zero_bytes_) return syntax("the constants are too large", seed_text);
+    zero_bytes_ += bytes.size();
+    if (is_8bit(tensor.dtype)) {
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next());
+    } else if (tensor.dtype == DType::int32) {
+      constexpr uint64_t kRange = 4096;
+      for (size_t at = 0; at < bytes.size(); at += sizeof(int32_t))
+        store_le(&bytes[at], static_cast<int32_t>(random.next() % (2 * kRange + 1)) - static_cast<int32_t>(kRange));
+    } else {
+      return syntax("only 8-bit and int32 constants can be random, not", dtype_name(tensor.dtype));
+    }
+    set_constant(tensor, std::move(bytes));
+    return {};
+  }
+
   Result<void> constant(std::string_view text, Tensor& tensor) {
-    constexpr std::string_view kHex = "hex:", kZeros = "zeros", kHash = "xxh3:";
+    constexpr std::string_view kHex = "hex:", kZeros = "zeros", kHash = "xxh3:", kRandom = "random:";
+    if (text.substr(0, kRandom.size()) == kRandom) return random_constant(text.substr(kRandom.size()), tensor);
     if (text.substr(0, kHex.size()) == kHex) {
       SK_TRY_ASSIGN(Bytes bytes, hex_bytes(text.substr(kHex.size())));
       set_constant(tensor, std::move(bytes));

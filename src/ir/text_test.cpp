@@ -1,6 +1,9 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ir/graph.h"
 
@@ -50,6 +53,22 @@ TEST(Text, LongConstantsBecomeAHashAndAreReadBackAsZeros) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->tensors[0].values<int8_t>(), std::vector<int8_t>(17));
   EXPECT_NE(print(*again).find("const=zeros:17"), std::string::npos);
+}
+
+TEST(Text, RandomConstantsAreTheSameForTheSameSeed) {
+  const auto read = [](std::string_view type, std::string_view value) {
+    return parse(fmt::format("tensor 0 \"c\" {} 40x50 const={}", type, value));
+  };
+  const auto a = read("int8", "random:1"), same = read("int8", "random:1"), other = read("int8", "random:2");
+  ASSERT_TRUE(a.ok() && same.ok() && other.ok());
+  EXPECT_EQ(a->tensors[0].values<int8_t>(), same->tensors[0].values<int8_t>());
+  EXPECT_NE(a->tensors[0].values<int8_t>(), other->tensors[0].values<int8_t>());
+  const auto sums = read("int32", "random:1");
+  ASSERT_TRUE(sums.ok());
+  const auto [least, most] = std::ranges::minmax(sums->tensors[0].values<int32_t>());
+  EXPECT_TRUE(least < -4000 && least >= -4096 && most > 4000 && most <= 4096) << least << " " << most;
+  for (const auto& [type, value] : {std::pair("float32", "random:1"), {"int8", "random:"}, {"int8", "random:x"}})
+    EXPECT_FALSE(read(type, value).ok()) << type << " " << value;
 }
 
 TEST(Text, ReadsHandWrittenText) {

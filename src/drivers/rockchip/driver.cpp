@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 
 #include "base/log.h"
+#include "drivers/rockchip/assumptions.h"
 #include "drivers/rockchip/choices.h"
 #include "drivers/rockchip/cost.h"
 #include "drivers/rockchip/decode.h"
@@ -51,6 +52,8 @@ class RockchipDriver final : public driver::Driver {
   driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return rockchip::supports(row_of(chip), graph, op);
   }
+
+  std::span<const driver::Assumption> assumptions() const override { return rockchip::assumptions(); }
 
   driver::MadeConstants made_constants(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     return rockchip::made_constants(graph, op);
