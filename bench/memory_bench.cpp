@@ -167,8 +167,9 @@ Result<uint64_t> tuned_bytes(const ir::Graph& graph, const driver::Chip& chip) {
 Result<std::optional<Row>> row_of(const std::string& model, const ir::Graph& graph, const compile::Target& target) {
   SK_TRY_ASSIGN(const auto recorded, recorded_bytes(target.chip.name, model));
   if (!recorded) return std::optional<Row>();
-  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.allow_unproven = true}));
-  SK_TRY_ASSIGN(const auto kept, compile_all(graph, target, {.keep_intermediates = true, .allow_unproven = true}));
+  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.unproven = driver::Unproven::take}));
+  SK_TRY_ASSIGN(const auto kept,
+                compile_all(graph, target, {.keep_intermediates = true, .unproven = driver::Unproven::take}));
   if (ours.empty()) return std::optional<Row>();
   const Memory now = sum_of(ours);
   uint64_t at_once = now.host_tensors;

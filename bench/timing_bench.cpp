@@ -16,7 +16,7 @@ Result<Parts> compile_for(const std::string& chip_name, const ir::Graph& graph) 
   SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   SK_TRY_ASSIGN(compile::Compiled compiled,
-                compile::compile(graph, {driver, chip}, {.driver = {.allow_unproven = true}}));
+                compile::compile(graph, {driver, chip}, {.driver = {.unproven = driver::Unproven::take}}));
   return std::move(compiled.parts);
 }
 

@@ -10,6 +10,7 @@ std::string_view error_code_name(ErrorCode code) {
     case ErrorCode::out_of_range: return "out of range";
     case ErrorCode::io: return "i/o";
     case ErrorCode::device: return "device";
+    case ErrorCode::fault: return "fault";
     case ErrorCode::timeout: return "timeout";
     case ErrorCode::internal: return "internal";
   }

@@ -19,7 +19,8 @@ enum class ErrorCode : uint8_t {
   unsupported,       // valid, but we or the chip cannot do it
   out_of_range,      // a value does not fit its field or buffer
   io,                // the operating system said no
-  device,            // the device (real or simulated) reported a fault
+  device,            // the device or its kernel driver refused a call
+  fault,             // the device (real or simulated) stopped at a job, or lost it
   timeout,           // a wait ran out
   internal,          // a bug of Skillet
 };

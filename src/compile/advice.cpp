@@ -139,7 +139,7 @@ void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Comp
     const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
     const bool is_open =
         row.remedy == driver::Remedy::none || row.remedy == driver::remedy_of_op(compiled.graph, row.op);
-    if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = driver::Remedy::allow_unproven;
+    if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = driver::Remedy::unproven;
   }
 }
 

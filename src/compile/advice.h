@@ -30,7 +30,7 @@ struct ReasonGroup {
 // Why ops are not on the NPU: what nothing runs first, then what costs most there, then what is most frequent.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
-// Ops that stay on the CPU for no remedy, but that passes make into others the NPU takes once allow_unproven is given,
+// Ops that stay on the CPU for no remedy, but that passes make into others the NPU takes once unproven=verify is given,
 // as `with_unproven` (the same graph planned with it) has them: that is their remedy. `compiled`: what `rows` are of.
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven);
 

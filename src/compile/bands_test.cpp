@@ -226,7 +226,7 @@ TEST(PlanBands, TakesTheNextBestWhereABandIsRefused) {
   driver.refused_height = -1;
   driver.unproven_height = 26;
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
-  EXPECT_EQ(compiled(kChain, driver, {.driver = {.allow_unproven = true}, .cores = 2}), "N[bcd]/2");
+  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = driver::Unproven::take}, .cores = 2}), "N[bcd]/2");
 }
 
 TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {

@@ -97,7 +97,7 @@ class Compiler {
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;
-    target.allow_unproven = options_.driver.allow_unproven;
+    target.takes_unproven = options_.driver.takes_unproven();
     target.constants_max = passes::constants_max(out_.graph);
     if (options_.rewrite && options_.driver.tuning != driver::Tuning::recorded) target.rewrites = &out_.rewrites;
     SK_TRY(passes::run_pipeline(out_.graph, target));
@@ -201,9 +201,8 @@ class Compiler {
   bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != driver::Tuning::recorded; }
 
   void gate(Support& support) const {
-    if (support.ok && support.unproven && !options_.driver.allow_unproven)
-      support =
-          Support::no(Remedy::allow_unproven, "{} (unproven on silicon: allow_unproven=1 takes it)", support.reason);
+    if (support.ok && support.unproven && !options_.driver.takes_unproven())
+      support = Support::no(Remedy::unproven, "{} (unproven on silicon, unproven=refuse)", support.reason);
   }
 
   // Few bytes of a model must not ask for all of the machine's memory.

@@ -93,6 +93,7 @@ struct Compiled {
   std::vector<NetworkTimes> network;
   size_t model_ops = 0;  // before the passes
   double passes_ms = 0;
+  double verify_ms = 0;  // that somebody else spent on comparing the device with the CPU
 };
 
 // Passes, division, programs. An op without which its part would compile (the last one of the shortest run of ops, from

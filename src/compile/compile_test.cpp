@@ -215,8 +215,9 @@ TEST(Compile, ErrorsWhenNothingMayBeLeftOut) {
 TEST(Compile, TakesUnprovenOpsWhenTold) {
   const Letters letters("a", {"c=add(a,a)", "d=mul(c,c)"}, "d");
   const PickyDriver driver;
-  EXPECT_EQ(compiled(letters, driver), "N[c] C[d]\nd: MUL is new (unproven on silicon: allow_unproven=1 takes it)");
-  EXPECT_EQ(compiled(letters, driver, {.driver = {.allow_unproven = true}}), "N[cd]\nd: MUL is new");
+  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = driver::Unproven::refuse}}),
+            "N[c] C[d]\nd: MUL is new (unproven on silicon, unproven=refuse)");
+  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = driver::Unproven::take}}), "N[cd]\nd: MUL is new");
 }
 
 // Every tensor has 16 bytes.
@@ -461,7 +462,7 @@ TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;
   const auto all =
-      compile(letters.graph, {&driver, {}}, {.driver = {.allow_unproven = true}, .rewrite = false}).value();
+      compile(letters.graph, {&driver, {}}, {.driver = {.unproven = driver::Unproven::take}, .rewrite = false}).value();
   const auto table = [](const std::vector<OpRow>& rows) {
     std::string out;
     for (const OpRow& row : rows)

@@ -42,6 +42,13 @@ Remedy remedy_of_op(const ir::Graph& graph, ir::OpId op);
 // Of an op of that kind, one operand of which is constant where the chip has none.
 Remedy remedy_of_constant(ir::OpKind kind);
 
+// Ops that stand on assumptions (Support::stands_on). refuse: the CPU gets them. verify: the NPU does, and a session
+// compares the device with the CPU kernels before its first result (runtime/verify.h). take: the NPU does.
+enum class Unproven : uint8_t { refuse, verify, take };
+constexpr std::array<std::string_view, 3> kUnprovenNames = {"refuse", "verify", "take"};
+constexpr std::string_view unproven_name(Unproven unproven) { return kUnprovenNames[static_cast<size_t>(unproven)]; }
+std::optional<Unproven> unproven_from_name(std::string_view name);
+
 // A choice of a driver's compiler that can be turned on by its name.
 struct TuningSwitch {
   std::string_view name;
@@ -67,10 +74,12 @@ struct CompileOptions {
   std::vector<Choice> choices;
   // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
   bool keep_intermediates = false;
-  // Ops that no known driver ever ran on silicon go to the NPU too. compile/ asks this; drivers compile what they get.
-  bool allow_unproven = false;
+  // compile/ asks this; drivers compile what they get.
+  Unproven unproven = Unproven::verify;
   // Passes ask this; drivers compile the weights that they get.
   PerChannel per_channel = PerChannel::exact;
+
+  bool takes_unproven() const { return unproven != Unproven::refuse; }
 };
 
 // What a decoded value means, so that two submissions compare equal whatever the allocator did.

@@ -28,6 +28,12 @@ std::optional<Tuning> tuning_from_name(std::string_view name) {
   return static_cast<Tuning>(found - kTuningNames.begin());
 }
 
+std::optional<Unproven> unproven_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kUnprovenNames, name);
+  if (found == kUnprovenNames.end()) return std::nullopt;
+  return static_cast<Unproven>(found - kUnprovenNames.begin());
+}
+
 std::optional<PerChannel> per_channel_from_name(std::string_view name) {
   const auto* const found = std::ranges::find(kPerChannelNames, name);
   if (found == kPerChannelNames.end()) return std::nullopt;

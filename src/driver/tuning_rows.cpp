@@ -21,9 +21,9 @@ Result<std::vector<bool>> switches_on(std::span<const TuningSwitch> rows, const 
   for (const std::string& name : options.switches) {
     const auto found = std::ranges::find(rows, name, &TuningSwitch::name);
     if (found == rows.end()) return unknown_switch(rows, name);
-    if (!found->since && !options.allow_unproven)
+    if (!found->since && !options.takes_unproven())
       return error(ErrorCode::unsupported,
-                   "tuning switch '{}' is not known to work on silicon: it needs allow_unproven", name);
+                   "tuning switch '{}' is not known to work on silicon: unproven=refuse forbids it", name);
     on[static_cast<size_t>(found - rows.begin())] = true;
   }
   return on;

@@ -24,7 +24,7 @@ Result<void> check_choices(std::span<const TuningSwitch> rows, const std::vector
 enum class TuningResults : uint8_t { same, other };
 
 // By row: whether the options have it on, by their tuning or by its name. Error names an unknown switch and the known
-// ones, or one that needs allow_unproven.
+// ones, or one that unproven=refuse forbids.
 Result<std::vector<bool>> switches_on(std::span<const TuningSwitch> rows, const CompileOptions& options);
 
 // `T` has a bool for each row, `members` in the order of `rows`.

@@ -41,7 +41,7 @@ struct Target {
   driver::Chip chip;
   driver::PerChannel per_channel = driver::PerChannel::exact;
   std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
-  bool allow_unproven = false;                          // what is unproven counts as taken by the chip
+  bool takes_unproven = false;                          // what is unproven counts as taken by the chip
   std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
   uint64_t constants_max = UINT64_MAX;       // bytes of constants of the graph, those that passes make among them
 };

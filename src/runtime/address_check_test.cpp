@@ -47,7 +47,7 @@ struct Compiled {
 Compiled compile_case(const Case& c, driver::Tuning tuning) {
   Compiled out{.chip = driver::find_chip(c.chip).value()};
   out.driver = driver::driver_of(out.chip).value();
-  const compile::Options options{.driver = {.tuning = tuning, .allow_unproven = true}, .leave_out = false};
+  const compile::Options options{.driver = {.tuning = tuning, .unproven = driver::Unproven::take}, .leave_out = false};
   auto compiled =
       compile::compile(tflite::import_file(kTests + c.model).value(), {out.driver, out.chip}, options).value();
   for (compile::Part& part : compiled.parts) {
@@ -95,8 +95,8 @@ TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
         const auto graph = tflite::import_file(path);
         ASSERT_TRUE(graph.ok()) << path << ": " << graph.error().message;
         for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
-          const auto compiled =
-              compile::compile(*graph, {driver, chip}, {.driver = {.tuning = tuning, .allow_unproven = true}});
+          const auto compiled = compile::compile(*graph, {driver, chip},
+                                                 {.driver = {.tuning = tuning, .unproven = driver::Unproven::take}});
           if (!compiled.ok()) continue;
           for (const compile::Part& part : compiled->parts) {
             if (!part.program) continue;

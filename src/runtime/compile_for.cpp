@@ -5,6 +5,7 @@
 #include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
+#include "runtime/trusted_driver.h"
 #include "runtime/tuned_driver.h"
 
 namespace skillet::runtime {
@@ -31,10 +32,9 @@ std::optional<compile::Prices> prices_of(const Target& target, int host_threads)
   return std::nullopt;
 }
 
-driver::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {
+driver::CompileOptions driver_options(const SessionOptions& options, bool is_tuned) {
   driver::CompileOptions out = options.compile;
   out.keep_intermediates |= options.keep_intermediates;
-  out.allow_unproven |= target.simulated;
   if (is_tuned) out.tuning = driver::Tuning::tuned;
   return out;
 }
@@ -52,13 +52,13 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   const compile::PartitionBy partition = partition_of(options);
   compile::Options out{
-      .driver = driver_options(target, options, file != nullptr),
+      .driver = driver_options(options, file != nullptr),
       .min_macs_per_byte =
           partition == compile::PartitionBy::all ? 0 : options.min_macs_per_byte.value_or(kMacsPerByte),
       .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
       .runs = runs_of(options),
       .leave_out = options.allow_fallback};
-  if (const auto taken = check_taken(target, out.driver.allow_unproven); !taken.ok())
+  if (const auto taken = check_taken(target, out.driver.unproven); !taken.ok())
     log::warning("everything runs on the CPU: {}", taken.error().message);
   std::optional<TunedDriver> tuned;
   std::optional<CachingDriver> cache;
@@ -70,7 +70,11 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
     if (!options.cache_dir.empty())
       out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
   }
-  return compile(std::move(graph), {target.driver, target.chip}, out);
+  std::optional<TrustedDriver> trusted;
+  const driver::Driver* asked = target.driver;
+  if (target.trust != nullptr && options.compile.unproven == driver::Unproven::verify && target.trust->refutes_any())
+    asked = &trusted.emplace(*target.driver, *target.trust);
+  return compile(std::move(graph), {asked, target.chip}, out);
 }
 
 }  // namespace
@@ -92,7 +96,7 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 
 Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
-  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(target, options, file != nullptr));
+  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(options, file != nullptr));
 }
 
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options) {
@@ -100,15 +104,13 @@ void forget_cached(const Target& target, const ir::Graph& part, const SessionOpt
   const auto file = tuning_of(target, options);
   if (!file.ok()) return;
   CachingDriver(*target.driver, expand_home(options.cache_dir), cache_extra(file->get()))
-      .forget(target.chip, part, driver_options(target, options, *file != nullptr));
+      .forget(target.chip, part, driver_options(options, *file != nullptr));
 }
 
 // An empty graph can have no other fault than its options.
 Result<void> check_options(const Target& target, const driver::CompileOptions& options) {
   if (target.driver == nullptr) return {};
-  driver::CompileOptions all = options;
-  all.allow_unproven |= target.simulated;
-  auto tried = target.driver->compile(target.chip, ir::Graph{}, all);
+  auto tried = target.driver->compile(target.chip, ir::Graph{}, options);
   return tried.ok() ? Result<void>() : std::move(tried).error();
 }
 

@@ -33,6 +33,10 @@ Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& given) 
   Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
   target.simulated = named.simulated;
   SK_TRY_ASSIGN(target.context, open_context(target.chip.name, core, sink.append ? uapi::record(calls, sink) : calls));
+  // What computes nothing cannot be compared.
+  if (!target.name.starts_with(kNullPrefix))
+    target.trust = std::make_shared<Trust>(identity_of(target.chip.name, core.info, target.simulated),
+                                           trust_folder(target.simulated));
   // What is recorded comes from one file.
   if (const uint64_t cores = core.info.fact(uapi::kCoresFact); cores > 1 && !sink.append)
     target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
@@ -216,11 +220,11 @@ Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink
 }
 
 std::string refusal(const driver::Chip& chip) {
-  return chip.unproven.empty() ? "" : "refused without allow_unproven=1: " + chip.unproven;
+  return chip.unproven.empty() ? "" : "refused by unproven=refuse: " + chip.unproven;
 }
 
-Result<void> check_taken(const Target& target, bool allow_unproven) {
-  if (target.simulated || allow_unproven || target.chip.unproven.empty()) return {};
+Result<void> check_taken(const Target& target, driver::Unproven unproven) {
+  if (unproven != driver::Unproven::refuse || target.chip.unproven.empty()) return {};
   return error(ErrorCode::unsupported, "{} is {}", target.name, refusal(target.chip));
 }
 

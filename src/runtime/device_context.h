@@ -18,6 +18,7 @@
 #include "runtime/device_pool.h"
 #include "runtime/shared_buffer.h"
 #include "runtime/shared_constants.h"
+#include "runtime/trust.h"
 #include "uapi/device.h"
 #include "uapi/recorder.h"
 
@@ -47,6 +48,7 @@ struct Target {
   std::shared_ptr<DeviceContext> context;  // null: compile only
   std::shared_ptr<DevicePool> pool;        // of an NPU with several cores: each session takes its context from it
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
+  std::shared_ptr<Trust> trust;            // what its device was seen to compute right; null: nobody asks
 };
 
 // An NPU of this machine that one of our drivers knows.
@@ -85,9 +87,9 @@ Result<NamedCore> find_core(const std::string& name);
 // For jobs that a driver recorded: a simulated chip does not require of them what it requires of our jobs.
 Result<NamedCore> find_core_for_replay(const std::string& name);
 
-// Why nothing runs on a real NPU of this chip without allow_unproven=1; empty: what is proven does.
+// Why nothing runs on this chip with unproven=refuse; empty: what is proven does.
 std::string refusal(const driver::Chip& chip);
-// For code that asked for this device and no other: an error where a real one refuses everything.
-Result<void> check_taken(const Target& target, bool allow_unproven);
+// For code that asked for this device and no other: an error where unproven=refuse leaves it nothing.
+Result<void> check_taken(const Target& target, driver::Unproven unproven);
 
 }  // namespace skillet::runtime

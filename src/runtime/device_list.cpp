@@ -36,7 +36,7 @@ std::vector<ListedDevice> real_devices() {
   std::vector<ListedDevice> rows;
   const std::vector<uapi::NodeReport> nodes = uapi::find_devices();
   const NpuSearch all = identify(nodes);
-  const bool allowed = environment_allows_unproven();
+  const bool allowed = unproven_of_environment() != driver::Unproven::refuse;
   for (const FoundNpu& npu : all.npus) {
     const std::string& unproven = npu.chip.unproven;
     const std::string note = unproven.empty() ? "" : "; " + (allowed ? "unproven: " + unproven : refusal(npu.chip));

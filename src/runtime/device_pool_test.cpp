@@ -138,14 +138,12 @@ TEST(Identify, SaysWhyANodeHasNone) {
 
 TEST(CheckTaken, RealChipsThatWereNeverSeenAreTakenWhenToldOnly) {
   Target target{.name = "/dev/accel/accel0", .chip = {.name = "c"}, .driver = nullptr, .context = nullptr};
-  EXPECT_TRUE(check_taken(target, false).ok());
+  EXPECT_TRUE(check_taken(target, driver::Unproven::refuse).ok());
   target.chip.unproven = "never seen";
-  const auto refused = check_taken(target, false);
+  const auto refused = check_taken(target, driver::Unproven::refuse);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message, "/dev/accel/accel0 is refused without allow_unproven=1: never seen");
-  EXPECT_TRUE(check_taken(target, true).ok());
-  target.simulated = true;
-  EXPECT_TRUE(check_taken(target, false).ok());
+  EXPECT_EQ(refused.error().message, "/dev/accel/accel0 is refused by unproven=refuse: never seen");
+  EXPECT_TRUE(check_taken(target, driver::Unproven::verify).ok());
   EXPECT_EQ(refusal({.name = "c"}), "");
 }
 

@@ -266,7 +266,7 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
     log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
     SK_TRY(start(bytes_of));
   }
-  return error(ErrorCode::device, "{}: the job left its output untouched: the NPU hung and was reset (see dmesg)",
+  return error(ErrorCode::fault, "{}: the job left its output untouched: the NPU hung and was reset (see dmesg)",
                device().info().node);
 }
 

@@ -73,7 +73,7 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
   hash.add(chip.family + "/" + chip.name);
   hash.add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
   hash.add(options.keep_intermediates ? "keep" : "");
-  hash.add(options.allow_unproven ? "unproven" : "");
+  hash.add(options.takes_unproven() ? "unproven" : "");
   hash.add(fmt::format("{} switches", options.switches.size()));
   for (const std::string& name : options.switches) hash.add(name);
   hash.add(fmt::format("{} choices", options.choices.size()));

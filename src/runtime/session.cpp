@@ -8,6 +8,7 @@
 #include "base/stopwatch.h"
 #include "runtime/bug_report.h"
 #include "runtime/session_part.h"
+#include "runtime/verify.h"
 
 namespace skillet::runtime {
 namespace {
@@ -30,7 +31,7 @@ Session::Session(ir::Graph graph, const Target& target, const SessionOptions& op
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
-  SK_TRY_ASSIGN(compile::Compiled compiled, compile_for(target, std::move(graph), options));
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile_verified(target, std::move(graph), options));
   return create(std::move(compiled), target, options);
 }
 
@@ -44,6 +45,7 @@ Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, con
 Result<void> Session::prepare(compile::Compiled compiled) {
   if (target_.context != nullptr) SK_TRY(target_.context->check_process());
   report_.passes_ms = compiled.passes_ms;
+  report_.verify_ms = compiled.verify_ms;
   report_.ops = std::move(compiled.ops);
   report_.model_ops = compiled.model_ops;
   report_.rewrites = std::move(compiled.rewrites);
@@ -57,9 +59,8 @@ Result<void> Session::prepare(compile::Compiled compiled) {
     parts_.back()->partition = std::move(part.partition);
   }
   const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
-  if (unproven != 0)
-    log::info("{}: {} ops were never seen on silicon{}", target_.name, unproven,
-              target_.simulated ? "; a real NPU takes them with allow_unproven=1 only" : "");
+  if (unproven != 0 && options_.compile.unproven == driver::Unproven::take && target_.trust != nullptr)
+    log::info("{}: {} ops were never seen on silicon; unproven=verify compares them first", target_.name, unproven);
   take_devices(compiled.parts);
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));

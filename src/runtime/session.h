@@ -27,7 +27,7 @@ namespace skillet::runtime {
 inline constexpr uint64_t kMacsPerByte = 4;
 
 struct SessionOptions {
-  driver::CompileOptions compile;  // simulated devices take unproven ops in any case
+  driver::CompileOptions compile;
   // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
@@ -79,6 +79,7 @@ struct PartReport {
 
 struct Report {
   double passes_ms = 0;
+  double verify_ms = 0;               // comparing the device with the CPU; 0: nothing was open
   std::vector<PartReport> parts;      // in execution order
   std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
   size_t model_ops = 0;               // of the model itself, before

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/environment.h"
+#include "base/log.h"
 #include "base/parse_bool.h"
 #include "base/parse_cores.h"
 #include "base/text.h"
@@ -36,8 +37,19 @@ bool switches(std::string_view text, SessionOptions& options) {
   }
   return true;
 }
+bool unproven(std::string_view text, SessionOptions& options) {
+  const auto parsed = driver::unproven_from_name(text);
+  if (parsed) options.compile.unproven = *parsed;
+  return parsed.has_value();
+}
+// As options were called before.
 bool allow_unproven(std::string_view text, SessionOptions& options) {
-  return parse_bool(text, options.compile.allow_unproven);
+  bool allowed = false;
+  if (!parse_bool(text, allowed)) return false;
+  options.compile.unproven = allowed ? driver::Unproven::take : driver::Unproven::refuse;
+  log::warning("allow_unproven={} is an old name: write unproven={}", printable(text),
+               driver::unproven_name(options.compile.unproven));
+  return true;
 }
 bool per_channel(std::string_view text, SessionOptions& options) {
   const auto mode = driver::per_channel_from_name(text);
@@ -83,8 +95,12 @@ constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
                "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
     SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
-    SessionKey{"allow_unproven", allow_unproven,
-               "1: a real NPU also takes operations that no known driver ever ran on silicon (0)", "1 or 0"},
+    SessionKey{
+        "unproven", unproven,
+        "operations that no known driver ever ran on silicon: refuse: the CPU runs them; verify: the NPU does, once "
+        "it was compared with the CPU on this device; take: the NPU does, unseen (verify)",
+        "refuse, verify or take"},
+    SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
     SessionKey{
         "per_channel", per_channel,
         "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
@@ -147,9 +163,10 @@ Result<void> set_options_of_environment(SessionOptions& options) {
   return {};
 }
 
-bool environment_allows_unproven() {
+driver::Unproven unproven_of_environment() {
   SessionOptions options;
-  return set_options_of_environment(options).ok() && options.compile.allow_unproven;
+  [[maybe_unused]] const auto set = set_options_of_environment(options);
+  return options.compile.unproven;
 }
 
 std::string session_keys_help() {

@@ -29,8 +29,8 @@ std::string environment_name(std::string_view key);
 
 // What the environment says for every session. An empty variable, as compose files leave them, is one that is not set.
 Result<void> set_options_of_environment(SessionOptions& options);
-// Whether that lets real NPUs run what nobody has seen on silicon.
-bool environment_allows_unproven();
+// Of these the one that says what becomes of unproven operations.
+driver::Unproven unproven_of_environment();
 
 // One line a key.
 std::string session_keys_help();

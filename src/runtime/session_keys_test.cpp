@@ -12,9 +12,9 @@ namespace {
 // What the options say, each field that a key sets.
 std::string text_of(const SessionOptions& o) {
   return fmt::format(
-      "tuning={} switches={} allow_unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
+      "tuning={} switches={} unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
       "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={}",
-      static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), o.compile.allow_unproven,
+      static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), driver::unproven_name(o.compile.unproven),
       static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
       o.min_macs_per_byte.value_or(kMacsPerByte), static_cast<int>(partition_of(o)), o.host_threads.value_or(0),
       o.timeout.count());
@@ -32,7 +32,9 @@ TEST(SessionKeys, EachSetsWhatItNames) {
   const Row rows[] = {{"tuning", "tuned", proven.c_str(), tuned.c_str()},
                       {"switches", "one", "switches= ", "switches=one "},
                       {"switches", "+one++two+", "switches= ", "switches=one+two "},
-                      {"allow_unproven", "Yes", "allow_unproven=false", "allow_unproven=true"},
+                      {"allow_unproven", "Yes", "unproven=verify", "unproven=take"},
+                      {"allow_unproven", "0", "unproven=verify", "unproven=refuse"},
+                      {"unproven", "refuse", "unproven=verify", "unproven=refuse"},
                       {"per_channel", "approximate", exact.c_str(), other.c_str()},
                       {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
                       {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
@@ -62,14 +64,14 @@ TEST(SessionKeys, EachSetsWhatItNames) {
 
 TEST(SessionKeys, TheDefaultsCanBeSaid) {
   const std::pair<const char*, const char*> rows[] = {
-      {"tuning", "proven"},       {"switches", ""},     {"allow_unproven", "0"},  {"per_channel", "exact"},
+      {"tuning", "proven"},       {"switches", ""},     {"unproven", "verify"},   {"per_channel", "exact"},
       {"tuning_file", ""},        {"cache_dir", ""},    {"cores", "auto"},        {"fallback", "1"},
       {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"}};
   SessionOptions options;
   options.compile = {.tuning = driver::Tuning::tuned,
                      .switches = {"x"},
                      .choices = {},
-                     .allow_unproven = true,
+                     .unproven = driver::Unproven::take,
                      .per_channel = driver::PerChannel::approximate};
   options.tuning_file = options.cache_dir = "y";
   options.cores = 3, options.min_macs_per_byte = 7, options.host_threads = 2, options.allow_fallback = false;
@@ -85,6 +87,7 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
                                                       {"switches", "+"},
                                                       {"switches", "++"},
                                                       {"allow_unproven", "2"},
+                                                      {"unproven", "1"},
                                                       {"allow_unproven", ""},
                                                       {"per_channel", "both"},
                                                       {"cores", "0"},
@@ -126,7 +129,7 @@ TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
   ASSERT_EQ(::setenv("HOME", "/home/someone", 1), 0);
   const struct {
     const char *name, *value, *after, *problem;
-  } rows[] = {{"SKILLET_ALLOW_UNPROVEN", "yes", "allow_unproven=true", ""},
+  } rows[] = {{"SKILLET_ALLOW_UNPROVEN", "yes", "unproven=take", ""},
               {"SKILLET_ALLOW_UNPROVEN", "maybe", "", "SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0"},
               {"SKILLET_CORES", "2", "cores=2", ""},
               {"SKILLET_CORES", "2x", "", "SKILLET_CORES=2x: must be auto or a number of cores"},

@@ -155,7 +155,7 @@ TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   EXPECT_EQ(ran.error().message, "toy: part 0 (2 ops): job 'm': sim:toy: the toy broke");
 }
 
-TEST_F(ToySession, RealDevicesTakeUnprovenOpsOnlyWhenTold) {
+TEST_F(ToySession, UnprovenOpsAreTakenWhereTheyAreNotRefused) {
   driver_.unproven = true;
   const auto places = [&](const SessionOptions& options) {
     auto session = open(options);
@@ -164,15 +164,12 @@ TEST_F(ToySession, RealDevicesTakeUnprovenOpsOnlyWhenTold) {
     for (const compile::OpPlace& op : session->report().ops) text += op.on_npu ? 'N' : 'C';
     const bool npu = session->report().ops[0].on_npu;
     EXPECT_EQ(session->report().ops[0].unproven, npu);
-    EXPECT_EQ(
-        session->report().ops[0].reason,
-        npu ? "the toy was never made" : "the toy was never made (unproven on silicon: allow_unproven=1 takes it)");
+    EXPECT_EQ(session->report().ops[0].reason,
+              npu ? "the toy was never made" : "the toy was never made (unproven on silicon, unproven=refuse)");
     return text;
   };
-  EXPECT_EQ(places({}), "CNCC");
-  EXPECT_EQ(places({.compile = {.allow_unproven = true}}), "NNCN");
-  target_.simulated = true;
-  EXPECT_EQ(places({}), "NNCN");
+  EXPECT_EQ(places({.compile = {.unproven = driver::Unproven::refuse}}), "CNCC");
+  EXPECT_EQ(places({.compile = {.unproven = driver::Unproven::take}}), "NNCN");
 }
 
 TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {

@@ -233,7 +233,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
   SK_TRY(std::move(has_inputs));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Report report{.device = target.name};
   report.simulated = target.simulated;

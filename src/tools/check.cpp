@@ -292,7 +292,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
       "--require", options->require,
       "fail when less is on the NPU: of the multiply-accumulates, or of the time that the CPU alone would take");
   verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
-  add_allow_unproven(verb, options->session);
+  add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   add_tuning_file(verb, options->session);

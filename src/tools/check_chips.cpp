@@ -111,8 +111,8 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
-  if (!session.compile.allow_unproven) {
-    session.compile.allow_unproven = true;
+  if (!session.compile.takes_unproven()) {
+    session.compile.unproven = driver::Unproven::take;
     SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
     compile::advise_unproven(out.rows, compiled, with_unproven);
   }

@@ -77,7 +77,6 @@ std::vector<ir::OpId> sources_of(const ir::Graph& graph, const std::vector<ir::O
 Result<std::string> explain(const runtime::Target& target, const runtime::SessionOptions& session,
                             const ir::Graph& part, const std::vector<ir::OpId>& op_map) {
   driver::CompileOptions options = session.compile;
-  options.allow_unproven |= target.simulated;
   SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip));
   SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, judge));
   return print_explanation(found, part, op_map, *target.driver);

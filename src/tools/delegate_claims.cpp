@@ -24,7 +24,7 @@ void refuse(const compile::Compiled& compiled, const std::vector<compile::OpRow>
     if (!out.why_not[at].empty()) continue;
     out.why_not[at] = row.plain.empty() ? "not for the NPU" : row.plain;
     out.remedies[at] = row.remedy;
-    if (!is_partly_taken[at] || row.remedy == driver::Remedy::allow_unproven) continue;
+    if (!is_partly_taken[at] || row.remedy == driver::Remedy::unproven) continue;
     out.why_not[at] = "the NPU takes a part of what passes make of it; not the rest: " + out.why_not[at];
     out.remedies[at] = driver::Remedy::fix;
   }
@@ -127,9 +127,9 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   if (is_too_free(graph, session)) session.partition = compile::PartitionBy::all;
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
-  if (!session.compile.allow_unproven) {
+  if (!session.compile.takes_unproven()) {
     runtime::SessionOptions all = session;
-    all.compile.allow_unproven = true;
+    all.compile.unproven = driver::Unproven::take;
     SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, all));
     compile::advise_unproven(rows, planned, with_unproven);
   }

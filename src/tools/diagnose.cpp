@@ -181,15 +181,17 @@ void Diagnosis::node(const uapi::NodeReport& report, const std::string& permissi
   for (const runtime::FoundNpu& npu : search_.npus) {
     if (npu.core.info.node != report.node) continue;
     if (!driver->hint.empty()) add("driver-hint", Severity::note, std::string(driver->hint));
-    if (!npu.chip.unproven.empty() && facts_.allows_unproven)
-      return add("unproven-npu", Severity::note,
-                 fmt::format("{} ({}): core {} is an NPU, {}, that runs because SKILLET_ALLOW_UNPROVEN is set: {}",
-                             npu.name, report.node, npu.core.index, npu.chip.title, npu.chip.unproven));
+    if (!npu.chip.unproven.empty() && facts_.takes_unproven)
+      return add(
+          "unproven-npu", Severity::note,
+          fmt::format(
+              "{} ({}): core {} is an NPU, {}, whose operations are compared with the CPU before they are used: {}",
+              npu.name, report.node, npu.core.index, npu.chip.title, npu.chip.unproven));
     if (!npu.chip.unproven.empty())
       return add("unproven-npu", Severity::problem,
                  fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, report.node, npu.core.index,
                              npu.chip.title, runtime::refusal(npu.chip)),
-                 "try it with SKILLET_ALLOW_UNPROVEN=1 and compare the results (skillet run MODEL --compare layers)");
+                 "leave SKILLET_UNPROVEN at its default, verify: what the NPU computes right it then runs");
     return add("npu", Severity::fine,
                fmt::format("{} ({}): core {} is an NPU, {}", npu.name, report.node, npu.core.index, npu.chip.title));
   }

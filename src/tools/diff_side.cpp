@@ -39,7 +39,7 @@ Result<DiffSide> from_model(const std::string& path, const std::optional<driver:
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(*chip));
   compile::Options all{.driver = options, .leave_out = false};
-  all.driver.allow_unproven = true;
+  all.driver.unproven = driver::Unproven::take;
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, *chip}, all));
   std::vector<runtime::ProgramToRecord> programs;
   for (compile::Part& part : compiled.parts) {

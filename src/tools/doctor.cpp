@@ -68,7 +68,7 @@ Report examine(const Options& options) {
   Report report{.findings = diagnose(facts)};
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
     // What is unproven runs on silicon when its owner says so, not to see what happens.
-    if ((npu.chip.unproven.empty() || facts.allows_unproven) &&
+    if ((npu.chip.unproven.empty() || facts.takes_unproven) &&
         test_device(npu.core.info.node, npu.chip.title, report.findings))
       report.ready.push_back(npu.core.info.node);
   }

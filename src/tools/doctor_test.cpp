@@ -296,13 +296,13 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   const Finding* found = find(findings, "unproven-npu");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, Severity::problem);
-  EXPECT_NE(found->what.find("refused without allow_unproven=1"), std::string::npos) << found->what;
-  facts.allows_unproven = true;
+  EXPECT_NE(found->what.find("refused by unproven=refuse"), std::string::npos) << found->what;
+  facts.takes_unproven = true;
   const auto allowed = diagnose(facts);
   found = find(allowed, "unproven-npu");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, Severity::note);
-  EXPECT_NE(found->what.find("because SKILLET_ALLOW_UNPROVEN is set"), std::string::npos) << found->what;
+  EXPECT_NE(found->what.find("are compared with the CPU"), std::string::npos) << found->what;
 }
 
 TEST(Doctor, SaysHowSlowTheClockIs) {

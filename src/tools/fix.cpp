@@ -71,7 +71,7 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   ir::Graph graph = model;
   std::vector<passes::WeightChange> changes;
   passes::Target passes_target{target.driver, target.chip, driver::PerChannel::approximate, &changes};
-  passes_target.allow_unproven = options.session.allow_unproven || target.simulated;
+  passes_target.takes_unproven = unproven_of(options.session) != driver::Unproven::refuse;
   passes_target.rewrites = &report.rewrites;
   passes_target.constants_max = passes::constants_max(model);
   for (const passes::Pass& pass : passes::exact_passes())
@@ -261,7 +261,7 @@ void add_fix(CommandLine& app, Outcome& outcome) {
   verb.flag(
       "--always", options->always,
       "write what is rewritten also where the device gains nothing: for runtimes that rewrite nothing themselves");
-  add_allow_unproven(verb, options->session);
+  add_unproven(verb, options->session);
   add_partition(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(fix(*options, outcome)); });

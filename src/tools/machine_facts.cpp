@@ -118,7 +118,7 @@ MachineFacts gather_facts(const std::string& root) {
   }
   read_device_tree(root, facts);
   facts.nodes = uapi::find_devices(root);
-  facts.allows_unproven = runtime::environment_allows_unproven();
+  facts.takes_unproven = runtime::unproven_of_environment() != driver::Unproven::refuse;
   for (const uapi::NodeReport& node : facts.nodes) facts.permissions.push_back(uapi::missing_permission(node.node));
   return facts;
 }

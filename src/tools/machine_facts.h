@@ -29,7 +29,7 @@ struct MachineFacts {
   std::vector<std::string> board_compatible;  // "amlogic,a311d", ...
   std::vector<DriverFacts> drivers;           // of each kernel driver that we speak to
   std::vector<uapi::NodeReport> nodes;
-  bool allows_unproven = false;          // SKILLET_ALLOW_UNPROVEN
+  bool takes_unproven = false;           // SKILLET_UNPROVEN is not refuse
   std::vector<std::string> permissions;  // by node: what is missing; empty: nothing
 };
 

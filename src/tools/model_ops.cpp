@@ -35,7 +35,7 @@ Result<ModelOps::Sequence> ModelOps::sequence(const ir::Graph& graph, const driv
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   compile::Options options;
   options.driver.tuning = tuning;
-  options.driver.allow_unproven = true;
+  options.driver.unproven = driver::Unproven::take;
   // What this tuning leaves to the CPU says nothing of the jobs that are to be recognised.
   const log::ScopedLevel quiet(log::enabled(log::Level::info) ? std::optional<log::Level>() : log::Level::error);
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(graph, {driver, chip}, options));

@@ -82,15 +82,13 @@ struct Tuned {
 
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const driver::Chip& chip, const Tuned& tuned,
                                       const Options& given) {
-  const bool allow_unproven = !given.only_proven;
   SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
   runtime::SessionOptions options = session_options(given.session);
   options.tuning_file.clear();  // already read
+  if (given.only_proven) options.compile.unproven = driver::Unproven::refuse;
   options.compile.tuning = tuned.tuning;
   if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
-  options.compile.allow_unproven = allow_unproven;
-  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .simulated = allow_unproven}, graph,
-                              options);
+  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver}, graph, options);
 }
 
 Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, const Tuned& tuned, const Options& options,
@@ -421,8 +419,8 @@ void add_plan(CommandLine& app, Outcome& outcome) {
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   add_tuning_file(verb, options->session);
-  verb.flag("--only-proven", options->only_proven,
-            "leave to the CPU what no known driver ever ran on silicon, as a real NPU does");
+  add_unproven(verb, options->session);
+  verb.flag("--only-proven", options->only_proven, "the old name of --unproven refuse");
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");

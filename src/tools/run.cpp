@@ -358,7 +358,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   result.input_note = input_note(options.inputs, graph);
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
-  if (options.device != "auto") SK_TRY(runtime::check_taken(target, options.session.allow_unproven));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   result.device = target.name;
   result.chip = target.chip.name;

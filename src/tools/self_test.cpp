@@ -72,7 +72,7 @@ Result<Bytes> run_on(const runtime::Target& target, ir::Graph graph, SelfTest& r
   const auto start = std::chrono::steady_clock::now();
   runtime::SessionOptions options;
   options.allow_fallback = false;
-  options.compile.allow_unproven = runtime::environment_allows_unproven();
+  options.compile.unproven = runtime::unproven_of_environment();
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(std::move(graph), target, options));
   const compile::OpPlace& op = session->report().ops.at(0);
   if (target.driver != nullptr && !op.on_npu)

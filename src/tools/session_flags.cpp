@@ -40,9 +40,14 @@ void add_tuning_file(const Verb& verb, SessionFlags& flags) {
       .variable("SKILLET_TUNING_FILE");
 }
 
-void add_allow_unproven(const Verb& verb, SessionFlags& flags) {
-  verb.flag("--allow-unproven", flags.allow_unproven,
-            "a real NPU also takes operations that no known driver ever ran on silicon\n(simulated ones do anyway)")
+void add_unproven(const Verb& verb, SessionFlags& flags) {
+  verb.option("--unproven", flags.unproven,
+              "operations that no known driver ever ran on silicon: refuse (the CPU runs them), verify (the NPU does, "
+              "once it was\ncompared with the CPU on this device) or take (the NPU does, unseen)")
+      .shows_default()
+      .check(one_of(driver::kUnprovenNames))
+      .variable(kUnprovenVariable);
+  verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take")
       .variable(kAllowUnprovenVariable);
 }
 
@@ -79,16 +84,22 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
         .shows_default()
         .check(one_of(driver::kTuningNames));
   add_tuning_file(verb, flags);
-  add_allow_unproven(verb, flags);
+  add_unproven(verb, flags);
   add_per_channel(verb, flags);
   add_cores(verb, flags.cores);
   add_partition(verb, flags);
 }
 
+driver::Unproven unproven_of(const SessionFlags& flags) {
+  if (!flags.allow_unproven) return *driver::unproven_from_name(flags.unproven);
+  complain("--allow-unproven and " + std::string(kAllowUnprovenVariable) + " are old names of --unproven take");
+  return driver::Unproven::take;
+}
+
 runtime::SessionOptions session_options(const SessionFlags& flags) {
   runtime::SessionOptions out;
   out.compile.tuning = *driver::tuning_from_name(flags.tuning);
-  out.compile.allow_unproven = flags.allow_unproven;
+  out.compile.unproven = unproven_of(flags);
   out.compile.per_channel = *driver::per_channel_from_name(flags.per_channel);
   out.tuning_file = flags.tuning_file;
   parse_cores(flags.cores, out.cores);

@@ -11,17 +11,18 @@
 
 namespace skillet::tools {
 
-constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";
+constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";  // of releases before this one
+constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
-  std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
+  std::string tuning = "proven", tuning_file, per_channel = "exact", unproven = "verify", cores = "auto";
   std::string partition, host_threads;  // empty: not given
-  bool allow_unproven = false;
+  bool allow_unproven = false;          // as --unproven take was called before
 };
 
 // Each adds the options of its name; what a verb does not take stays as it is above.
 void add_tuning_file(const Verb& verb, SessionFlags& flags);
-void add_allow_unproven(const Verb& verb, SessionFlags& flags);
+void add_unproven(const Verb& verb, SessionFlags& flags);
 void add_per_channel(const Verb& verb, SessionFlags& flags);
 void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
 // All, and --cores and --tuning. With `recorded` that is a tuning too.
@@ -29,6 +30,7 @@ enum class Tunings { ours, recorded_too };
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tunings::ours);
 
 // What was taken is right.
+driver::Unproven unproven_of(const SessionFlags& flags);
 runtime::SessionOptions session_options(const SessionFlags& flags);
 
 }  // namespace skillet::tools

@@ -86,7 +86,6 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
   session.compile.tuning = driver::Tuning::proven;
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session));
   driver::CompileOptions tuned = session_options(options).compile;
-  tuned.allow_unproven |= target.simulated;
   auto judge = runtime::timing_judge(target.chip);
   if (judge.ok() && options.objective == "device") *judge = device_time_of(std::move(*judge));
   if (!judge.ok() && target.simulated)
@@ -270,7 +269,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(whole_number(1, 100'000));
   verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
-  add_allow_unproven(verb, options->session);
+  add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -48,14 +48,6 @@ class Root {
   std::string path_;
 };
 
-// To the command the chip is a real one; there is no silicon to protect.
-void allow_unproven(PreloadedCommand& command) {
-  if (environment_variable(kAllowUnprovenVariable) != nullptr) return;
-  command.environment.emplace_back(kAllowUnprovenVariable, "1");
-  complain(
-      fmt::format("virtual: {}=1 for the command: operations never seen on silicon run too", kAllowUnprovenVariable));
-}
-
 Result<int> run_virtual(const Options& options) {
   SK_TRY(runtime::open_target("sim:" + options.chip));
   SK_TRY(standin::FaultPlan::parse(options.fail, options.chip));
@@ -69,7 +61,6 @@ Result<int> run_virtual(const Options& options) {
                                            {interpose::kFaultVariable, options.on_fault},
                                            {interpose::kMisuseVariable, options.on_misuse},
                                            {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
-  allow_unproven(command);
   return run_preloaded(command);
 }
 

@@ -142,7 +142,8 @@ Error DrmFile::failure(int number, std::string_view what) const {
   Error general = os_error(node_, what, number);
   // Who ran out of time knows best what it waited for.
   const std::string reason = number == ETIMEDOUT ? "" : calls_->reason();
-  return reason.empty() ? general : error(general.code, "{}: {}", node_, reason);
+  if (reason.empty()) return general;
+  return error(general.code == ErrorCode::device ? ErrorCode::fault : general.code, "{}: {}", node_, reason);
 }
 
 Result<DrmFile::Version> DrmFile::version() const {

@@ -152,7 +152,7 @@ class Choices : public testing::TestWithParam<const char*> {
   Result<Outputs> run(const ir::Graph& graph, const driver::CompileOptions& options, const driver::Driver* compiler,
                       uint32_t seed) {
     driver::CompileOptions all = options;
-    all.allow_unproven = true;
+    all.unproven = driver::Unproven::take;
     SK_TRY_ASSIGN(compile::Compiled compiled,
                   compile::compile(graph, {target_.driver, target_.chip}, {.driver = all, .compiler = compiler}));
     SK_TRY_ASSIGN(const auto session,

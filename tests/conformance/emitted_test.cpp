@@ -73,7 +73,7 @@ class Emitter {
     add(graph, options, line.recorded, &line);
     options.driver = {.tuning = Tuning::proven, .keep_intermediates = true};
     add(graph, options, line.proven, &line);
-    options.driver = {.tuning = Tuning::tuned, .allow_unproven = true};
+    options.driver = {.tuning = Tuning::tuned, .unproven = driver::Unproven::take};
     for (const compile::Part& part : add(graph, options, line.tuned, &line)) {
       if (part.program) look_at(part, options.driver, line);
     }
@@ -91,7 +91,7 @@ class Emitter {
     compile::Options options;
     options.driver.tuning = driver::Tuning::recorded;
     add(graph, options, line.recorded, &line);
-    options.driver = {.tuning = driver::Tuning::tuned, .allow_unproven = true};
+    options.driver = {.tuning = driver::Tuning::tuned, .unproven = driver::Unproven::take};
     add(graph, options, line.tuned, &line);
   }
 
@@ -120,7 +120,7 @@ class Emitter {
     const auto switches = driver_.switches();
     compile::Options options;
     options.driver = {.switches = {std::string(switches[next_switch_++ % switches.size()].name)},
-                      .allow_unproven = true};
+                      .unproven = driver::Unproven::take};
     options.rewrite = next_switch_ % 2 == 0;
     add(graph, options, line.switched, nullptr);
   }

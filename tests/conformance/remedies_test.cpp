@@ -71,9 +71,9 @@ void look_at(const ir::Graph& graph, const ChipOf& on) {
   // A switch that is named takes away what it is named for.
   std::map<Remedy, size_t> left = count(compiled);
   compile::Options options;
-  options.driver.allow_unproven = true;
-  if (left[Remedy::allow_unproven] > 0) {
-    EXPECT_EQ(count(planned(graph, on, options))[Remedy::allow_unproven], 0U) << on.chip.name;
+  options.driver.unproven = driver::Unproven::take;
+  if (left[Remedy::unproven] > 0) {
+    EXPECT_EQ(count(planned(graph, on, options))[Remedy::unproven], 0U) << on.chip.name;
   }
   if (left[Remedy::share_scales] > 0) {
     options.driver.per_channel = driver::PerChannel::approximate;

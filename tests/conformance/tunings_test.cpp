@@ -37,7 +37,7 @@ driver::CompileOptions recorded_with(const driver::Driver& driver, auto&& is_on)
 ir::Graph rewritten(ir::Graph graph, const runtime::Target& target) {
   std::vector<passes::Rewrite> rewrites;
   passes::Target how{.driver = target.driver, .chip = target.chip};
-  how.allow_unproven = true;
+  how.unproven = driver::Unproven::take;
   how.rewrites = &rewrites;
   for (const passes::Pass& pass : passes::exact_passes()) EXPECT_TRUE(pass.run(graph, how).ok()) << pass.name;
   return graph;
@@ -144,7 +144,7 @@ TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
   }
   ASSERT_FALSE(open.empty());
   for (uint32_t chosen = 0; chosen < 1U << open.size(); ++chosen) {
-    driver::CompileOptions options{.allow_unproven = true};
+    driver::CompileOptions options{.unproven = driver::Unproven::take};
     for (size_t i = 0; i < open.size(); ++i) {
       if (chosen >> i & 1) options.switches.push_back(open[i]);
     }
@@ -182,9 +182,9 @@ TEST(OpenSwitches, AnotherAssumptionIsSeen) {
     int seen = 0;
     for (uint32_t seed = 1; seed <= 40; ++seed) {
       const ir::Graph graph = GraphMaker(seed).make();
-      const driver::CompileOptions options{.switches = row.switches, .allow_unproven = true};
+      const driver::CompileOptions options{.switches = row.switches, .unproven = driver::Unproven::take};
       const auto other = run(graph, *target, options, random_inputs(graph, seed));
-      const auto right = run(graph, *usual, {.allow_unproven = true}, random_inputs(graph, seed));
+      const auto right = run(graph, *usual, {.unproven = driver::Unproven::take}, random_inputs(graph, seed));
       ASSERT_TRUE(right.ok()) << right.error().message;
       seen += !other.ok() || *other != *right;
     }

@@ -262,7 +262,7 @@ Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& ch
 
 Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch) {
-  driver::CompileOptions options{.tuning = driver::Tuning::recorded, .allow_unproven = true};
+  driver::CompileOptions options{.tuning = driver::Tuning::recorded, .unproven = driver::Unproven::take};
   SK_TRY_ASSIGN(const ComparedCase off, prepare_by(dir, chip, name, name, options));
   options.switches = {std::string(tuning_switch)};
   SK_TRY_ASSIGN(const ComparedCase on, prepare_by(dir, chip, name, name, options));

@@ -30,7 +30,7 @@ Result<CompiledModel> compile_model(const std::string& path, const driver::Chip&
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
   // As recorded a driver refuses what the recorded one does; otherwise what does not compile is a fault.
   compile::Options all{.driver = options, .leave_out = options.tuning == driver::Tuning::recorded};
-  all.driver.allow_unproven = true;
+  all.driver.unproven = driver::Unproven::take;
   const log::ScopedLevel quiet(all.leave_out ? std::optional(log::Level::error) : std::nullopt);  // a warning each
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
   CompiledModel out{.chip = chip};

@@ -82,7 +82,7 @@ std::vector<Row> rows() {
 void judge_all(Tuning tuning) {
   for (const Row& row : rows()) {
     SCOPED_TRACE(row.what);
-    judge(row, 1, {.tuning = tuning, .allow_unproven = true});
+    judge(row, 1, {.tuning = tuning, .unproven = driver::Unproven::take});
   }
 }
 TEST(RockchipRules, ProvenProgramsKeepThem) { judge_all(Tuning::proven); }
@@ -95,7 +95,7 @@ TEST(RockchipRules, EachChoiceKeepsThem) {
   for (const Row& row : rows()) {
     const auto graph = ir::parse("graph \"\"\n" + row.text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
-    const driver::CompileOptions tuned{.tuning = Tuning::tuned, .allow_unproven = true};
+    const driver::CompileOptions tuned{.tuning = Tuning::tuned, .unproven = driver::Unproven::take};
     const auto choices = driver::driver_of(chip).value()->choices(chip, *graph, tuned);
     ASSERT_TRUE(choices.ok()) << choices.error().message;
     for (const driver::Choice& choice : *choices) {

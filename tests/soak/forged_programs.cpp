@@ -91,7 +91,7 @@ class Soak {
     const ir::Graph graph = GraphMaker(round).make();
     std::vector<Base> bases;
     for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
-      const compile::Options options{.driver = {.tuning = tuning, .allow_unproven = true}};
+      const compile::Options options{.driver = {.tuning = tuning, .unproven = driver::Unproven::take}};
       auto compiled = compile::compile(graph, {target_.driver, target_.chip}, options);
       if (!compiled.ok()) continue;
       for (compile::Part& part : compiled->parts) {

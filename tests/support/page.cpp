@@ -223,8 +223,8 @@ Answer answer_of(const compile::Compiled& compiled) {
   return out;
 }
 
-Result<Answer> ask(const Column& column, const ir::Graph& graph, driver::Tuning tuning, bool allow_unproven) {
-  const compile::Options options{.driver = {.tuning = tuning, .allow_unproven = allow_unproven}};
+Result<Answer> ask(const Column& column, const ir::Graph& graph, driver::Tuning tuning, driver::Unproven unproven) {
+  const compile::Options options{.driver = {.tuning = tuning, .unproven = unproven}};
   SK_TRY_ASSIGN(const compile::Compiled compiled, compile::compile(graph, {column.driver, column.chip}, options));
   return answer_of(compiled);
 }
@@ -250,7 +250,7 @@ class Page {
       "operation (16 channels, 16x16, one scale a tensor where nothing else is said).\n\n"
       "- **recorded**: a driver whose jobs were recorded on silicon does this too\n"
       "- **proven**: made of jobs that are known to work on silicon\n"
-      "- **unproven**: simulated chips take it; a real one with `allow_unproven=1` only\n"
+      "- **unproven**: a device takes it once a session has compared it with the CPU there (`unproven=verify`)\n"
       "- **no**: it runs on the CPU\n\n"
       "Numbers refer to the reasons below the table, with what can be done about it where it is *no*. Floats and types "
       "wider than 8 bits are not for these NPUs. "
@@ -268,12 +268,12 @@ class Page {
   Result<std::string> cell(const Column& column, const ir::Graph& graph) {
     const std::string_view kind = ir::op_name(graph.ops[0]);
     for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven}) {
-      SK_TRY_ASSIGN(const Answer answer, ask(column, graph, tuning, false));
+      SK_TRY_ASSIGN(const Answer answer, ask(column, graph, tuning, driver::Unproven::refuse));
       const std::string_view name = driver::tuning_name(tuning);
       if (answer.ok)
         return answer.image_by_image ? fmt::format("{} ({})", name, note(kImageByImage)) : std::string(name);
     }
-    SK_TRY_ASSIGN(const Answer answer, ask(column, graph, driver::Tuning::proven, true));
+    SK_TRY_ASSIGN(const Answer answer, ask(column, graph, driver::Tuning::proven, driver::Unproven::take));
     return fmt::format("{} ({})", answer.ok ? "unproven" : "no", note(answer, kind));
   }
   static constexpr const char* kImageByImage =
@@ -343,7 +343,7 @@ class Page {
     Form form = limit.form;
     limit.set(form, value);
     SK_TRY_ASSIGN(ir::Graph graph, network(limit.kind, form, Type::uint8));
-    const compile::Options options{.driver = {.allow_unproven = true}};
+    const compile::Options options{.driver = {.unproven = driver::Unproven::take}};
     SK_TRY_ASSIGN(const auto compiled, compile::plan(std::move(graph), {column.driver, column.chip}, options));
     const Answer answer = answer_of(compiled);
     return !answer.ok ? 0 : answer.unproven ? 1 : 2;

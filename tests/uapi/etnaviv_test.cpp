@@ -58,11 +58,13 @@ TEST(EtnavivFind, ChipsUnderAssumptionsNeedAllowUnproven) {
   ASSERT_TRUE(target.ok()) << target.error().message;
   for (const bool allow : {false, true}) {
     ::testing::internal::CaptureStderr();
-    const auto session = runtime::Session::create(*ir::parse(kRelu), *target, {.compile = {.allow_unproven = allow}});
+    const auto session =
+        runtime::Session::create(*ir::parse(kRelu), *target,
+                                 {.compile = {.unproven = allow ? driver::Unproven::take : driver::Unproven::refuse}});
     const std::string said = ::testing::internal::GetCapturedStderr();
     ASSERT_TRUE(session.ok()) << session.error().message;
     EXPECT_EQ((*session)->report().parts[0].on_npu, allow);
-    EXPECT_EQ(said.find("refused without allow_unproven=1") != std::string::npos, !allow) << said;
+    EXPECT_EQ(said.find("refused by unproven=refuse") != std::string::npos, !allow) << said;
     EXPECT_EQ(said.find("coefficients are assumed") != std::string::npos, !allow) << said;
   }
 }

@@ -16,7 +16,7 @@ const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_
 
 Result<Tuning> all_of(const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
-  const bool tries = options.allow_unproven && options.tuning != driver::Tuning::recorded;
+  const bool tries = options.takes_unproven() && options.tuning != driver::Tuning::recorded;
   tuning.packed_pixels |= tries;
   tuning.fused_additions |= tries;
   return tuning;

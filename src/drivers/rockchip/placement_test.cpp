@@ -86,7 +86,7 @@ const std::string kSurfaces =
 const std::string kPixels = "1x8x6x3: block 3, strides elem 1 px 3 row 48 block 3 image 384, 384 bytes, pad 0x78\n";
 const std::string kBlocks =
     "4x2x3x6: block 6, strides elem 1 px 16 row 6 block 6 image 48, 192 bytes, xor 0x80, pad 0xf8\n";
-const driver::CompileOptions kPacked{.switches = {"packed_pixels"}, .allow_unproven = true};
+const driver::CompileOptions kPacked{.switches = {"packed_pixels"}, .unproven = driver::Unproven::take};
 
 TEST(RockchipPlacement, InputsOfFewChannels) {
   const std::string three = conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame);

@@ -24,7 +24,7 @@ hw::ChipIds ids_of(const capture::DeviceInfo& info) {
 
 Result<Tuning> all_of(const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
-  tuning.sram_caches |= options.allow_unproven && options.tuning == driver::Tuning::tuned;
+  tuning.sram_caches |= options.takes_unproven() && options.tuning == driver::Tuning::tuned;
   return tuning;
 }
 

@@ -268,7 +268,7 @@ TEST(VivanteTuning, SwitchesAreKnownByName) {
   EXPECT_TRUE(tuning_of({.switches = {"zero_runs"}})->zero_runs);
   EXPECT_FALSE(tuning_of({.tuning = driver::Tuning::tuned})->sram_caches) << "not known to work";
   EXPECT_FALSE(tuning_of({.switches = {"sram_caches"}}).ok());
-  EXPECT_TRUE(tuning_of({.switches = {"sram_caches"}, .allow_unproven = true})->sram_caches);
+  EXPECT_TRUE(tuning_of({.switches = {"sram_caches"}, .unproven = driver::Unproven::take})->sram_caches);
   const auto unknown = tuning_of({.switches = {"faster"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;

@@ -9,7 +9,8 @@ skillet_status status_of(ErrorCode code) {
     case ErrorCode::unsupported: return SKILLET_UNSUPPORTED;
     case ErrorCode::out_of_range: return SKILLET_OUT_OF_RANGE;
     case ErrorCode::io: return SKILLET_IO;
-    case ErrorCode::device: return SKILLET_DEVICE;
+    case ErrorCode::device:
+    case ErrorCode::fault: return SKILLET_DEVICE;
     case ErrorCode::timeout: return SKILLET_TIMEOUT;
     case ErrorCode::internal: break;
   }

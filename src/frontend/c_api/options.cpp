@@ -57,7 +57,7 @@ Result<runtime::SessionOptions> session_options(const skillet_options* given) {
   SK_TRY_ASSIGN(const skillet_options options, whole(*given));
   SK_TRY(check_flags(options));
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
-  if (options.allow_unproven != 0) result.compile.allow_unproven = true;
+  if (options.allow_unproven != 0) result.compile.unproven = driver::Unproven::take;
   if (options.cores < 0) return error(ErrorCode::invalid_argument, "options: cores is {}", options.cores);
   if (options.cores != 0) result.cores = options.cores;
   if (options.per_channel != nullptr) {

@@ -183,7 +183,7 @@ TEST(Delegate, RealDevicesTakeUnprovenOpsWhenTold) {
   const auto partitions = [&](bool simulated, bool allow) {
     Wrapped wrapped;
     wrapped.state->options.session.partition = compile::PartitionBy::all;
-    wrapped.state->options.session.compile.allow_unproven = allow;
+    wrapped.state->options.session.compile.unproven = allow ? driver::Unproven::take : driver::Unproven::refuse;
     wrapped.state->target.simulated = simulated;
     FakeHost host(graph);
     EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);

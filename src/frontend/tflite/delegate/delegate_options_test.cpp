@@ -29,7 +29,7 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(options.session.compile.tuning, driver::Tuning::tuned);
   EXPECT_EQ(options.session.compile.switches, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(options.strict);
-  EXPECT_TRUE(options.session.compile.allow_unproven);
+  EXPECT_EQ(options.session.compile.unproven, driver::Unproven::take);
   EXPECT_EQ(options.session.compile.per_channel, driver::PerChannel::approximate);
   EXPECT_EQ(options.session.cache_dir, "/x");
   EXPECT_EQ(options.session.tuning_file, "/y.json");
@@ -62,7 +62,7 @@ TEST(Options, TakeTheKeysOfSessions) {
   const auto none = [](const char*) -> const char* { return nullptr; };
   const auto same = [](const runtime::SessionOptions& a, const runtime::SessionOptions& b) {
     return a.compile.tuning == b.compile.tuning && a.compile.switches == b.compile.switches &&
-           a.compile.allow_unproven == b.compile.allow_unproven && a.compile.per_channel == b.compile.per_channel &&
+           a.compile.unproven == b.compile.unproven && a.compile.per_channel == b.compile.per_channel &&
            a.tuning_file == b.tuning_file && a.cache_dir == b.cache_dir && a.cores == b.cores &&
            a.min_macs_per_byte == b.min_macs_per_byte && a.timeout == b.timeout && a.partition == b.partition &&
            a.host_threads == b.host_threads;

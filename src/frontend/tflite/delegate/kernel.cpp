@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "frontend/tflite/delegate/empty_shapes.h"
 #include "ir/macs.h"
+#include "runtime/verify.h"
 
 namespace skillet::delegate {
 namespace {
@@ -101,7 +102,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   output_bytes_.resize(outputs_.size());
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
-  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_for(state_->target, std::move(host.graph), options));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(host.graph), options));
   if (use == Use::proposed) refuse(compiled);
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));

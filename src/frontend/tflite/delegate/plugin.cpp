@@ -50,7 +50,7 @@ Result<runtime::Target> open(const Options& options, std::string& why_none) {
   if (target.ok() && target->driver == nullptr && (options.require_npu || options.strict))
     return error(ErrorCode::invalid_argument, "{}=1, but device={}", options.require_npu ? "require_npu" : "strict",
                  options.device);
-  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.allow_unproven));
+  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.unproven));
   if (target.ok()) {
     if (target->driver == nullptr) why_none = "device=cpu";
     return target;

@@ -1,0 +1,110 @@
+#include "compile/strict_json.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace skillet::compile {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr size_t kTextMax = size_t{1} << 24, kListMax = 65'536, kNameMax = 4096;
+// Deeper, and more of all names, numbers and lists, than any file of ours.
+constexpr int kDepthMax = 6;
+constexpr size_t kValuesMax = size_t{1} << 19;
+
+// Before anything is made of it: what is read takes many times the memory of its text.
+Result<void> check_size(std::string_view text) {
+  if (text.size() > kTextMax) return wrong_field("the text", "is too long");
+  int depth = 0;
+  size_t values = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+      continue;
+    }
+    in_string = c == '"';
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c == '[' || c == '{' || c == ',') ++values;
+    if (depth > kDepthMax) return wrong_field("the text", "has lists within lists too deep for one");
+    if (values > kValuesMax) return wrong_field("the text", "has too many values");
+  }
+  return {};
+}
+
+}  // namespace
+
+Error wrong_field(const std::string& field, std::string_view what) {
+  return error(ErrorCode::malformed, "{} {}", field, what);
+}
+
+// Of two fields of one name in an object, a reader would take either.
+Result<Json> parse_strictly(std::string_view text) {
+  SK_TRY(check_size(text));
+  std::vector<std::set<std::string>> open;  // the names of each object that is not closed
+  std::string twice;
+  const auto look = [&](int, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && twice.empty() &&
+        !open.back().insert(parsed.get_ref<const std::string&>()).second)
+      twice = parsed.get_ref<const std::string&>();
+    return true;
+  };
+  Json json = Json::parse(text, look, false);
+  if (json.is_discarded()) return wrong_field("the text", "is no JSON");
+  if (!twice.empty()) return wrong_field(twice, "is there twice in one object");
+  return json;
+}
+
+Result<void> check_names(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : object.items()) {
+    if (std::ranges::find(known, name) == known.end())
+      return wrong_field(where.empty() ? name : where + "." + name, "is no field of it");
+  }
+  return {};
+}
+
+// A member of an object; the field's whole name is for messages.
+Result<const Json*> member(const Json& object, const std::string& where, const char* name) {
+  const std::string field = where.empty() ? name : where + "." + name;
+  if (!object.is_object()) return wrong_field(where.empty() ? "the text" : where, "must be an object");
+  const auto at = object.find(name);
+  if (at == object.end()) return wrong_field(field, "is missing");
+  return &*at;
+}
+
+Result<std::string> text_of(const Json& object, const std::string& where, const char* name) {
+  SK_TRY_ASSIGN(const Json* const value, member(object, where, name));
+  const std::string field = where.empty() ? name : where + "." + name;
+  if (!value->is_string()) return wrong_field(field, "must be a text");
+  const auto& text = value->get_ref<const std::string&>();
+  if (text.size() > kNameMax) return wrong_field(field, "is too long");
+  return text;
+}
+
+Result<int32_t> number_of(const Json& object, const std::string& where, const char* name) {
+  SK_TRY_ASSIGN(const Json* const value, member(object, where, name));
+  if (!value->is_number_integer()) return wrong_field(where + "." + name, "must be a whole number");
+  const bool fits = value->is_number_unsigned()
+                        ? value->get<uint64_t>() <= INT32_MAX
+                        : value->get<int64_t>() >= INT32_MIN && value->get<int64_t>() <= INT32_MAX;
+  if (!fits) return wrong_field(where + "." + name, "does not fit 32 bits");
+  return static_cast<int32_t>(value->get<int64_t>());
+}
+
+Result<const Json*> list_of(const Json& object, const std::string& where, const char* name) {
+  SK_TRY_ASSIGN(const Json* const value, member(object, where, name));
+  const std::string field = where.empty() ? name : where + "." + name;
+  if (!value->is_array()) return wrong_field(field, "must be a list");
+  if (value->size() > kListMax) return wrong_field(field, "is too long");
+  return value;
+}
+
+}  // namespace skillet::compile

@@ -1,0 +1,273 @@
+#include "runtime/trust.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/own_file.h"
+#include "base/text.h"
+#include "compile/build_id.h"
+#include "compile/strict_json.h"
+#include "runtime/content_hash.h"
+
+namespace skillet::runtime {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kVersion = 1;
+constexpr uint64_t kLimitBytes = 1 << 20;
+// Of programs the newest are kept: each model that ever ran adds some.
+constexpr size_t kProgramsMax = 512;
+constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
+constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
+
+std::string now() {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+// Of the board; empty: the kernel has none.
+std::string serial_number() {
+  std::ifstream file(kSerialFile);
+  std::string text;
+  std::getline(file, text, '\0');
+  return text;
+}
+
+std::string kernel_release() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.release : "";
+}
+
+Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
+  SK_TRY(compile::check_names(json, where, {"kind", "name", "verdict", "build", "date", "evidence"}));
+  TrustEntry entry;
+  SK_TRY_ASSIGN(const std::string kind, compile::text_of(json, where, "kind"));
+  const auto* const found = std::ranges::find(kTrustKindNames, kind);
+  if (found == kTrustKindNames.end())
+    return compile::wrong_field(where + ".kind", "must be assumption, program or operation");
+  entry.kind = static_cast<TrustKind>(found - kTrustKindNames.begin());
+  SK_TRY_ASSIGN(const std::string verdict, compile::text_of(json, where, "verdict"));
+  entry.confirmed = verdict == "confirmed";
+  if (!entry.confirmed && verdict != "refuted")
+    return compile::wrong_field(where + ".verdict", "must be confirmed or refuted");
+  for (const auto& [name, to] : {std::pair{"name", &entry.name}, std::pair{"build", &entry.build},
+                                 std::pair{"date", &entry.date}, std::pair{"evidence", &entry.evidence}})
+    SK_TRY_ASSIGN(*to, compile::text_of(json, where, name));
+  return entry;
+}
+
+Result<DeviceIdentity> device_of(const Json& json) {
+  SK_TRY_ASSIGN(const Json* const device, compile::member(json, "", "device"));
+  DeviceIdentity out;
+  SK_TRY_ASSIGN(out.chip, compile::text_of(*device, "device", "chip"));
+  SK_TRY_ASSIGN(out.kernel_driver, compile::text_of(*device, "device", "kernel_driver"));
+  SK_TRY(compile::check_names(*device, "device", {"chip", "kernel_driver", "facts"}));
+  SK_TRY_ASSIGN(const Json* const facts, compile::list_of(*device, "device", "facts"));
+  for (const Json& fact : *facts) {
+    if (!fact.is_string()) return compile::wrong_field("device.facts", "must be texts");
+    out.facts.push_back(fact.get<std::string>());
+  }
+  return out;
+}
+
+Result<TrustFile> parse(std::string_view text) {
+  SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
+  SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_trust"));
+  if (!version->is_number_integer() || *version != kVersion)
+    return compile::wrong_field("skillet_trust",
+                                fmt::format("must be {}: the version that this build reads", kVersion));
+  SK_TRY(compile::check_names(json, "", {"skillet_trust", "device", "entries"}));
+  TrustFile file;
+  SK_TRY_ASSIGN(file.device, device_of(json));
+  SK_TRY_ASSIGN(const Json* const entries, compile::list_of(json, "", "entries"));
+  for (size_t i = 0; i < entries->size(); ++i) {
+    SK_TRY_ASSIGN(TrustEntry entry, entry_of((*entries)[i], fmt::format("entries[{}]", i)));
+    file.entries.push_back(std::move(entry));
+  }
+  return file;
+}
+
+bool is_same(const TrustEntry& a, const TrustEntry& b) {
+  return a.kind == b.kind && a.name == b.name && a.build == b.build;
+}
+
+// The same of one thing twice: what was wrong once is wrong, else the newer one.
+void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
+  const auto at = std::ranges::find_if(entries, [&](const TrustEntry& one) { return is_same(one, entry); });
+  if (at == entries.end())
+    entries.push_back(std::move(entry));
+  else if (at->confirmed && (!entry.confirmed || entry.date >= at->date))
+    *at = std::move(entry);
+}
+
+// Of one name, the newest build's alone; of programs the newest.
+void shorten(std::vector<TrustEntry>& entries) {
+  std::ranges::stable_sort(entries, std::greater<>(), &TrustEntry::date);
+  std::set<std::pair<TrustKind, std::string>> seen;
+  size_t programs = 0;
+  std::erase_if(entries, [&](const TrustEntry& one) {
+    if (!seen.emplace(one.kind, one.name).second) return true;
+    return one.kind == TrustKind::program && ++programs > kProgramsMax;
+  });
+  std::ranges::stable_sort(entries, {}, &TrustEntry::kind);
+}
+
+}  // namespace
+
+std::string DeviceIdentity::text() const {
+  return fmt::format("{}, {}{}{}", chip, kernel_driver, facts.empty() ? "" : ", ", fmt::join(facts, ", "));
+}
+
+std::string DeviceIdentity::file_name() const {
+  ContentHash hash;
+  const std::string all = text();
+  hash.add(all.data(), all.size());
+  const std::string driver = kernel_driver.substr(0, kernel_driver.find(','));
+  return fmt::format("{}-{}-{:016x}.json", chip, driver, hash.value().first);
+}
+
+DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated) {
+  DeviceIdentity out{.chip = chip, .kernel_driver = info.kernel_driver, .facts = {}};
+  if (!info.compatible.empty()) out.facts.push_back("compatible=" + info.compatible);
+  for (const capture::Fact& fact : info.facts) out.facts.push_back(fmt::format("{}={:#x}", fact.name, fact.value));
+  if (simulated) {
+    out.kernel_driver += ", simulated";
+  } else {
+    out.kernel_driver += ", Linux " + kernel_release();
+    if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back("serial=" + serial);
+  }
+  // Of a simulated chip, in this process or behind a virtual node, that is to differ.
+  if (const char* const quirk = environment_variable("SKILLET_SIM_QUIRK"); quirk != nullptr && *quirk != '\0')
+    out.facts.push_back(fmt::format("quirk={}", quirk));
+  if (const size_t comma = info.node.find(','); simulated && comma != std::string::npos)
+    out.facts.push_back(info.node.substr(comma + 1));
+  return out;
+}
+
+std::string print(const TrustFile& file) {
+  nlohmann::ordered_json out = {
+      {"skillet_trust", kVersion},
+      {"device",
+       {{"chip", file.device.chip}, {"kernel_driver", file.device.kernel_driver}, {"facts", file.device.facts}}}};
+  out["entries"] = Json::array();
+  for (const TrustEntry& one : file.entries)
+    out["entries"].push_back({{"kind", kTrustKindNames[static_cast<size_t>(one.kind)]},
+                              {"name", one.name},
+                              {"verdict", one.confirmed ? "confirmed" : "refuted"},
+                              {"build", one.build},
+                              {"date", one.date},
+                              {"evidence", one.evidence}});
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<TrustFile> parse_trust_file(std::string_view text) { return parse(text).with_context("trust file"); }
+
+std::string trust_folder(bool simulated) {
+  if (const char* const named = environment_variable("SKILLET_TRUST_DIR"); named != nullptr && *named != '\0')
+    return expand_home(named);
+  if (simulated) return "";
+  if (::geteuid() == 0) return kSystemFolder;
+  if (const char* const state = environment_variable("XDG_STATE_HOME"); state != nullptr && *state == '/')
+    return std::string(state) + "/skillet/trust";
+  const std::string home = expand_home("~/.local/state/skillet/trust");
+  return home.starts_with("/") ? home : "";
+}
+
+Trust::Trust(DeviceIdentity device, std::string folder) {
+  if (!folder.empty()) path_ = folder + "/" + device.file_name();
+  file_.device = std::move(device);
+  read(file_);
+}
+
+void Trust::read(TrustFile& to) const {
+  if (path_.empty()) return;
+  const auto bytes = read_own_file(path_, kLimitBytes, [](auto...) { return Result<void>(); });
+  if (bytes.ok() && !*bytes) return;
+  const auto file = bytes.ok() ? parse_trust_file({reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()})
+                               : Result<TrustFile>(bytes.error());
+  if (!file.ok())
+    log::warning("{}: {}; nothing of it is believed", path_, file.error().message);
+  else if (file->device != to.device)
+    log::warning("{}: it is of another device ({}); nothing of it is believed", path_, file->device.text());
+  else
+    for (const TrustEntry& entry : file->entries) put(to.entries, entry);
+}
+
+std::optional<TrustEntry> Trust::find(TrustKind kind, std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  for (const TrustEntry& one : file_.entries)
+    if (one.kind == kind && one.name == name && one.build == compile::build_id()) return one;
+  return std::nullopt;
+}
+
+bool Trust::is_refuted(TrustKind kind, std::string_view name) const {
+  const auto found = find(kind, name);
+  return found && !found->confirmed;
+}
+
+bool Trust::refutes_any() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(file_.entries, [](const TrustEntry& one) {
+    return !one.confirmed && one.kind != TrustKind::program && one.build == compile::build_id();
+  });
+}
+
+bool Trust::refutes_operations() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(file_.entries, [](const TrustEntry& one) {
+    return !one.confirmed && one.kind == TrustKind::operation && one.build == compile::build_id();
+  });
+}
+
+void Trust::add(std::vector<TrustEntry> entries) {
+  const std::lock_guard lock(mutex_);
+  for (TrustEntry& entry : entries) {
+    entry.build = compile::build_id();
+    entry.date = now();
+    put(file_.entries, std::move(entry));
+  }
+  read(file_);
+  shorten(file_.entries);
+  const auto written = write();
+  if (!written.ok() && !cannot_write_)
+    log::warning("what {} computes right cannot be kept, so each process finds it out again: {}", file_.device.chip,
+                 written.error().message);
+  cannot_write_ |= !written.ok();
+}
+
+Result<void> Trust::write() const {
+  if (path_.empty()) return {};
+  std::error_code failure;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), failure);
+  const std::string text = print(file_);
+  return replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}});
+}
+
+Result<size_t> Trust::forget(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const size_t gone =
+      std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });
+  SK_TRY(write());
+  return gone;
+}
+
+TrustFile Trust::file() const {
+  const std::lock_guard lock(mutex_);
+  return file_;
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,90 @@
+// Trust: what one device has been seen to compute, right or wrong, and the file where that is kept.
+// Called by verify.h (asks and adds), compile_for() (what was wrong is refused) and tools (show it).
+// Must not know: how it was found out, a vendor's anything.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "capture/capture.h"
+
+namespace skillet::runtime {
+
+// The silicon and who drives it: what was seen there holds for nobody else.
+struct DeviceIdentity {
+  std::string chip;
+  std::string kernel_driver;       // "etnaviv"; of a real device with the kernel's release: "rocket, Linux 6.18.2"
+  std::vector<std::string> facts;  // "model=0x8000", "serial=..."
+
+  std::string text() const;       // in one line
+  std::string file_name() const;  // "a311d-etnaviv-1f2e3d4c5b6a7988.json"
+  bool operator==(const DeviceIdentity&) const = default;
+};
+DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated);
+
+// assumption: a row of drivers/<v>/assumptions.def, by name. program: what a part was compiled to, by a hash.
+// operation: one that was wrong though all its assumptions hold, by a hash of it and its constants.
+enum class TrustKind : uint8_t { assumption, program, operation };
+inline constexpr std::array<std::string_view, 3> kTrustKindNames = {"assumption", "program", "operation"};
+
+struct TrustEntry {
+  TrustKind kind = TrustKind::assumption;
+  std::string name;
+  bool confirmed = false;  // false: refuted
+  std::string build;       // of the compiler that made the jobs: those of another one are not these
+  std::string date;        // 2026-11-24T13:37:00Z
+  std::string evidence;    // for people, one line
+
+  bool operator==(const TrustEntry&) const = default;
+};
+
+struct TrustFile {
+  DeviceIdentity device;
+  std::vector<TrustEntry> entries;
+};
+std::string print(const TrustFile& file);
+// Nothing in `text` is trusted. Error names the field and what is wrong with it.
+Result<TrustFile> parse_trust_file(std::string_view text);
+
+// Where files of devices are kept: SKILLET_TRUST_DIR; else /var/lib/skillet/trust of the system's administrator, the
+// state folder of any other user (~/.local/state/skillet/trust). Empty: nowhere. Simulated devices: only where
+// SKILLET_TRUST_DIR says so.
+std::string trust_folder(bool simulated);
+
+// Any number of threads may use one.
+class Trust {
+ public:
+  // Reads the folder's file of this device. A file that is wrong, or that somebody else may write, is left alone, and a
+  // warning says so. Empty folder: what is added is gone with the object.
+  Trust(DeviceIdentity device, std::string folder);
+
+  // What was seen by this build's jobs.
+  std::optional<TrustEntry> find(TrustKind kind, std::string_view name) const;
+  bool is_refuted(TrustKind kind, std::string_view name) const;
+  bool refutes_any() const;
+  bool refutes_operations() const;
+  // Fills in build and date. Adds what other processes have written meanwhile, then replaces the file; what cannot be
+  // written is said once, and holds for this object.
+  void add(std::vector<TrustEntry> entries);
+  // Removes entries of this name, of all kinds and builds; empty: all. Error: the file cannot be written.
+  Result<size_t> forget(std::string_view name);
+
+  TrustFile file() const;
+  const std::string& path() const { return path_; }  // empty: none
+
+ private:
+  void read(TrustFile& to) const;
+  Result<void> write() const;
+
+  mutable std::mutex mutex_;
+  TrustFile file_;
+  std::string path_;
+  bool cannot_write_ = false;  // and that was said
+};
+
+}  // namespace skillet::runtime

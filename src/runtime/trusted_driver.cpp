@@ -1,0 +1,46 @@
+#include "runtime/trusted_driver.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/program_cache.h"
+
+namespace skillet::runtime {
+
+driver::Support TrustedDriver::supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
+  driver::Support support = inner().supports(chip, graph, op);
+  if (!support.ok || support.stands_on.empty()) return support;
+  for (const driver::Assumption* one : support.stands_on) {
+    if (trust_.is_refuted(TrustKind::assumption, one->name))
+      return driver::Support::no(driver::Remedy::none, "this device computes otherwise than assumed ({}: {})",
+                                 one->name, one->what);
+  }
+  if (trust_.refutes_operations() && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
+    return driver::Support::no(driver::Remedy::none, "this device was seen to compute it wrong");
+  return support;
+}
+
+ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op) {
+  ir::Graph alone;
+  ir::Op copy = graph.op(op);
+  std::map<ir::TensorId, ir::TensorId> numbers;  // an operand may be there twice
+  const auto take = [&](ir::TensorId& id) {
+    if (id == ir::kNoTensor) return;
+    const auto [at, is_new] = numbers.try_emplace(id, static_cast<ir::TensorId>(alone.tensors.size()));
+    if (is_new) alone.tensors.push_back(graph.tensor(id));
+    id = at->second;
+  };
+  std::ranges::for_each(copy.inputs, take);
+  for (const ir::TensorId id : copy.inputs) {
+    if (id != ir::kNoTensor && !alone.tensor(id).is_constant() && std::ranges::count(alone.inputs, id) == 0)
+      alone.inputs.push_back(id);
+  }
+  std::ranges::for_each(copy.outputs, take);
+  alone.outputs = copy.outputs;
+  alone.ops.push_back(std::move(copy));
+  return alone;
+}
+
+std::string operation_key(const ir::Graph& graph, ir::OpId op) { return graph_key(operation_alone(graph, op)); }
+
+}  // namespace skillet::runtime

@@ -1,0 +1,27 @@
+// TrustedDriver: a driver that refuses what its device has been seen to compute wrong.
+// Called by compile_for().
+// Must not know: how that was found out, a vendor's anything.
+#pragma once
+
+#include "driver/forwarding_driver.h"
+#include "runtime/trust.h"
+
+namespace skillet::runtime {
+
+class TrustedDriver : public driver::ForwardingDriver {
+ public:
+  // Both are borrowed.
+  TrustedDriver(const driver::Driver& inner, const Trust& trust) : ForwardingDriver(inner), trust_(trust) {}
+
+  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override;
+
+ private:
+  const Trust& trust_;
+};
+
+// An operation as a graph of its own, with its constants.
+ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op);
+// The name of an operation and its constants in TrustEntry::name, whatever its tensors are called.
+std::string operation_key(const ir::Graph& graph, ir::OpId op);
+
+}  // namespace skillet::runtime

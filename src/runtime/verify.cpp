@@ -1,0 +1,408 @@
+#include "runtime/verify.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/log.h"
+#include "base/splitmix64.h"
+#include "base/stop.h"
+#include "base/stopwatch.h"
+#include "driver/steps_off.h"
+#include "runtime/content_hash.h"
+#include "runtime/trust.h"
+#include "runtime/trusted_driver.h"
+
+namespace skillet::runtime {
+namespace {
+
+using compile::Compiled;
+using Outcome = Trial::Outcome;
+
+// Each leaves at least one operation to the CPU; after them all unproven ones are.
+constexpr int kRoundsMax = 16;
+// Things that hang, in one session; then all that is not known yet goes to the CPU.
+constexpr int kHangsMax = 3;
+
+// Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
+constexpr size_t kKeptInputs[] = {0, 2, 3};
+constexpr size_t kRealInputs[] = {0, 2, 3, 4};
+
+bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
+
+Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
+  Bytes bytes(static_cast<size_t>(tensor.bytes()));
+  const bool is_signed = tensor.dtype == ir::DType::int8;
+  const uint8_t low = is_signed ? 0x80 : 0, high = is_signed ? 0x7f : 0xff;
+  const auto zero = static_cast<uint8_t>(tensor.quant.zero_point());
+  SplitMix64 random(seed);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint64_t next = random.next();
+    switch (index) {
+      case 1: bytes[i] = zero; break;
+      case 2: bytes[i] = (next & 1) != 0 ? high : low; break;
+      case 3: bytes[i] = static_cast<uint8_t>(i); break;
+      default: bytes[i] = static_cast<uint8_t>(next >> 32); break;
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::span<const uint8_t>> spans_of(const std::vector<Bytes>& all) { return {all.begin(), all.end()}; }
+
+// A part as a network of its own.
+Compiled alone(const compile::Part& part) {
+  Compiled out;
+  out.graph = part.partition.graph;
+  out.model_ops = out.graph.ops.size();
+  out.ops.assign(out.graph.ops.size(), {.on_npu = true});
+  compile::Part& only = out.parts.emplace_back();
+  only.partition.on_npu = true;
+  only.partition.graph = out.graph;
+  only.partition.op_map.resize(out.graph.ops.size());
+  std::iota(only.partition.op_map.begin(), only.partition.op_map.end(), 0);
+  only.partition.tensor_map.resize(out.graph.tensors.size());
+  std::iota(only.partition.tensor_map.begin(), only.partition.tensor_map.end(), 0);
+  return out;
+}
+
+// Nothing of the caller's: no cache, no fallback; what is right on a slow day is right.
+SessionOptions trial_options(const SessionOptions& options, bool keep) {
+  return {.compile = {.tuning = options.compile.tuning,
+                      .switches = options.compile.switches,
+                      .choices = options.compile.choices,
+                      .unproven = driver::Unproven::take},
+          .allow_fallback = false,
+          .keep_intermediates = keep,
+          .timeout = options.timeout,
+          .tuning_file = options.tuning_file,
+          .tuning = options.tuning};
+}
+
+void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
+                std::string& what) {
+  for (const LayerDiff& diff : diffs) {
+    if (!diff.compared) continue;
+    const int steps = driver::steps_off(*target.driver, target.chip, session.graph(), diff.op);
+    if (diff.max_abs_diff <= steps) continue;
+    if (ops.insert(diff.op).second && what.empty())
+      what =
+          fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
+                      ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
+  }
+}
+
+// One try. Error: something failed, of the device or not.
+Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
+                          std::map<size_t, std::vector<Bytes>>* outputs) {
+  std::set<ir::OpId> wrong;
+  Trial trial;
+  for (const size_t index : inputs) {
+    const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
+    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
+    SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session.compare_layers());
+    note_wrong(session, target, diffs, wrong, trial.what);
+    if (outputs != nullptr) (*outputs)[index] = std::move(results);
+  }
+  trial.wrong.assign(wrong.begin(), wrong.end());
+  if (!wrong.empty()) trial.outcome = Outcome::wrong;
+  return trial;
+}
+
+// A device that hangs gets one more try.
+template <typename Try>
+Trial try_twice(Try&& once) {
+  for (const bool is_last : {false, true}) {
+    Result<Trial> trial = once();
+    if (trial.ok()) return std::move(trial).value();
+    if (!is_of_device(trial.error()))
+      return {.outcome = Outcome::not_asked, .wrong = {}, .what = trial.error().message};
+    if (is_last) return {.outcome = Outcome::hangs, .wrong = {}, .what = trial.error().message};
+  }
+  return {};
+}
+
+class Verifier {
+ public:
+  Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(options) {}
+
+  Result<Compiled> run(const ir::Graph& graph) {
+    for (int round = 0; round < kRoundsMax; ++round) {
+      SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, options_));
+      const Stopwatch watch;
+      const bool is_done = settle(compiled);
+      verify_ms_ += watch.ms();
+      if (why_not_.empty() && !is_done) continue;
+      if (!why_not_.empty()) break;
+      compiled.verify_ms = verify_ms_;
+      say_done();
+      return compiled;
+    }
+    log::warning("{}: operations that no known driver ran on silicon run on the CPU: {}", target_.name,
+                 why_not_.empty() ? "too many of them are wrong here" : why_not_);
+    SessionOptions without = options_;
+    without.compile.unproven = driver::Unproven::refuse;
+    SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, without));
+    compiled.verify_ms = verify_ms_;
+    return compiled;
+  }
+
+ private:
+  static bool stands_on_something(const Compiled& compiled, const compile::Part& part) {
+    return part.partition.on_npu && std::ranges::any_of(part.partition.op_map, [&](ir::OpId op) {
+             return !compiled.ops[static_cast<size_t>(op)].stands_on.empty();
+           });
+  }
+
+  // True: all that runs on the NPU was seen to be right there. False: compile again, or why_not_ says why that helps
+  // nothing.
+  bool settle(Compiled& compiled) {
+    std::vector<compile::Part*> open;
+    for (compile::Part& part : compiled.parts) {
+      if (!stands_on_something(compiled, part)) continue;
+      const auto found = target_.trust->find(TrustKind::program, program_key(part));
+      if (!found)
+        open.push_back(&part);
+      else if (!found->confirmed)
+        return refuse_all(compiled, part, found->evidence), false;
+    }
+    if (open.empty()) return true;
+    if (!open_device()) return false;
+    if (!ask_assumptions(compiled, open) || !why_not_.empty()) return false;
+    for (compile::Part* part : open) {
+      if (!check_part(compiled, *part)) return false;
+    }
+    return true;
+  }
+
+  // What the probes need is not in the way of the session: a device file of their own.
+  bool open_device() {
+    if (device_) return true;
+    auto opened = open_target(target_.name);
+    if (!opened.ok()) {
+      why_not_ = "the device cannot be opened to compare it with the CPU: " + opened.error().message;
+      return false;
+    }
+    device_.emplace(std::move(opened).value());
+    device_->trust = nullptr;
+    return true;
+  }
+
+  // In the order of the tables, in which each stands on earlier ones alone.
+  bool ask_assumptions(const Compiled& compiled, const std::vector<compile::Part*>& open) {
+    std::set<const driver::Assumption*> needed;
+    for (const compile::Part* part : open)
+      for (const ir::OpId op : part->partition.op_map)
+        for (const driver::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
+    bool all_hold = true;
+    for (const driver::Assumption& one : target_.driver->assumptions()) {
+      if (!needed.contains(&one) || asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name))
+        continue;
+      asked_.insert(one.name);
+      const Trial trial = try_assumption(*device_, one, options_);
+      if (trial.outcome == Outcome::not_asked) {
+        if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
+        continue;
+      }
+      const bool holds = trial.outcome == Outcome::right;
+      target_.trust->add({{.kind = TrustKind::assumption,
+                           .name = std::string(one.name),
+                           .confirmed = holds,
+                           .evidence = holds ? "its probe is right" : trial.what}});
+      confirmed_ += holds ? 1 : 0;
+      if (holds) continue;
+      all_hold = false;
+      log::warning("{}: computes otherwise than assumed ({}: {}), so the CPU does what stands on it: {}", target_.name,
+                   one.name, one.what, trial.what);
+      if (trial.outcome == Outcome::hangs && !may_hang_again()) return false;
+    }
+    return all_hold;
+  }
+
+  bool may_hang_again() {
+    device_.reset();  // what waits there for a job that never ends
+    if (++hangs_ < kHangsMax) return open_device();
+    why_not_ = fmt::format("{} different jobs hung", hangs_);
+    return false;
+  }
+
+  bool check_part(const Compiled& compiled, compile::Part& part) {
+    const Trial trial = try_part(part);
+    if (trial.outcome == Outcome::not_asked) {
+      why_not_ = "they cannot be compared with the CPU now: " + trial.what;
+      return false;
+    }
+    if (trial.outcome == Outcome::right) {
+      target_.trust->add({{.kind = TrustKind::program,
+                           .name = program_key(part),
+                           .confirmed = true,
+                           .evidence = fmt::format("{} operations are right", part.partition.op_map.size())}});
+      ++parts_;
+      return true;
+    }
+    log::warning("{}: {}", target_.name, trial.what);
+    std::vector<ir::OpId> wrong = trial.wrong;
+    if (trial.outcome == Outcome::hangs) {
+      if (!may_hang_again()) return false;
+      wrong = isolate(compiled, part);
+      if (!why_not_.empty()) return false;
+    }
+    std::erase_if(wrong, [&](ir::OpId op) { return stands_on(compiled, part, op).empty(); });
+    if (wrong.empty()) {
+      target_.trust->add({{.kind = TrustKind::program, .name = program_key(part), .evidence = trial.what}});
+      refuse_all(compiled, part, trial.what);
+    } else {
+      refuse(compiled, part, wrong, trial.what);
+    }
+    return false;
+  }
+
+  // Which operations of a part that hangs do so alone, or are wrong.
+  std::vector<ir::OpId> isolate(const Compiled& compiled, const compile::Part& part) {
+    std::vector<ir::OpId> found;
+    std::map<std::string, bool> known;  // by operation: whether it is at fault
+    for (size_t i = 0; i < part.partition.op_map.size(); ++i) {
+      const auto op = static_cast<ir::OpId>(i);
+      if (stands_on(compiled, part, op).empty()) continue;
+      const ir::Graph graph = operation_alone(part.partition.graph, op);
+      const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
+      if (is_new) {
+        const Trial trial = try_twice([&]() -> Result<Trial> {
+          compile::Part one;
+          one.partition.graph = graph;
+          return try_kept(one, nullptr);
+        });
+        at->second = trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs;
+        if (trial.outcome == Outcome::hangs && !may_hang_again()) return found;
+      }
+      if (at->second) found.push_back(op);
+    }
+    return found;
+  }
+
+  // With all intermediates, each operation compared.
+  Result<Trial> try_kept(const compile::Part& part, std::map<size_t, std::vector<Bytes>>* outputs) {
+    Compiled kept = alone(part);
+    const SessionOptions keep = trial_options(options_, true);
+    SK_TRY_ASSIGN(kept.parts[0].program, compile_part(*device_, part.partition.graph, keep));
+    SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), *device_, keep));
+    return try_session(*session, *device_, kKeptInputs, outputs);
+  }
+
+  static std::span<const driver::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
+                                                              ir::OpId op) {
+    return compiled.ops[static_cast<size_t>(part.partition.op_map[static_cast<size_t>(op)])].stands_on;
+  }
+
+  // Operations of the part, by their number there.
+  void refuse(const Compiled& compiled, const compile::Part& part, const std::vector<ir::OpId>& ops,
+              const std::string& what) {
+    std::vector<TrustEntry> entries;
+    for (const ir::OpId op : ops) {
+      const ir::OpId whole = part.partition.op_map[static_cast<size_t>(op)];
+      entries.push_back({.kind = TrustKind::operation,
+                         .name = operation_key(compiled.graph, whole),
+                         .evidence = fmt::format("{}: {}", ir::describe_op(compiled.graph, whole), what)});
+    }
+    target_.trust->add(std::move(entries));
+  }
+
+  void refuse_all(const Compiled& compiled, const compile::Part& part, const std::string& what) {
+    std::vector<ir::OpId> all;
+    for (size_t i = 0; i < part.partition.op_map.size(); ++i)
+      if (!stands_on(compiled, part, static_cast<ir::OpId>(i)).empty()) all.push_back(static_cast<ir::OpId>(i));
+    refuse(compiled, part, all, what);
+  }
+
+  // The part's program with all intermediates, each operation compared; then the program as it is: the same bytes.
+  Trial try_part(compile::Part& part) {
+    return try_twice([&]() -> Result<Trial> {
+      SK_TRY(check_stop());
+      std::map<size_t, std::vector<Bytes>> expected;
+      SK_TRY_ASSIGN(Trial trial, try_kept(part, &expected));
+      if (trial.outcome != Outcome::right) return trial;
+      Compiled real = alone(part);
+      real.parts[0].program = part.program;
+      real.parts[0].bands = part.bands;
+      SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), *device_, trial_options(options_, false)));
+      for (const size_t index : kRealInputs) {
+        const std::vector<Bytes> bytes = trial_inputs(runs->graph(), index);
+        SK_TRY_ASSIGN(const std::vector<Bytes> results, runs->run(spans_of(bytes)));
+        const size_t same = index + 1 == kTrialInputs ? 0 : index;
+        if (results == expected[same]) continue;
+        return Trial{
+            .outcome = Outcome::wrong, .wrong = {}, .what = "results differ from those of one operation at a time"};
+      }
+      return trial;
+    });
+  }
+
+  static std::string program_key(compile::Part& part) {
+    ContentHash hash;
+    const auto add = [&](uint64_t value) { hash.add(&value, sizeof value); };
+    for (const compile::PartProgram& one : compile::programs(part)) {
+      for (const driver::Buffer& buffer : one.program->buffers) {
+        add(buffer.size_bytes);
+        add(buffer.contents.size());
+        hash.add(buffer.contents.data(), buffer.contents.size());
+        for (const driver::Relocation& to : buffer.relocations)
+          add(to.at_byte), add(to.target), add(to.target_offset_bytes);
+      }
+      for (const driver::Job& job : one.program->jobs)
+        for (const driver::ByteRange& range : job.commands)
+          add(range.buffer), add(range.offset_bytes), add(range.size_bytes);
+    }
+    const auto [high, low] = hash.value();
+    return fmt::format("{:016x}{:016x}", high, low);
+  }
+
+  void say_done() const {
+    if (parts_ == 0 && confirmed_ == 0) return;
+    log::info("{}: compared with the CPU in {:.0f} ms: {} assumptions and {} parts are right on this device",
+              target_.name, verify_ms_, confirmed_, parts_);
+  }
+
+  const Target& target_;
+  const SessionOptions& options_;
+  std::optional<Target> device_;
+  std::set<std::string_view> asked_;
+  std::string why_not_;  // nothing can be verified now
+  double verify_ms_ = 0;
+  int hangs_ = 0, confirmed_ = 0, parts_ = 0;
+};
+
+}  // namespace
+
+std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.inputs)
+    out.push_back(trial_bytes(graph.tensor(id), index, graph.inputs.size() * 7919 + out.size()));
+  return out;
+}
+
+Trial try_assumption(const Target& target, const driver::Assumption& assumption, const SessionOptions& options) {
+  if (assumption.probe.empty()) return {.outcome = Outcome::not_asked, .wrong = {}, .what = ""};
+  return try_twice([&]() -> Result<Trial> {
+    SK_TRY(check_stop());
+    SK_TRY_ASSIGN(ir::Graph graph, ir::parse(assumption.probe));
+    SessionOptions keep = trial_options(options, true);
+    keep.partition = compile::PartitionBy::all;
+    SK_TRY_ASSIGN(Compiled compiled, compile_for(target, std::move(graph), keep));
+    const bool is_asked = std::ranges::any_of(compiled.ops, [&](const compile::OpPlace& place) {
+      return std::ranges::find(place.stands_on, &assumption) != place.stands_on.end();
+    });
+    if (!is_asked) return error(ErrorCode::unsupported, "the chip does not take the probe");
+    SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, keep));
+    constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
+    return try_session(*session, target, kAll, nullptr);
+  });
+}
+
+Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {
+  if (options.compile.unproven != driver::Unproven::verify || target.trust == nullptr)
+    return compile_for(target, std::move(graph), options);
+  return Verifier(target, options).run(graph);
+}
+
+}  // namespace skillet::runtime
