@@ -14,7 +14,7 @@ target_include_directories(skillet_vendors INTERFACE ${SKILLET_GENERATED_DIR})
 
 # skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET VENDOR [LIBRARY]): in the folder of a family, for each part that it has.
 # DRIVER:     skillet::drivers::VENDOR::driver()
-# SIMULATOR:  skillet::sim::VENDOR::create(chip)
+# SIMULATOR:  skillet::sim::VENDOR::simulator_of(chip, quirks), skillet::sim::VENDOR::quirks(chip)
 # ETNAVIV:    skillet::standin::etnaviv::VENDOR::identity_of(chip), how its chips show to that kernel driver
 # ROCKET:     skillet::standin::rocket::VENDOR::cores_of(chip), the same
 function(skillet_register part vendor)

@@ -75,10 +75,25 @@ std::string meant_device(const std::string& name) {
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
 }
 
-using Simulate = Result<standin::SimulatedCore> (*)(const std::string&);
+using Simulate = Result<standin::SimulatedCore> (*)(const std::string& chip, const std::string& quirks);
+
+// "a311d,quirk=NAME+NAME", as it follows "sim:".
+struct SimulatedName {
+  std::string chip, quirks;
+};
+Result<SimulatedName> read_simulated_name(const std::string& text) {
+  constexpr std::string_view kQuirk = "quirk=";
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos) return SimulatedName{text, ""};
+  const std::string option = text.substr(comma + 1);
+  if (!option.starts_with(kQuirk) || option.size() == kQuirk.size())
+    return error(ErrorCode::invalid_argument, "'{}' after the chip: must be quirk=NAME[+NAME...]", option);
+  return SimulatedName{text.substr(0, comma), option.substr(kQuirk.size())};
+}
 
 Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Simulate simulate) {
-  const std::string chip_name = name.substr(prefix.size());
+  SK_TRY_ASSIGN(const auto read, read_simulated_name(name.substr(prefix.size())));
+  const std::string& chip_name = read.chip;
   auto known = driver::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
@@ -87,7 +102,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   }
   driver::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  auto simulated = simulate(chip_name);
+  auto simulated = simulate(chip_name, read.quirks);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
   if (!simulated.ok())
     return error(ErrorCode::unsupported, "cannot be simulated (skillet devices --all says what is missing)");
@@ -156,9 +171,14 @@ bool is_device_name(const std::string& name) {
          name.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
+Result<standin::SimulatedCore> compute_nothing(const std::string& chip, const std::string& quirks) {
+  if (quirks.empty()) return standin::null_core(chip);
+  return error(ErrorCode::invalid_argument, "a device that computes nothing has no quirks");
+}
+
 Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
   if (name.starts_with(kSimPrefix)) return find_chip(name, kSimPrefix, simulate).with_context(name);
-  if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, standin::null_core).with_context(name);
+  if (name.starts_with(kNullPrefix)) return find_chip(name, kNullPrefix, compute_nothing).with_context(name);
   if (name.starts_with("/")) return find_node(name);
   if (name == "npu" || is_device_name(name)) return find_found(find_npus(), name);
   if (name == "cpu" || name == "auto")

@@ -69,9 +69,10 @@ struct NpuSearch {
 NpuSearch find_npus(const std::string& root = "");
 NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
 
-// "cpu"; "sim:CHIP" (a simulated chip in this process); "null:CHIP" (takes jobs, computes nothing); "npu" (the first
-// NPU of this machine); "auto" (the same, else the CPU); a device node; a name that find_npus() gives. `sink`,
-// where there is one, receives every submission. Errors name the chips or devices there are.
+// "cpu"; "sim:CHIP" (a simulated chip in this process), "sim:CHIP,quirk=NAME[+NAME...]" (the same with quirks, see
+// sim::Quirk); "null:CHIP" (takes jobs, computes nothing); "npu" (the first NPU of this machine); "auto" (the same,
+// else the CPU); a device node; a name that find_npus() gives. `sink`, where there is one, receives every submission.
+// Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
 
 // A core that a --device text names, and how to reach it; all names of open_target() but those that may be the CPU.

@@ -1,12 +1,18 @@
 #include "sim/sim.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <vector>
 
+#include "base/environment.h"
+#include "base/text.h"
 #include "base/vendors.h"
 
-#define SIMULATOR(vendor)                                        \
-  namespace skillet::sim::vendor {                               \
-  Result<std::unique_ptr<Device>> create(std::string_view chip); \
+#define SIMULATOR(vendor)                                                                                        \
+  namespace skillet::sim::vendor {                                                                               \
+  Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks); \
+  std::vector<Quirk> quirks(std::string_view chip);                                                              \
   }
 #include "vendors.inc"
 
@@ -15,14 +21,46 @@ namespace {
 
 // One row per family that is linked in. A factory answers invalid_argument, with the names it has, to other names.
 struct Family {
-  Result<std::unique_ptr<Device>> (*create)(std::string_view chip);
+  Result<std::unique_ptr<Device>> (*create)(std::string_view chip, std::span<const std::string_view> quirks);
+  std::vector<Quirk> (*quirks)(std::string_view chip);
 };
 const std::vector<Family>& families() {
   static const std::vector<Family> kFamilies = {
-#define SIMULATOR(vendor) {vendor::create},
+#define SIMULATOR(vendor) {vendor::simulator_of, vendor::quirks},
 #include "vendors.inc"
   };
   return kFamilies;
+}
+
+Error no_quirk(std::string_view chip, std::string_view name, const std::vector<Quirk>& known) {
+  std::vector<std::string_view> names;
+  for (const Quirk& one : known) names.push_back(one.name);
+  if (names.empty()) return error(ErrorCode::invalid_argument, "no quirk '{}': {} has none", name, chip);
+  return error(ErrorCode::invalid_argument, "no quirk '{}'{}; {} can have {}", name, did_you_mean(name, names), chip,
+               fmt::join(names, ", "));
+}
+
+// The names in `text`, each a quirk of the chip.
+Result<void> add_quirks(std::string_view chip, std::string_view text, std::vector<std::string_view>& names) {
+  if (text.empty()) return {};
+  const std::vector<Quirk> known = quirks(chip);
+  for (size_t at = 0, plus = 0; plus != std::string_view::npos; at = plus + 1) {
+    plus = text.find('+', at);
+    const std::string_view name = text.substr(at, plus - at);
+    const auto row = std::ranges::find(known, name, &Quirk::name);
+    if (row == known.end()) return no_quirk(chip, name, known);
+    names.push_back(row->name);
+  }
+  return {};
+}
+
+Result<std::vector<std::string_view>> quirk_names(std::string_view chip, std::string_view given) {
+  constexpr const char* kVariable = "SKILLET_SIM_QUIRK";
+  std::vector<std::string_view> names;
+  SK_TRY(add_quirks(chip, given, names));
+  const char* const set = environment_variable(kVariable);
+  if (set != nullptr) SK_TRY(add_quirks(chip, set, names).with_context(fmt::format("{}={}", kVariable, set)));
+  return names;
 }
 
 }  // namespace
@@ -42,10 +80,20 @@ Result<void> Device::execute(std::span<const uint32_t> words, const Memory& memo
   return run({.commands = {&commands, 1}}, memory);
 }
 
-Result<std::unique_ptr<Device>> create(std::string_view chip) {
+std::vector<Quirk> quirks(std::string_view chip) {
+  for (const Family& family : families()) {
+    std::vector<Quirk> rows = family.quirks(chip);
+    if (!rows.empty()) return rows;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Device>> create(std::string_view chip, std::string_view quirks) {
+  const auto names = quirk_names(chip, quirks);
   std::string reasons;
   for (const Family& family : families()) {
-    auto device = family.create(chip);
+    auto device = family.create(chip, names.ok() ? *names : std::vector<std::string_view>());
+    if (device.ok() && !names.ok()) return names.error();
     if (device.ok() || device.error().code != ErrorCode::invalid_argument) return device;
     reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", device.error().message);
   }

@@ -71,7 +71,18 @@ class Device {
   virtual void reset(uint32_t /*core*/) {}
 };
 
-// The simulator of a chip by name ("a311d"); the error lists the chips there are.
-Result<std::unique_ptr<Device>> create(std::string_view chip);
+// How the silicon of a chip may differ from what its driver assumes: a row of sim/<v>/quirks.def. Names are unique in a
+// family. It changes what programs do that use the assumed feature, and nothing else.
+struct Quirk {
+  std::string_view name;
+  std::string_view assumption;  // a row of drivers/<v>/assumptions.def
+  std::string_view what;
+};
+// Those that the chip can have. Empty: the chip is not known, or has none.
+std::vector<Quirk> quirks(std::string_view chip);
+
+// The simulator of a chip by name ("a311d"); the error lists the chips there are. `quirks`: names joined by '+', to
+// which SKILLET_SIM_QUIRK adds its own; the error lists those of the chip.
+Result<std::unique_ptr<Device>> create(std::string_view chip, std::string_view quirks = "");
 
 }  // namespace skillet::sim

@@ -19,8 +19,8 @@ Result<SimulatedCore> core_at(const std::string& node, std::unique_ptr<sim::Devi
   return SimulatedCore{report.cores.at(0), std::move(calls)};
 }
 
-Result<SimulatedCore> simulate(const std::string& chip_name, bool checks_lists) {
-  SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip_name));
+Result<SimulatedCore> simulate(const std::string& chip_name, const std::string& quirks, bool checks_lists) {
+  SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip_name, quirks));
   return core_at("sim:" + chip_name, std::move(simulator), chip_name, checks_lists);
 }
 
@@ -31,16 +31,20 @@ Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std:
   return core_at(node, std::move(simulator), chip_name, false);
 }
 
-Result<SimulatedCore> simulated_core(const std::string& chip_name) { return simulate(chip_name, true); }
+Result<SimulatedCore> simulated_core(const std::string& chip_name, const std::string& quirks) {
+  return simulate(chip_name, quirks, true);
+}
 
-Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name) { return simulate(chip_name, false); }
+Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name, const std::string& quirks) {
+  return simulate(chip_name, quirks, false);
+}
 
 Result<SimulatedCore> null_core(const std::string& chip_name) {
   return core_of(nullptr, chip_name, "null:" + chip_name);
 }
 
-Result<std::unique_ptr<uapi::Device>> open_simulated(const std::string& chip_name) {
-  SK_TRY_ASSIGN(const SimulatedCore simulated, simulated_core(chip_name));
+Result<std::unique_ptr<uapi::Device>> open_simulated(const std::string& chip_name, const std::string& quirks) {
+  SK_TRY_ASSIGN(const SimulatedCore simulated, simulated_core(chip_name, quirks));
   return uapi::open_core(simulated.core, simulated.calls);
 }
 

@@ -16,16 +16,17 @@ struct SimulatedCore {
   uapi::SyscallsRef calls;
 };
 
-// "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason.
-Result<SimulatedCore> simulated_core(const std::string& chip_name);
+// "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason. `quirks`: as
+// sim::create() takes them.
+Result<SimulatedCore> simulated_core(const std::string& chip_name, const std::string& quirks = "");
 // The same for recorded jobs, which may write what they do not list.
-Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name);
+Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name, const std::string& quirks = "");
 // "null:a311d": takes what is submitted and runs nothing, for timing everything else.
 Result<SimulatedCore> null_core(const std::string& chip_name);
 // A chip of the caller's own, at `node`; lists of jobs are not checked.
 Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
                               const std::string& node);
 
-Result<std::unique_ptr<uapi::Device>> open_simulated(const std::string& chip_name);
+Result<std::unique_ptr<uapi::Device>> open_simulated(const std::string& chip_name, const std::string& quirks = "");
 
 }  // namespace skillet::standin

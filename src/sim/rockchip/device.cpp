@@ -54,7 +54,9 @@ Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Optio
   return std::unique_ptr<Device>(std::make_unique<NpuDevice>(std::move(npu), options));
 }
 
-Result<std::unique_ptr<Device>> create(std::string_view chip) {
+std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
   if (::skillet::rockchip::hw::find_chip(chip) == nullptr)
     return create_device(chip);  // says so, whatever the environment does
   SK_TRY_ASSIGN(const Options options, options_from_environment());

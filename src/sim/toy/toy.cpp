@@ -67,7 +67,10 @@ class Toy final : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> create(std::string_view chip) {
+// The driver assumes nothing that another chip of this kind could do otherwise.
+std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
   if (hw::find_chip(chip) == nullptr) return error(ErrorCode::invalid_argument, "no toy chip '{}'", chip);
   return std::unique_ptr<Device>(std::make_unique<Toy>());
 }

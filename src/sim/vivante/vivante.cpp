@@ -136,7 +136,9 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
   return std::unique_ptr<Device>(std::make_unique<Chip>(*row, options));
 }
 
-Result<std::unique_ptr<Device>> create(std::string_view chip) {
+std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
   if (hw::find_chip(chip) == nullptr) return create(chip, Options{});  // says so, whatever the environment does
   SK_TRY_ASSIGN(const Options options, options_from_environment());
   return create(chip, options);

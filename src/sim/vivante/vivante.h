@@ -63,8 +63,8 @@ struct Options {
 // only warns, SKILLET_SIM_WARN (separated by commas).
 Result<Options> options_from_environment();
 
-// The error lists the chips there are. The first form takes options_from_environment().
-Result<std::unique_ptr<Device>> create(std::string_view chip);
+// The error lists the chips there are. The first form takes options_from_environment(), and names of quirks().
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks);
 Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& options);
 
 }  // namespace skillet::sim::vivante
