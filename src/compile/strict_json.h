@@ -12,6 +12,8 @@
 
 namespace skillet::compile {
 
+inline constexpr size_t kNameMax = 4096;  // of any text
+
 // "parts[3].graph must be a text".
 Error wrong_field(const std::string& field, std::string_view what);
 

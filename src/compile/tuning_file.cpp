@@ -11,7 +11,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kVersion = 1;
-constexpr size_t kNameMax = 4096;
 
 Result<TunedPart> part_of(const Json& json, const std::string& where) {
   TunedPart part;

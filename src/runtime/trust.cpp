@@ -65,8 +65,9 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
   if (!entry.confirmed && verdict != "refuted")
     return compile::wrong_field(where + ".verdict", "must be confirmed or refuted");
   for (const auto& [name, to] : {std::pair{"name", &entry.name}, std::pair{"build", &entry.build},
-                                 std::pair{"date", &entry.date}, std::pair{"evidence", &entry.evidence}})
+                                 std::pair{"date", &entry.date}, std::pair{"evidence", &entry.evidence}}) {
     SK_TRY_ASSIGN(*to, compile::text_of(json, where, name));
+  }
   return entry;
 }
 

@@ -41,6 +41,8 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"lookup", "something was found", "nothing was", "wrong use"},
     ExitCodes{"replay", "it ran", "a job failed, or what it wrote differs", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
+    ExitCodes{"trust", "it was shown or changed", "the file cannot be written",
+              "no such device or entry, a file that is wrong"},
     ExitCodes{"doctor", "an NPU is ready", "none is", "wrong use"},
     ExitCodes{"virtual", "the program's own", "the program's own", "wrong use, or the program's own"},
     ExitCodes{"capture", "the program's own", "the program's own, or not all was recorded",

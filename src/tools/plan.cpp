@@ -420,7 +420,7 @@ void add_plan(CommandLine& app, Outcome& outcome) {
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   add_tuning_file(verb, options->session);
   add_unproven(verb, options->session);
-  verb.flag("--only-proven", options->only_proven, "the old name of --unproven refuse");
+  verb.flag("--only-proven", options->only_proven, "the old name of --unproven refuse").hidden();
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");

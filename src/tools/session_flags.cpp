@@ -48,6 +48,7 @@ void add_unproven(const Verb& verb, SessionFlags& flags) {
       .check(one_of(driver::kUnprovenNames))
       .variable(kUnprovenVariable);
   verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take")
+      .hidden()
       .variable(kAllowUnprovenVariable);
 }
 

@@ -52,6 +52,7 @@ void add_virtual(CommandLine& app, Outcome& outcome);
 void add_capture(CommandLine& app, Outcome& outcome);
 void add_bug(CommandLine& app, Outcome& outcome);
 void add_cdi(CommandLine& app, Outcome& outcome);
+void add_trust(CommandLine& app, Outcome& outcome);
 void add_pages(CommandLine& app, Outcome& outcome);  // of all verbs
 
 }  // namespace skillet::tools

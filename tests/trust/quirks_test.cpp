@@ -1,0 +1,155 @@
+// Simulated chips that differ from what their driver assumes (sim::quirks()): whatever a session gives is right, each
+// operation within the steps that are stated for it, and only operations that stand on the assumption leave the NPU.
+// In the long test (SKILLET_WHOLE_NETWORKS) the networks of ../shared/models too, and quirks drawn three at a time.
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/log.h"
+#include "base/splitmix64.h"
+#include "base/testing/in_tree.h"
+#include "frontend/tflite/import.h"
+#include "judge_session.h"
+#include "random_graph.h"
+#include "runtime/session.h"
+#include "sim/sim.h"
+
+namespace skillet {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Network {
+  std::string name;
+  ir::Graph graph;
+};
+
+void add_models(const fs::path& folder, std::vector<Network>& to) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".tflite") files.push_back(entry.path());
+  std::ranges::sort(files);
+  for (const fs::path& file : files) {
+    if (auto graph = tflite::import_file(file); graph.ok()) to.push_back({file.filename(), std::move(graph).value()});
+  }
+}
+
+const std::vector<Network>& networks() {
+  static const auto* const kAll = [] {
+    auto* all = new std::vector<Network>();
+    add_models(in_tree("tests/models"), *all);
+    add_models(in_tree("tests/captures/models"), *all);
+    for (const uint32_t seed : {11, 12, 13}) {
+      GraphMaker maker(seed);
+      all->push_back({fmt::format("random {}", seed), maker.make()});
+    }
+#ifdef SKILLET_WHOLE_NETWORKS
+    add_models(in_tree("../shared/models"), *all);
+#endif
+    return all;
+  }();
+  return *kAll;
+}
+
+// Sources of the model's operations that run on the NPU.
+std::set<int32_t> on_npu(const runtime::Session& session) {
+  std::set<int32_t> out;
+  for (size_t i = 0; i < session.graph().ops.size(); ++i) {
+    const auto& part = session.report().parts[session.report().ops[i].part];
+    if (session.report().ops[i].on_npu && part.fallback.empty()) out.insert(session.graph().ops[i].source_index);
+  }
+  return out;
+}
+
+// Of the session that takes everything: the operations that stand on one of the assumptions.
+std::set<int32_t> standing_on(const runtime::Session& session, const std::set<std::string_view>& assumptions) {
+  std::set<int32_t> out;
+  for (size_t i = 0; i < session.graph().ops.size(); ++i)
+    for (const driver::Assumption* one : session.report().ops[i].stands_on)
+      if (assumptions.contains(one->name)) out.insert(session.graph().ops[i].source_index);
+  return out;
+}
+
+class Quirks : public testing::TestWithParam<const char*> {
+  log::ScopedLevel level_{log::Level::error};
+
+ protected:
+  Result<std::unique_ptr<runtime::Session>> open(const std::string& quirks, const ir::Graph& graph,
+                                                 driver::Unproven unproven, bool keep) {
+    const std::string name = fmt::format("sim:{}{}{}", GetParam(), quirks.empty() ? "" : ",quirk=", quirks);
+    SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(name));
+    return runtime::Session::create(
+        graph, target, {.compile = {.unproven = unproven}, .allow_fallback = false, .keep_intermediates = keep});
+  }
+
+  // How many operations left the NPU.
+  size_t check(const std::string& quirks, const std::set<std::string_view>& assumptions, const Network& network) {
+    const std::string where = fmt::format("{} {} {}", GetParam(), quirks, network.name);
+    const auto all = open("", network.graph, driver::Unproven::take, false);
+    if (!all.ok()) return 0;  // no network for this chip, with or without quirks
+    const auto session = open(quirks, network.graph, driver::Unproven::verify, true);
+    EXPECT_TRUE(session.ok()) << where << ": " << session.error().message;
+    if (!session.ok()) return 0;
+    const std::vector<Bytes> inputs = random_inputs(network.graph, 5);
+    const auto ran = (*session)->run(std::vector<std::span<const uint8_t>>(inputs.begin(), inputs.end()));
+    EXPECT_TRUE(ran.ok()) << where << ": " << ran.error().message;
+    if (!ran.ok()) return 0;
+    Tally tally;
+    EXPECT_EQ(check_chip(**session, target_chip(), tally), "") << where;
+    const std::set<int32_t> before = on_npu(**all), now = on_npu(**session),
+                            may_leave = standing_on(**all, assumptions);
+    size_t left = 0;
+    for (const int32_t op : before) {
+      if (now.contains(op)) continue;
+      ++left;
+      EXPECT_TRUE(may_leave.contains(op)) << where << ": operation " << op << " left the NPU";
+    }
+    return left;
+  }
+
+  driver::Chip target_chip() const { return driver::find_chip(GetParam()).value(); }
+};
+
+TEST_P(Quirks, WithoutOneAllStaysOnTheNpu) {
+  for (const Network& network : networks()) EXPECT_EQ(check("", {}, network), 0U) << network.name;
+}
+
+TEST_P(Quirks, ResultsAreRightWithEach) {
+  size_t left = 0, most = 0;
+  for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
+    for (const Network& network : networks()) {
+      const size_t count = check(std::string(quirk.name), {quirk.assumption}, network);
+      left += count;
+      most = std::max(most, count);
+    }
+  }
+  std::cout << GetParam() << ": " << sim::quirks(GetParam()).size() << " quirks x " << networks().size()
+            << " networks, " << left << " operations left the NPU\n";
+}
+
+#ifdef SKILLET_WHOLE_NETWORKS
+TEST_P(Quirks, ResultsAreRightWithThree) {
+  const std::vector<sim::Quirk> all = sim::quirks(GetParam());
+  ASSERT_GE(all.size(), 3U);
+  SplitMix64 random(1);
+  for (int draw = 0; draw < 50; ++draw) {
+    std::set<std::string_view> names, assumptions;
+    while (names.size() < 3) {
+      const sim::Quirk& one = all[random.next() % all.size()];
+      names.insert(one.name);
+      assumptions.insert(one.assumption);
+    }
+    check(fmt::format("{}", fmt::join(names, "+")), assumptions, networks()[random.next() % networks().size()]);
+  }
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Chips, Quirks, testing::Values("a311d", "imx8mp", "rk3588"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace skillet
