@@ -2,6 +2,7 @@
 
 #include "base/parse_cores.h"
 #include "runtime/session_keys.h"
+#include "tools/output.h"
 
 namespace skillet::tools {
 namespace {
