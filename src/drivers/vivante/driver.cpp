@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "drivers/vivante/assumptions.h"
 #include "drivers/vivante/choices.h"
 #include "drivers/vivante/decode.h"
 #include "drivers/vivante/encode.h"
@@ -50,6 +51,8 @@ class VivanteDriver final : public driver::Driver {
   driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return vivante::supports(row_of(chip), graph, op);
   }
+
+  std::span<const driver::Assumption> assumptions() const override { return vivante::assumptions(); }
 
   int tolerance(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return vivante::tolerance(row_of(chip), graph, op);

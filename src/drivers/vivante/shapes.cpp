@@ -14,6 +14,11 @@ bool is_sign_change(const ir::Graph& graph, const ir::Op& op) {
   return in.quant.scale() == out.quant.scale() && unsigned_zero_point(in) == unsigned_zero_point(out);
 }
 
+bool is_other_layout(const ir::Graph& graph, const ir::Op& op) {
+  const std::vector<int32_t> permutation = graph.tensor(op.input(1)).values<int32_t>();
+  return permutation == std::vector<int32_t>{0, 3, 1, 2} || permutation == std::vector<int32_t>{0, 2, 3, 1};
+}
+
 Image image_of(const ir::Shape& shape) {
   // A batch other than 1 shows as bytes() != elems().
   return {shape.back(1), shape.back(2), shape.back(0)};

@@ -6,6 +6,7 @@
 #include "base/int_math.h"
 #include "driver/driver.h"
 #include "drivers/vivante/addition.h"
+#include "drivers/vivante/assumptions.h"
 #include "drivers/vivante/byte_table.h"
 #include "drivers/vivante/groups.h"
 #include "drivers/vivante/moves.h"
@@ -21,7 +22,6 @@ using ir::OpKind;
 constexpr int64_t kMaxImageSize = 8191;  // 13-bit fields
 constexpr int64_t kMaxChannels = 16383;  // 14-bit field
 constexpr int64_t kMaxPadded = 32768;    // the last column of a TP window is a signed 16-bit number
-constexpr int32_t kMaxProvenKernel = 5;
 constexpr int32_t kMaxPad = 2;
 // The finest output of LOGISTIC for which its table (16 entries an octave, straight lines between) is exact enough: the
 // lines are at most 2e-4 off.
@@ -152,31 +152,7 @@ Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   const int64_t written_channels = is_native_depthwise(chip, s) ? 1 : channels;
   if (written_channels * s.out.channels * s.kernel_height * s.kernel_width > INT32_MAX)
     return Support::no(Remedy::split, "more than {} weights when written out for all channels", INT32_MAX);
-  if (is_native_depthwise(chip, s) && s.out.channels > 1 && s.out.channels < chip.nn_cores)
-    return Support::yes_unproven("depthwise filters of fewer channels than cores were never seen on silicon");
-  if (s.multiplier != 1) return Support::yes_unproven("depth multiplier other than 1 was never seen on silicon");
-  if (kernel > kMaxProvenKernel) return Support::yes_unproven("filters beyond 5x5 were never seen on silicon");
-  if (s.kernel_height != s.kernel_width)
-    return Support::yes_unproven("filters that are not square were never seen on silicon");
-  if (s.in.width != s.in.height)
-    return Support::yes_unproven("images that are not square were never seen right on silicon");
   return Support::yes();
-}
-
-// The relu bit with a 1x1 filter: which order of weights the chip then reads is not known (section 6.2.3). Where no
-// core has more than one kernel all orders are the same.
-bool needs_unproven_relu(const hw::ChipRow& chip, const ConvShape& s) {
-  const bool reshuffled = stride_method(chip, s) == StrideMethod::reshuffle;
-  const bool is_1x1 = std::max(s.kernel_height, s.kernel_width) <= (reshuffled ? 2 : 1);
-  return hw::generation_of(chip).channel_groups && is_1x1 && s.out.channels > chip.nn_cores;
-}
-
-constexpr const char* kSeveralScales =
-    "one operation as several jobs, one for each scale of its weights, was never recorded";
-
-bool is_one_scale(const ir::Graph& graph, const ir::Op& op) {
-  const std::vector<float>& scales = graph.tensor(op.input(1)).quant.scales;
-  return std::ranges::count(scales, scales[0]) == std::ssize(scales);
 }
 
 Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -191,15 +167,8 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   const ConvShape shape = conv_shape(chip, graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no(Remedy::groups, "grouped convolution");
-  const Support size = check_conv_size(chip, shape);
-  RETURN_IF_NO(size);
-  RETURN_IF_NO(check_arithmetic(chip, graph, id));
-  if (!size.unproven && !is_one_scale(graph, op)) return Support::yes_unproven(kSeveralScales);
-  if (!size.unproven && attrs.activation != ir::Activation::none && needs_unproven_relu(chip, shape) &&
-      unsigned_zero_point(graph.tensor(op.outputs[0])) != 0)
-    return Support::yes_unproven(
-        "a fused activation, a 1x1 filter and an output zero point other than 0 were never seen right on silicon");
-  return size;
+  RETURN_IF_NO(check_conv_size(chip, shape));
+  return check_arithmetic(chip, graph, id);
 }
 
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -210,10 +179,7 @@ Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, i
   if (graph.tensor(op.input(0)).shape.elems() != depth)
     return Support::no(Remedy::one_image, "more than one row of input; the chip runs batch 1");
   RETURN_IF_NO(check_conv_size(chip, conv_shape(chip, graph, id)));
-  RETURN_IF_NO(check_arithmetic(chip, graph, id));
-  if (!is_one_scale(graph, op)) return Support::yes_unproven(kSeveralScales);
-  if (hw::generation_of(chip).linear_filters) return Support::yes();
-  return Support::yes_unproven("fully connected layers run as 1x1 convolutions, which no known driver does");
+  return check_arithmetic(chip, graph, id);
 }
 
 // The chip adds with 8-bit weights, TFLite in 32 bits: both have an end.
@@ -255,11 +221,9 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
     return Support::no(Remedy::activation,
                        "fused activation on an addition whose output zero point is not the lowest value");
   RETURN_IF_NO(check_addition_scales(chip, graph, op));
-  const auto geometry = addition_geometry(chip, image_of(a.shape));
-  if (!geometry)
+  if (!addition_geometry(chip, image_of(a.shape)))
     return Support::no(Remedy::split, "{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(),
                        kMaxImageSize);
-  if (!geometry->recorded) return Support::yes_unproven("additions of this size were never recorded");
   return Support::yes();
 }
 
@@ -291,7 +255,7 @@ Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
     if (!same_quantization(graph.tensor(output), input))
       return Support::no(Remedy::same_scale, "'{}' is quantized differently", graph.tensor(output).name);
   }
-  return Support::yes_unproven("splits without a conflict of places were never recorded");
+  return Support::yes();
 }
 
 Support check_same_bytes(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
@@ -312,7 +276,7 @@ Support check_byte_function(const ir::Graph& graph, ir::OpId id) {
     return Support::no(Remedy::range,
                        "the chip's table of {}, straight lines between its entries, would be {} steps off", op_name(op),
                        table->off);
-  return Support::yes_unproven("a table of this function was never recorded");
+  return Support::yes();
 }
 
 Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -331,15 +295,12 @@ Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
 Support check_moves(const ir::Graph& graph, ir::OpId id) {
   const auto moves = moves_of(graph, graph.op(id));
   if (!moves.ok()) return Support::no(Remedy::form, "{}", moves.error().message);
-  return Support::yes_unproven("TP jobs with these steps were never recorded");
+  return Support::yes();
 }
 
 Support check_transpose(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   RETURN_IF_NO(check_same_bytes(chip, graph, id));
-  const std::vector<int32_t> permutation = graph.tensor(graph.op(id).input(1)).values<int32_t>();
-  if (permutation == std::vector<int32_t>{0, 3, 1, 2} || permutation == std::vector<int32_t>{0, 2, 3, 1})
-    return Support::yes();
-  return check_moves(graph, id);
+  return is_other_layout(graph, graph.op(id)) ? Support::yes() : check_moves(graph, id);
 }
 
 Support check_blocks(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -426,6 +387,8 @@ std::string why_none(const ir::Op& op) {
   }
 }
 
+}  // namespace
+
 Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (byte_input(graph, op) >= 0) return check_byte_function(graph, id);
@@ -435,40 +398,13 @@ Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   return row->check(chip, graph, id);
 }
 
-// ---- layout changes around an op ----
-
-// What the op writes may have to become NHWC: for the caller, the CPU, or an op that counts in that order.
-bool may_leave_planar(const hw::ChipRow& chip, const ir::Graph& graph, ir::TensorId tensor) {
-  if (std::find(graph.outputs.begin(), graph.outputs.end(), tensor) != graph.outputs.end()) return true;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const ir::Op& op = graph.ops[i];
-    if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) continue;
-    const bool nhwc = op.kind == OpKind::reshape || op.kind == OpKind::transpose || op.kind == OpKind::fully_connected;
-    if (nhwc || !check_op(chip, graph, static_cast<ir::OpId>(i)).ok) return true;
-  }
-  return false;
-}
-
-bool needs_unrecorded_layout(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
-  const auto image = [&](ir::TensorId id) { return image_of(graph.tensor(id).shape); };
-  const int by_table = byte_input(graph, op);
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool activation = by_table >= 0 ? static_cast<int>(i) == by_table : is_activation(*row_of(op), i);
-    if (activation && !has_recorded_transpose(image(op.inputs[i]))) return true;
-  }
-  return std::any_of(op.outputs.begin(), op.outputs.end(), [&](ir::TensorId id) {
-    return !has_recorded_detranspose(image(id)) && may_leave_planar(chip, graph, id);
-  });
-}
-
-}  // namespace
-
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   Support support = check_op(chip, graph, id);
-  if (support.ok && !chip.assumption.empty())
-    return Support::yes_unproven(fmt::format("nothing was ever seen right on {}", chip.title));
-  if (support.ok && !support.unproven && needs_unrecorded_layout(chip, graph, graph.op(id)))
-    return Support::yes_unproven("layout changes of tensors this large were never recorded");
+  if (support.ok) support.stands_on = assumptions_of(chip, graph, id);
+  support.unproven = !support.stands_on.empty();
+  if (!support.unproven) return support;
+  support.reason = reason_of(*support.stands_on[0]);
+  if (!chip.assumption.empty()) support.reason += fmt::format(" {}", chip.title);
   return support;
 }
 

@@ -13,6 +13,8 @@ namespace skillet::drivers::vivante {
 // `graph` has passed ir::verify(). What is taken compiles in any graph, has a CPU kernel, and its result is within
 // tolerance() of that kernel's.
 driver::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
+// Whether the chip takes the op, without what that stands on.
+driver::Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
 // Steps of the output by which a result may differ from the CPU's, given the same input. 1: the chip rounds once, with
 // a 15-bit multiplier, where TFLite rounds twice with a 31-bit one; data movement is exact all the same. 2: additions
@@ -22,6 +24,9 @@ int tolerance(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
 // QUANTIZE to a type of the other sign that means the same: the same bytes in the chip's memory.
 bool is_sign_change(const ir::Graph& graph, const ir::Op& op);
+
+// TRANSPOSE that needs no job: the other layout of the same tensor, under another name.
+bool is_other_layout(const ir::Graph& graph, const ir::Op& op);
 
 // Innermost three dimensions as an image; a shape of lower rank has 1 for the outer ones.
 Image image_of(const ir::Shape& shape);

@@ -311,8 +311,9 @@ TEST(Support, SaysWhatIsUnproven) {
     if (!graph || !neighbour) continue;
     const driver::Support unproven = supports(a311d(), *graph, 0), proven = supports(a311d(), *neighbour, 0);
     EXPECT_TRUE(unproven.ok && unproven.unproven) << unproven.reason;
+    EXPECT_FALSE(unproven.stands_on.empty()) << title(row);
     EXPECT_NE(unproven.reason.find(row.reason), std::string::npos) << unproven.reason;
-    EXPECT_TRUE(proven.ok && !proven.unproven) << proven.reason;
+    EXPECT_TRUE(proven.ok && !proven.unproven && proven.stands_on.empty()) << proven.reason;
   }
   for (const char* text : {kFullyConnected, kSplit}) {
     const driver::Support support = supports(a311d(), *ir::parse(text), 0);

@@ -92,6 +92,7 @@ class StreamRunner {
   Result<void> write_state(uint32_t address, uint32_t value) {
     if (hw::state_name(address).empty())
       return error(ErrorCode::device, "{} <- 0x{:08x}: unknown state", state_text(address), value);
+    SK_TRY(units_.check_state(address));
     switch (static_cast<State>(address)) {
       case State::nn_instruction_address: return start("NN", address, value, kNnEventMax, units_.run_nn);
       case State::tp_instruction_address: return start("TP", address, value, kTpEventMax, units_.run_tp);

@@ -31,6 +31,8 @@ struct Units {
   std::function<void(bool on)> set_small_batch = [](bool) {};
   // All caches are written back.
   std::function<void()> flush_all = [] {};
+  // Whether the chip goes on behind a write of this state.
+  std::function<Result<void>(uint32_t state)> check_state = [](uint32_t) { return Result<void>(); };
 };
 
 // The states that are set once and stay until a reset. What silicon does with a job before they are set again is not

@@ -83,18 +83,6 @@ Result<Coefficients> decode_by_any(const CoefficientFormat& format, std::span<co
   return format.decode(buffer, chip, shape);
 }
 
-// The rule by which the recorded driver makes a window of the inputs of a fully connected layer.
-bool is_connected_window(const hw::NnInstruction& d) {
-  const auto widest_divisor = [](int64_t number) {
-    int64_t divisor = std::min<int64_t>(number, 15);
-    while (divisor > 1 && number % divisor != 0) --divisor;
-    return divisor;
-  };
-  const int64_t inputs = int64_t{d.kernel_x_size} * d.kernel_y_size * d.kernel_z_size;
-  const int64_t width = widest_divisor(inputs);
-  return covers_image(d) && d.kernel_x_size == width && d.kernel_y_size == widest_divisor(inputs / width);
-}
-
 // The orders of V7 jobs that were recorded and of those that are right, likeliest first. No field tells which one it
 // is.
 std::vector<StreamOrder> seen_orders(const hw::NnInstruction& d) {
@@ -175,7 +163,18 @@ Result<void> check_work(const NnJob& job, std::span<const KernelTask> tasks, uin
 }  // namespace
 
 NnUnit::NnUnit(const hw::ChipRow& chip, const Options& options)
-    : chip_(chip), options_(options), format_(coefficient_format(chip, options)) {}
+    : chip_(chip), options_(options), format_(coefficient_format(chip, options)), quirks_(chip, options.quirks) {}
+
+bool is_connected_window(const hw::NnInstruction& d) {
+  const auto widest_divisor = [](int64_t number) {
+    int64_t divisor = std::min<int64_t>(number, 15);
+    while (divisor > 1 && number % divisor != 0) --divisor;
+    return divisor;
+  };
+  const int64_t inputs = int64_t{d.kernel_x_size} * d.kernel_y_size * d.kernel_z_size;
+  const int64_t width = widest_divisor(inputs);
+  return covers_image(d) && d.kernel_x_size == width && d.kernel_y_size == widest_divisor(inputs / width);
+}
 
 Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& memory) const {
   SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
@@ -189,6 +188,7 @@ Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& me
 // The orders that the weights may have, likeliest first.
 std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
   if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
+  if (const auto other = quirks_.order(d)) return {*other};
   const bool five = is_five_by_five(d) && d.in_x_size <= kRowWiseWidthMax;
   const WeightOrder connected = covers_image(d) ? options_.order_fully_connected : WeightOrder::patch;
   if (connected == WeightOrder::linear || connected == WeightOrder::row_wise) return {stream_order(connected)};
@@ -284,11 +284,25 @@ Result<std::shared_ptr<NnUnit::Known>> NnUnit::coefficients(const Instruction& d
   return shared;
 }
 
+Result<std::shared_ptr<NnUnit::Known>> NnUnit::with_quirks(const Instruction& d, NnJob& job,
+                                                           std::shared_ptr<Known> known) {
+  if (!quirks_.any()) return known;
+  SK_TRY(quirks_.change(d, known->decoded.kernels, job));
+  auto kernels = quirks_.change_kernels(d, job, known->decoded.kernels);
+  if (!kernels) return known;
+  auto changed = std::make_shared<Known>();
+  changed->decoded = known->decoded;
+  changed->decoded.kernels = std::move(*kernels);
+  return changed;
+}
+
 Result<Accesses> NnUnit::run(uint64_t descriptor_address, const Memory& memory) {
-  SK_TRY_ASSIGN(const Instruction d, instruction(descriptor_address, memory));
+  SK_TRY_ASSIGN(Instruction d, instruction(descriptor_address, memory));
+  quirks_.change_address(d);
   SK_TRY(check_geometry(d, chip_));
-  const NnJob job = make_job(d, chip_, options_.tie_rule);
-  SK_TRY_ASSIGN(const std::shared_ptr<Known> known, coefficients(d, memory));
+  NnJob job = make_job(d, chip_, options_.tie_rule);
+  SK_TRY_ASSIGN(std::shared_ptr<Known> known, coefficients(d, memory));
+  SK_TRY_ASSIGN(known, with_quirks(d, job, std::move(known)));
   const Coefficients& kernels = known->decoded;
   if (log::debug_flag("sim"))
     log::write(log::Level::info, fmt::format("  weights read as: {}", order_name(kernels.order)));
@@ -306,6 +320,7 @@ Result<Accesses> NnUnit::run(uint64_t descriptor_address, const Memory& memory) 
     SK_TRY(convolve_plain(job, tasks, in));
   else
     convolve_fast(job, tasks, in, known->packed);
+  quirks_.change_result(d, job, kernels.kernels, tasks);
   const auto written = static_cast<uint64_t>(job.out_plane_bytes * job.out_planes);
   return Accesses{.read = {d.in_address.offset, in.size(), "nn_instruction.in_address"},
                   .written = {d.out_address.offset, written, "nn_instruction.out_address"},

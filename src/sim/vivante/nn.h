@@ -11,11 +11,15 @@
 
 #include "base/result.h"
 #include "drivers/vivante/hw/vivante.h"
+#include "sim/vivante/job_quirks.h"
 #include "sim/vivante/nn_job.h"
 #include "sim/vivante/order.h"
 #include "sim/vivante/vivante.h"
 
 namespace skillet::sim::vivante {
+
+// The form of a fully connected layer: a window of the inputs, as the recorded driver makes it.
+bool is_connected_window(const ::skillet::vivante::hw::NnInstruction& d);
 
 class NnUnit {
  public:
@@ -23,6 +27,9 @@ class NnUnit {
   NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options);
 
   Result<Accesses> run(uint64_t descriptor_address, const Memory& memory);
+  // For chips with quirks, some of which depend on what ran before.
+  void start_of_stream() { quirks_.start_of_stream(); }
+  void note_written(const Accesses::Range& written) { quirks_.note_written(written); }
 
   // The instruction, all its fields known; and its kernels. For those who read jobs and do not run them.
   using Instruction = ::skillet::vivante::hw::NnInstruction;
@@ -43,12 +50,14 @@ class NnUnit {
     std::span<const uint8_t> bytes;
   };
   Result<Stored> stored(const Instruction& d, const Memory& memory) const;
+  Result<std::shared_ptr<Known>> with_quirks(const Instruction& d, NnJob& job, std::shared_ptr<Known> known);
   void report_assumptions(const Instruction& d, const Stored& from, const Coefficients& taken) const;
   std::vector<StreamOrder> stream_orders(const Instruction& d, const CoefficientShape& shape) const;
 
   const ::skillet::vivante::hw::ChipRow& chip_;
   Options options_;
   const CoefficientFormat& format_;
+  NnQuirks quirks_;
 
   // By the bytes of the buffer as they are now, no matter what wrote them: weights seldom change between inferences.
   using CacheKey = std::pair<uint64_t, uint64_t>;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/vivante/field_check.h"
+#include "sim/vivante/job_quirks.h"
 
 namespace skillet::sim::vivante {
 namespace {
@@ -101,15 +102,16 @@ TpJob make_job(const hw::TpInstruction& d) {
   return job;
 }
 
-Result<void> fill_values(const hw::TpInstruction& d, TieRule rule, const Memory& memory, TpJob& job) {
+Result<void> fill_values(const hw::TpInstruction& d, const Options& options, const Memory& memory, TpJob& job) {
   TpArithmetic arithmetic{.in_zero_point = static_cast<int>(d.in_zp),
                           .out_zero_point = static_cast<int>(d.out_zp),
                           .multiplier = d.output_post_multiplier,
                           .shift = d.output_postshift,
-                          .rule = rule};
+                          .rule = options.tie_rule};
   Table table{};
   if (d.pwl_enable) {
     SK_TRY_ASSIGN(table, read_table(d, memory));
+    change_table(options.quirks, table);
     arithmetic.table = &table;
   }
   for (int byte = 0; byte < 256; ++byte)
@@ -124,11 +126,13 @@ Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) 
   SK_TRY_ASSIGN(const hw::TpInstruction d, read_instruction(descriptor_address, memory));
   SK_TRY(check_walk(d));
   SK_TRY(check_table_fields(d));
+  SK_TRY(check_ends(options_.quirks, d));
   TpJob job = make_job(d);
+  change(options_.quirks, d, job);
   if (const uint64_t elements = job.elements(); elements > options_.max_elements_per_job)
     return error(ErrorCode::device, "{} elements in one job: the simulator's limit is {}", elements,
                  options_.max_elements_per_job);
-  SK_TRY(fill_values(d, options_.tie_rule, memory, job));
+  SK_TRY(fill_values(d, options_, memory, job));
   std::span<const uint8_t> in;
   if (const int64_t extent = job.in_extent(); extent > 0) {
     SK_TRY_ASSIGN(in,

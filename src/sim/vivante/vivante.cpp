@@ -22,17 +22,22 @@ namespace hw = ::skillet::vivante::hw;
 class Chip final : public Device {
  public:
   Chip(const hw::ChipRow& row, const Options& options)
-      : nn_(row, options), tp_(options), order_(options.order, row.tp_cores) {}
+      : quirks_(options.quirks), nn_(row, options), tp_(options), order_(options.order, row.tp_cores) {}
   Chip(const Chip&) = delete;
   Chip& operator=(const Chip&) = delete;
 
   Result<void> run(const Job& job, const Memory& memory) override {
     SK_TRY_ASSIGN(const auto stream, words_of(job));
     order_.start_of_stream();
+    nn_.start_of_stream();
     const auto start = [&](Unit unit, auto& runner) {
       return [this, unit, &runner, &memory](const StartedJob& started) -> Result<void> {
         order_.start(unit, started.event, started.name, started.word,
-                     [&runner, &memory, address = started.address] { return runner.run(address, memory); });
+                     [this, &runner, &memory, address = started.address]() -> Result<Accesses> {
+                       SK_TRY_ASSIGN(const Accesses done, runner.run(address, memory));
+                       if (quirks_.any()) nn_.note_written(done.written);
+                       return done;
+                     });
         return {};
       };
     };
@@ -41,13 +46,23 @@ class Chip final : public Device {
                       .wait = [&](uint32_t event) { return order_.wait(event); },
                       .set_flush_control = [&](bool nn, bool tp) { order_.set_flush_control(nn, tp); },
                       .set_small_batch = [&](bool on) { order_.set_small_batch(on); },
-                      .flush_all = [&] { order_.flush_all(); }};
+                      .flush_all = [&] { order_.flush_all(); },
+                      .check_state = [&](uint32_t state) { return check_state(state); }};
     SK_TRY(run_stream(stream, units, kept_));
     return order_.end_of_stream();
   }
   void reset(uint32_t /*core*/) override { kept_.reset(); }
 
  private:
+  Result<void> check_state(uint32_t state) const {
+    using enum hw::State;
+    const bool is_of_pixels =
+        state == static_cast<uint32_t>(pa_system_mode) || state == static_cast<uint32_t>(api_mode);
+    if (!is_of_pixels || !quirks_.has(QuirkName::no_pixel_engine)) return {};
+    return error(ErrorCode::timeout, "{} stops the front end (a quirk of this chip)", hw::state_name(state));
+  }
+
+  const QuirkSet quirks_;
   NnUnit nn_;
   TpUnit tp_;
   Order order_;
@@ -136,11 +151,14 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
   return std::unique_ptr<Device>(std::make_unique<Chip>(*row, options));
 }
 
-std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
-
-Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
   if (hw::find_chip(chip) == nullptr) return create(chip, Options{});  // says so, whatever the environment does
-  SK_TRY_ASSIGN(const Options options, options_from_environment());
+  SK_TRY_ASSIGN(Options options, options_from_environment());
+  using enum QuirkName;
+  options.quirks = QuirkSet(quirks);
+  if (options.quirks.has(v8_coefficients)) options.enhanced_coefficients = CoefficientAssumption::v8;
+  if (options.quirks.has(raw_v8_coefficients)) options.enhanced_coefficients = CoefficientAssumption::v8_raw;
+  if (options.quirks.has(relu_reads_six)) options.order_1x1 = PointwiseOrder::six;
   return create(chip, options);
 }
 

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "sim/sim.h"
 #include "sim/vivante/order.h"
+#include "sim/vivante/quirks.h"
 #include "sim/vivante/requant.h"
 
 namespace skillet::sim::vivante {
@@ -50,6 +51,7 @@ struct Options {
   // Called with the name of an option above when another value of it would give a job other weights, or none.
   std::function<void(std::string_view assumption)> on_assumption;
   OrderOptions order;
+  QuirkSet quirks;
   bool reference_only = false;  // plain loops only; for tests
   // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
   uint64_t max_macs_per_job = uint64_t{1} << 42;

@@ -1,0 +1,124 @@
+// Each assumption of the driver and a simulated chip that does not meet it: the assumption's probe shows that, and no
+// probe of another does.
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/splitmix64.h"
+#include "driver/driver.h"
+#include "drivers/vivante/hw/vivante.h"
+#include "ir/graph.h"
+#include "runtime/session.h"
+#include "sim/sim.h"
+
+namespace skillet {
+namespace {
+
+using runtime::Session;
+using runtime::Target;
+namespace hw = ::skillet::vivante::hw;
+
+enum class Verdict : uint8_t { right, wrong, nothing };
+
+// The graph, compiled once for each chip.
+struct Probe {
+  const driver::Assumption* row;
+  compile::Compiled compiled;
+  std::set<std::string_view> stands_on;
+};
+
+runtime::SessionOptions options() {
+  runtime::SessionOptions out;
+  out.allow_fallback = false;
+  out.keep_intermediates = true;
+  return out;
+}
+
+Probe make_probe(const Target& target, const driver::Assumption& row) {
+  ir::Graph graph = ir::parse(row.probe).value();
+  auto compiled = runtime::compile_for(target, std::move(graph), options());
+  EXPECT_TRUE(compiled.ok()) << target.name << " " << row.name << ": " << compiled.error().message;
+  Probe probe{&row, std::move(compiled).value(), {}};
+  for (const compile::OpPlace& op : probe.compiled.ops) {
+    for (const driver::Assumption* one : op.stands_on) probe.stands_on.insert(one->name);
+  }
+  return probe;
+}
+
+Bytes whole_range(size_t size, uint64_t seed) {
+  SplitMix64 random(seed);
+  Bytes bytes(size);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next());
+  return bytes;
+}
+
+Result<bool> is_right(Session& session, const Target& target) {
+  SK_TRY(session.run());
+  SK_TRY_ASSIGN(const std::vector<runtime::LayerDiff> layers, session.compare_layers());
+  return std::ranges::all_of(layers, [&](const runtime::LayerDiff& one) {
+    return one.max_abs_diff <= target.driver->tolerance(target.chip, session.graph(), one.op);
+  });
+}
+
+Verdict judge(const Probe& probe, const Target& target) {
+  auto session = Session::create(probe.compiled, target, options());
+  if (!session.ok()) return Verdict::nothing;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    for (size_t i = 0; i < (*session)->graph().inputs.size(); ++i) {
+      const auto size = static_cast<size_t>((*session)->graph().tensor((*session)->graph().inputs[i]).bytes());
+      EXPECT_TRUE((*session)->set_input(i, whole_range(size, seed * 100 + i)).ok());
+    }
+    const auto right = is_right(**session, target);
+    if (!right.ok()) return Verdict::nothing;
+    if (!*right) return Verdict::wrong;
+  }
+  return Verdict::right;
+}
+
+// Those of rows that the chip's operations can stand on.
+std::vector<Probe> probes_of(const std::string& chip) {
+  const Target target = runtime::open_target("sim:" + chip).value();
+  std::vector<Probe> probes;
+  for (const driver::Assumption& row : target.driver->assumptions()) {
+    probes.push_back(make_probe(target, row));
+    if (!probes.back().stands_on.contains(row.name)) probes.pop_back();
+  }
+  return probes;
+}
+
+class VivanteQuirks : public testing::TestWithParam<std::string> {};
+
+TEST_P(VivanteQuirks, ProbesAreRightOnTheChipAsAssumed) {
+  const Target target = runtime::open_target("sim:" + GetParam()).value();
+  for (const Probe& probe : probes_of(GetParam())) EXPECT_EQ(judge(probe, target), Verdict::right) << probe.row->name;
+}
+
+TEST_P(VivanteQuirks, EachShowsInItsProbeAlone) {
+  const std::vector<Probe> probes = probes_of(GetParam());
+  std::set<std::string_view> covered;
+  for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
+    const Target target = runtime::open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name)).value();
+    for (const Probe& probe : probes) {
+      if (probe.stands_on.contains(quirk.assumption) && probe.row->name != quirk.assumption) continue;
+      const Verdict verdict = judge(probe, target);
+      EXPECT_EQ(verdict != Verdict::right, probe.row->name == quirk.assumption)
+          << quirk.name << ": probe " << probe.row->name << " " << static_cast<int>(verdict);
+      if (probe.row->name == quirk.assumption) covered.insert(quirk.assumption);
+    }
+  }
+  for (const Probe& probe : probes)
+    EXPECT_TRUE(covered.contains(probe.row->name)) << probe.row->name << " has no quirk";
+}
+
+std::vector<std::string> chips() {
+  std::vector<std::string> names;
+  for (const hw::ChipRow& chip : hw::chips()) names.emplace_back(chip.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Chips, VivanteQuirks, testing::ValuesIn(chips()), [](const auto& chip) { return chip.param; });
+
+}  // namespace
+}  // namespace skillet
