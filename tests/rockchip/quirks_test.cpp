@@ -1,4 +1,5 @@
-// Probes of the assumptions on the simulated chip: right as the driver assumes it to be.
+// Probes of the assumptions on simulated chips: all right on one that is as assumed; on one with a quirk those are
+// wrong, or never end, that stand on the quirk's assumption, and no others.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 
 #include "driver/steps_off.h"
 #include "runtime/session.h"
+#include "sim/sim.h"
 
 namespace skillet {
 namespace {
@@ -82,6 +84,31 @@ std::string fault_of(const Assumption& row, const std::string& device) {
 
 TEST(RockchipQuirks, ProbesAreRightWithoutOne) {
   for (const Assumption& row : assumptions()) EXPECT_EQ(fault_of(row, fmt::format("sim:{}", kChip)), "") << row.name;
+}
+
+std::set<std::string_view> stands_on(const Assumption& probe) {
+  const driver::Chip chip = driver::find_chip(kChip).value();
+  const ir::Graph graph = ir::parse(probe.probe).value();
+  std::set<std::string_view> names;
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+    for (const Assumption* one : driver::driver_of(chip).value()->supports(chip, graph, op).stands_on)
+      names.insert(one->name);
+  }
+  return names;
+}
+
+TEST(RockchipQuirks, ChangeWhatStandsOnTheirAssumptionAlone) {
+  for (const sim::Quirk& quirk : sim::quirks(kChip)) {
+    bool found = false;
+    for (const Assumption& row : assumptions()) {
+      const bool is_own = row.name == quirk.assumption;
+      if (!is_own && stands_on(row).contains(quirk.assumption)) continue;  // it may be wrong
+      const std::string fault = fault_of(row, fmt::format("sim:{},quirk={}", kChip, quirk.name));
+      EXPECT_EQ(is_own, !fault.empty()) << quirk.name << ", probe of " << row.name << ": " << fault;
+      found |= is_own;
+    }
+    EXPECT_TRUE(found) << quirk.name << ": no assumption '" << quirk.assumption << "'";
+  }
 }
 
 }  // namespace
