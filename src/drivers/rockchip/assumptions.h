@@ -13,7 +13,7 @@ namespace skillet::drivers::rockchip {
 
 std::span<const driver::Assumption> assumptions();
 
-// Of an operation that the chip takes.
+// Of an operation that the chip takes, in the order of the rows, with all tuning that simulated devices get.
 std::vector<const driver::Assumption*> assumptions_of(const ir::Graph& graph, ir::OpId op);
 
 }  // namespace skillet::drivers::rockchip

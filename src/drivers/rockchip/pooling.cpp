@@ -127,8 +127,6 @@ Result<Conv> make_average_part(const ir::Tensor& from, const ir::Tensor& to, con
 
 namespace {
 
-constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
-
 // How many of `size` the first step takes together: as little beyond the end as possible, both steps as short as seen.
 int32_t part_of(int32_t size) {
   int32_t best = 1;

@@ -19,7 +19,6 @@ constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMa
 constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides are counted in 28 bits
 constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages the last ones
 constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels
-constexpr int32_t kKernelSeen = 7;      // larger filters are in no known program
 
 const Tuning& proven() {
   static const Tuning tuning = tuning_of({}).value();

@@ -7,6 +7,8 @@
 
 namespace skillet::drivers::rockchip {
 
+constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
+
 // What a convolution, pooling or fully connected layer slides over what.
 struct Window {
   Plane in, out;

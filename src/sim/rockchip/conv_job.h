@@ -38,6 +38,8 @@ struct ConvJob {
   int64_t feature_address = 0, line_stride = 0, surface_stride = 0;  // strides in atoms, or pixels when packed
   bool line_by_line = false;                                         // else in groups of four
   int pixel_channels = 0;                                            // packed pixels of this many bytes; 0: cube
+  bool reversed_pixels = false;                                      // a quirk: the last of these bytes first
+  bool transposed = false;                                           // a quirk: rows of the plane are read as columns
   Converter converter;
   uint8_t pad[2] = {};  // byte outside the plane: depthwise, odd channels of the first 32 of 64: [1]; else [0]
   // Window.

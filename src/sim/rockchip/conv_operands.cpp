@@ -62,11 +62,23 @@ Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>
     for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
       for (int lane = 0; lane < kAtom; ++lane) {
         const bool present = lane < job.pixel_channels;
-        to[lane] = convert(job.converter, lane, present ? row[static_cast<size_t>(x * job.pixel_channels + lane)] : 0);
+        const int64_t from = x * job.pixel_channels + (job.reversed_pixels ? job.pixel_channels - 1 - lane : lane);
+        to[lane] = convert(job.converter, lane, present ? row[static_cast<size_t>(from)] : 0);
       }
     }
   }
   return {};
+}
+
+// Pixel after pixel down the columns becomes pixel after pixel along the rows.
+void transpose(const ConvJob& job, std::vector<int8_t>& features) {
+  const std::vector<int8_t> from = features;
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t i = 0; i < job.in_width * job.in_height; ++i) {
+    const int64_t at = i % job.in_height * job.in_width + i / job.in_height;
+    std::memcpy(features.data() + static_cast<size_t>(i) * stride, from.data() + static_cast<size_t>(at) * stride,
+                stride);
+  }
 }
 
 // Hardware specification 4.4 (lanes), 7.3 (domain).
@@ -152,6 +164,7 @@ Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, c
   operands.weights = std::move(weights);
   SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
                                  : read_cube(job, dma, operands.features, touched));
+  if (job.transposed) transpose(job, operands.features);
   auto beyond = dma.check_mapped(static_cast<uint64_t>(touched.end), kBankBytes, "features, a bank beyond their end");
   if (!beyond.ok()) SK_TRY(broken(options.features_over_read, "features_over_read", std::move(beyond).error()));
   return operands;

@@ -12,6 +12,7 @@
 #include "sim/rockchip/dpu.h"
 #include "sim/rockchip/fault.h"
 #include "sim/rockchip/ppu.h"
+#include "sim/rockchip/quirks.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -53,13 +54,15 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
   if (task.first_of_job) tables_ = {};
+  if (task.first_of_job) written_ = {};
   // The kernel writes these two before each start.
   for (const Block block : {Block::cna, Block::core})
     SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
                             hw::kPointerPingPong | static_cast<uint32_t>(index_) << 28));
   next_address_ = next_commands_ = 0;  // the kernel's: this task's own
-  const Dma dma(memory);
+  const Dma dma(memory, options_.writes, &written_);
   auto done = run_chain(task, dma, result);
+  if (done.ok() && task.next_regcmd == 0) done = dma.finish_job();
   if (done.ok()) return result;
   if (!is_stall(done.error())) return std::move(done).error();
   result.stall = done.error().message;
@@ -200,15 +203,17 @@ Result<void> Core::run_blocks(const hw::BlockEnable& enable, const Dma& dma, Tas
     SK_TRY(check_stale());
     return run_pool(job, dma);
   }
-  SK_TRY_ASSIGN(const DpuJob job, read_dpu_job(registers_, nullptr, options_));
+  SK_TRY_ASSIGN(DpuJob job, read_dpu_job(registers_, nullptr, options_));
   SK_TRY(check_stale());
+  SK_TRY(apply_quirks(options_, nullptr, job));
   return run_dpu(job, nullptr, nullptr, tables_, options_, dma, {});
 }
 
 Result<void> Core::run_convolution(const Dma& dma, TaskResult& result) {
-  SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers_, chip_, options_));
-  SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, &conv, options_));
+  SK_TRY_ASSIGN(ConvJob conv, read_conv_job(registers_, chip_, options_));
+  SK_TRY_ASSIGN(DpuJob dpu, read_dpu_job(registers_, &conv, options_));
   SK_TRY(check_stale());
+  SK_TRY(apply_quirks(options_, &conv, dpu));
   SK_TRY(fetch_weights(conv, dma));
   result.cycles += conv.cycles(chip_);
   Extent read;

@@ -71,6 +71,7 @@ class Core {
   KeptWeights weights_;
   ReadWeights read_weights_;
   Tables tables_;                                  // a job must load what it looks up
+  WrittenBytes written_;                           // by the tasks of this job so far, where a quirk asks
   uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
 };
 

@@ -2,6 +2,7 @@
 
 #include "drivers/rockchip/hw/rockchip.h"
 #include "sim/rockchip/fault.h"
+#include "sim/rockchip/quirks.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -54,12 +55,19 @@ Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Optio
   return std::unique_ptr<Device>(std::make_unique<NpuDevice>(std::move(npu), options));
 }
 
-std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+std::vector<Quirk> quirks(std::string_view chip) {
+  std::vector<Quirk> out;
+  const ::skillet::rockchip::hw::ChipRow* const row = ::skillet::rockchip::hw::find_chip(chip);
+  if (row == nullptr || !row->has(::skillet::rockchip::hw::kRegisters3588)) return out;
+  for (const QuirkRow& one : quirk_rows()) out.push_back(one.quirk);
+  return out;
+}
 
-Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
   if (::skillet::rockchip::hw::find_chip(chip) == nullptr)
     return create_device(chip);  // says so, whatever the environment does
-  SK_TRY_ASSIGN(const Options options, options_from_environment());
+  SK_TRY_ASSIGN(Options options, options_from_environment());
+  for (const std::string_view quirk : quirks) SK_TRY(add_quirk(quirk, options));
   return create_device(chip, options);
 }
 

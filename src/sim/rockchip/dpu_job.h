@@ -37,6 +37,8 @@ struct ElementWise {
   Tie tie = Tie::even;
   bool relu = false;
   std::optional<int32_t> clamp;
+  unsigned bits = 32;           // of the result
+  bool unsigned_order = false;  // a quirk: max and min compare unsigned bytes
 };
 
 // A cube that a reader of DPU_RDMA fetches: surface after surface of dense rows, then `notch` atoms are skipped.
@@ -57,6 +59,7 @@ struct DpuJob {
   // Operands per channel: 0 none, 1 dense int32, 7 groups of 8: int32 A[8], int16 B[8], int16 C[8].
   uint32_t channel_operands = 0;
   int64_t channel_address = 0;
+  int64_t operand_group = 8;  // channels of a group
   // Second operand of EW (and the main one when from_memory). `shared`: MRDMA brings the even surfaces, ERDMA the odd.
   OperandCube main, second;
   bool shared = false;

@@ -9,7 +9,6 @@ namespace skillet::sim::rockchip {
 namespace {
 
 constexpr int64_t kAtom = 16;
-constexpr int64_t kGroupChannels = 8, kGroupBytes = 64;  // of brdma_data_use 7
 
 Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma) {
   const auto lanes = static_cast<size_t>(job.lanes);
@@ -17,14 +16,15 @@ Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma)
                       std::vector<int32_t>(lanes, job.bs.multiplier)};
   if (job.channel_operands == 0) return out;
   const bool groups = job.channel_operands != 1;
-  std::vector<uint8_t> bytes(groups ? lanes / kGroupChannels * kGroupBytes : lanes * 4);
+  const auto channels = static_cast<size_t>(job.operand_group);
+  std::vector<uint8_t> bytes(groups ? lanes * 8 : lanes * 4);
   SK_TRY(dma.read(static_cast<uint64_t>(job.channel_address), bytes, "operands per channel"));
   for (size_t lane = 0; lane < lanes; ++lane) {
-    const uint8_t* group = bytes.data() + (groups ? lane / kGroupChannels * kGroupBytes : 0);
-    const size_t at = groups ? lane % kGroupChannels : lane;
+    const uint8_t* group = bytes.data() + (groups ? lane / channels * channels * 8 : 0);
+    const size_t at = groups ? lane % channels : lane;
     if (job.bs.alu_from_memory) out.a[lane] = load_le<int32_t>(group + at * 4);
-    if (groups && job.correction_from_memory) out.b[lane] = load_le<int16_t>(group + 32 + at * 2);
-    if (groups && job.bs.multiplier_from_memory) out.c[lane] = load_le<int16_t>(group + 48 + at * 2);
+    if (groups && job.correction_from_memory) out.b[lane] = load_le<int16_t>(group + channels * 4 + at * 2);
+    if (groups && job.bs.multiplier_from_memory) out.c[lane] = load_le<int16_t>(group + channels * 6 + at * 2);
   }
   return out;
 }
@@ -50,16 +50,18 @@ int64_t convert_operand(const ElementWise& ew, int8_t byte) {
 
 int32_t run_element_wise(const ElementWise& ew, int32_t value, int8_t byte) {
   const int64_t v = value, operand = convert_operand(ew, byte);
+  const auto rank = [&](int64_t byte_value) { return ew.unsigned_order ? byte_value & 0xFF : byte_value; };
   int64_t out = v;
   switch (ew.op) {
     case EwOp::none: return value;
     case EwOp::add: out = v + operand; break;
     case EwOp::minus: out = v - operand; break;
-    case EwOp::max: out = std::max(v, operand); break;
-    case EwOp::min: out = std::min(v, operand); break;
+    case EwOp::max: out = rank(v) < rank(operand) ? operand : v; break;
+    case EwOp::min: out = rank(operand) < rank(v) ? operand : v; break;
     case EwOp::multiply: out = v * saturate32(operand); break;
   }
-  int32_t result = saturate32(out);
+  const int64_t most = (int64_t{1} << (ew.bits - 1)) - 1;
+  auto result = static_cast<int32_t>(std::clamp(out, -most - 1, most));
   if (ew.relu) result = std::max(result, 0);
   if (ew.clamp) result = std::min(result, *ew.clamp);
   return result;

@@ -80,7 +80,8 @@ Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t valu
   const int64_t offset = value - range.start, index = offset >> range.step_log2;
   if (index << range.step_log2 != offset)
     return not_modelled("a look-up of {}: how the chip rounds between two entries is not known", value);
-  return tables.entry(table, index);
+  SK_TRY_ASSIGN(const int32_t entry, tables.entry(table, index));
+  return lookup.halved ? entry / 2 : entry;
 }
 
 }  // namespace skillet::sim::rockchip

@@ -22,6 +22,11 @@ enum class TruncateTie : uint8_t { by_register, half_up, floor };
 // What happens when a program breaks a rule: nothing, a warning the first time, or an error.
 enum class Enforce : uint8_t { off, warn, fault };
 
+// When memory has what the tasks of a job write: at once; when the job ends; at once, but a task that reads it hangs.
+enum class Writes : uint8_t { at_once, late, hang };
+
+struct QuirkRow;
+
 struct Options {
 #define OPTION(member, type, variable, value, what, ...) type member = value;
 #define RULE(member, variable, value, what) Enforce member = Enforce::value;
@@ -33,6 +38,9 @@ struct Options {
   uint64_t max_macs_per_task = uint64_t{1} << 40;
   uint64_t max_elements_per_task = uint64_t{1} << 28;
   double max_job_ms = 500;  // of the rule job_time: the kernel's limit
+  // Of quirks.def.
+  Writes writes = Writes::at_once;
+  std::vector<const QuirkRow*> quirks;
 };
 
 // The rows of options.def.

@@ -1,0 +1,115 @@
+// Probes of the assumptions on simulated chips: all right on one that is as assumed; on one with a quirk those are
+// wrong, or never end, that stand on the quirk's assumption, and no others.
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "driver/steps_off.h"
+#include "runtime/session.h"
+#include "sim/sim.h"
+
+namespace skillet {
+namespace {
+
+using driver::Assumption;
+
+constexpr const char* kChip = "rk3588";
+
+std::span<const Assumption> assumptions() {
+  static const driver::Chip chip = driver::find_chip(kChip).value();
+  return driver::driver_of(chip).value()->assumptions();
+}
+
+// One input of a probe: all of its values.
+enum class Pattern : uint8_t { random, zero_point, lowest, highest, ramp, count };
+
+Bytes bytes_of(const ir::Tensor& tensor, Pattern pattern, std::mt19937& random) {
+  Bytes bytes(static_cast<size_t>(tensor.bytes()));
+  const int flip = tensor.dtype == ir::DType::int8 ? 0x80 : 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    int value = static_cast<int>(i);
+    if (pattern == Pattern::random) value = static_cast<int>(random());
+    if (pattern == Pattern::zero_point) value = tensor.quant.zero_point() + flip;
+    if (pattern == Pattern::lowest) value = 0;
+    if (pattern == Pattern::highest) value = 255;
+    bytes[i] = static_cast<uint8_t>(value ^ flip);
+  }
+  return bytes;
+}
+
+// The first difference between the device and the CPU kernels; empty: none. "cannot": the probe does not run.
+std::string wrong_layer(runtime::Session& session, const runtime::Target& target) {
+  const auto layers = session.compare_layers();
+  if (!layers.ok()) return layers.error().message;
+  for (const runtime::LayerDiff& layer : *layers) {
+    const int allowed = driver::steps_off(*target.driver, target.chip, session.graph(), layer.op);
+    if (layer.compared && layer.max_abs_diff > allowed)
+      return fmt::format("{}: {} of {} differ, by up to {}", ir::describe_op(session.graph(), layer.op),
+                         layer.differing, layer.elems, layer.max_abs_diff);
+  }
+  return "";
+}
+std::string run_all(runtime::Session& session, const runtime::Target& target) {
+  std::mt19937 random(3);
+  for (int i = 0; i < static_cast<int>(Pattern::count); ++i) {
+    for (size_t input = 0; input < session.graph().inputs.size(); ++input) {
+      const ir::Tensor& tensor = session.graph().tensor(session.graph().inputs[input]);
+      if (auto set = session.set_input(input, bytes_of(tensor, static_cast<Pattern>(i), random)); !set.ok())
+        return set.error().message;
+    }
+    if (auto ran = session.run(); !ran.ok()) return ran.error().message;
+    if (std::string wrong = wrong_layer(session, target); !wrong.empty()) return wrong;
+  }
+  return "";
+}
+// With all tensors kept and without: a convolution with an ADD in its pass keeps none.
+std::string fault_of(const Assumption& row, const std::string& device) {
+  auto graph = ir::parse(row.probe);
+  if (!graph.ok()) return graph.error().message;
+  for (const bool keep : {true, false}) {
+    const auto target = runtime::open_target(device);
+    if (!target.ok()) return target.error().message;
+    const auto session = runtime::Session::create(
+        *graph, *target,
+        {.allow_fallback = false, .keep_intermediates = keep, .partition = compile::PartitionBy::all, .cores = 1});
+    if (!session.ok()) return session.error().message;
+    if ((*session)->report().parts.size() != 1 || !(*session)->report().parts[0].on_npu) return "not all on the NPU";
+    if (std::string wrong = run_all(**session, *target); !wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+TEST(RockchipQuirks, ProbesAreRightWithoutOne) {
+  for (const Assumption& row : assumptions()) EXPECT_EQ(fault_of(row, fmt::format("sim:{}", kChip)), "") << row.name;
+}
+
+std::set<std::string_view> stands_on(const Assumption& probe) {
+  const driver::Chip chip = driver::find_chip(kChip).value();
+  const ir::Graph graph = ir::parse(probe.probe).value();
+  std::set<std::string_view> names;
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+    for (const Assumption* one : driver::driver_of(chip).value()->supports(chip, graph, op).stands_on)
+      names.insert(one->name);
+  }
+  return names;
+}
+
+TEST(RockchipQuirks, ChangeWhatStandsOnTheirAssumptionAlone) {
+  for (const sim::Quirk& quirk : sim::quirks(kChip)) {
+    bool found = false;
+    for (const Assumption& row : assumptions()) {
+      const bool is_own = row.name == quirk.assumption;
+      if (!is_own && stands_on(row).contains(quirk.assumption)) continue;  // it may be wrong
+      const std::string fault = fault_of(row, fmt::format("sim:{},quirk={}", kChip, quirk.name));
+      EXPECT_EQ(is_own, !fault.empty()) << quirk.name << ", probe of " << row.name << ": " << fault;
+      found |= is_own;
+    }
+    EXPECT_TRUE(found) << quirk.name << ": no assumption '" << quirk.assumption << "'";
+  }
+}
+
+}  // namespace
+}  // namespace skillet
