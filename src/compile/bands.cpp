@@ -166,7 +166,7 @@ class Planner {
     BandPlan plan{.parts = passes::cut(graph_, part_, std::span(ops_).first(cut.length)), .bands = {}, .note = {}};
     plan.bands = passes::split_bands(plan.parts[0].graph, options_.cores);
     const auto is_taken = [&](const driver::Support& support) {
-      return support.ok && (!support.unproven || options_.driver.takes_unproven());
+      return support.ok && (!support.rests_on_assumptions() || options_.driver.takes_unproven());
     };
     for (const passes::Band& band : plan.bands) {
       if (!std::ranges::all_of(passes::supports(band.graph, target_), is_taken)) return std::nullopt;

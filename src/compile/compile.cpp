@@ -85,6 +85,12 @@ ir::Graph prefix(const ir::Graph& part, size_t count) {
   return graph;
 }
 
+std::string names_of(std::span<const driver::Assumption* const> assumptions) {
+  std::string out;
+  for (const driver::Assumption* one : assumptions) out += fmt::format("{}{}", out.empty() ? "" : ", ", one->name);
+  return out;
+}
+
 class Compiler {
  public:
   Compiler(const Target& target, const Options& options) : target_(target), options_(options) {}
@@ -201,8 +207,9 @@ class Compiler {
   bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != driver::Tuning::recorded; }
 
   void gate(Support& support) const {
-    if (support.ok && support.unproven && !options_.driver.takes_unproven())
-      support = Support::no(Remedy::unproven, "{} (unproven on silicon, unproven=refuse)", support.reason);
+    if (!support.ok || !support.rests_on_assumptions() || options_.driver.takes_unproven()) return;
+    if (support.reason.empty()) support.reason = "no recording shows the whole job: " + names_of(support.stands_on);
+    support = Support::no(Remedy::unproven, "{} (unproven on silicon, unproven=refuse)", support.reason);
   }
 
   // Few bytes of a model must not ask for all of the machine's memory.

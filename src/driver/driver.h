@@ -3,6 +3,7 @@
 // Must not know: a vendor's anything.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -70,6 +71,8 @@ struct CompileOptions {
   Tuning tuning = Tuning::proven;
   // Tuning switches to turn on one by one on top of `tuning`, by the driver's own names.
   std::vector<std::string> switches;
+  // Tuning switches that stay off, whatever else says: this device was seen to compute otherwise than they assume.
+  std::vector<std::string> without;
   // Of those that Driver::choices() lists, one for each op and name; compile/tune.h finds the best.
   std::vector<Choice> choices;
   // Every intermediate tensor in Program::intermediates keeps bytes of its own until the end of a run.
@@ -80,6 +83,7 @@ struct CompileOptions {
   PerChannel per_channel = PerChannel::exact;
 
   bool takes_unproven() const { return unproven != Unproven::refuse; }
+  bool may_have(std::string_view name) const { return std::ranges::find(without, name) == without.end(); }
 };
 
 // What a decoded value means, so that two submissions compare equal whatever the allocator did.

@@ -60,6 +60,9 @@ struct Support {
   Remedy remedy = Remedy::none;  // where it is not ok
   std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
 
+  // No recorded job shows the whole of its program.
+  bool rests_on_assumptions() const { return unproven || !stands_on.empty(); }
+
   static Support yes() { return {}; }
   static Support yes_unproven(std::string reason) { return {true, std::move(reason), true}; }
   template <typename... Args>

@@ -50,7 +50,7 @@ Level Rewriter::level(ir::OpId id) {
   }
   const driver::Support support = support_of(graph_, target_, id);
   if (weights != nullptr) *weights = std::move(before);
-  if (!support.ok || (support.unproven && !target_.takes_unproven)) return Level::refused;
+  if (!support.ok || (support.rests_on_assumptions() && !target_.takes_unproven)) return Level::refused;
   return support.unproven ? Level::unproven : Level::proven;
 }
 

@@ -32,8 +32,13 @@ std::optional<compile::Prices> prices_of(const Target& target, int host_threads)
   return std::nullopt;
 }
 
-driver::CompileOptions driver_options(const SessionOptions& options, bool is_tuned) {
+bool asks_trust(const Target& target, const SessionOptions& options) {
+  return target.trust != nullptr && options.compile.unproven == driver::Unproven::verify && target.trust->refutes_any();
+}
+
+driver::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {
   driver::CompileOptions out = options.compile;
+  if (asks_trust(target, options)) out.without = refuted_switches(*target.driver, *target.trust);
   out.keep_intermediates |= options.keep_intermediates;
   if (is_tuned) out.tuning = driver::Tuning::tuned;
   return out;
@@ -52,7 +57,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   const compile::PartitionBy partition = partition_of(options);
   compile::Options out{
-      .driver = driver_options(options, file != nullptr),
+      .driver = driver_options(target, options, file != nullptr),
       .min_macs_per_byte =
           partition == compile::PartitionBy::all ? 0 : options.min_macs_per_byte.value_or(kMacsPerByte),
       .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
@@ -72,8 +77,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   }
   std::optional<TrustedDriver> trusted;
   const driver::Driver* asked = target.driver;
-  if (target.trust != nullptr && options.compile.unproven == driver::Unproven::verify && target.trust->refutes_any())
-    asked = &trusted.emplace(*target.driver, *target.trust);
+  if (asks_trust(target, options)) asked = &trusted.emplace(*target.driver, *target.trust);
   return compile(std::move(graph), {asked, target.chip}, out);
 }
 
@@ -96,7 +100,7 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 
 Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
-  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(options, file != nullptr));
+  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(target, options, file != nullptr));
 }
 
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options) {
@@ -104,7 +108,7 @@ void forget_cached(const Target& target, const ir::Graph& part, const SessionOpt
   const auto file = tuning_of(target, options);
   if (!file.ok()) return;
   CachingDriver(*target.driver, expand_home(options.cache_dir), cache_extra(file->get()))
-      .forget(target.chip, part, driver_options(options, *file != nullptr));
+      .forget(target.chip, part, driver_options(target, options, *file != nullptr));
 }
 
 // An empty graph can have no other fault than its options.

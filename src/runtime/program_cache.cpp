@@ -76,6 +76,8 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
   hash.add(options.takes_unproven() ? "unproven" : "");
   hash.add(fmt::format("{} switches", options.switches.size()));
   for (const std::string& name : options.switches) hash.add(name);
+  hash.add(fmt::format("without {}", options.without.size()));
+  for (const std::string& name : options.without) hash.add(name);
   hash.add(fmt::format("{} choices", options.choices.size()));
   for (const driver::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
   hash.add(extra);

@@ -13,12 +13,15 @@ class TrustedDriver : public driver::ForwardingDriver {
   // Both are borrowed.
   TrustedDriver(const driver::Driver& inner, const Trust& trust) : ForwardingDriver(inner), trust_(trust) {}
 
+  // An assumption of a tuning switch's name is no reason to refuse: compile() does without the switch.
   driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override;
 
  private:
   const Trust& trust_;
 };
 
+// Tuning switches that stand on what was refuted, for CompileOptions::without.
+std::vector<std::string> refuted_switches(const driver::Driver& driver, const Trust& trust);
 // An operation as a graph of its own, with its constants.
 ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op);
 // The name of an operation and its constants in TrustEntry::name, whatever its tensors are called.

@@ -71,6 +71,7 @@ Compiled alone(const compile::Part& part) {
 SessionOptions trial_options(const SessionOptions& options, bool keep) {
   return {.compile = {.tuning = options.compile.tuning,
                       .switches = options.compile.switches,
+                      .without = options.compile.without,
                       .choices = options.compile.choices,
                       .unproven = driver::Unproven::take},
           .allow_fallback = false,
@@ -200,7 +201,7 @@ class Verifier {
       if (!needed.contains(&one) || asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name))
         continue;
       asked_.insert(one.name);
-      const Trial trial = try_assumption(*device_, one, options_);
+      const Trial trial = try_assumption(*device_, *target_.trust, one, options_);
       if (trial.outcome == Outcome::not_asked) {
         if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
         continue;
@@ -284,7 +285,8 @@ class Verifier {
   // With all intermediates, each operation compared.
   Result<Trial> try_kept(const compile::Part& part, std::map<size_t, std::vector<Bytes>>* outputs) {
     Compiled kept = alone(part);
-    const SessionOptions keep = trial_options(options_, true);
+    SessionOptions keep = trial_options(options_, true);
+    keep.compile.without = refuted_switches(*target_.driver, *target_.trust);
     SK_TRY_ASSIGN(kept.parts[0].program, compile_part(*device_, part.partition.graph, keep));
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), *device_, keep));
     return try_session(*session, *device_, kKeptInputs, outputs);
@@ -381,7 +383,8 @@ std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
   return out;
 }
 
-Trial try_assumption(const Target& target, const driver::Assumption& assumption, const SessionOptions& options) {
+Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
+                     const SessionOptions& options) {
   if (assumption.probe.empty()) return {.outcome = Outcome::not_asked, .wrong = {}, .what = ""};
   return try_twice([&]() -> Result<Trial> {
     SK_TRY(check_stop());
@@ -393,6 +396,11 @@ Trial try_assumption(const Target& target, const driver::Assumption& assumption,
       return std::ranges::find(place.stands_on, &assumption) != place.stands_on.end();
     });
     if (!is_asked) return error(ErrorCode::unsupported, "the chip does not take the probe");
+    for (const compile::OpPlace& place : compiled.ops) {
+      for (const driver::Assumption* one : place.stands_on)
+        if (one != &assumption && trust.is_refuted(TrustKind::assumption, one->name))
+          return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
+    }
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, keep));
     constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
     return try_session(*session, target, kAll, nullptr);

@@ -33,8 +33,10 @@ struct Trial {
 // Errors: as compile_for().
 Result<compile::Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options);
 
-// Runs the probe of an assumption on the device that `target` names.
-Trial try_assumption(const Target& target, const driver::Assumption& assumption, const SessionOptions& options);
+// Runs the probe of an assumption on the device that `target` names. Not where its operations stand on something else
+// that `trust` refutes: what would be learned of this one?
+Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
+                     const SessionOptions& options);
 
 // Inputs for graph inputs of 8 bits, `index` 0 to kTrialInputs - 1: random over the whole range, the zero point, the
 // ends of the range, a ramp; the last is the first again.

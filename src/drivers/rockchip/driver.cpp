@@ -17,8 +17,8 @@ const hw::ChipRow& row_of(const driver::Chip& chip) { return hw::chips()[static_
 Result<Tuning> all_of(const driver::CompileOptions& options) {
   SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
   const bool tries = options.takes_unproven() && options.tuning != driver::Tuning::recorded;
-  tuning.packed_pixels |= tries;
-  tuning.fused_additions |= tries;
+  tuning.packed_pixels = (tuning.packed_pixels || tries) && options.may_have("packed_pixels");
+  tuning.fused_additions = (tuning.fused_additions || tries) && options.may_have("fused_additions");
   return tuning;
 }
 
