@@ -7,10 +7,12 @@
 #include <map>
 #include <set>
 
+#include "base/environment.h"
 #include "base/splitmix64.h"
 #include "driver/driver.h"
 #include "drivers/vivante/hw/vivante.h"
 #include "ir/graph.h"
+#include "random_graph.h"
 #include "runtime/session.h"
 #include "sim/sim.h"
 
@@ -112,6 +114,84 @@ TEST_P(VivanteQuirks, EachShowsInItsProbeAlone) {
   for (const Probe& probe : probes)
     EXPECT_TRUE(covered.contains(probe.row->name)) << probe.row->name << " has no quirk";
 }
+
+// Whether a wrong operation may be so by this quirk: it stands on its assumption, or reads what an operation that does
+// leaves where it is.
+bool may_be_wrong(const Session& session, ir::OpId id, std::string_view assumption) {
+  const auto stands_on = [&](const compile::OpPlace& op) {
+    return std::ranges::count(op.stands_on, assumption, &driver::Assumption::name) != 0;
+  };
+  const auto& ops = session.report().ops;
+  if (stands_on(ops[static_cast<size_t>(id)])) return true;
+  const ir::Graph& graph = session.graph();
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const auto reads = [&](ir::TensorId tensor) { return std::ranges::count(graph.op(id).inputs, tensor) != 0; };
+    if (graph.ops[i].kind == ir::OpKind::split && stands_on(ops[i]) && std::ranges::any_of(graph.ops[i].outputs, reads))
+      return true;
+  }
+  return false;
+}
+
+struct Counts {
+  int wrong = 0, without_result = 0;
+};
+
+// Empty: all that is wrong may be.
+std::string check_graph(const compile::Compiled& compiled, const Target& target, const sim::Quirk& quirk,
+                        const std::vector<Bytes>& inputs, Counts& counts) {
+  auto session = Session::create(compiled, target, options());
+  if (!session.ok()) return session.error().message;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (auto set = (*session)->set_input(i, inputs[i]); !set.ok()) return set.error().message;
+  }
+  const auto& ops = (*session)->report().ops;
+  if (const auto ran = (*session)->run(); !ran.ok()) {
+    ++counts.without_result;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (may_be_wrong(**session, static_cast<ir::OpId>(i), quirk.assumption)) return "";
+    }
+    return ran.error().message;
+  }
+  const auto layers = (*session)->compare_layers();
+  if (!layers.ok()) return layers.error().message;
+  for (const runtime::LayerDiff& one : *layers) {
+    if (one.max_abs_diff <= target.driver->tolerance(target.chip, (*session)->graph(), one.op)) continue;
+    ++counts.wrong;
+    if (!may_be_wrong(**session, one.op, quirk.assumption))
+      return ir::describe_op((*session)->graph(), one.op) + " is wrong";
+  }
+  return "";
+}
+
+// Graphs of other forms and sizes than the probes have. SKILLET_RANDOM_GRAPHS sets how many.
+class VivanteQuirksOfGraphs : public VivanteQuirks {};
+
+TEST_P(VivanteQuirksOfGraphs, OnlyOperationsThatStandOnTheAssumptionAreWrong) {
+  constexpr uint32_t kGraphs = 120;
+  const char* const set = environment_variable("SKILLET_RANDOM_GRAPHS");
+  const uint32_t count = set == nullptr ? kGraphs : static_cast<uint32_t>(std::stoul(set));
+  const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
+  std::vector<Target> targets;
+  for (const sim::Quirk& quirk : quirks)
+    targets.push_back(runtime::open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name)).value());
+  std::map<std::string_view, Counts> counts;
+  for (uint32_t seed = 1; seed <= count; ++seed) {
+    ir::Graph graph = GraphMaker(seed).make();
+    const std::string text = ir::print(graph).substr(0, 5000);
+    const std::vector<Bytes> inputs = random_inputs(graph, seed);
+    const auto compiled = runtime::compile_for(targets[0], std::move(graph), options());
+    ASSERT_TRUE(compiled.ok()) << compiled.error().message << text;
+    for (size_t i = 0; i < quirks.size(); ++i)
+      EXPECT_EQ(check_graph(*compiled, targets[i], quirks[i], inputs, counts[quirks[i].name]), "")
+          << quirks[i].name << ", seed " << seed << "\n"
+          << text;
+  }
+  int shown = 0;
+  for (const auto& [name, one] : counts) shown += one.wrong + one.without_result > 0;
+  EXPECT_GT(2 * shown, static_cast<int>(quirks.size())) << "most quirks never act";
+}
+INSTANTIATE_TEST_SUITE_P(Chips, VivanteQuirksOfGraphs, testing::Values("a311d", "imx8mp"),
+                         [](const auto& chip) { return chip.param; });
 
 std::vector<std::string> chips() {
   std::vector<std::string> names;

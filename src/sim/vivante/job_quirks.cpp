@@ -60,10 +60,10 @@ bool is_relu_of_several(const NnInstruction& d, const hw::ChipRow& chip) {
   return d.relu && is_1x1 && std::cmp_greater(d.out_z_size, chip.nn_cores);
 }
 
-// Kernel i of several for each plane reads plane i / several, and no other.
+// Kernel i of several for each plane reads plane i / several, and no other. Copies do so, too, where an image grows.
 bool has_several_for_each_plane(const NnInstruction& d, const NnJob& job, std::span<const Kernel> kernels) {
   const uint32_t planes = d.kernel_z_size;
-  if (planes < 2 || d.out_z_size < 2 * planes || d.out_z_size % planes != 0) return false;
+  if (planes < 2 || d.out_z_size < 2 * planes || d.out_z_size % planes != 0 || sums_two(kernels)) return false;
   const int64_t several = d.out_z_size / planes;
   return std::ranges::all_of(kernels, [&](const Kernel& kernel) {
     const int64_t index = kernel.output_offset / job.out_plane_bytes;
