@@ -210,8 +210,12 @@ bool keeps_bytes_in_place(const Graph& graph, OpId id) {
   return keeps_channels(input(graph, id).shape, output(graph, id).shape);
 }
 bool moves_channels(const Graph& graph, OpId id) { return !keeps_bytes_in_place(graph, id); }
+// Copied as an image of the input's rows.
 bool copies_overlap(const Graph& graph, OpId id) {
-  return keeps_bytes_in_place(graph, id) && halves_overlap(graph, id);
+  Plane plane = plane_of(input(graph, id).shape);
+  plane.channels = plane_of(output(graph, id).shape).channels;
+  const Flat whole = flat(plane);
+  return keeps_bytes_in_place(graph, id) && whole.pitch < whole.plane.pixels();
 }
 // The one surface there is becomes several: what RESIZE does.
 bool has_one_surface(const Graph& graph, OpId id) {

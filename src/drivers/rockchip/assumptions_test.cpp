@@ -174,6 +174,118 @@ TEST(RockchipAssumptions, WhatIsUnprovenHasARow) {
   EXPECT_GE(unproven, 5);  // two strides, large filters, limits after sums, products, tables
 }
 
+// ---- what registers do not show ----
+
+const driver::Assumption& row_of(std::string_view name) {
+  return *std::ranges::find(assumptions(), name, &driver::Assumption::name);
+}
+Bytes& data_of(ir::Tensor& tensor, Bytes& bytes) {
+  bytes.assign(tensor.data.begin(), tensor.data.end());
+  return bytes;
+}
+
+// The same in unsigned bytes.
+void make_unsigned(ir::Graph& graph) {
+  for (ir::Tensor& tensor : graph.tensors) {
+    if (tensor.dtype != ir::DType::int8) continue;
+    tensor.dtype = ir::DType::uint8;
+    for (int32_t& zero : tensor.quant.zero_points) zero += 128;
+    Bytes bytes;
+    for (uint8_t& byte : data_of(tensor, bytes)) byte ^= 0x80;
+    if (!bytes.empty()) ir::set_constant(tensor, std::move(bytes));
+  }
+}
+void make_conv(ir::Graph& graph, ir::OpKind kind, ir::ConvAttrs attrs) {
+  ir::Op& op = graph.ops[0];
+  op.kind = kind;
+  op.attrs = attrs;
+  op.inputs.resize(3, ir::kNoTensor);
+}
+// With weights for all inputs of each output: zero points but for its own.
+void make_dense(ir::Graph& graph) {
+  constexpr size_t kOut = 32, kIn = 16, kTaps = 9;
+  ir::Tensor& filter = graph.tensor(graph.ops[0].inputs[1]);
+  Bytes wide(kOut * kTaps * kIn, static_cast<uint8_t>(filter.quant.zero_point()));
+  for (size_t c = 0; c < kOut; ++c) {
+    for (size_t tap = 0; tap < kTaps; ++tap) wide[(c * kTaps + tap) * kIn + c / 2] = filter.data[tap * kOut + c];
+  }
+  filter.shape = {kOut, 3, 3, kIn};
+  ir::set_constant(filter, std::move(wide));
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+void make_image(ir::Graph& graph) {
+  graph.tensors[0].shape = {1, 1, 1, 64};
+  graph.tensors[1].shape = {40, 1, 1, 64};
+  graph.tensors[3].shape = {1, 1, 1, 40};
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+ir::TensorId add_filter(ir::Graph& graph, ir::Shape shape, float scale, Bytes bytes) {
+  ir::Tensor filter{
+      .name = "filter", .dtype = ir::DType::uint8, .shape = std::move(shape), .quant = {{scale}, {128}, 0}};
+  ir::set_constant(filter, std::move(bytes));
+  return graph.add_tensor(std::move(filter));
+}
+void make_identity(ir::Graph& graph) {
+  constexpr size_t kChannels = 32;
+  Bytes weights(kChannels * kChannels, 128);
+  for (size_t c = 0; c < kChannels; ++c) weights[c * (kChannels + 1)] = 129;
+  const ir::TensorId filter = add_filter(graph, {kChannels, 1, 1, kChannels}, 1, std::move(weights));
+  graph.ops[0].inputs.push_back(filter);
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+void make_depthwise(ir::Graph& graph) { make_conv(graph, ir::OpKind::depthwise_conv_2d, {}); }
+void make_ones(ir::Graph& graph) {
+  const ir::TensorId filter = add_filter(graph, {1, 2, 2, 16}, 0.25F, Bytes(64, 129));
+  graph.ops[0].inputs.push_back(filter);
+  make_conv(graph, ir::OpKind::depthwise_conv_2d, {.padding = ir::Padding::valid, .stride_h = 2, .stride_w = 2});
+}
+void make_quantize(ir::Graph& graph) {
+  graph.tensors[1].shape = graph.tensors[0].shape;
+  graph.ops[0].kind = ir::OpKind::quantize;
+  graph.ops[0].attrs = {};
+}
+
+struct Twin {
+  const char* assumption;
+  void (*make)(ir::Graph&);
+};
+constexpr Twin kTwins[] = {
+    {"signed_by_128", make_unsigned},
+    {"filters_as_conv", make_dense},
+    {"fully_connected_as_conv", make_image},
+    {"copy_as_conv", make_identity},
+    {"constant_as_depthwise", make_depthwise},
+    {"average_as_depthwise", make_ones},
+    {"same_bytes", make_quantize},
+};
+
+// Commands and constants; what the host makes of tensors is its own.
+std::vector<Bytes> device_bytes(const ir::Graph& graph) {
+  const auto program = driver().compile(driver::find_chip("rk3588").value(), graph, {.allow_unproven = true});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  std::vector<Bytes> out;
+  for (size_t i = 0; program.ok() && i < program->buffers.size(); ++i) {
+    const SharedBytes& contents = program->buffers[i].contents;
+    if (!contents.empty()) out.emplace_back(contents.begin(), contents.end());
+  }
+  return out;
+}
+
+// An operation and another one that does not stand on the assumption are the same program.
+TEST(RockchipAssumptions, SomeAreBeyondWhatAChipCanTell) {
+  for (const Twin& twin : kTwins) {
+    const ir::Graph graph = ir::parse(row_of(twin.assumption).probe).value();
+    ir::Graph other = graph;
+    twin.make(other);
+    const driver::Support support = driver().supports(driver::find_chip("rk3588").value(), other, 0);
+    ASSERT_TRUE(support.ok) << twin.assumption << ": " << support.reason;
+    EXPECT_EQ(std::ranges::count(support.stands_on, &row_of(twin.assumption)), 0) << twin.assumption;
+    const auto bytes = device_bytes(graph);
+    EXPECT_EQ(bytes.size(), 2U) << twin.assumption;
+    EXPECT_EQ(bytes, device_bytes(other)) << twin.assumption;
+  }
+}
+
 TEST(RockchipAssumptions, WhatIsRefusedStandsOnNothing) {
   const auto graph =
       ir::parse(text_of({"float32 1x4x4x16;float32 1x4x4x16;float32 1x4x4x16", "ADD in=[0 1] out=[2]", ""}));

@@ -84,6 +84,8 @@ bool looks_up(const ConvJob*, const DpuJob& dpu) { return dpu.lookup.on; }
 
 Result<void> hang(ConvJob*, DpuJob&) { return stall("a quirk of this chip: the task never ends"); }
 
+Result<void> fault(ConvJob*, DpuJob&) { return not_modelled("a quirk of this chip: a page fault"); }
+
 Result<void> drop_padding_kernels(ConvJob* conv, DpuJob& dpu) {
   const int64_t each = conv->weight_bytes / conv->kernels;
   conv->kernels = align_up(dpu.true_lanes, int64_t{2});
