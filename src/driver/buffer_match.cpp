@@ -154,6 +154,12 @@ std::vector<BufferMatch::Finding> BufferMatch::lists() const {
   return findings;
 }
 
+std::vector<MatchedMemory> BufferMatch::matched_memory() const {
+  std::vector<MatchedMemory> out;
+  for (const auto& [handle, partner] : partners_) out.push_back({handle, partner.handle, partner.distance});
+  return out;
+}
+
 bool BufferMatch::same_place(uint32_t handle_a, uint64_t offset_a, uint32_t handle_b, uint64_t offset_b) const {
   const auto known = partners_.find(handle_a);
   return known != partners_.end() && known->second.handle == handle_b &&

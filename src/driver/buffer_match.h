@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/compare.h"
 #include "driver/decoded_capture.h"
 
 namespace skillet::driver {
@@ -26,6 +27,7 @@ class BufferMatch {
   std::optional<Finding> address(const AnnotatedField& a, const AnnotatedField& b);
   // How the two submissions list what their addresses named, and what they list without naming it.
   std::vector<Finding> lists() const;
+  std::vector<MatchedMemory> matched_memory() const;
   // True where an earlier address said so.
   bool same_place(uint32_t handle_a, uint64_t offset_a, uint32_t handle_b, uint64_t offset_b) const;
 

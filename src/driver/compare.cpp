@@ -55,6 +55,7 @@ class Comparison {
       submission(pair.a ? &a : nullptr, pair.b ? &b : nullptr);
     }
     tensors();
+    out_.memory = match_.matched_memory();
     return std::move(out_);
   }
 

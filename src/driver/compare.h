@@ -37,8 +37,14 @@ struct Difference {
   std::string path;
   std::string a, b;  // empty: not there
 };
+// Memory that stands for memory of the other side.
+struct MatchedMemory {
+  uint32_t handle_a = 0, handle_b = 0;
+  int64_t distance = 0;  // offset in a - offset in b
+};
 struct CaptureComparison {
   std::vector<Difference> differences;
+  std::vector<MatchedMemory> memory;
   // One line per submission: how many operations it has on both sides, and how many of them differ.
   std::vector<std::string> jobs;
 

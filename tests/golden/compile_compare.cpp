@@ -9,6 +9,7 @@
 #include "fingerprint.h"
 #include "frontend/tflite/import.h"
 #include "golden_case.h"
+#include "inputs.h"
 #include "runtime/record_program.h"
 #include "twin.h"
 
@@ -111,11 +112,17 @@ std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes
 }
 
 // Names of our tensors: inputs only where the recording's are known too, each once.
-void name_tensors(const CompiledPart& part, const driver::Program& program, const runtime::RecordedProgram& places,
+void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& places, const std::vector<Bytes>& inputs,
                   ComparedCase& out, size_t& outputs) {
+  const driver::Program& program = part.program;
   for (size_t i = 0; i < places.inputs.size(); ++i) {
     const auto at = std::ranges::find(part.graph.inputs, program.inputs[i].tensor) - part.graph.inputs.begin();
-    const std::string name = fmt::format("input {}", part.model_inputs[static_cast<size_t>(at)]);
+    const int32_t index = part.model_inputs[static_cast<size_t>(at)];
+    const std::string name = fmt::format("input {}", index);
+    if (index < 0) ++out.inputs_made_by_cpu;
+    if (index >= 0 && static_cast<size_t>(index) < inputs.size())
+      out.our_inputs.push_back(
+          {{name, places.inputs[i].handle, places.inputs[i].offset_bytes}, inputs[static_cast<size_t>(index)]});
     const bool is_known =
         std::ranges::find(out.recorded_tensors, name, &driver::KnownTensor::name) != out.recorded_tensors.end();
     const bool is_new = std::ranges::find(out.our_tensors, name, &driver::KnownTensor::name) == out.our_tensors.end();
@@ -150,8 +157,7 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
   SK_TRY_ASSIGN(runtime::RecordedPrograms recorded, runtime::record_programs(chip.name, std::move(programs)));
   out.ours = std::move(recorded.capture);
   size_t outputs = 0;
-  for (size_t i = 0; i < parts.size(); ++i)
-    name_tensors(*parts[i], parts[i]->program, recorded.programs[i], out, outputs);
+  for (size_t i = 0; i < parts.size(); ++i) name_tensors(*parts[i], recorded.programs[i], inputs, out, outputs);
   forget_outputs_read_by_jobs(out);
   return {};
 }
@@ -159,7 +165,9 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
 Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                 const std::string& judge, const driver::CompileOptions& options) {
   ComparedCase out;
-  SK_TRY_ASSIGN(out.recorded, capture::read(fmt::format("{}/{}/{}", dir, chip.name, judge)));
+  const std::string folder = fmt::format("{}/{}/{}", dir, chip.name, judge);
+  SK_TRY_ASSIGN(out.recorded, capture::read(folder));
+  SK_TRY_ASSIGN(out.recorded_hashes, read_buffer_hashes(folder));
   out.has_recorded_job = std::ranges::any_of(out.recorded.submissions, has_job);
   const std::vector<Bytes> inputs = device_inputs(dir, judge);
   out.recorded_tensors = recorded_tensors(out.recorded, inputs);
@@ -168,7 +176,7 @@ Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip
 }
 
 Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const std::string& judge,
-                      const driver::CompileOptions& options, Outcome& out) {
+                      const driver::CompileOptions& options, Outcome& out, InputCounts* counts = nullptr) {
   SK_TRY_ASSIGN(const ComparedCase c, prepare_by(dir, chip, out.name, judge, options));
   if (!c.has_recorded_job) {
     out.outcome = "no_job";
@@ -183,7 +191,7 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
     out.summary = hash_text(recorded);
     return {};
   }
-  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, c.recorded_side(), c.our_side()));
+  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare_sides(*driver, chip, c, counts));
   out.outcome = comparison.same() ? "identical" : "differs";
   out.details = detail_lines(comparison);
   SK_TRY_ASSIGN(out.summary, summary_of(*driver, chip, c, comparison));
@@ -204,8 +212,8 @@ Result<driver::CompileOptions> as_twin(const driver::Chip& chip, driver::Compile
 // By its own recording, which shows what is copied of the recorded driver. Where that is not what is right, and there
 // is a twin, by the twin's as well. Tunings other than `recorded` may leave the former.
 Result<void> judge(const std::string& dir, const driver::Chip& chip, const driver::CompileOptions& options,
-                   Outcome& out) {
-  SK_TRY(judge_by(dir, chip, out.name, options, out));
+                   Outcome& out, InputCounts* counts) {
+  SK_TRY(judge_by(dir, chip, out.name, options, out, counts));
   if (out.outcome != "identical" && out.outcome != "differs") return {};
   SK_TRY_ASSIGN(const std::string twin, twin_of(dir, chip.name, out.name));
   if (twin.empty()) return {};
@@ -260,6 +268,14 @@ Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& ch
   return prepare_by(dir, chip, name, name, options);
 }
 
+Result<driver::CaptureComparison> compare_sides(const driver::Driver& driver, const driver::Chip& chip,
+                                                const ComparedCase& c, InputCounts* counts) {
+  SK_TRY_ASSIGN(driver::CaptureComparison comparison, compare(driver, chip, c.recorded_side(), c.our_side()));
+  const InputCounts done = compare_inputs(c, comparison);
+  if (counts != nullptr) *counts = done;
+  return comparison;
+}
+
 Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch) {
   driver::CompileOptions options{.tuning = driver::Tuning::recorded, .unproven = driver::Unproven::take};
@@ -274,9 +290,9 @@ Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chi
 }
 
 Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                     const driver::CompileOptions& options) {
+                     const driver::CompileOptions& options, InputCounts* counts) {
   Outcome out{.name = name};
-  if (auto done = judge(dir, chip, options, out); !done.ok()) {
+  if (auto done = judge(dir, chip, options, out, counts); !done.ok()) {
     out.outcome = "failed";
     out.details.push_back(done.error().message);
   }

@@ -11,10 +11,35 @@
 
 namespace skillet::golden {
 
+// A graph input in our capture.
+struct GraphInput {
+  driver::KnownTensor place;
+  Bytes bytes;  // as the device counts values: signed ones with 128 added
+};
+// What a buffer held of which the recording keeps no bytes.
+struct BufferHash {
+  uint32_t handle = 0;
+  std::string sha256_128;  // first 128 bits, hex; of the whole buffer
+};
+// How the bytes of graph inputs, as the host wrote them, were judged.
+struct InputCounts {
+  int by_bytes = 0, by_hash = 0;
+  int by_host_bytes = 0;  // the recording says that the buffer starts with the host's bytes as they are
+  int not_written = 0;    // the recorded host left the buffer zero
+  int not_kept = 0;       // neither bytes nor a hash
+  int made_by_cpu = 0;    // no graph input: operations on the CPU make it, from what the recording does not have
+  int not_found = 0;      // no job reads it, or the jobs differ so much that nothing stands for it
+
+  int judged() const { return by_bytes + by_hash + by_host_bytes; }
+};
+
 // A recorded case and the same model compiled by us, both as captures.
 struct ComparedCase {
   capture::Capture recorded, ours;
   std::vector<driver::KnownTensor> recorded_tensors, our_tensors;
+  std::vector<GraphInput> our_inputs;
+  int inputs_made_by_cpu = 0;  // of parts
+  std::vector<BufferHash> recorded_hashes;
   std::vector<std::string> refusals;
   bool has_recorded_job = false, has_our_job = false;
 
@@ -29,17 +54,23 @@ struct ComparedCase {
 Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                   const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
 
+// Jobs, and what the host writes for graph inputs.
+Result<driver::CaptureComparison> compare_sides(const driver::Driver& driver, const driver::Chip& chip,
+                                                const ComparedCase& c, InputCounts* counts = nullptr);
+
 // Outcomes:
-//   identical   the same to the device in everything but addresses and the number of buffers
+//   identical   the same to the device in everything but addresses and the number of buffers, and the host writes the
+//               same bytes for graph inputs
 //   differs     the details have the decoded field differences; the summary has how many of jobs, fields and bytes,
 //               and a hash of both sides' fingerprints
 //   refused     our driver does not take the ops; the details have the reasons, the summary a hash of the recorded
 //               side's fingerprint
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
-// A signed case that has an unsigned twin (twin.h) is judged by both recordings.
+// A signed case that has an unsigned twin (twin.h) is judged by both recordings; `counts` are of its own.
 Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                     const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
+                     const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded},
+                     InputCounts* counts = nullptr);
 // Whether a switch alone changes what the device is told to do, against no switch.
 Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch);

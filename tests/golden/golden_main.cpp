@@ -44,6 +44,7 @@ struct Row {
   int64_t elements = 0, differing = 0;
   double milliseconds = 0;
   std::set<std::string> rests_on;
+  InputCounts inputs;
 };
 
 // What tells two results of one class apart. Of what must be exact it is the outcome itself.
@@ -85,9 +86,15 @@ SimulateCase simulator_of(const driver::Chip& chip) {
   return found == std::end(kFamilies) ? nullptr : found->second;
 }
 
+Row compared(const Options& options, const driver::Chip& chip, const std::string& name) {
+  Row row;
+  row.outcome =
+      compare_case(options.dir, chip, name, {.tuning = *driver::tuning_from_name(options.tuning)}, &row.inputs);
+  return row;
+}
+
 std::vector<Row> run_case(const Options& options, const driver::Chip& chip, const std::string& name) {
-  if (!options.simulate)
-    return {{.outcome = compare_case(options.dir, chip, name, {.tuning = *driver::tuning_from_name(options.tuning)})}};
+  if (!options.simulate) return {compared(options, chip, name)};
   std::vector<Row> rows;
   for (const ReplayRow& replay : simulator_of(chip)(options.dir, chip.name, name)) rows.push_back(row_of(replay));
   return rows;
@@ -130,6 +137,22 @@ void print_assumptions(const std::vector<Row>& rows) {
   }
 }
 
+void print_inputs(const std::vector<Row>& rows) {
+  InputCounts all;
+  for (const Row& row : rows) {
+    for (int InputCounts::*count :
+         {&InputCounts::by_bytes, &InputCounts::by_hash, &InputCounts::by_host_bytes, &InputCounts::not_written,
+          &InputCounts::not_kept, &InputCounts::made_by_cpu, &InputCounts::not_found})
+      all.*count += row.inputs.*count;
+  }
+  fmt::print(
+      "graph inputs: {} compared as the host writes them ({} by bytes, {} by hash, {} as the host has them); not "
+      "compared: "
+      "{} that the recorded host left zero, {} not kept, {} not found; {} inputs of parts come from CPU operations\n",
+      all.judged(), all.by_bytes, all.by_hash, all.by_host_bytes, all.not_written, all.not_kept, all.not_found,
+      all.made_by_cpu);
+}
+
 void print_text(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
   constexpr size_t kDetails = 12;
   for (const Row& row : rows) {
@@ -155,6 +178,13 @@ void print_text(const Options& options, const std::vector<Row>& rows, const Expe
     fmt::print("\n");
   }
   print_assumptions(rows);
+  if (!options.simulate) print_inputs(rows);
+}
+
+nlohmann::json to_json(const InputCounts& inputs) {
+  return {{"by_bytes", inputs.by_bytes},       {"by_hash", inputs.by_hash},   {"by_host_bytes", inputs.by_host_bytes},
+          {"not_written", inputs.not_written}, {"not_kept", inputs.not_kept}, {"made_by_cpu", inputs.made_by_cpu},
+          {"not_found", inputs.not_found}};
 }
 
 nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
@@ -171,7 +201,8 @@ nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, con
                              {"summary", row.outcome.summary},
                              {"expected", expectations.expected(row.outcome.name)},
                              {"details", row.outcome.details},
-                             {"rests_on", row.rests_on}});
+                             {"rests_on", row.rests_on},
+                             {"inputs", to_json(row.inputs)}});
   for (const auto& [assumption, names] : by_assumption(rows)) json["rest_on"][assumption] = names.size();
   return json;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 #include "base/testing/in_tree.h"
 #include "captures.h"
@@ -29,21 +30,18 @@ constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/
 class Tampered {
  public:
   explicit Tampered(const std::string& name, const std::string& chip = "a311d", const std::string& dir = kDir)
-      : chip_(*driver::find_chip(chip)), driver_(*driver::driver_of(chip_)) {
+      : name_(name), chip_(*driver::find_chip(chip)), driver_(*driver::driver_of(chip_)) {
     auto c = prepare_case(dir, chip_, name);
     EXPECT_TRUE(c.ok()) << c.error().message;
     case_ = std::move(c).value();
     EXPECT_TRUE(is_same()) << name;
+    find_inputs();
   }
 
   Capture& capture() { return case_.recorded; }
-  bool is_input(uint32_t handle) const {
-    return std::ranges::any_of(case_.recorded_tensors, [&](const driver::KnownTensor& t) {
-      return t.handle == handle && t.name.starts_with("input");
-    });
-  }
+  bool is_input(uint32_t handle) const { return inputs_.contains(handle); }
   bool is_same() const {
-    const auto done = compare(*driver_, chip_, case_.recorded_side(), case_.our_side());
+    const auto done = compare_sides(*driver_, chip_, case_);
     return done.ok() && done->same();
   }
   // `change` returns false where it changes nothing; everything is put back afterwards.
@@ -67,17 +65,27 @@ class Tampered {
   }
 
  private:
+  void find_inputs() {
+    const auto done = compare_sides(*driver_, chip_, case_);
+    for (const driver::MatchedMemory& pair : done->memory) {
+      const auto is_there = [&](const GraphInput& input) { return input.place.handle == pair.handle_b; };
+      if (std::ranges::any_of(case_.our_inputs, is_there)) inputs_.insert(pair.handle_a);
+    }
+  }
+
   void count(const std::string& what) {
     Count& count = counts()[what];
     ++count.tried;
     if (!is_same()) return;
     ++count.unseen;
-    ADD_FAILURE() << what << " is not seen";
+    ADD_FAILURE() << name_ << ": " << what << " is not seen";
   }
 
+  std::string name_;
   driver::Chip chip_;
   const driver::Driver* driver_;
   ComparedCase case_;
+  std::set<uint32_t> inputs_;  // recorded buffers that hold graph inputs
 };
 
 std::vector<uint32_t>& words_of(Submission& submission) { return submission.jobs.at(0).commands.at(0).words; }
@@ -89,12 +97,14 @@ void flip_bits(Tampered& t, size_t step) {
     for (size_t i = 0; i < words_of(s).size() * 32; i += step)
       t.try_bit("a bit of the command stream", stream[i / 8], i % 8);
     for (BufferSnapshot& b : s.buffers) {
-      if (!b.listed || b.content != capture::Content::bytes || t.is_input(b.handle)) continue;
+      if (!b.listed || b.content != capture::Content::bytes) continue;
       const SharedBytes recorded = b.bytes;
       Bytes bytes(recorded.begin(), recorded.end());
       b.bytes = SharedBytes(nullptr, bytes);
       for (size_t i = 0; i < bytes.size() * 8; i += step)
-        t.try_bit("a bit of a descriptor, of coefficients or of a table", bytes[i / 8], i % 8);
+        t.try_bit(
+            t.is_input(b.handle) ? "a bit of a graph input" : "a bit of a descriptor, of coefficients or of a table",
+            bytes[i / 8], i % 8);
       bytes.resize(b.size_bytes);
       b.bytes = SharedBytes(nullptr, bytes);
       for (size_t i = recorded.size(); i < b.size_bytes; i += 61 * step)
@@ -235,14 +245,14 @@ void tamper(size_t step) {
   fmt::print("{:55} {:>7} {:>7}\n", "all", tried, unseen);
 }
 
-// The buffers of a submission with what the device reads as constants or commands. Recorded jobs of Vivante list these;
-// those of the RK3588 list no such buffer, only tensors'. Not covered: tensors that hold bytes before a job, which are
-// graph inputs as the host converts them. The judge does not compare those: any bit of them on the RK3588 goes unseen.
-std::vector<BufferSnapshot*> constants(Tampered& t, Submission& submission, bool are_listed) {
+// The buffers of a submission with what the device reads: constants and commands, and graph inputs as the host wrote
+// them. Of constants, recorded jobs of Vivante list all that the submission uses, those of the RK3588 none. What these
+// list are tensors; one that is no graph input is what operations on the CPU make, which nobody compares.
+std::vector<BufferSnapshot*> read_buffers(const Tampered& t, Submission& submission, bool lists_constants) {
   std::vector<BufferSnapshot*> out;
   for (BufferSnapshot& b : submission.buffers) {
-    const bool has_bytes = b.content == capture::Content::bytes && !b.bytes.empty() && !b.holds_input;
-    if (b.listed == are_listed && has_bytes && !t.is_input(b.handle)) out.push_back(&b);
+    if (b.content != capture::Content::bytes || b.bytes.empty()) continue;
+    if (b.listed ? lists_constants || t.is_input(b.handle) : !lists_constants) out.push_back(&b);
   }
   return out;
 }
@@ -257,12 +267,14 @@ void flip_some_bits(Tampered& t, const std::string& chip, std::mt19937& random) 
           t.try_bit(chip + ": a bit of the command stream", stream[random() % (commands.words.size() * 4)], i % 8);
       }
     }
-    for (BufferSnapshot* b : constants(t, s, chip != "rk3588")) {
+    const bool lists_constants = chip != "rk3588";
+    for (BufferSnapshot* b : read_buffers(t, s, lists_constants)) {
       const SharedBytes recorded = b->bytes;
       Bytes bytes(recorded.begin(), recorded.end());
       b->bytes = SharedBytes(nullptr, bytes);
       for (int i = 0; i < kBits; ++i)
-        t.try_bit(chip + ": a bit of another buffer", bytes[random() % bytes.size()], i % 8);
+        t.try_bit(chip + (t.is_input(b->handle) ? ": a bit of a graph input" : ": a bit of another buffer"),
+                  bytes[random() % bytes.size()], i % 8);
       b->bytes = recorded;
     }
   }
@@ -275,7 +287,8 @@ void tamper_sample(const std::string& chip, const std::string& dir) {
   if (!names.ok()) GTEST_SKIP() << names.error().message;
   std::mt19937 random(20);
   size_t sampled = 0;
-  for (size_t tries = 0; sampled < kSampled && tries < 4 * kSampled; ++tries) {
+  const auto& inputs = Tampered::counts()[chip + ": a bit of a graph input"];
+  for (size_t tries = 0; (sampled < kSampled || inputs.tried == 0) && tries < 6 * kSampled; ++tries) {
     const std::string& name = (*names)[random() % names->size()];
     if (compare_case(dir, *driver::find_chip(chip), name).outcome != "identical") continue;
     Tampered t(name, chip, dir);
@@ -285,6 +298,7 @@ void tamper_sample(const std::string& chip, const std::string& dir) {
   }
   EXPECT_GT(sampled, 0U) << chip;
   EXPECT_GT(Tampered::counts()[chip + ": a bit of another buffer"].tried, 0);
+  EXPECT_GT(inputs.tried, 0);
   for (const auto& [what, count] : Tampered::counts())
     fmt::print("{:55} {:>7} {:>7}\n", what, count.tried, count.unseen);
 }

@@ -21,11 +21,7 @@ Error does_not_fit(const char* what, double value) {
   return error(ErrorCode::unsupported, "{} of {:g} does not fit the chip's multiplier", what, value);
 }
 
-// Zero points as most registers have them, and as they enter biases and additions: recorded jobs take signed bytes for
-// unsigned ones there, and here the number as it is (section 4.1).
-int32_t register_zero(const ir::Tensor& tensor, const Tuning& tuning) {
-  return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point() & 0xFF;
-}
+// Zero points as they enter biases and additions: recorded jobs have the number as it is (section 4.1).
 int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
   return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point();
 }
@@ -192,6 +188,10 @@ std::vector<int32_t> biases_of(const ir::Graph& graph, const ir::Op& op) {
 }
 
 }  // namespace
+
+int32_t register_zero(const ir::Tensor& tensor, const Tuning& tuning) {
+  return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point() & 0xFF;
+}
 
 Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning) {
   Conv conv{.depthwise = true};

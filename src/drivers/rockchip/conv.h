@@ -36,6 +36,10 @@ Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAm
 
 constexpr int32_t kWeightZero = 128;  // a weight of 0, unsigned
 
+// Zero point of a tensor as most registers and the host's padding have it: recorded jobs take signed bytes for unsigned
+// ones (section 4.1).
+int32_t register_zero(const ir::Tensor& tensor, const Tuning& tuning);
+
 // How sums become output bytes.
 struct Scales {
   float product = 1;               // real value of 1 in the sum

@@ -4,6 +4,7 @@
 
 #include "base/int_math.h"
 #include "drivers/rockchip/choices.h"
+#include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/elementwise.h"
 #include "drivers/rockchip/fusion.h"
 #include "drivers/rockchip/interleave.h"
@@ -62,9 +63,14 @@ class Planner {
 
   // ---- rows of pixels ----
 
-  // Few channels that only convolutions read lie as they come from the host.
+  // Few channels that only convolutions read lie as they come from the host. Recorded: one channel that any reads
+  // (5.6).
   bool lies_packed(TensorId id) const {
     const int32_t channels = plane_of(tensor(id).shape).channels;
+    const auto filters = [&](ir::OpId reader) {
+      return is_image_filter(graph_.op(reader).kind) && graph_.op(reader).inputs[0] == id;
+    };
+    if (!tuning_.packed_rows) return channels == 1 && std::ranges::any_of(consumers_[static_cast<size_t>(id)], filters);
     return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
   }
   bool is_read_packed(TensorId id, int32_t channels) const {
@@ -249,7 +255,7 @@ driver::ImageShape shape_at_place(const ir::Tensor& tensor, Form form) {
 driver::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& tuning) {
   const driver::ImageShape shape = shape_at_place(tensor, form);
   const bool is_signed = tensor.dtype == ir::DType::int8;
-  const auto zero = static_cast<uint8_t>(unsigned_zero(tensor));
+  const auto zero = static_cast<uint8_t>(register_zero(tensor, tuning));
   const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
   const auto stored_zero = static_cast<uint8_t>(zero ^ 0x80);
   if (form == Form::surfaces) return driver::blocked_layout(shape, kAtom, surface_flip, stored_zero);
