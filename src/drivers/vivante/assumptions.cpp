@@ -21,11 +21,11 @@ struct Question {
   const hw::ChipRow& chip;
   const ir::Graph& graph;
   ir::OpId id;
+  ConvShape shape = has_filter() ? conv_shape(chip, graph, id) : ConvShape();
 
   const ir::Op& op() const { return graph.op(id); }
   bool is_conv() const { return op().kind == OpKind::conv_2d || op().kind == OpKind::depthwise_conv_2d; }
   bool has_filter() const { return is_conv() || op().kind == OpKind::fully_connected; }
-  ConvShape shape() const { return conv_shape(chip, graph, id); }
   Image image(ir::TensorId tensor) const { return image_of(graph.tensor(tensor).shape); }
   ir::Activation activation() const {
     return is_conv() ? op().as<ir::ConvAttrs>().activation : op().as<ir::FullyConnectedAttrs>().activation;
@@ -44,26 +44,17 @@ namespace stands_on {
 bool like_its_generation(const Question& q) { return !q.chip.assumption.empty(); }
 
 bool narrow_depthwise(const Question& q) {
-  if (!q.is_conv()) return false;
-  const ConvShape s = q.shape();
+  const ConvShape& s = q.shape;
   return is_native_depthwise(q.chip, s) && s.out.channels > 1 && s.out.channels < q.chip.nn_cores;
 }
 
-bool depth_multiplier(const Question& q) { return q.is_conv() && q.shape().multiplier != 1; }
+bool depth_multiplier(const Question& q) { return q.shape.multiplier != 1; }
 
-bool large_filters(const Question& q) { return q.is_conv() && job_filter(q.chip, q.shape()) > kMaxProvenKernel; }
+bool large_filters(const Question& q) { return q.is_conv() && job_filter(q.chip, q.shape) > kMaxProvenKernel; }
 
-bool oblong_filters(const Question& q) {
-  if (!q.is_conv()) return false;
-  const ConvShape s = q.shape();
-  return s.kernel_height != s.kernel_width;
-}
+bool oblong_filters(const Question& q) { return q.is_conv() && q.shape.kernel_height != q.shape.kernel_width; }
 
-bool oblong_images(const Question& q) {
-  if (!q.is_conv()) return false;
-  const ConvShape s = q.shape();
-  return s.in.width != s.in.height;
-}
+bool oblong_images(const Question& q) { return q.is_conv() && q.shape.in.width != q.shape.in.height; }
 
 bool several_scales(const Question& q) {
   if (!q.has_filter()) return false;
@@ -75,8 +66,8 @@ bool several_scales(const Question& q) {
 bool relu_reads_dense(const Question& q) {
   if (!q.has_filter() || q.activation() == ir::Activation::none) return false;
   if (unsigned_zero_point(q.graph.tensor(q.op().outputs[0])) == 0) return false;
-  const ConvShape s = q.shape();
-  return hw::generation_of(q.chip).channel_groups && job_filter(q.chip, s) == 1 && s.out.channels > q.chip.nn_cores;
+  return hw::generation_of(q.chip).channel_groups && job_filter(q.chip, q.shape) == 1 &&
+         q.shape.out.channels > q.chip.nn_cores;
 }
 
 bool fully_connected_as_conv(const Question& q) {

@@ -28,12 +28,17 @@ int64_t products(const Kernel& kernel) {
   return std::ssize(kernel.weights) - std::ranges::count(kernel.weights, int16_t{0});
 }
 
+// Those that only fill up the cores come to nothing.
+bool is_stored(const NnInstruction& d, const Kernel& kernel) {
+  return kernel.output_offset < uint64_t{d.out_x_stride} * d.out_y_stride * d.out_z_size;
+}
 // An addition, or a copy of planes: they have every form of image and filter, and are recorded with each.
-bool sums_two(std::span<const Kernel> kernels) {
-  return std::ranges::all_of(kernels, [](const Kernel& kernel) { return products(kernel) <= 2; });
+bool sums_two(const NnInstruction& d, std::span<const Kernel> kernels) {
+  return std::ranges::all_of(kernels,
+                             [&](const Kernel& kernel) { return !is_stored(d, kernel) || products(kernel) <= 2; });
 }
 bool is_filter(const NnInstruction& d, std::span<const Kernel> kernels) {
-  return !is_connected_window(d) && !sums_two(kernels);
+  return !is_connected_window(d) && !sums_two(d, kernels);
 }
 bool is_large_filter(const NnInstruction& d) {
   return std::max(d.kernel_x_size, d.kernel_y_size) > kSmallFilter && !is_connected_window(d);
@@ -53,7 +58,7 @@ bool is_long_vector(const NnInstruction& d) {
   return is_1x1 && d.in_x_size == 1 && d.in_y_size == 1 && d.kernel_z_size > kRecordedInputs;
 }
 bool is_long_row_sum(const NnInstruction& d, std::span<const Kernel> kernels) {
-  return d.in_y_size == 1 && d.out_x_size > kLongRow && d.kernel_x_size == 1 && sums_two(kernels);
+  return d.in_y_size == 1 && d.out_x_size > kLongRow && d.kernel_x_size == 1 && sums_two(d, kernels);
 }
 bool is_relu_of_several(const NnInstruction& d, const hw::ChipRow& chip) {
   const bool is_1x1 = d.kernel_x_size == 1 && d.kernel_y_size == 1;
@@ -63,11 +68,12 @@ bool is_relu_of_several(const NnInstruction& d, const hw::ChipRow& chip) {
 // Kernel i of several for each plane reads plane i / several, and no other. Copies do so, too, where an image grows.
 bool has_several_for_each_plane(const NnInstruction& d, const NnJob& job, std::span<const Kernel> kernels) {
   const uint32_t planes = d.kernel_z_size;
-  if (planes < 2 || d.out_z_size < 2 * planes || d.out_z_size % planes != 0 || sums_two(kernels)) return false;
+  if (planes < 2 || d.out_z_size < 2 * planes || d.out_z_size % planes != 0 || sums_two(d, kernels)) return false;
   const int64_t several = d.out_z_size / planes;
   return std::ranges::all_of(kernels, [&](const Kernel& kernel) {
     const int64_t index = kernel.output_offset / job.out_plane_bytes;
-    return kernel.planes.empty() || (kernel.planes.size() == 1 && kernel.planes[0] == index / several);
+    return !is_stored(d, kernel) || kernel.planes.empty() ||
+           (kernel.planes.size() == 1 && kernel.planes[0] == index / several);
   });
 }
 
@@ -76,6 +82,7 @@ bool has_several_for_each_plane(const NnInstruction& d, const NnJob& job, std::s
 void deal_in_turn(const NnInstruction& d, const NnJob& job, std::span<Kernel> kernels) {
   for (Kernel& kernel : kernels) {
     const auto index = static_cast<uint32_t>(kernel.output_offset / job.out_plane_bytes);
+    if (!is_stored(d, kernel)) continue;
     for (uint32_t& plane : kernel.planes) plane = index % d.kernel_z_size;
   }
 }
@@ -98,13 +105,15 @@ void turn_filters(const NnJob& job, std::span<Kernel> kernels) {
   }
 }
 
+// The last pixel first, so that planes of one row or column change too.
 void write_by_columns(const NnJob& job, uint8_t* plane) {
   std::vector<uint8_t> rows;
   for (int64_t y = 0; y < job.out_height; ++y)
     rows.insert(rows.end(), plane + y * job.out_row_bytes, plane + y * job.out_row_bytes + job.out_width);
   for (int64_t i = 0; i < std::ssize(rows); ++i) {
     const int64_t from = i % job.out_height * job.out_width + i / job.out_height;
-    plane[i / job.out_width * job.out_row_bytes + i % job.out_width] = rows[static_cast<size_t>(from)];
+    const int64_t to = std::ssize(rows) - 1 - i;
+    plane[to / job.out_width * job.out_row_bytes + to % job.out_width] = rows[static_cast<size_t>(from)];
   }
 }
 

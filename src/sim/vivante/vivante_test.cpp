@@ -306,5 +306,25 @@ TEST(Vivante, CachedCoefficientsFollowTheContents) {
   }
 }
 
+TEST(Quirks, AreChosenByNameAndEnvironment) {
+  const std::vector<Quirk> known = quirks("a311d");
+  ASSERT_GE(known.size(), 2U);
+  const std::string two = fmt::format("{}+{}", known[0].name, known[1].name);
+  EXPECT_TRUE(sim::create("a311d", two).ok());
+  for (const char* bad :
+       {"no_quirk", "relu_reads_six+no_quirk", "relu_reads_six+", "+relu_reads_six", "long_rows_wrap"}) {
+    const auto device = sim::create("a311d", bad);
+    ASSERT_FALSE(device.ok()) << bad;
+    EXPECT_NE(device.error().message.find("; a311d can have "), std::string::npos) << device.error().message;
+  }
+  ::setenv("SKILLET_SIM_QUIRK", two.c_str(), 1);
+  EXPECT_TRUE(sim::create("a311d").ok());
+  ::setenv("SKILLET_SIM_QUIRK", "no_quirk", 1);
+  EXPECT_TRUE(sim::create("a311d").error().message.starts_with("SKILLET_SIM_QUIRK=no_quirk: no quirk 'no_quirk'"));
+  EXPECT_NE(sim::create("no_chip").error().message.find("no chip 'no_chip'"), std::string::npos);
+  ::unsetenv("SKILLET_SIM_QUIRK");
+  EXPECT_TRUE(quirks("no_chip").empty());
+}
+
 }  // namespace
 }  // namespace skillet::sim::vivante
