@@ -3,3 +3,7 @@
 if(NOT DEFINED ENV{SKILLET_VIRTUAL_MISUSE})
   set(ENV{SKILLET_VIRTUAL_MISUSE} abort)
 endif()
+# Most tests want to see the NPU: their networks are too small for one to be predicted to be faster.
+if(NOT DEFINED ENV{SKILLET_PARTITION})
+  set(ENV{SKILLET_PARTITION} all)
+endif()

@@ -88,7 +88,7 @@ compile::PartitionBy partition_of(const SessionOptions& options) {
   return options.partition.value_or(options.min_macs_per_byte ? PartitionBy::work : PartitionBy::all);
 }
 
-SessionOptions with_delegate_defaults(SessionOptions options) {
+SessionOptions with_defaults(SessionOptions options) {
   if (!options.partition && !options.min_macs_per_byte) options.partition = compile::PartitionBy::predicted;
   if (!options.host_threads) options.host_threads = 1;
   return options;

@@ -49,9 +49,10 @@ struct SessionOptions {
 };
 
 compile::PartitionBy partition_of(const SessionOptions& options);
-// With what the TensorFlow Lite delegate takes where nothing is said: the NPU gets what is predicted to be faster there
-// than on the host's CPU, of which TensorFlow Lite uses one core unless set otherwise.
-SessionOptions with_delegate_defaults(SessionOptions options);
+// With what the command, the delegate, the C interface and Python take where nothing is said, so that one model has one
+// answer: the NPU gets what is predicted to be faster there than on the host's CPU, of which one core computes
+// (TensorFlow Lite uses one unless set otherwise).
+SessionOptions with_defaults(SessionOptions options);
 
 // What a session of these options compiles.
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);

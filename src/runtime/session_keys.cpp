@@ -118,14 +118,15 @@ constexpr std::array kRows = {
     SessionKey{"partition", partition,
                "which parts go to the NPU. all: those that the chip takes; predicted: of these, those that are "
                "predicted to be "
-               "faster there, copies included; work: those that min_macs_per_byte leaves (all; work where "
-               "min_macs_per_byte is given)"},
+               "faster there, copies included; work: those that min_macs_per_byte leaves (predicted; work where "
+               "min_macs_per_byte is given)",
+               "all, predicted or work"},
     SessionKey{
         "min_macs_per_byte", min_macs,
         "of partition=work: leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or "
         "leaves; also of predicted, on chips that are not timed (4)"},
     SessionKey{"host_threads", host_threads,
-               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (auto)"},
+               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (1)"},
     SessionKey{"timeout_ms", timeout,
                "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
 };

@@ -268,7 +268,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
                              "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
   verb.option("MODEL", options->model, "a .tflite file").required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
   verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
   add_session(verb, options->session);

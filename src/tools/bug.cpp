@@ -87,7 +87,7 @@ void add_bug(CommandLine& app, Outcome& outcome) {
                "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write, a tar archive").check(not_empty()).required();
-  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--note", options->note, "what went wrong, in your words").may_be_empty();
   add_session(verb, options->session, Tunings::recorded_too);
   verb.flag("--without-model", options->without_model,

@@ -263,7 +263,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
                "Example: skillet compile models/digits.tflite --device sim:a311d --text");
   verb.option("MODEL", options->model, "a .tflite file").required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.option("-o,--output", options->output,
               "program file to write (FILE.0, FILE.1, ... where there are several parts)")
       .check(not_empty());

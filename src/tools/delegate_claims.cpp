@@ -115,7 +115,7 @@ void judge_shapes(const ir::Graph& graph, const std::vector<ShapeOp>& shapes, st
 }  // namespace
 
 bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session) {
-  return graph.has_free_sizes && runtime::with_delegate_defaults(session).partition == compile::PartitionBy::predicted;
+  return graph.has_free_sizes && runtime::with_defaults(session).partition == compile::PartitionBy::predicted;
 }
 
 // As the delegate does it with its host: what is dropped changes how the rest is divided, until nothing is dropped.
@@ -123,7 +123,7 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
                                        runtime::SessionOptions session) {
   DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
                      .remedies = std::vector<driver::Remedy>(graph.ops.size(), driver::Remedy::none)};
-  session = runtime::with_delegate_defaults(std::move(session));
+  session = runtime::with_defaults(std::move(session));
   if (is_too_free(graph, session)) session.partition = compile::PartitionBy::all;
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);

@@ -454,7 +454,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
   add_float_pixels(verb, options->input.float_pixels);
   verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
-  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--against", options->against,
               "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
               "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")

@@ -255,7 +255,7 @@ void add_fix(CommandLine& app, Outcome& outcome) {
       "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
-  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.flag("--approximate", options->approximate,
             "also what moves results: weights with a scale per channel share scales (docs/models.md)");
   verb.flag(

@@ -15,6 +15,7 @@ namespace skillet::tools {
 Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {});
 
 // What --device takes, for help texts.
+constexpr const char* kDeviceVariable = "SKILLET_DEVICE";
 constexpr const char* kDeviceHelp =
     "auto, npu, cpu, a device such as /dev/dri/renderD128 or etnaviv0, or a\nsimulated chip such as sim:a311d (see "
     "skillet devices)";

@@ -434,7 +434,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
   verb.option("MODEL", options->model, "a .tflite file").required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, kDeviceHelp).shows_default();
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   add_inputs(verb, options->inputs);
   add_results(verb, *options);
   verb.flag("--compare{outputs}", options->compare,

@@ -66,10 +66,11 @@ void add_per_channel(const Verb& verb, SessionFlags& flags) {
 void add_partition(const Verb& verb, SessionFlags& flags) {
   verb.option("--partition", flags.partition,
               "which parts go to the NPU: all that it takes; predicted: those that are predicted to be faster there, "
-              "copies included; work: those that do enough for the bytes that they move. Default: all")
-      .check(one_of(compile::kPartitionByNames));
+              "copies included; work: those that do enough for the bytes that they move. Default: predicted")
+      .check(one_of(compile::kPartitionByNames))
+      .variable("SKILLET_PARTITION");
   verb.option("--host-threads", flags.host_threads,
-              "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: all")
+              "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: 1")
       .check({"auto or a number", [](const std::string& text) {
                 return is_option("host_threads", text)
                            ? std::string()
@@ -107,7 +108,7 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   parse_cores(flags.cores, out.cores);
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
-  return out;
+  return runtime::with_defaults(std::move(out));
 }
 
 }  // namespace skillet::tools

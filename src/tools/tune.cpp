@@ -259,7 +259,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
                "Example: skillet tune models/digits.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, kDeviceHelp).required();
+  verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.option("-o,--output", options->output, "tuning file to write; default: it is printed").check(not_empty());
   verb.option("--objective", options->objective,
               "what is to be least: wall time on the mainline kernel, or time of the device alone (simulated ones)")

@@ -37,7 +37,7 @@ driver::CompileOptions recorded_with(const driver::Driver& driver, auto&& is_on)
 ir::Graph rewritten(ir::Graph graph, const runtime::Target& target) {
   std::vector<passes::Rewrite> rewrites;
   passes::Target how{.driver = target.driver, .chip = target.chip};
-  how.unproven = driver::Unproven::take;
+  how.takes_unproven = true;
   how.rewrites = &rewrites;
   for (const passes::Pass& pass : passes::exact_passes()) EXPECT_TRUE(pass.run(graph, how).ok()) << pass.name;
   return graph;

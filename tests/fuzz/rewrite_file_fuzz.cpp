@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     passes::Target target{.driver = *driver::driver_of(*chip), .chip = *chip};
     target.per_channel = driver::PerChannel::approximate;
     target.weight_changes = &changes;
-    target.unproven = driver::Unproven::take;
+    target.takes_unproven = true;
     target.rewrites = &rewrites;
     ir::Graph after = *before;
     SK_CHECK(passes::run_pipeline(after, target).ok());

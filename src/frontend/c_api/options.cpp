@@ -48,9 +48,7 @@ Result<void> set_more(const skillet_options& options, runtime::SessionOptions& r
   return {};
 }
 
-}  // namespace
-
-Result<runtime::SessionOptions> session_options(const skillet_options* given) {
+Result<runtime::SessionOptions> said(const skillet_options* given) {
   runtime::SessionOptions result;
   SK_TRY(runtime::set_options_of_environment(result));
   if (given == nullptr) return result;
@@ -73,6 +71,13 @@ Result<runtime::SessionOptions> session_options(const skillet_options* given) {
   if (options.timeout_ms != 0) result.timeout = std::chrono::milliseconds(options.timeout_ms);
   SK_TRY(set_more(options, result));
   return result;
+}
+
+}  // namespace
+
+Result<runtime::SessionOptions> session_options(const skillet_options* given) {
+  SK_TRY_ASSIGN(runtime::SessionOptions options, said(given));
+  return runtime::with_defaults(std::move(options));
 }
 
 }  // namespace skillet::c_api

@@ -81,11 +81,6 @@ constexpr std::string_view kStrictSaysIt = "fallback";           // a key of ses
 constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
 
 // What the delegate takes where nothing is said, if that is not what sessions take.
-std::string_view own_default(std::string_view key) {
-  if (key == "partition") return "; of the delegate: predicted, work where min_macs_per_byte is given";
-  return key == "host_threads" ? "; of the delegate: 1, as of TensorFlow Lite" : "";
-}
-
 // A key of the delegate or of sessions.
 struct Key {
   std::string_view key, help;
@@ -116,7 +111,7 @@ void apply(const Key& key, std::string_view name, std::string_view value, Option
 void warn_of_idle(Options& options) {
   using compile::PartitionBy;
   const runtime::SessionOptions& session = options.session;
-  const PartitionBy by = runtime::partition_of(runtime::with_delegate_defaults(session));
+  const PartitionBy by = runtime::partition_of(runtime::with_defaults(session));
   const auto idle = [&](std::string_view key, std::string_view where) {
     options.problems.push_back({fmt::format("option {} counts with {} only, here partition={}", key, where,
                                             compile::kPartitionByNames[static_cast<size_t>(by)])});
@@ -149,15 +144,14 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
         {fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names))});
   }
   warn_of_idle(options);
-  options.session = runtime::with_delegate_defaults(std::move(options.session));
+  options.session = runtime::with_defaults(std::move(options.session));
   return options;
 }
 
 std::string options_help() {
   std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
   for (const Key& key : all_keys())
-    text += fmt::format("  {:<26}{:<34}{}{}\n", key.key, runtime::environment_name(key.key), key.help,
-                        own_default(key.key));
+    text += fmt::format("  {:<26}{:<34}{}\n", key.key, runtime::environment_name(key.key), key.help);
   return text;
 }
 

@@ -22,8 +22,8 @@ struct Problem {
 
 struct Options {
   std::string device = "auto";
-  runtime::SessionOptions session = runtime::with_delegate_defaults({});  // by runtime/session_keys.h
-  std::optional<log::Level> log;                                          // none: that of the process
+  runtime::SessionOptions session = runtime::with_defaults({});  // by runtime/session_keys.h
+  std::optional<log::Level> log;                                 // none: that of the process
   bool strict = false;
   bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit

@@ -77,7 +77,7 @@ TEST(Options, TakeTheKeysOfSessions) {
     ++seen;
     runtime::SessionOptions wanted;
     ASSERT_TRUE(key.set(values.at(key.key), wanted)) << key.key;
-    wanted = runtime::with_delegate_defaults(wanted);
+    wanted = runtime::with_defaults(wanted);
     EXPECT_FALSE(same(wanted, Options().session)) << key.key;
     const Options given = parse_options({{std::string(key.key), values.at(key.key)}}, none);
     EXPECT_TRUE(given.problems.empty() && same(given.session, wanted)) << key.key;
