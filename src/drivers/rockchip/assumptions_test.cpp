@@ -261,7 +261,7 @@ constexpr Twin kTwins[] = {
 
 // Commands and constants; what the host makes of tensors is its own.
 std::vector<Bytes> device_bytes(const ir::Graph& graph) {
-  const auto program = driver().compile(driver::find_chip("rk3588").value(), graph, {.allow_unproven = true});
+  const auto program = driver().compile(driver::find_chip("rk3588").value(), graph, {.unproven = driver::Unproven::take});
   EXPECT_TRUE(program.ok()) << program.error().message;
   std::vector<Bytes> out;
   for (size_t i = 0; program.ok() && i < program->buffers.size(); ++i) {
