@@ -67,6 +67,13 @@ std::string run_all(runtime::Session& session, const runtime::Target& target) {
   }
   return "";
 }
+// Whether what passes make of a probe still shows its row.
+bool stands_on(const runtime::Target& target, const ir::Graph& graph, const Assumption& row) {
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+    if (std::ranges::count(target.driver->supports(target.chip, graph, op).stands_on, &row) != 0) return true;
+  }
+  return false;
+}
 // With all tensors kept and without: a convolution with an ADD in its pass keeps none.
 std::string fault_of(const Assumption& row, const std::string& device) {
   auto graph = ir::parse(row.probe);
@@ -74,11 +81,15 @@ std::string fault_of(const Assumption& row, const std::string& device) {
   for (const bool keep : {true, false}) {
     const auto target = runtime::open_target(device);
     if (!target.ok()) return target.error().message;
-    const auto session = runtime::Session::create(
-        *graph, *target,
-        {.allow_fallback = false, .keep_intermediates = keep, .partition = compile::PartitionBy::all, .cores = 1});
+    const auto session = runtime::Session::create(*graph, *target,
+                                                  {.compile = {.unproven = driver::Unproven::take},
+                                                   .allow_fallback = false,
+                                                   .keep_intermediates = keep,
+                                                   .partition = compile::PartitionBy::all,
+                                                   .cores = 1});
     if (!session.ok()) return session.error().message;
     if ((*session)->report().parts.size() != 1 || !(*session)->report().parts[0].on_npu) return "not all on the NPU";
+    if (!stands_on(*target, (*session)->graph(), row)) return "passes leave nothing that stands on it";
     if (std::string wrong = run_all(**session, *target); !wrong.empty()) return wrong;
   }
   return "";
@@ -151,9 +162,12 @@ bool is_on_npu(const runtime::Session& session, ir::OpId op) {
 // Whatever is wrong stands on the quirk's assumption.
 Judged judge(const ir::Graph& given, const sim::Quirk& quirk, std::mt19937& random) {
   const auto target = runtime::open_target(fmt::format("sim:{},quirk={}", kChip, quirk.name));
-  const auto session = runtime::Session::create(
-      given, *target,
-      {.allow_fallback = false, .keep_intermediates = true, .partition = compile::PartitionBy::all, .cores = 1});
+  const auto session = runtime::Session::create(given, *target,
+                                                {.compile = {.unproven = driver::Unproven::take},
+                                                 .allow_fallback = false,
+                                                 .keep_intermediates = true,
+                                                 .partition = compile::PartitionBy::all,
+                                                 .cores = 1});
   if (!session.ok()) return {};  // beyond the chip: other tests ask whether that is right
   const ir::Graph& graph = (*session)->graph();
   const auto stands_on_it = [&](ir::OpId op) {

@@ -19,6 +19,8 @@ using ir::OpId;
 using ir::OpKind;
 using ir::TensorId;
 
+#define QUESTION(number, row)
+#define NO_ROW(number, why)
 enum class Name : uint8_t {
 #define ASSUMPTION(name, what, sections, probe) name,
 #include "drivers/rockchip/assumptions.def"
@@ -29,6 +31,8 @@ constexpr std::array kAssumptions = {
 #include "drivers/rockchip/assumptions.def"
 #undef ASSUMPTION
 };
+#undef QUESTION
+#undef NO_ROW
 
 const ir::Tensor& input(const Graph& graph, OpId id, size_t i = 0) { return graph.tensor(graph.op(id).inputs[i]); }
 const ir::Tensor& output(const Graph& graph, OpId id) { return graph.tensor(graph.op(id).outputs[0]); }

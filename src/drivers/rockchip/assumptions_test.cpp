@@ -174,6 +174,36 @@ TEST(RockchipAssumptions, WhatIsUnprovenHasARow) {
   EXPECT_GE(unproven, 5);  // two strides, large filters, limits after sums, products, tables
 }
 
+// ---- open questions ----
+
+struct Question {
+  int number;
+  std::string_view text;  // a row, or why there is none
+  bool has_row;
+};
+constexpr Question kQuestions[] = {
+#define ASSUMPTION(name, what, sections, probe)
+#define QUESTION(number, row) {number, #row, true},
+#define NO_ROW(number, why) {number, why, false},
+#include "drivers/rockchip/assumptions.def"
+#undef ASSUMPTION
+#undef QUESTION
+#undef NO_ROW
+};
+
+// Section 11 of the hardware specification has 18.
+TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
+  std::set<int> with_row, without;
+  for (const Question& one : kQuestions) {
+    (one.has_row ? with_row : without).insert(one.number);
+    EXPECT_FALSE(one.text.empty()) << one.number;
+    if (!one.has_row) continue;
+    EXPECT_NE(std::ranges::find(assumptions(), one.text, &driver::Assumption::name), assumptions().end()) << one.text;
+  }
+  for (int number = 1; number <= 18; ++number)
+    EXPECT_NE(with_row.contains(number), without.contains(number)) << "question " << number;
+}
+
 // ---- what registers do not show ----
 
 const driver::Assumption& row_of(std::string_view name) {
