@@ -82,8 +82,8 @@ typedef struct skillet_options {
   uint32_t timeout_ms; /* of one run on the device; 0: 10 s */
   /* Later additions: a struct_bytes that ends before them is fine too. */
   const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
-  int32_t allow_unproven; /* 1: a real NPU also takes operations that no known driver ever ran on silicon (simulated
-                             ones do anyway); 0: what the environment's SKILLET_ALLOW_UNPROVEN says, else not */
+  int32_t allow_unproven; /* 1: the option unproven=take; 0: what `more` or the environment's SKILLET_UNPROVEN says,
+                             else verify: see skillet_options_help() */
   int32_t reserved;       /* 0: no new member may be where older structs have padding */
   int32_t cores; /* of an NPU with several, how many may share one inference, in bands of rows: 1: none; 2 or more:
                     wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to

@@ -225,7 +225,7 @@ TEST(PlanBands, TakesTheNextBestWhereABandIsRefused) {
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
   driver.refused_height = -1;
   driver.unproven_height = 26;
-  EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
+  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = driver::Unproven::refuse}, .cores = 2}), "N[bc]/2 N[d]");
   EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = driver::Unproven::take}, .cores = 2}), "N[bcd]/2");
 }
 

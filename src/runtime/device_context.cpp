@@ -25,9 +25,8 @@ Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, con
   return context;
 }
 
-// `given`, where there is one, receives what the core is sent.
-Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& given) {
-  const uapi::RecordSink sink = given.append ? given : debug_sink();
+// `sink`, where there is one, receives what the core is sent.
+Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& sink) {
   const uapi::Core& core = named.core;
   const uapi::SyscallsRef& calls = named.calls;
   Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
@@ -150,7 +149,7 @@ Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
 Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
   const NpuSearch search = find_npus();
   const auto core = find_found(search, "npu");
-  auto found = core.ok() ? target_of(*core, sink) : Result<Target>(core.error());
+  auto found = core.ok() ? target_of(*core, sink.append ? sink : debug_sink()) : Result<Target>(core.error());
   if (found.ok()) return found;
   const bool expected = search.npus.empty() && !search.blocked;
   log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
@@ -232,11 +231,18 @@ Result<NamedCore> find_core_for_replay(const std::string& name) {
   return find_core_with(standin::simulated_core_for_replay, name);
 }
 
-Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
-  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
-  if (name == "auto") return open_npu_or_cpu(sink);
+Result<Target> open_for_trials(const std::string& name) {
   SK_TRY_ASSIGN(const NamedCore core, find_core(name));
-  return target_of(core, sink);
+  SK_TRY_ASSIGN(Target target, target_of(core, {}));
+  target.trust = nullptr;
+  return target;
+}
+
+Result<Target> open_target(const std::string& name, const uapi::RecordSink& given) {
+  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
+  if (name == "auto") return open_npu_or_cpu(given);
+  SK_TRY_ASSIGN(const NamedCore core, find_core(name));
+  return target_of(core, given.append ? given : debug_sink());
 }
 
 std::string refusal(const driver::Chip& chip) {

@@ -74,6 +74,8 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
 // else the CPU); a device node; a name that find_npus() gives. `sink`, where there is one, receives every submission.
 // Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
+// The same for jobs that are nobody's: SKILLET_DEBUG=capture has nothing of them, and no trust is kept.
+Result<Target> open_for_trials(const std::string& name);
 
 // A core that a --device text names, and how to reach it; all names of open_target() but those that may be the CPU.
 struct NamedCore {

@@ -182,7 +182,9 @@ TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {
   add(toy, graph, {.choices = {{0, "a", 2}}});
   add(toy, graph, {.choices = {{0, "a", 1}, {1, "a", 1}}});
   add(toy, graph, {.keep_intermediates = true});
-  add(toy, graph, {.unproven = driver::Unproven::take});
+  add(toy, graph, {.unproven = driver::Unproven::refuse});
+  add(toy, graph, {.without = {"a"}});
+  add(toy, graph, {.without = {"a", "b"}});
   EXPECT_EQ(compile::build_id().size(), 32u);
   EXPECT_EQ(compile::build_id().find_first_not_of("0123456789abcdef"), std::string_view::npos);
 }

@@ -151,7 +151,7 @@ TEST_F(ToySession, WithoutFallbackFailuresAreErrors) {
   state_.fault = true;
   const auto ran = session->run();
   ASSERT_FALSE(ran.ok());
-  EXPECT_EQ(ran.error().code, ErrorCode::device);
+  EXPECT_EQ(ran.error().code, ErrorCode::fault);
   EXPECT_EQ(ran.error().message, "toy: part 0 (2 ops): job 'm': sim:toy: the toy broke");
 }
 

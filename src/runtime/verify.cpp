@@ -158,6 +158,8 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::
   for (const bool keep : {true, false}) {
     SessionOptions how = trial_options(options, keep);
     how.partition = compile::PartitionBy::all;
+    how.tuning_file.clear();  // of the network, not of a probe
+    how.tuning = nullptr;
     how.compile.without = refuted_switches(*target.driver, trust);
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target, graph, how));
     SK_TRY(check_asked(compiled, trust, how.compile, assumption));
@@ -229,13 +231,12 @@ class Verifier {
   // What the probes need is not in the way of the session: a device file of their own.
   bool open_device() {
     if (device_) return true;
-    auto opened = open_target(target_.name);
+    auto opened = open_for_trials(target_.name);
     if (!opened.ok()) {
       why_not_ = "the device cannot be opened to compare it with the CPU: " + opened.error().message;
       return false;
     }
     device_.emplace(std::move(opened).value());
-    device_->trust = nullptr;
     return true;
   }
 
@@ -435,7 +436,9 @@ Trial try_assumption(const Target& target, const Trust& trust, const driver::Ass
 }
 
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {
-  if (options.compile.unproven != driver::Unproven::verify || target.trust == nullptr)
+  // What `recorded` emits is for comparison with recorded jobs, their faults too.
+  if (options.compile.unproven != driver::Unproven::verify || target.trust == nullptr ||
+      options.compile.tuning == driver::Tuning::recorded)
     return compile_for(target, std::move(graph), options);
   return Verifier(target, options).run(graph);
 }

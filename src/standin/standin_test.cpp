@@ -193,7 +193,7 @@ TEST(Simulated, SubmitRunsOnListedBuffersOnly) {
 
   const auto fault = submit(*device, stream, std::span(both).first(1));
   ASSERT_FALSE(fault.ok());
-  EXPECT_EQ(fault.error().code, ErrorCode::device);
+  EXPECT_EQ(fault.error().code, ErrorCode::fault);
   EXPECT_EQ(fault.error().message,
             "job 'test': sim:inc: target: 4 bytes at 0x401000 are not mapped; 0xffc bytes after the end of buffer 1 "
             "[0x400000, "

@@ -121,7 +121,7 @@ class Check(unittest.TestCase):
             device = ["--device", f"sim:{chip}", "--json"]
             checked = json.loads(skillet("check", MODEL, *device)[1])["simulated"]
             ran = json.loads(skillet("run", MODEL, *device)[1])["simulated"]
-            (page,) = [one for one in json.loads(skillet("check", MODEL, "--allow-unproven", "--json")[1])["chips"] if one["chip"] == chip]
+            (page,) = [one for one in json.loads(skillet("check", MODEL, "--json")[1])["chips"] if one["chip"] == chip]
             plan = json.loads(skillet("plan", MODEL, "--chip", chip, "--json")[1])
             self.assertEqual(checked, ran)
             self.assertGreater(checked["cpu_ms"], 0)
@@ -131,7 +131,7 @@ class Check(unittest.TestCase):
 
     def test_what_only_moves_bytes_is_not_off(self):
         for words in ([], ["--delegate", "--partition", "all"]):
-            report = json.loads(skillet("check", MODEL, "--allow-unproven", "--json", *words)[1])
+            report = json.loads(skillet("check", MODEL, "--json", *words)[1])
             for chip in report["chips"]:
                 off = {op["kind"]: (where, error) for op, where, error in zip(report["ops"], chip["where"], chip["error"])}
                 self.assertEqual(off["CONV_2D"], ("npu", "up to 1"), chip["chip"])
@@ -146,7 +146,7 @@ class Check(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "two_pictures.tflite"
             model.write_bytes(net.bytes([picture], [conv]))
-            for chip in json.loads(skillet("check", str(model), "--allow-unproven", "--json")[1])["chips"]:
+            for chip in json.loads(skillet("check", str(model), "--json")[1])["chips"]:
                 self.assertEqual((chip["part_ops"] + chip["npu_ops"], chip["error"]), (1, ["up to 1"]), chip["chip"])
 
     def test_times_of_several_cores(self):
@@ -186,17 +186,17 @@ class Check(unittest.TestCase):
             self.assertAlmostEqual(one / three, 3 * 8 / 10.7, delta=0.1)  # of 24 GB/s
 
     def test_what_only_a_word_keeps_from_the_npu_says_so(self):
-        chips = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--json")[1])["chips"]}
-        taken = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--allow-unproven", "--json")[1])["chips"]}
+        chips = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--unproven", "refuse", "--json")[1])["chips"]}
+        taken = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--json")[1])["chips"]}
         some = 0
         for name, chip in chips.items():
             more = any(before == "cpu" and after == "npu" for before, after in zip(chip["where"], taken[name]["where"]))
-            self.assertEqual(any("allow_unproven=1" in one["remedy"] for one in chip["reasons"]), more, name)
+            self.assertEqual(any("unproven=verify" in one["remedy"] for one in chip["reasons"]), more, name)
             some += more
         self.assertGreater(some, 0)
 
     def test_what_is_required(self):
-        rows = [([], "97%", FINE), ([], "100%", FAILED), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
+        rows = [([], "97%", FINE), (["--unproven", "refuse"], "100%", FAILED), ([], "0", FINE), (["--device", "sim:a311d"], "90%", FINE), (["--device", "cpu"], "1", FAILED),
                 (["--device", "sim:a311d"], "100.0%", FINE)]
         share = json.loads(skillet("check", MODEL, "--device", "sim:a311d", "--json")[1])
         self.assertEqual(share["npu_macs"], share["macs"])

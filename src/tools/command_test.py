@@ -142,7 +142,7 @@ class Command(unittest.TestCase):
     def test_check_of_a_chip_and_of_all_agree(self):
         for model, of, more in itertools.product((MODEL, BATCH, SCALES), ("a311d", "rk3588"), ([], ["--per-channel", "approximate"])):
             with self.subTest(model=model, chip=of, more=more):
-                every = report("check", model, "--allow-unproven", *more)
+                every = report("check", model, *more)
                 one = report("check", model, "--device", "sim:" + of, *more)
                 chip = next(chip for chip in every["chips"] if chip["chip"] == of)
                 self.assertEqual((len(every["ops"]), chip["npu_ops"], chip["part_ops"], chip["npu_macs"], every["macs"]),
@@ -153,7 +153,9 @@ class Command(unittest.TestCase):
         # What the partition leaves to the CPU counts as such; MACs say nothing of moves, their time does.
         rows = [(MODEL, ["--device", "sim:a311d", "--require", "90%"], 0), (MODEL, ["--device", "sim:a311d", "--require", "100%"], 0),
                 (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--require", "1%"], 1),
-                (MODEL, ["--require", "99%"], 1), (MODEL, ["--require", "97%"], 0),
+                (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "99%"], 1),
+                (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "97%"], 0),
+                (MODEL, ["--require", "99%"], 0),
                 ("tests/models/concat2_i8.tflite", ["--device", "sim:rk3588", "--require", "100%"], 0),
                 ("tests/models/concat2_i8.tflite", ["--device", "cpu", "--require", "1%"], 1)]
         for model, more, code in rows:
@@ -170,7 +172,7 @@ class Command(unittest.TestCase):
                                           ([], {"SKILLET_PER_CHANNEL": "approximate"}, True)):
             with self.subTest(more=more, environment=environment), tempfile.TemporaryDirectory() as folder:
                 page = Path(folder) / "page.html"
-                done = subprocess.run([SKILLET, "check", SCALES, "--allow-unproven", "--json", "--html", page, *more],
+                done = subprocess.run([SKILLET, "check", SCALES, "--json", "--html", page, *more],
                                       capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
                 self.assertEqual(done.returncode, 0, done.stderr)
                 chip = next(one for one in json.loads(done.stdout)["chips"] if one["chip"] == "a311d")
@@ -261,7 +263,7 @@ class Command(unittest.TestCase):
                 names = [f"part0.{kind}" for kind in ("graph.txt", "program.txt", "program")]
                 self.assertEqual(archive.getnames(), ["report.txt", *names])
                 told = archive.extractfile("report.txt").read().decode()
-                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " allow_unproven=true", " cores=2 ",
+                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " unproven=take", " cores=2 ",
                              " host_threads=auto "):
                     self.assertIn(word, told)
                 archive.extractall(folder)
@@ -323,6 +325,7 @@ class Command(unittest.TestCase):
                 ({"SKILLET_DEBUG": "bogus,ir=1"}, "SKILLET_DEBUG: there is no 'bogus' (SKILLET_DEBUG=help lists all)"),
                 ({"SKILLET_DEBUG": "passess"}, "there is no 'passess'; did you mean 'passes'?"),
                 ({"SKILLET_ALLOW_UNPROVEN": "maybe"}, "skillet: SKILLET_ALLOW_UNPROVEN=maybe: must be 1 or 0"),
+                ({"SKILLET_UNPROVEN": "maybe"}, "--unproven"),
                 ({"SKILLET_LOG": "error", "SKILLET_DEBUG": "sim,submit"}, "")]
         for variables, words in rows:
             with self.subTest(variables=variables):
@@ -360,24 +363,26 @@ class Command(unittest.TestCase):
                 self.assertEqual([op for op in ops if not op["reason"]], [])
                 self.assertIn(words, ops[0]["reason"])
 
-    def test_unproven_operations_need_a_word_on_a_real_device(self):
+    def test_unproven_operations_have_one_answer_on_real_and_simulated_devices(self):
         # A fully connected layer; to its programs the virtual node is a real device.
         check = ["check", "tests/models/fc64x10_i8.tflite", "--json", "--device"]
         rows = [
             (["sim:a311d"], None, "npu"),
-            (["sim:a311d"], "0", "npu"),
-            (["/dev/dri/renderD128"], None, "npu"),  # the virtual node sets it
-            (["/dev/dri/renderD128"], "0", "cpu"),
-            (["/dev/dri/renderD128"], "1", "npu"),
-            (["/dev/dri/renderD128", "--allow-unproven"], "0", "npu"),
+            (["sim:a311d"], "refuse", "cpu"),
+            (["/dev/dri/renderD128"], None, "npu"),
+            (["/dev/dri/renderD128"], "refuse", "cpu"),
+            (["/dev/dri/renderD128"], "take", "npu"),
+            (["/dev/dri/renderD128", "--unproven", "verify"], "refuse", "npu"),
+            (["/dev/dri/renderD128", "--allow-unproven"], "refuse", "npu"),
         ]
         for device, variable, where in rows:
             if device[0].startswith("/") and not HAS_VIRTUAL_NODE:
                 continue
             with self.subTest(device=device, variable=variable):
                 environment = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+                environment["SKILLET_PARTITION"] = "all"
                 if variable is not None:
-                    environment["SKILLET_ALLOW_UNPROVEN"] = variable
+                    environment["SKILLET_UNPROVEN"] = variable
                 around = [SKILLET, "virtual", "--chip", "a311d", "--"] if device[0].startswith("/") else []
                 done = subprocess.run([*around, SKILLET, *check, *device], capture_output=True, text=True, timeout=120,
                                       env=environment)
@@ -385,9 +390,8 @@ class Command(unittest.TestCase):
                 op = json.loads(done.stdout)["ops"][0]
                 self.assertEqual(op["where"], where)
                 self.assertEqual("unproven" in op["reason"], True)
-                self.assertEqual("allow_unproven=1 takes it" in op["reason"], where == "cpu")
-                says = "skillet: virtual: SKILLET_ALLOW_UNPROVEN=1" in done.stderr
-                self.assertEqual(says, bool(around) and variable is None, done.stderr)
+                self.assertEqual("unproven=refuse" in op["reason"], where == "cpu")
+                self.assertEqual("old names" in done.stderr, "--allow-unproven" in device, done.stderr)
 
     def test_programs_are_kept_in_a_folder(self):
         with tempfile.TemporaryDirectory() as folder:

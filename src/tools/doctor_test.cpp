@@ -292,6 +292,7 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   npu.info.node = "/dev/dri/renderD128";
   facts.nodes = {{npu.info.node, "etnaviv", {npu}, {}}};
   facts.permissions = {""};
+  facts.takes_unproven = false;
   const auto findings = diagnose(facts);
   const Finding* found = find(findings, "unproven-npu");
   ASSERT_NE(found, nullptr);

@@ -36,7 +36,7 @@ COMMANDS = f"""
 check {DIGITS}
 check {CONV} --device sim:rk3588
 check {CONV} --device sim:a311d --json
-check {CHAIN} --device sim:imx8mp --allow-unproven
+check {CHAIN} --device sim:imx8mp --unproven refuse
 check {FC} --device cpu
 check {FC} --json
 check {REFUSED} --device sim:a311d
@@ -69,7 +69,7 @@ run {DIGITS} --device cpu --random 3 --output TMP/whole.npy ~
 plan {DIGITS}
 plan {CONV} --chip a311d --json
 plan {CHAIN} --chip rk3588 --chip imx8mp --tuning tuned
-plan {FC} --chip imx8mp --only-proven --set error_percent=7
+plan {FC} --chip imx8mp --unproven refuse --set error_percent=7
 plan {REFUSED} --chip a311d --chip rk3588
 plan {RK3588}
 plan {A311D} --json

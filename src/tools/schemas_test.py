@@ -31,7 +31,8 @@ A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_
 # What is run for each verb; TMP is a folder of its own.
 CASES = f"""
 check {DIGITS}
-check {DIGITS} --delegate --allow-unproven
+check {DIGITS} --delegate
+trust --device sim:a311d
 check {TRANSPOSED} --per-channel approximate
 check {REFUSED}
 check {FREE}

@@ -271,6 +271,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
   verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
   add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
+  add_partition(verb, options->session);
   verb.runs([options, &outcome] {
     const OrderlyEnd end;
     outcome.finish(tune(*options, outcome));

@@ -129,7 +129,7 @@ class TuneTest(unittest.TestCase):
         self.tuned("a311d")
         env = os.environ | {"SKILLET_TUNING_FILE": self.file}
         ran = json.loads(skillet("run", MODEL, "--device", "sim:a311d", "--tuning-file", self.file, "--json").stdout)["simulated"]
-        rows = [("plan", MODEL, "--json"), ("check", MODEL, "--allow-unproven", "--json")]
+        rows = [("plan", MODEL, "--json"), ("check", MODEL, "--json")]
         for row in rows:
             plain = {one["chip"]: one["wall_ms"] for one in json.loads(skillet(*row).stdout)["chips"]}
             for done in (skillet(*row, "--tuning-file", self.file), skillet(*row, env=env)):

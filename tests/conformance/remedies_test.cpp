@@ -57,6 +57,10 @@ std::map<Remedy, size_t> count(const compile::Compiled& compiled) {
 
 void look_at(const ir::Graph& graph, const ChipOf& on) {
   const compile::Options plain;
+  compile::Options refuse = plain;
+  refuse.driver.unproven = driver::Unproven::refuse;
+  for (const compile::OpPlace& op : planned(graph, on, refuse).ops)
+    if (!op.on_npu && op.remedy == Remedy::unproven) met[op.remedy].insert(op.reason);
   const compile::Compiled compiled = planned(graph, on, plain);
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const compile::OpPlace& op = compiled.ops[i];

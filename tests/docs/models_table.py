@@ -156,8 +156,8 @@ def coverage(skillet):
     lines = []
     for file, name, _ in MODELS:
         cells = {chip: [] for chip in CHIPS}
-        for more in [[], ["--allow-unproven"]]:
-            report = json.loads(run(skillet, "check", path_of(file), "--json", *more))
+        for more in [["--unproven", "refuse"], []]:
+            report = json.loads(run(skillet, "check", path_of(file), "--json", "--partition", "all", *more))
             for chip in report["chips"]:
                 if chip["chip"] in cells:
                     cells[chip["chip"]].append(coverage_of(chip, len(report["ops"])))

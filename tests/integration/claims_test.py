@@ -37,18 +37,17 @@ def models(only):
 
 
 def said_in_litert(python, args, model, chip, *more, unproven=True):
-    """On a simulated NPU, which takes what is unproven, or as on a board."""
-    where = [python] if unproven else [args.skillet, "virtual", "--chip", chip, "--", python]
-    done = subprocess.run([*where, "-c", LOAD, model, args.delegate, f"sim:{chip}" if unproven else "npu", *more],
+    """By default, or without what is unproven."""
+    done = subprocess.run([python, "-c", LOAD, model, args.delegate, f"sim:{chip}", *more],
                           capture_output=True, text=True, check=False,
-                          env={**os.environ, **({} if unproven else {"SKILLET_ALLOW_UNPROVEN": "0"})})
+                          env={**os.environ, **({} if unproven else {"SKILLET_UNPROVEN": "refuse"})})
     assert done.returncode == 0, f"{model.name}: {done.stderr[-500:]}"
     return done.stderr
 
 
 def compare(args, python, model, unproven):
     """Rows of (chip, what check says, what the delegate does) that differ."""
-    done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--allow-unproven"] * unproven],
+    done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--unproven", "refuse"] * (not unproven)],
                           capture_output=True, text=True, check=True)
     checked = {one["chip"]: one for one in json.loads(done.stdout)["chips"]}
     rows = []

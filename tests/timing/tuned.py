@@ -40,7 +40,7 @@ def plan(skillet, *arguments):
 
 
 def price(skillet, model, chip, tuning, only_proven, *more):
-    only = ["--only-proven"] if only_proven else []
+    only = ["--unproven", "refuse"] if only_proven else []
     return plan(skillet, str(model), "--chip", chip, "--tuning", tuning, *only, *more)["chips"][0]
 
 

@@ -86,19 +86,22 @@ const std::string kSurfaces =
 const std::string kPixels = "1x8x6x3: block 3, strides elem 1 px 3 row 48 block 3 image 384, 384 bytes, pad 0x78\n";
 const std::string kBlocks =
     "4x2x3x6: block 6, strides elem 1 px 16 row 6 block 6 image 48, 192 bytes, xor 0x80, pad 0xf8\n";
+const driver::CompileOptions kRefuse{.unproven = driver::Unproven::refuse};
 const driver::CompileOptions kPacked{.switches = {"packed_pixels"}, .unproven = driver::Unproven::take};
 
 TEST(RockchipPlacement, InputsOfFewChannels) {
   const std::string three = conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame);
-  EXPECT_EQ(text_of(three, {}), kSurfaces + "0 conv 3x3\n");
+  EXPECT_EQ(text_of(three, kRefuse), kSurfaces + "0 conv 3x3\n");
   EXPECT_EQ(text_of(three, kPacked), kPixels + "0 conv 3x3\n");
   EXPECT_EQ(text_of(three, in_blocks(0)), kBlocks + "0 conv 3x3 in blocks of 2x2\n");
-  EXPECT_EQ(text_of(three, {.tuning = driver::Tuning::tuned}), kSurfaces + "0 conv 3x3\n") << "a choice, not a rule";
+  EXPECT_EQ(text_of(three, {.tuning = driver::Tuning::tuned, .unproven = driver::Unproven::refuse}),
+            kSurfaces + "0 conv 3x3\n")
+      << "a choice, not a rule";
 }
 
 TEST(RockchipPlacement, AChangeOfSignIsNoOperation) {
   const std::string same = signed_conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame, -8);
-  EXPECT_EQ(text_of(same, {}), kSurfaces + "1 conv 3x3\n");
+  EXPECT_EQ(text_of(same, kRefuse), kSurfaces + "1 conv 3x3\n");
   EXPECT_EQ(text_of(same, kPacked), kPixels + "1 conv 3x3\n");
   EXPECT_EQ(text_of(same, in_blocks(1)), kBlocks + "1 conv 3x3 in blocks of 2x2\n");
   const std::string other = signed_conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame, -7);

@@ -114,8 +114,8 @@ TEST(CApiOptions, AreTakenAsText) {
   skillet_model* model = nullptr;
   EXPECT_EQ(skillet_load_file(sim.device, kModel.c_str(), &none, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_STREQ(skillet_last_error(), "options: more is null");
-  for (const char* key : {"tuning", "switches", "allow_unproven", "per_channel", "cache_dir", "cores", "fallback",
-                          "min_macs_per_byte", "partition", "host_threads", "timeout_ms"})
+  for (const char* key : {"tuning", "switches", "unproven", "allow_unproven", "per_channel", "cache_dir", "cores",
+                          "fallback", "min_macs_per_byte", "partition", "host_threads", "timeout_ms"})
     EXPECT_NE(("\n" + std::string(skillet_options_help())).find(std::string("\n") + key + " "), std::string::npos)
         << key;
 }
@@ -129,8 +129,8 @@ TEST(CApiOptions, TextHasAnEffectAndWinsOverMembers) {
   std::filesystem::remove_all(folder);
 
   skillet_model* model = nullptr;
-  const skillet_option far_more[] = {{"min_macs_per_byte", "1000000000"}};
-  const skillet_options options{.struct_bytes = sizeof options, .more = far_more, .more_count = 1};
+  const skillet_option far_more[] = {{"partition", "work"}, {"min_macs_per_byte", "1000000000"}};
+  const skillet_options options{.struct_bytes = sizeof options, .more = far_more, .more_count = 2};
   ASSERT_EQ(skillet_load_file(sim.device, kModel.c_str(), &options, &model), SKILLET_OK) << skillet_last_error();
   EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("0 of 1 ops on the NPU")) << skillet_explain(model);
   skillet_close_model(model);

@@ -110,7 +110,7 @@ class Facts(unittest.TestCase):
         keys = [line.split()[0] for line in skillet.options_help().splitlines()]
         self.assertIn("cache_dir", keys)
         values = {"tuning": "tuned", "switches": "", "per_channel": "approximate", "cores": 2, "tuning_file": "",
-                  "partition": "predicted"}
+                  "partition": "predicted", "unproven": "take"}
         for key in keys:
             if key != "cache_dir":
                 skillet.Session(MODEL, "sim:a311d", **{key: values.get(key, 1)}).close()

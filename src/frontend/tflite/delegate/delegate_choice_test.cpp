@@ -177,23 +177,22 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
 }
 
 // Images that are not square were never seen right on silicon.
-TEST(Delegate, RealDevicesTakeUnprovenOpsWhenTold) {
+TEST(Delegate, UnprovenOpsAreTakenWhereTheyAreNotRefused) {
   ir::Graph graph = convolution();
   for (const ir::TensorId id : {graph.inputs[0], graph.outputs[0]}) graph.tensor(id).shape = {1, 6, 5, 8};
-  const auto partitions = [&](bool simulated, bool allow) {
+  const auto partitions = [&](driver::Unproven unproven) {
     Wrapped wrapped;
     wrapped.state->options.session.partition = compile::PartitionBy::all;
-    wrapped.state->options.session.compile.unproven = allow ? driver::Unproven::take : driver::Unproven::refuse;
-    wrapped.state->target.simulated = simulated;
+    wrapped.state->options.session.compile.unproven = unproven;
     FakeHost host(graph);
     EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
     fill_inputs(host, graph, 8);
     EXPECT_EQ(outputs_of(host, graph), expected(graph, 8));
     return host.partitions();
   };
-  EXPECT_EQ(partitions(true, false), 1U);
-  EXPECT_EQ(partitions(false, false), 0U);
-  EXPECT_EQ(partitions(false, true), 1U);
+  EXPECT_EQ(partitions(driver::Unproven::refuse), 0U);
+  EXPECT_EQ(partitions(driver::Unproven::verify), 1U);
+  EXPECT_EQ(partitions(driver::Unproven::take), 1U);
 }
 
 // The host's table of times, as it takes them.

@@ -150,7 +150,8 @@ TEST(Delegate, CountsTheWorkOfTheNetwork) {
   graph.ops[0].inputs = {0, 0};
   graph.tensors[1].quant.scales = {2.0F};
   const auto partitions = [&](const char* min_macs_per_byte) {
-    const Plugin plugin({{"device", "sim:imx8mp"}, {"log", "error"}, {"min_macs_per_byte", min_macs_per_byte}});
+    const Plugin plugin(
+        {{"device", "sim:imx8mp"}, {"log", "error"}, {"partition", "work"}, {"min_macs_per_byte", min_macs_per_byte}});
     FakeHost host(graph);
     EXPECT_EQ(host.apply(plugin.delegate), kTfLiteOk);
     return host.partitions();
