@@ -169,8 +169,9 @@ Result<std::vector<Bytes>> run_session(runtime::Session& session, const InputSet
 // One inference after the other; what is wrong with results is told at the end.
 class Runner {
  public:
-  Runner(const Options& options, Plan& plan, runtime::Session& session, RunResult& result)
-      : options_(options), plan_(plan), session_(session), result_(result) {}
+  // `by_default`: with --compare=layers, the program that runs without it; else null.
+  Runner(const Options& options, Plan& plan, runtime::Session& session, DefaultProgram* by_default, RunResult& result)
+      : options_(options), plan_(plan), session_(session), by_default_(by_default), result_(result) {}
 
   Result<void> run_all() {
     if (!options_.compare.empty()) {
@@ -229,6 +230,7 @@ class Runner {
       SK_TRY_ASSIGN(one.layers, session_.compare_layers());
     }
     if (reference_) SK_TRY(reference_->compare(set, outputs, one, result_.reference_ms));
+    if (by_default_ != nullptr) note(by_default_->check(set, outputs, session_));
     if (options_.tolerance && reference_) note(check_tolerance(*options_.tolerance, one, session_.graph()));
     if (!plan_.expected) return {};
     const Result<void> judged = plan_.expected->check(count_, one.input, outputs, session_.graph());
@@ -263,6 +265,7 @@ class Runner {
   const Options& options_;
   Plan& plan_;
   runtime::Session& session_;
+  DefaultProgram* by_default_;
   RunResult& result_;
   std::optional<Reference> reference_;
   size_t count_ = 0, failures_ = 0;
@@ -367,7 +370,12 @@ Result<void> run(Options& options, Outcome& outcome) {
   auto created = create_session(options, std::move(graph), target, result);
   outcome.begin_with(created);
   SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));
-  Runner runner(options, plan, *session, result);
+  std::optional<DefaultProgram> by_default;
+  if (options.compare == "layers" && npu_use(*session).npu_ops != 0) {
+    const Progress progress(fmt::format("compiling for {} without kept intermediates", target.name));
+    SK_TRY_ASSIGN(by_default, DefaultProgram::create(again, target, session_options(options)));
+  }
+  Runner runner(options, plan, *session, by_default ? &*by_default : nullptr, result);
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
   if (!is_told) {
@@ -439,7 +447,8 @@ void add_run(CommandLine& app, Outcome& outcome) {
   add_results(verb, *options);
   verb.flag("--compare{outputs}", options->compare,
             "run on the CPU too and show the largest difference of the outputs;\n"
-            "--compare=layers: and of each NPU operation, given the NPU's own inputs")
+            "--compare=layers: and of each NPU operation, given the NPU's own inputs; and the program as it\n"
+            "runs without this option must give the same outputs")
       .check(one_of({"outputs", "layers"}));
   verb.option("--repeat", options->repeat, "run this many times, for steadier times")
       .shows_default()

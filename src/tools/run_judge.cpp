@@ -26,6 +26,40 @@ Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>
   return {};
 }
 
+namespace {
+
+bool fell_back(const runtime::Session& session) {
+  return std::ranges::any_of(session.report().parts, [](const auto& part) { return !part.fallback.empty(); });
+}
+
+}  // namespace
+
+Result<DefaultProgram> DefaultProgram::create(ir::Graph graph, const runtime::Target& target,
+                                              runtime::SessionOptions options) {
+  options.keep_intermediates = false;
+  SK_TRY_ASSIGN(auto session, runtime::Session::create(std::move(graph), target, options));
+  return DefaultProgram(std::move(session));
+}
+
+Result<void> DefaultProgram::check(const InputSet& inputs, const std::vector<Bytes>& outputs,
+                                   const runtime::Session& kept) {
+  const std::vector<std::span<const uint8_t>> in(inputs.tensors.begin(), inputs.tensors.end());
+  SK_TRY_ASSIGN(const std::vector<Bytes> own, session_->run(in));
+  if (fell_back(*session_) || fell_back(kept)) return {};
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto [a, b] = std::ranges::mismatch(outputs[i], own[i]);
+    if (a == outputs[i].end() && b == own[i].end()) continue;
+    size_t differing = 0;
+    for (size_t at = 0; at < own[i].size(); ++at) differing += own[i][at] != outputs[i][at] ? 1 : 0;
+    return error(ErrorCode::device,
+                 "{}: output '{}' differs between the program that keeps intermediates and the one that runs: {} of {} "
+                 "bytes, the first at {}",
+                 inputs.name, kept.graph().tensor(kept.graph().outputs[i]).name, differing, own[i].size(),
+                 a - outputs[i].begin());
+  }
+  return {};
+}
+
 Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph) {
   const auto too_far = [&](const std::string& what, double difference) {
     return error(ErrorCode::device, "{}: {} differs by {} from the CPU kernels; --tolerance is {}", inference.input,

@@ -1,4 +1,5 @@
-// Whether what a network computed is what it should be: against the CPU kernels, or files (--compare, --expect).
+// Whether what a network computed is what it should be: against the CPU kernels, the program as it runs without
+// comparison, or files (--compare, --expect).
 // Called by run.cpp.
 // Must not know: the command line, how results are shown.
 #pragma once
@@ -28,6 +29,19 @@ class Reference {
       : graph_(&graph), interpreter_(std::move(interpreter)) {}
   const ir::Graph* graph_;
   ref::Interpreter interpreter_;
+};
+
+// The network as it runs where nothing is compared: intermediate tensors share memory, and operations may be joined.
+// A session that keeps intermediates runs another program, of which this one must give every byte.
+class DefaultProgram {
+ public:
+  static Result<DefaultProgram> create(ir::Graph graph, const runtime::Target& target, runtime::SessionOptions options);
+  // Runs once. Error: the first output that is not as `kept` computed it. Nothing is compared where a device failed.
+  Result<void> check(const InputSet& inputs, const std::vector<Bytes>& outputs, const runtime::Session& kept);
+
+ private:
+  explicit DefaultProgram(std::unique_ptr<runtime::Session> session) : session_(std::move(session)) {}
+  std::unique_ptr<runtime::Session> session_;
 };
 
 // The first output, or layer, that is further from the CPU kernels than `tolerance` allows, as an error.

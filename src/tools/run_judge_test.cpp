@@ -1,0 +1,50 @@
+// Judges of `skillet run`: what they must find, and what they must let pass.
+#include "tools/run_judge.h"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/in_tree.h"
+#include "driver/forwarding_driver.h"
+#include "frontend/tflite/import.h"
+
+namespace skillet::tools {
+namespace {
+
+// Compiles another program where intermediates are not kept: the graph's outputs come back with a bit flipped.
+class WrongByDefault : public driver::ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
+                                  const driver::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(driver::Program program, inner().compile(chip, graph, options));
+    for (driver::TensorBinding& output : program.outputs) output.layout.xor_byte ^= options.keep_intermediates ? 0 : 1;
+    return program;
+  }
+};
+
+Result<void> check(bool wrong) {
+  SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(in_tree("tests/models/conv3x3_s2_u8.tflite")));
+  SK_TRY_ASSIGN(runtime::Target target, runtime::open_target("sim:a311d"));
+  const WrongByDefault driver(*target.driver);
+  if (wrong) target.driver = &driver;
+  SK_TRY_ASSIGN(const auto kept, runtime::Session::create(graph, target, {.keep_intermediates = true}));
+  SK_TRY_ASSIGN(DefaultProgram by_default, DefaultProgram::create(graph, target, {.keep_intermediates = true}));
+  InputSet set{.name = "ones", .path = {}, .frame = {}, .tensors = {}};
+  set.tensors.emplace_back(static_cast<size_t>(graph.tensor(graph.inputs[0]).bytes()), uint8_t{1});
+  const std::vector<std::span<const uint8_t>> inputs(set.tensors.begin(), set.tensors.end());
+  SK_TRY_ASSIGN(const std::vector<Bytes> outputs, kept->run(inputs));
+  return by_default.check(set, outputs, *kept);
+}
+
+TEST(DefaultProgram, OtherOutputsThanWithKeptIntermediatesAreAnError) {
+  const auto same = check(false);
+  EXPECT_TRUE(same.ok()) << same.error().message;
+  const auto other = check(true);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().message.find("differs between the program that keeps intermediates and the one that runs"),
+            std::string::npos)
+      << other.error().message;
+}
+
+}  // namespace
+}  // namespace skillet::tools
