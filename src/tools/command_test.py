@@ -152,7 +152,7 @@ class Command(unittest.TestCase):
     def test_check_is_a_gate(self):
         # What the partition leaves to the CPU counts as such; MACs say nothing of moves, their time does.
         rows = [(MODEL, ["--device", "sim:a311d", "--require", "90%"], 0), (MODEL, ["--device", "sim:a311d", "--require", "100%"], 0),
-                (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--require", "1%"], 1),
+                (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--host-threads", "auto", "--require", "1%"], 1),
                 (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "99%"], 1),
                 (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "97%"], 0),
                 (MODEL, ["--require", "99%"], 0),
@@ -263,8 +263,8 @@ class Command(unittest.TestCase):
                 names = [f"part0.{kind}" for kind in ("graph.txt", "program.txt", "program")]
                 self.assertEqual(archive.getnames(), ["report.txt", *names])
                 told = archive.extractfile("report.txt").read().decode()
-                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " unproven=take", " cores=2 ",
-                             " host_threads=auto "):
+                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " unproven=verify", " cores=2 ",
+                             " host_threads=1 "):
                     self.assertIn(word, told)
                 archive.extractall(folder)
             # What failed is what `skillet compile` makes of the same options.
