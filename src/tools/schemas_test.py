@@ -23,8 +23,6 @@ except ImportError:
     sys.exit(77)
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
-# The NPU is to be seen; these networks are too small for it to be predicted to be faster.
-os.environ["SKILLET_PARTITION"] = "all"
 SCHEMAS = Path("docs/json")
 DIGITS, CONV, SCALES, CHAIN = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/models/conv_scales_i8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
 TRANSPOSED, REFUSED, FREE = "tests/models/keras/transposed_i8.tflite", "tests/models/refused/no_kernel.tflite", "tests/models/free/free_sizes_u8.tflite"
@@ -67,7 +65,7 @@ plan --layers TMP/table.csv --chip rk3588 --program vendor
 plan --parameters
 compile {DIGITS} --device sim:rk3588 --cores 3
 compile {CHAIN} --device sim:imx8mp --report --tuning tuned --explain
-compile {DIGITS} --device sim:a311d --explain-partition
+compile {DIGITS} --device sim:a311d --explain-partition --partition predicted
 compile {CONV} --device sim:a311d -o TMP/program
 decode {A311D} --model {A311D}/model.tflite --buffers --all
 decode {RK3588} --weights TMP/weights
@@ -97,6 +95,7 @@ TABLE = """id,op,in_c,in_h,in_w,out_c,out_h,out_w,kh,kw,stride,act,fused_add,dty
 
 def skillet(args):
     env = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+    env["SKILLET_PARTITION"] = "all"  # these networks are too small for the NPU to be predicted to be faster
     return subprocess.run([SKILLET, *args], capture_output=True, timeout=120, env=env, input=bytes(3 * 784))
 
 

@@ -107,7 +107,7 @@ def differences(skillet):
     for file, name, per_channel in MODELS:
         for more in [[], ["--per-channel", "approximate"]] if per_channel else [[]]:
             # The RK3588 has a scale for each channel: nothing to approximate.
-            cells = ["as above" if more and chip == "rk3588" else cell(skillet, path_of(file), chip, more) for chip in CHIPS]
+            cells = ["as above" if more and chip == "rk3588" else cell(skillet, path_of(file), chip, ["--partition", "all", *more]) for chip in CHIPS]
             lines.append([name if not more else "&nbsp; the same, `--per-channel approximate`", *cells])
     return as_table(lines)
 
@@ -119,7 +119,7 @@ def milliseconds(ms):
 def speed_of(chip, ops):
     """Bold where the NPU is predicted to be faster than all large cores of the board's CPU."""
     npu, cpu = milliseconds(chip["wall_ms"]), milliseconds(chip["cpu_alone_ms"])
-    npu = f"**{npu}**" if chip["wall_ms"] < chip["cpu_alone_ms"] else npu
+    npu = f"**{npu}**" if chip["npu_ops"] and chip["wall_ms"] < chip["cpu_alone_ms"] else npu
     return f"{chip['npu_ops']}/{ops}, {npu} / {cpu}"
 
 
