@@ -387,6 +387,15 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   EXPECT_EQ(most_, 1);
 }
 
+// Jobs that do not end in the time that a close waits for them: their commands stay until the kernel has given them up.
+TEST_F(Rocket, ClosesNoHandleBeforeItsJobsHaveEnded) {
+  start("job:1-6:hang");
+  auto device = open();
+  const Chain chains[] = {chain(*device, 2), chain(*device, 2)};
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(device->submit({&chains[i % 2].job, 1}).ok());
+  device.reset();  // the fake ends the process otherwise
+}
+
 // A job that reads 40 bytes of one buffer and writes them, each with one more, to another.
 struct Copier {
   uapi::Handle from = 0, to = 0, commands = 0;

@@ -83,6 +83,31 @@ int RocketFile::create_bo(abi::CreateBo& args) {
   return 0;
 }
 
+// The kernel keeps what a job lists, and nothing keeps its commands: they are unmapped with their last handle.
+int RocketFile::gem_close(drm::GemClose& args) {
+  {
+    const Lock lock(kernel_.state());
+    const Entry* const entry = find(args.handle);
+    const auto is_inside = [&](const sim::Commands& task) {
+      return task.address - *entry->address < entry->buffer->size_bytes();
+    };
+    const auto check = [&](const QueuedJob& job) {
+      // The kernel ends each job by its timeout, by its own clock.
+      if (kernel_.now() >= entity_.latest_end || entry == nullptr ||
+          std::ranges::find(job.buffers, entry->buffer) != job.buffers.end() ||
+          std::ranges::none_of(job.tasks, is_inside))
+        return;
+      kernel_.punish(
+          fmt::format("gem_close: handle {} holds the commands of job {}, which has not ended: the NPU reads "
+                      "memory that is not mapped",
+                      args.handle, job.id));
+    };
+    std::ranges::for_each(entity_.jobs, check);
+    if (entity_.running != nullptr) check(*entity_.running);
+  }
+  return GemFile::gem_close(args);
+}
+
 int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   Lock lock(kernel_.state());
   // Its memory becomes a file's, at the same place: not while a job writes it. What no job lists is read at most.

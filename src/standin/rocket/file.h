@@ -22,6 +22,7 @@ class RocketFile : public GemFile {
   int version(drm::Version& args);
   int prime_handle_to_fd(drm::PrimeHandle& args);
   int create_bo(abi::CreateBo& args);
+  int gem_close(drm::GemClose& args);
   int prep_bo(abi::PrepBo& args);
   int fini_bo(abi::FiniBo& args);
   int submit(abi::Submit& args, const Fault& fault);

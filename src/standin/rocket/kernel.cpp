@@ -165,6 +165,7 @@ void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, 
   QueuedJob job = std::move(entity.jobs[which]);
   entity.jobs.erase(entity.jobs.begin() + static_cast<std::ptrdiff_t>(which));
   entity.is_running = true;
+  entity.running = &job;
   std::vector<Mapping> mappings;
   Result<void> done = compute(core, entity, job, mappings, lock);
   // What waits for ever ends by the kernel's timeout.
@@ -173,6 +174,7 @@ void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, 
     jobs().stall(job.id);
     workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });
   }
+  entity.running = nullptr;
   end(core, entity, job, std::move(done));
   workers.changed.notify_all();
   // The last reference to a buffer calls close(), which may be a hook with a lock of its own.

@@ -48,6 +48,7 @@ struct Entity {
   std::deque<QueuedJob> jobs;
   uint32_t core = 0;
   bool is_running = false;
+  const QueuedJob* running = nullptr;  // while its commands may still be read
   // By Kernel::now(), which a slow simulator does not stretch: when the last job's fence came, and when it comes at the
   // latest, as the kernel ends each job by its timeout.
   std::optional<std::chrono::steady_clock::time_point> ended;
