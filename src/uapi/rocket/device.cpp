@@ -100,6 +100,7 @@ class RocketDevice final : public Device {
   std::string describe(const InFlight& submission) const;
   void reclaim();
   void close_handle(Handle handle) const;
+  void pause_until_quiet();
 
   // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
   mutable std::recursive_mutex mutex_;
@@ -121,16 +122,26 @@ class RocketDevice final : public Device {
 };
 
 // In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time, the file is closed.
+// GEM_CLOSE unmaps what the kernel holds no reference to, which is all but the listed buffers: where the end of a job
+// is not known, the kernel's own timeout of each job passes first (Quiet; kLongestQuiet at most).
 // In a child of fork() jobs and handles are the parent's.
 RocketDevice::~RocketDevice() {
   if (!process_.is_here()) return;
   const std::lock_guard lock(mutex_);
   if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
+  if (!in_flight_.empty()) {
+    pause_until_quiet();
+    quiet_.ended();  // now: the worker's time begins after the handles are closed
+  }
   for (auto& [handle, buffer] : buffers_) {
     if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
     close_handle(handle);
   }
   for (const Closing& one : closing_) close_handle(one.handle);
+  pause_until_quiet();
+}
+
+void RocketDevice::pause_until_quiet() {
   if (const auto time = quiet_.still_to_wait(); time.count() > 0) file_.calls().pause(time);
 }
 
