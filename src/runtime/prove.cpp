@@ -264,16 +264,19 @@ Result<std::vector<std::string>> candidates_of(const ProofReport& report, const 
   const AssumptionRow found = row_of(report, step);
   if (step.kind != ProofKind::assumption || !is_refuted(step.outcome) || found.row == nullptr) return same;
   const auto trust = trust_of(report, &step);
-  for (const sim::Quirk& quirk : sim::quirks(report.device.chip)) {
-    if (quirk.assumption != step.name) continue;
-    SK_TRY(check_stop());
-    SK_TRY_ASSIGN(Target target, open_target(simulated_name(report.device.chip, quirk.name)));
-    target.trust = nullptr;
-    const Trial trial = try_assumption(target, *trust, *found.row, {});
-    ProofStep simulated;
-    add_outputs(trial, simulated);
-    const bool is_same = outcome_of(trial) == step.outcome && simulated.outputs == step.outputs;
-    if (is_same) same.emplace_back(quirk.name);
+  for (const bool is_own : {true, false}) {  // of its own assumption, else of another one that shows in this probe too
+    for (const sim::Quirk& quirk : sim::quirks(report.device.chip)) {
+      if ((quirk.assumption == step.name) != is_own) continue;
+      SK_TRY(check_stop());
+      SK_TRY_ASSIGN(Target target, open_target(simulated_name(report.device.chip, quirk.name)));
+      target.trust = nullptr;
+      const Trial trial = try_assumption(target, *trust, *found.row, {});
+      ProofStep simulated;
+      add_outputs(trial, simulated);
+      const bool is_same = outcome_of(trial) == step.outcome && simulated.outputs == step.outputs;
+      if (is_same) same.emplace_back(quirk.name);
+    }
+    if (!same.empty()) break;
   }
   return same;
 }
