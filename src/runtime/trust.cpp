@@ -30,15 +30,6 @@ constexpr size_t kProgramsMax = 512;
 constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
 constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
 
-std::string now() {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 // Of the board; empty: the kernel has none.
 std::string serial_number() {
   std::ifstream file(kSerialFile);
@@ -71,20 +62,6 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
   return entry;
 }
 
-Result<DeviceIdentity> device_of(const Json& json) {
-  SK_TRY_ASSIGN(const Json* const device, compile::member(json, "", "device"));
-  DeviceIdentity out;
-  SK_TRY_ASSIGN(out.chip, compile::text_of(*device, "device", "chip"));
-  SK_TRY_ASSIGN(out.kernel_driver, compile::text_of(*device, "device", "kernel_driver"));
-  SK_TRY(compile::check_names(*device, "device", {"chip", "kernel_driver", "facts"}));
-  SK_TRY_ASSIGN(const Json* const facts, compile::list_of(*device, "device", "facts"));
-  for (const Json& fact : *facts) {
-    if (!fact.is_string()) return compile::wrong_field("device.facts", "must be texts");
-    out.facts.push_back(fact.get<std::string>());
-  }
-  return out;
-}
-
 Result<TrustFile> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_trust"));
@@ -93,7 +70,7 @@ Result<TrustFile> parse(std::string_view text) {
                                 fmt::format("must be {}: the version that this build reads", kVersion));
   SK_TRY(compile::check_names(json, "", {"skillet_trust", "device", "entries"}));
   TrustFile file;
-  SK_TRY_ASSIGN(file.device, device_of(json));
+  SK_TRY_ASSIGN(file.device, parse_identity(json));
   SK_TRY_ASSIGN(const Json* const entries, compile::list_of(json, "", "entries"));
   for (size_t i = 0; i < entries->size(); ++i) {
     SK_TRY_ASSIGN(TrustEntry entry, entry_of((*entries)[i], fmt::format("entries[{}]", i)));
@@ -128,6 +105,29 @@ void shorten(std::vector<TrustEntry>& entries) {
 }
 
 }  // namespace
+
+std::string trust_date() {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Result<DeviceIdentity> parse_identity(const Json& json) {
+  SK_TRY_ASSIGN(const Json* const device, compile::member(json, "", "device"));
+  DeviceIdentity out;
+  SK_TRY_ASSIGN(out.chip, compile::text_of(*device, "device", "chip"));
+  SK_TRY_ASSIGN(out.kernel_driver, compile::text_of(*device, "device", "kernel_driver"));
+  SK_TRY(compile::check_names(*device, "device", {"chip", "kernel_driver", "facts"}));
+  SK_TRY_ASSIGN(const Json* const facts, compile::list_of(*device, "device", "facts"));
+  for (const Json& fact : *facts) {
+    if (!fact.is_string()) return compile::wrong_field("device.facts", "must be texts");
+    out.facts.push_back(fact.get<std::string>());
+  }
+  return out;
+}
 
 std::string DeviceIdentity::text() const {
   return fmt::format("{}, {}{}{}", chip, kernel_driver, facts.empty() ? "" : ", ", fmt::join(facts, ", "));
@@ -238,7 +238,7 @@ void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
-    entry.date = now();
+    entry.date = trust_date();
     put(file_.entries, std::move(entry));
   }
   read(file_);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct DeviceIdentity {
   std::string file_name() const;  // "a311d-etnaviv-1f2e3d4c5b6a7988.json"
   bool operator==(const DeviceIdentity&) const = default;
 };
+// Error names the field: device.chip.
+Result<DeviceIdentity> parse_identity(const nlohmann::json& file);
 DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated);
 
 // assumption: a row of drivers/<v>/assumptions.def, by name. program: what a part was compiled to, by a hash.
@@ -50,6 +53,7 @@ struct TrustFile {
 std::string print(const TrustFile& file);
 // Nothing in `text` is trusted. Error names the field and what is wrong with it.
 Result<TrustFile> parse_trust_file(std::string_view text);
+std::string trust_date();  // now, as in TrustEntry::date
 
 // Where files of devices are kept: SKILLET_TRUST_DIR; else /var/lib/skillet/trust of the system's administrator, the
 // state folder of any other user (~/.local/state/skillet/trust). Empty: nowhere. Simulated devices: only where

@@ -111,49 +111,63 @@ Result<Trial> try_session(Session& session, const Target& target, std::span<cons
   return trial;
 }
 
+Trial failed(Outcome outcome, const Error& error) {
+  Trial trial;
+  trial.outcome = outcome;
+  trial.what = error.message;
+  trial.code = error.code;
+  return trial;
+}
+
 // A device that hangs gets one more try.
 template <typename Try>
 Trial try_twice(Try&& once) {
   for (const bool is_last : {false, true}) {
     Result<Trial> trial = once();
     if (trial.ok()) return std::move(trial).value();
-    if (!is_of_device(trial.error()))
-      return {.outcome = Outcome::not_asked, .wrong = {}, .what = trial.error().message};
-    if (is_last) return {.outcome = Outcome::hangs, .wrong = {}, .what = trial.error().message};
+    if (!is_of_device(trial.error())) return failed(Outcome::not_asked, trial.error());
+    if (is_last) return failed(Outcome::hangs, trial.error());
   }
   return {};
 }
 
 // The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
 Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Bytes>>& expected) {
+  Trial trial;
   for (const size_t index : kRealInputs) {
     const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
-    SK_TRY_ASSIGN(const std::vector<Bytes> results, session.run(spans_of(bytes)));
+    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
     const size_t same = index + 1 == kTrialInputs ? 0 : index;
-    if (results != expected.at(same))
-      return Trial{
-          .outcome = Outcome::wrong, .wrong = {}, .what = "results differ from those of one operation at a time"};
+    const bool is_same = results == expected.at(same);
+    trial.outputs.push_back(std::move(results));
+    if (is_same) continue;
+    trial.outcome = Outcome::wrong;
+    trial.what = "results differ from those of one operation at a time";
+    break;
   }
-  return Trial{};
+  return trial;
 }
 
-// Whether the probe's operations say anything of the assumption.
+// Whether the operations say anything of the assumption, if there is one.
 Result<void> check_asked(const Compiled& compiled, const Trust& trust, const driver::CompileOptions& how,
-                         const driver::Assumption& assumption) {
-  bool is_asked = false;
+                         const driver::Assumption* assumption) {
+  bool is_asked = assumption == nullptr;
   for (const compile::OpPlace& place : compiled.ops) {
+    if (assumption == nullptr && !place.on_npu)
+      return error(ErrorCode::unsupported, "the chip does not take it: {}", place.reason);
     for (const driver::Assumption* one : place.stands_on) {
-      is_asked |= one == &assumption;
-      if (one != &assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
+      is_asked |= one == assumption;
+      if (one != assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
         return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
     }
   }
   return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
 }
 
-Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::Assumption& assumption,
+Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::Assumption* assumption,
                         const ir::Graph& graph, const SessionOptions& options) {
-  std::map<size_t, std::vector<Bytes>> outputs;
+  std::map<size_t, std::vector<Bytes>> kept;
+  std::vector<std::vector<Bytes>> outputs;
   Trial trial;
   for (const bool keep : {true, false}) {
     SessionOptions how = trial_options(options, keep);
@@ -166,12 +180,15 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, how));
     constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
     if (keep) {
-      SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &outputs));
+      SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &kept));
+      for (const auto& [input, results] : kept) outputs.push_back(results);
     } else {
-      SK_TRY_ASSIGN(trial, try_real(*session, outputs));
+      SK_TRY_ASSIGN(trial, try_real(*session, kept));
+      outputs.insert(outputs.end(), trial.outputs.begin(), trial.outputs.end());
     }
     if (trial.outcome != Outcome::right) break;
   }
+  trial.outputs = std::move(outputs);
   return trial;
 }
 
@@ -427,11 +444,18 @@ std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
 
 Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
                      const SessionOptions& options) {
-  if (assumption.probe.empty()) return {.outcome = Outcome::not_asked, .wrong = {}, .what = ""};
+  if (assumption.probe.empty()) return failed(Outcome::not_asked, {ErrorCode::unsupported, ""});
   return try_twice([&]() -> Result<Trial> {
     SK_TRY(check_stop());
     SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
-    return try_graph(target, trust, assumption, graph, options);
+    return try_graph(target, trust, &assumption, graph, options);
+  });
+}
+
+Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {
+  return try_twice([&]() -> Result<Trial> {
+    SK_TRY(check_stop());
+    return try_graph(target, trust, nullptr, graph, options);
   });
 }
 

@@ -4,6 +4,7 @@
 // Must not know: a vendor's anything.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct Trial {
   } outcome = Outcome::right;
   std::vector<ir::OpId> wrong;  // of the graph
   std::string what;             // one line for people
+  // Of the graph, by input: with all intermediates, then of the program as it is as far as that ran. None where it
+  // hung.
+  std::vector<std::vector<Bytes>> outputs;
+  std::optional<ErrorCode> code;  // of what failed
 };
 
 // compile_for(). With Unproven::verify and a target that keeps trust: what its device was seen to compute wrong is left
@@ -37,6 +42,9 @@ Result<compile::Compiled> compile_verified(const Target& target, ir::Graph graph
 // that `trust` refutes: what would be learned of this one?
 Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
                      const SessionOptions& options);
+
+// The same of any graph. Not asked where the chip does not take all of it, or it stands on what `trust` refutes.
+Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options);
 
 // Inputs for graph inputs of 8 bits, `index` 0 to kTrialInputs - 1: random over the whole range, the zero point, the
 // ends of the range, a ramp; the last is the first again.

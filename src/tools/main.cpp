@@ -48,6 +48,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_replay(app, outcome);
   add_devices(app, outcome);
   add_trust(app, outcome);
+  add_prove(app, outcome);
   add_doctor(app, outcome);
   add_virtual(app, outcome);
   add_capture(app, outcome);

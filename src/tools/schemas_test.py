@@ -83,6 +83,8 @@ replay {RK3588} --device sim:rk3588 --expect TMP/replayed
 replay {A311D} --device sim:a311d --set "job 1 nn_instruction.out_zero_point=2"
 devices
 doctor
+prove --device sim:a311d --risky
+prove --device sim:rk3588,quirk=sum_of_16_bits --risky
 """.strip().splitlines()
 LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw,act,weight_elems
 0,in,input,,32,32,3,32,32,3,0,0,1,1,1,1,none,0

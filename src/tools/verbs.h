@@ -53,6 +53,7 @@ void add_capture(CommandLine& app, Outcome& outcome);
 void add_bug(CommandLine& app, Outcome& outcome);
 void add_cdi(CommandLine& app, Outcome& outcome);
 void add_trust(CommandLine& app, Outcome& outcome);
+void add_prove(CommandLine& app, Outcome& outcome);
 void add_pages(CommandLine& app, Outcome& outcome);  // of all verbs
 
 }  // namespace skillet::tools

@@ -1,0 +1,63 @@
+// What `skillet prove` writes: a device, and what it made of the probe of each assumption and of some operations.
+// Called by prove.h (fills it) and tools (read and write it).
+// Must not know: how a probe runs, a vendor's anything.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "runtime/trust.h"
+
+namespace skillet::runtime {
+
+enum class ProofKind : uint8_t { assumption, operation };
+inline constexpr std::array<std::string_view, 2> kProofKindNames = {"assumption", "operation"};
+
+// begun: it runs now, or the machine stopped while it did. risky: left out, may hang. failed: a call failed.
+enum class ProofOutcome : uint8_t { begun, right, wrong, hangs, not_asked, risky, failed };
+inline constexpr std::array<std::string_view, 7> kProofOutcomeNames = {"begun",     "right", "wrong", "hangs",
+                                                                       "not_asked", "risky", "failed"};
+constexpr std::string_view name_of(ProofOutcome outcome) { return kProofOutcomeNames[static_cast<size_t>(outcome)]; }
+
+// One output tensor of one run.
+struct ProofOutput {
+  int32_t bytes = 0;
+  std::string hash;   // of all of them
+  std::string first;  // the first ones, in hexadecimal; none where the step is right
+
+  bool operator==(const ProofOutput& other) const { return bytes == other.bytes && hash == other.hash; }
+};
+ProofOutput proof_output(const Bytes& bytes);
+
+struct ProofStep {
+  ProofKind kind = ProofKind::assumption;
+  std::string name;
+  ProofOutcome outcome = ProofOutcome::begun;
+  std::string what;                  // for people, one line
+  std::vector<ProofOutput> outputs;  // of all runs, in the order of Trial::outputs
+};
+
+struct ProofReport {
+  DeviceIdentity device;
+  std::string build, date;                                 // of the compiler; of the first step
+  std::vector<std::pair<std::string, std::string>> facts;  // "board": "..."
+  std::string ended;                                       // why no further step follows; empty: it has not ended
+  std::vector<ProofStep> steps;
+
+  ProofStep* find(ProofKind kind, std::string_view name);
+};
+inline constexpr std::string_view kAllSteps = "all steps were taken";
+
+// The same device for a report: a hash in place of the serial number.
+DeviceIdentity without_serial(DeviceIdentity device);
+
+std::string print(const ProofReport& report);
+// Nothing in `text` is trusted. Error names the field and what is wrong with it.
+Result<ProofReport> parse_proof_report(std::string_view text);
+
+}  // namespace skillet::runtime

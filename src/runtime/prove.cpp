@@ -1,0 +1,284 @@
+#include "runtime/prove.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/stop.h"
+#include "compile/build_id.h"
+#include "ir/graph.h"
+#include "runtime/device_context.h"
+#include "runtime/session.h"
+#include "runtime/trusted_driver.h"
+#include "runtime/verify.h"
+#include "standin/simulated.h"
+
+namespace skillet::runtime {
+namespace {
+
+struct NamedGraph {
+  std::string_view name, text;
+};
+constexpr NamedGraph kGraphs[] = {
+#define GRAPH(name, text) {#name, text},
+#include "runtime/prove_graphs.def"
+#undef GRAPH
+};
+
+std::string simulated_name(std::string_view chip, std::string_view quirk) {
+  return fmt::format("sim:{},quirk={}", chip, quirk);
+}
+
+bool is_refuted(ProofOutcome outcome) { return outcome == ProofOutcome::wrong || outcome == ProofOutcome::hangs; }
+
+// Of the kind that nothing is known of until it is tried again.
+bool is_open(ProofOutcome outcome) {
+  return outcome == ProofOutcome::begun || outcome == ProofOutcome::risky || outcome == ProofOutcome::failed;
+}
+
+ProofOutcome outcome_of(const Trial& trial) {
+  switch (trial.outcome) {
+    case Trial::Outcome::right: return ProofOutcome::right;
+    case Trial::Outcome::wrong: return ProofOutcome::wrong;
+    case Trial::Outcome::hangs: return ProofOutcome::hangs;
+    case Trial::Outcome::not_asked: break;
+  }
+  return trial.code == ErrorCode::unsupported ? ProofOutcome::not_asked : ProofOutcome::failed;
+}
+
+void add_outputs(const Trial& trial, ProofStep& step) {
+  step.outputs.clear();
+  for (const std::vector<Bytes>& run : trial.outputs)
+    for (const Bytes& one : run) step.outputs.push_back(proof_output(one));
+}
+
+// What the steps before `until` have shown; null: all steps. Nothing of it reaches a file.
+std::unique_ptr<Trust> trust_of(const ProofReport& report, const ProofStep* until) {
+  auto trust = std::make_unique<Trust>(report.device, "");
+  ProofReport before{.device = {}, .build = {}, .date = {}, .facts = {}, .ended = {}, .steps = {}};
+  for (const ProofStep& step : report.steps) {
+    if (&step == until) break;
+    before.steps.push_back(step);
+  }
+  trust->add(trust_entries(before));
+  return trust;
+}
+
+// Whether one of the ways that the simulator knows in which the assumption may fail does not end.
+bool may_hang(const std::string& chip, const driver::Assumption& assumption) {
+  const Trust nothing({}, "");
+  return std::ranges::any_of(sim::quirks(chip), [&](const sim::Quirk& quirk) {
+    if (quirk.assumption != assumption.name) return false;
+    Result<Target> target = open_target(simulated_name(chip, quirk.name));
+    if (!target.ok()) return false;
+    target->trust = nullptr;
+    return try_assumption(*target, nothing, assumption, {}).outcome == Trial::Outcome::hangs;
+  });
+}
+
+class Prover {
+ public:
+  Prover(const ProveOptions& options, ProofReport& report) : options_(options), report_(report) {}
+
+  Result<void> run() {
+    SK_TRY(begin());
+    for (const driver::Assumption& row : driver_->assumptions()) {
+      if (row.probe.empty()) continue;
+      const auto graph = ir::parse(row.probe);
+      if (graph.ok()) SK_TRY(take(ProofKind::assumption, row.name, *graph, &row));
+    }
+    for (const NamedGraph& row : kGraphs) {
+      SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(row.text));
+      SK_TRY(take(ProofKind::operation, row.name, graph, nullptr));
+    }
+    if (report_.ended.empty()) report_.ended = left_out() == 0 ? std::string(kAllSteps) : needs_risky();
+    return options_.keep(report_);
+  }
+
+ private:
+  Result<void> begin() {
+    SK_TRY_ASSIGN(Target target, open_target(options_.device));
+    if (target.trust == nullptr)
+      return error(ErrorCode::invalid_argument, "--device {}: there is nothing to prove; name an NPU", options_.device);
+    driver_ = target.driver;
+    chip_ = target.chip;
+    const DeviceIdentity here = target.trust->file().device;
+    target.trust = nullptr;
+    device_.emplace(std::move(target));
+    const DeviceIdentity shown = options_.serial ? here : without_serial(here);
+    if (report_.steps.empty()) {
+      report_.device = shown;
+      report_.build = compile::build_id();
+      report_.date = trust_date();
+    }
+    if (without_serial(report_.device) != without_serial(here))
+      return error(ErrorCode::invalid_argument, "device: the report is of {}; this one is {}", report_.device.text(),
+                   shown.text());
+    if (report_.build != compile::build_id())
+      return error(ErrorCode::invalid_argument, "build: the report was begun by another build of Skillet");
+    report_.ended.clear();
+    resume();
+    return {};
+  }
+
+  // A step that was begun and did not end is taken for one that hangs.
+  void resume() {
+    for (ProofStep& step : report_.steps) {
+      if (step.outcome != ProofOutcome::begun) continue;
+      step.outcome = ProofOutcome::hangs;
+      step.what = "it was begun and did not end: the machine or this program stopped";
+    }
+    std::erase_if(report_.steps, [&](const ProofStep& step) {
+      return step.outcome == ProofOutcome::failed ||
+             (options_.risky && (step.outcome == ProofOutcome::risky || step.outcome == ProofOutcome::hangs));
+    });
+    for (const ProofStep& step : report_.steps) stops_ += step.outcome == ProofOutcome::hangs ? 1 : 0;
+  }
+
+  Result<void> take(ProofKind kind, std::string_view name, const ir::Graph& graph, const driver::Assumption* row) {
+    if (!report_.ended.empty() || report_.find(kind, name) != nullptr) return {};
+    if (stops_ >= kProofHangsMax) {
+      report_.ended = fmt::format("{} steps hung or failed", stops_);
+      return {};
+    }
+    SK_TRY(check_stop());
+    options_.say(fmt::format("{} {}", kProofKindNames[static_cast<size_t>(kind)], name));
+    ProofStep step{
+        .kind = kind, .name = std::string(name), .outcome = ProofOutcome::risky, .what = why_risky(graph, row)};
+    if (!step.what.empty()) {
+      put(std::move(step));
+      return options_.keep(report_);
+    }
+    step.outcome = ProofOutcome::begun;
+    put(step);
+    SK_TRY(options_.keep(report_));
+    const auto trust = trust_of(report_, nullptr);
+    const Trial trial =
+        row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
+    return end(std::move(step), trial);
+  }
+
+  Result<void> end(ProofStep step, const Trial& trial) {
+    if (const auto stop = check_stop(); !stop.ok()) {  // a person stopped it, not the device
+      std::erase_if(report_.steps, [](const ProofStep& one) { return one.outcome == ProofOutcome::begun; });
+      SK_TRY(options_.keep(report_));
+      return stop;
+    }
+    step.outcome = outcome_of(trial);
+    step.what = trial.what.substr(0, kWhatMax);
+    add_outputs(trial, step);
+    const bool stopped = step.outcome == ProofOutcome::hangs || step.outcome == ProofOutcome::failed;
+    put(std::move(step));
+    SK_TRY(options_.keep(report_));
+    return stopped ? come_back() : Result<void>();
+  }
+
+  // What waits on the old file for a job that never ends goes with it.
+  Result<void> come_back() {
+    ++stops_;
+    device_.reset();
+    Result<Target> again = open_target(options_.device);
+    if (!again.ok()) {
+      report_.ended = "the device did not come back: " + again.error().message.substr(0, kWhatMax);
+      return options_.keep(report_);
+    }
+    again->trust = nullptr;
+    device_.emplace(std::move(again).value());
+    return {};
+  }
+
+  void put(ProofStep step) {
+    if (ProofStep* const there = report_.find(step.kind, step.name); there != nullptr)
+      *there = std::move(step);
+    else
+      report_.steps.push_back(std::move(step));
+  }
+
+  // Empty: it is not, or that is wanted. A fault would be taken for one of the wrong row where what it stands on was
+  // left out.
+  std::string why_risky(const ir::Graph& graph, const driver::Assumption* row) {
+    if (options_.risky) return "";
+    if (stops_ > 0) return "a step before it hung or failed";
+    SessionOptions how{.compile = {.unproven = driver::Unproven::take}, .partition = compile::PartitionBy::all};
+    how.compile.without = refuted_switches(*driver_, *trust_of(report_, nullptr));
+    const auto planned = plan_for(*device_, graph, how);
+    if (!planned.ok()) return "";
+    bool is_asked = false;
+    for (const compile::OpPlace& place : planned->ops) {
+      for (const driver::Assumption* one : place.stands_on) {
+        is_asked |= one == row;
+        const ProofStep* const before = report_.find(ProofKind::assumption, one->name);
+        if (one != row && before != nullptr && is_open(before->outcome))
+          return fmt::format("it stands on {}, which was not tried", one->name);
+      }
+    }
+    return is_asked && may_hang(chip_.name, *row) ? "a chip on which it does not hold may hang" : "";
+  }
+
+  size_t left_out() const {
+    return static_cast<size_t>(std::ranges::count(report_.steps, ProofOutcome::risky, &ProofStep::outcome));
+  }
+  std::string needs_risky() const {
+    return fmt::format("{} steps that may hang, or stand on one that may, were left out: --risky takes them",
+                       left_out());
+  }
+
+  static constexpr size_t kWhatMax = 1000;
+  const ProveOptions& options_;
+  ProofReport& report_;
+  std::optional<Target> device_;
+  const driver::Driver* driver_ = nullptr;
+  driver::Chip chip_;
+  int stops_ = 0;  // steps that hung or failed
+};
+
+}  // namespace
+
+Result<void> prove(const ProveOptions& options, ProofReport& report) { return Prover(options, report).run(); }
+
+std::vector<TrustEntry> trust_entries(const ProofReport& report) {
+  std::vector<TrustEntry> entries;
+  for (const ProofStep& step : report.steps) {
+    const bool holds = step.outcome == ProofOutcome::right;
+    if (step.kind != ProofKind::assumption || (!holds && !is_refuted(step.outcome))) continue;
+    entries.push_back({.kind = TrustKind::assumption,
+                       .name = step.name,
+                       .confirmed = holds,
+                       .build = {},
+                       .date = {},
+                       .evidence = holds ? "its probe is right" : step.what});
+  }
+  return entries;
+}
+
+AssumptionRow row_of(const ProofReport& report, const ProofStep& step) {
+  for (const driver::Driver* one : driver::drivers()) {
+    if (std::ranges::find(one->chips(), report.device.chip, &driver::Chip::name) == one->chips().end()) continue;
+    for (const driver::Assumption& row : one->assumptions())
+      if (row.name == step.name) return {one, &row};
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step) {
+  std::vector<std::string> same;
+  const AssumptionRow found = row_of(report, step);
+  if (step.kind != ProofKind::assumption || !is_refuted(step.outcome) || found.row == nullptr) return same;
+  const auto trust = trust_of(report, &step);
+  for (const bool is_own : {true, false}) {  // of its own assumption, else of another one that shows in this probe too
+    for (const sim::Quirk& quirk : sim::quirks(report.device.chip)) {
+      if ((quirk.assumption == step.name) != is_own) continue;
+      SK_TRY(check_stop());
+      SK_TRY_ASSIGN(Target target, open_target(simulated_name(report.device.chip, quirk.name)));
+      target.trust = nullptr;
+      const Trial trial = try_assumption(target, *trust, *found.row, {});
+      ProofStep simulated;
+      add_outputs(trial, simulated);
+      const bool is_same = outcome_of(trial) == step.outcome && simulated.outputs == step.outputs;
+      if (is_same) same.emplace_back(quirk.name);
+    }
+    if (!same.empty()) break;
+  }
+  return same;
+}
+
+}  // namespace skillet::runtime

@@ -1,0 +1,47 @@
+// Asks a device, step by step, what `skillet prove` reports: the probe of each assumption in the order of the tables,
+// then operations of many kinds. Says of what was refuted which simulated candidate computes the same.
+// Called by `skillet prove`.
+// Must not know: files, a vendor's anything.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver/driver.h"
+#include "runtime/proof_report.h"
+
+namespace skillet::runtime {
+
+struct ProveOptions {
+  std::string device;   // as open_target() takes it
+  bool risky = false;   // steps that may hang too, and those that hung before
+  bool serial = false;  // the report has the serial number itself
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // what is done now
+  // Keeps the report: before each step, after it, at the end. An error ends the work.
+  std::function<Result<void>(const ProofReport&)> keep;
+};
+
+// How many different steps may hang, or fail for another reason, before no more are taken.
+inline constexpr int kProofHangsMax = 3;
+
+// Takes the steps that `report` does not have yet; a report without steps is begun. Not an error: what becomes of the
+// device; ProofReport::ended says it. Error: there is no such device, `report` is of another one or of another build.
+Result<void> prove(const ProveOptions& options, ProofReport& report);
+
+// The assumptions that were seen to hold or not, for Trust::add().
+std::vector<TrustEntry> trust_entries(const ProofReport& report);
+
+// Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own
+// assumption first, else of any; several: the probe does not tell them apart. Error: a candidate cannot be simulated here.
+Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step);
+
+// The family and the row of an assumption of a report that was read.
+struct AssumptionRow {
+  const driver::Driver* driver = nullptr;
+  const driver::Assumption* row = nullptr;
+};
+AssumptionRow row_of(const ProofReport& report, const ProofStep& step);
+
+}  // namespace skillet::runtime

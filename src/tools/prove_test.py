@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""`skillet prove`: simulated silicon that differs in a way drawn by the test is named; faults end with a report; a killed
+run is continued; reports that are wrong are refused by the name of the field.
+
+usage: prove_test.py SKILLET      run at the top of the source tree
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import zipfile
+from pathlib import Path
+
+SKILLET = sys.argv.pop(1)
+CHIPS = ["a311d", "imx8mp", "rk3588"]
+# Each quirk takes a second or two: some, others in each run where the variable says so.
+SEED, DRAWN = os.environ.get("PROVE_SEED", "1"), int(os.environ.get("PROVE_DRAWN", "4"))
+HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
+
+
+def skillet(*arguments, around=(), env=None):
+    return subprocess.run([*around, SKILLET, *arguments], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, **(env or {})})
+
+
+def quirks(chip):
+    """Names that an error lists."""
+    said = skillet("run", "models/digits.tflite", "--device", f"sim:{chip},quirk=none_such").stderr
+    return re.findall(r"\w+", said[said.index("can have ") + len("can have "):].replace(" and ", " "))
+
+
+class ProveTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.report = str(Path(self.folder.name) / "report.json")
+        self.trust = {"SKILLET_TRUST_DIR": str(Path(self.folder.name) / "trust")}
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def read(self, *more, env=None):
+        return skillet("prove", "--read", self.report, *more, env=env)
+
+    def saved(self):
+        return json.loads(Path(self.report).read_text(encoding="utf-8"))
+
+    def save(self, value):
+        Path(self.report).write_text(json.dumps(value), encoding="utf-8")
+
+    def outcomes(self, kind="assumption"):
+        return {step["name"]: step["outcome"] for step in self.saved()["steps"] if step["kind"] == kind}
+
+    def prove(self, device, *more, **how):
+        return skillet("prove", "--device", device, "-o", self.report, *more, **how)
+
+    def test_nothing_is_refuted_without_a_quirk(self):
+        for chip in CHIPS:
+            Path(self.report).unlink(missing_ok=True)
+            done = self.prove(f"sim:{chip}", "--risky")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.saved()["ended"], "all steps were taken")
+            for kind in ("assumption", "operation"):
+                self.assertLessEqual(set(self.outcomes(kind).values()), {"right", "not_asked"})
+                self.assertIn("right", self.outcomes(kind).values())
+
+    def test_quirks_are_named(self):
+        draw = random.Random(SEED)
+        for chip in CHIPS:
+            for quirk in draw.sample(quirks(chip), DRAWN):
+                with self.subTest(f"{chip} {quirk}"):
+                    Path(self.report).unlink(missing_ok=True)
+                    self.prove(f"sim:{chip},quirk={quirk}", "--risky")
+                    report = self.saved()  # what is read does not name it
+                    for step in report["steps"]:
+                        step["what"] = ""
+                    report["device"]["facts"] = [fact for fact in report["device"]["facts"] if "quirk" not in fact]
+                    self.save(report)
+                    self.assertNotIn(quirk, Path(self.report).read_text(encoding="utf-8"))
+                    said = json.loads(self.read("--json").stdout)
+                    self.assertTrue(said["refuted"])
+                    for one in said["refuted"]:
+                        self.assertIn(quirk, one["candidates"])
+                        self.assertIn("assumptions.def: " + one["name"], one["row"])
+                    if len(said["refuted"][0]["candidates"]) == 1:
+                        self.assertIn(f"like quirk {quirk}", said["refuted"][0]["answer"])
+
+    def test_silicon_like_nothing_that_is_simulated(self):
+        self.prove("sim:rk3588,quirk=sum_of_16_bits", "--risky")
+        report = self.saved()
+        step = next(step for step in report["steps"] if step["outcome"] == "wrong")
+        step["outputs"][0]["hash"] = "0" * 32
+        self.save(report)
+        self.assertEqual(json.loads(self.read("--json").stdout)["refuted"][0]["candidates"], [])
+        self.assertIn("like none that is simulated", " ".join(self.read().stdout.split()))
+
+    def test_what_may_hang_needs_risky(self):
+        self.prove("sim:a311d")
+        outcomes = self.outcomes()
+        self.assertEqual(outcomes["large_filters"], "risky")
+        self.assertEqual(outcomes["depth_multiplier"], "right")
+        self.prove("sim:a311d", "--risky")  # the same report goes on
+        self.assertEqual(self.outcomes()["large_filters"], "right")
+
+    def test_believed_only_with_apply(self):
+        def known():
+            return json.loads(skillet("trust", "--device", "sim:a311d", "--json", env=self.trust).stdout)["entries"]
+
+        self.prove("sim:a311d", "--risky", env=self.trust)
+        self.read(env=self.trust)
+        self.assertEqual(known(), [])
+        other = self.read("--apply", "--device", "sim:imx8mp", env=self.trust)
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("device: the report is of", other.stderr)
+        done = self.read("--apply", "--device", "sim:a311d", env=self.trust)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        right = {name for name, outcome in self.outcomes().items() if outcome == "right"}
+        self.assertEqual({one["name"] for one in known() if one["confirmed"]}, right)
+
+    def test_zip(self):
+        self.report = str(Path(self.folder.name) / "report.zip")
+        self.prove("sim:a311d")
+        with zipfile.ZipFile(self.report) as archive:
+            json.loads(archive.read("report.json"))
+        self.assertEqual(self.read().returncode, 0)
+
+    def test_another_device_does_not_continue(self):
+        self.prove("sim:a311d")
+        done = self.prove("sim:rk3588")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("device: the report is of a311d", done.stderr)
+
+    def test_hostile_reports(self):
+        self.prove("sim:a311d")
+        good = self.saved()
+
+        def refused(field, change):
+            bad = json.loads(json.dumps(good))
+            change(bad)
+            self.save(bad)
+            for done in (self.read(), self.prove("sim:a311d")):
+                self.assertEqual(done.returncode, 2, (field, done.stdout, done.stderr))
+                self.assertIn(field, done.stderr)
+
+        step = {**good["steps"][0]}
+        for name, value in step.items():
+            refused(f"steps[0].{name}", lambda bad, name=name: bad["steps"][0].update({name: 7}))
+            refused(name, lambda bad, name=name: bad["steps"][0].pop(name))
+        for name in good:
+            refused(name, lambda bad, name=name: bad.pop(name))
+            refused(name, lambda bad, name=name: bad.update({name: None}))
+        output = next(i for i, one in enumerate(good["steps"]) if one["outputs"])
+        for name, value in (("bytes", -1), ("bytes", 1 << 40), ("hash", "zz"), ("hash", 3), ("first", "0" * 4000), ("first", "\x1b[2J")):
+            refused(f"steps[{output}].outputs[0].{name}",
+                    lambda bad, name=name, value=value: bad["steps"][output]["outputs"][0].update({name: value}))
+        refused("steps[1].name", lambda bad: bad["steps"].insert(0, step))
+        refused("steps[0].name", lambda bad: bad["steps"][0].update(name="no_such_row"))
+        refused("device.chip", lambda bad: bad["device"].update(chip="pdp11"))
+        refused("skillet_prove", lambda bad: bad.update(skillet_prove=2))
+        refused("surprise", lambda bad: bad.update(surprise=1))
+        refused("steps", lambda bad: bad.update(steps=[step] * 600))
+        refused("date", lambda bad: bad.update(date="x" * (1 << 20)))
+        refused("too large", lambda bad: bad.update(date="x" * (1 << 24)))
+        text = json.dumps(good)
+        for length in (0, 1, len(text) // 2, len(text) - 1):
+            Path(self.report).write_text(text[:length], encoding="utf-8")
+            self.assertEqual(self.read().returncode, 2)
+        for bytes_ in (b"PK\3\4" + b"\0" * 100, b"\xff" * 4096):
+            Path(self.report).write_bytes(bytes_)
+            self.assertEqual(self.read().returncode, 2)
+
+    def test_continued_after_a_kill(self):
+        process = None
+        for wait in (0.05, 0.1, 0.2, 0.02):
+            Path(self.report).unlink(missing_ok=True)
+            process = subprocess.Popen([SKILLET, "prove", "--device", "sim:rk3588", "--risky", "-o", self.report], stdout=subprocess.DEVNULL)
+            deadline = time.monotonic() + 30
+            while not Path(self.report).exists() and time.monotonic() < deadline:
+                time.sleep(0.002)
+            time.sleep(wait)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.saved()  # whole, whenever it ended
+        Path(self.report).unlink()
+        self.prove("sim:rk3588", "--risky")
+        report = self.saved()
+        report["steps"] = report["steps"][:4]
+        report["steps"][3].update(outcome="begun", outputs=[], what="")
+        report["ended"] = ""
+        self.save(report)
+        name = report["steps"][3]["name"]
+        self.prove("sim:rk3588")
+        self.assertEqual(self.outcomes()[name], "hangs", "it was tried again")
+        self.prove("sim:rk3588", "--risky")
+        self.assertEqual(self.outcomes()[name], "right")
+        self.assertEqual(self.saved()["ended"], "all steps were taken")
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_faults_end_with_a_report(self):
+        for chip in CHIPS:
+            for fail, ends in (("submit:7:hang", "left out"), ("submit:7-*:ENODEV", ""), ("submit:*:reset", "hung or failed"),
+                               ("open:2-*:ENODEV", "")):
+                with self.subTest(f"{chip} {fail}"):
+                    Path(self.report).unlink(missing_ok=True)
+                    done = self.prove("npu", "--risky", around=(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--"))
+                    if not Path(self.report).exists():
+                        self.assertEqual(done.returncode, 2, done.stderr)
+                        continue
+                    self.assertTrue(self.saved()["ended"])
+                    self.assertIn(done.returncode, (0, 1), done.stderr)
+                    self.assertNotIn("wrong", self.outcomes().values())
+
+
+if __name__ == "__main__":
+    unittest.main()
