@@ -34,7 +34,8 @@ Result<void> prove(const ProveOptions& options, ProofReport& report);
 std::vector<TrustEntry> trust_entries(const ProofReport& report);
 
 // Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own
-// assumption first, else of any; several: the probe does not tell them apart. Error: a candidate cannot be simulated here.
+// assumption first, else of any; several: the probe does not tell them apart. Error: a candidate cannot be simulated
+// here.
 Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step);
 
 // The family and the row of an assumption of a report that was read.

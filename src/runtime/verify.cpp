@@ -119,16 +119,16 @@ Trial failed(Outcome outcome, const Error& error) {
   return trial;
 }
 
-// A device that hangs gets one more try.
+// A device that hangs gets one more try, on a file of its own: the first one holds what waits for the job.
 template <typename Try>
-Trial try_twice(Try&& once) {
-  for (const bool is_last : {false, true}) {
-    Result<Trial> trial = once();
-    if (trial.ok()) return std::move(trial).value();
-    if (!is_of_device(trial.error())) return failed(Outcome::not_asked, trial.error());
-    if (is_last) return failed(Outcome::hangs, trial.error());
-  }
-  return {};
+Trial try_twice(const Target& target, Try&& once) {
+  Result<Trial> first = once(target);
+  if (first.ok()) return std::move(first).value();
+  if (!is_of_device(first.error())) return failed(Outcome::not_asked, first.error());
+  const auto fresh = open_for_trials(target.name);
+  Result<Trial> second = fresh.ok() ? once(*fresh) : Result<Trial>(fresh.error());
+  if (second.ok()) return std::move(second).value();
+  return failed(is_of_device(second.error()) ? Outcome::hangs : Outcome::not_asked, second.error());
 }
 
 // The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
@@ -336,10 +336,10 @@ class Verifier {
       const ir::Graph graph = operation_alone(part.partition.graph, op);
       const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
       if (is_new) {
-        const Trial trial = try_twice([&]() -> Result<Trial> {
+        const Trial trial = try_twice(*device_, [&](const Target& device) -> Result<Trial> {
           compile::Part one;
           one.partition.graph = graph;
-          return try_kept(one, nullptr);
+          return try_kept(device, one, nullptr);
         });
         at->second = trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs;
         if (trial.outcome == Outcome::hangs && !may_hang_again()) return found;
@@ -350,13 +350,14 @@ class Verifier {
   }
 
   // With all intermediates, each operation compared.
-  Result<Trial> try_kept(const compile::Part& part, std::map<size_t, std::vector<Bytes>>* outputs) {
+  Result<Trial> try_kept(const Target& device, const compile::Part& part,
+                         std::map<size_t, std::vector<Bytes>>* outputs) {
     Compiled kept = alone(part);
     SessionOptions keep = trial_options(options_, true);
     keep.compile.without = refuted_switches(*target_.driver, *target_.trust);
-    SK_TRY_ASSIGN(kept.parts[0].program, compile_part(*device_, part.partition.graph, keep));
-    SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), *device_, keep));
-    return try_session(*session, *device_, kKeptInputs, outputs);
+    SK_TRY_ASSIGN(kept.parts[0].program, compile_part(device, part.partition.graph, keep));
+    SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), device, keep));
+    return try_session(*session, device, kKeptInputs, outputs);
   }
 
   static std::span<const driver::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
@@ -386,15 +387,15 @@ class Verifier {
 
   // The part's program with all intermediates, each operation compared; then the program as it is: the same bytes.
   Trial try_part(compile::Part& part) {
-    return try_twice([&]() -> Result<Trial> {
+    return try_twice(*device_, [&](const Target& device) -> Result<Trial> {
       SK_TRY(check_stop());
       std::map<size_t, std::vector<Bytes>> expected;
-      SK_TRY_ASSIGN(Trial trial, try_kept(part, &expected));
+      SK_TRY_ASSIGN(Trial trial, try_kept(device, part, &expected));
       if (trial.outcome != Outcome::right) return trial;
       Compiled real = alone(part);
       real.parts[0].program = part.program;
       real.parts[0].bands = part.bands;
-      SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), *device_, trial_options(options_, false)));
+      SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), device, trial_options(options_, false)));
       return try_real(*runs, expected);
     });
   }
@@ -445,17 +446,17 @@ std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
 Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
                      const SessionOptions& options) {
   if (assumption.probe.empty()) return failed(Outcome::not_asked, {ErrorCode::unsupported, ""});
-  return try_twice([&]() -> Result<Trial> {
+  return try_twice(target, [&](const Target& device) -> Result<Trial> {
     SK_TRY(check_stop());
     SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
-    return try_graph(target, trust, &assumption, graph, options);
+    return try_graph(device, trust, &assumption, graph, options);
   });
 }
 
 Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {
-  return try_twice([&]() -> Result<Trial> {
+  return try_twice(target, [&](const Target& device) -> Result<Trial> {
     SK_TRY(check_stop());
-    return try_graph(target, trust, nullptr, graph, options);
+    return try_graph(device, trust, nullptr, graph, options);
   });
 }
 

@@ -255,7 +255,7 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
                                    "--device", "npu", "--cores", "2"], capture_output=True, text=True, timeout=60,
-                                  env={**os.environ, "SKILLET_BUG_DIR": folder})
+                                  env={**os.environ, "SKILLET_BUG_DIR": folder, "SKILLET_UNPROVEN": "take"})
             self.assertEqual(done.returncode, 1, done.stderr)
             (path,) = Path(folder).iterdir()
             self.assertIn(f"a report of it is in {path}", done.stderr)
@@ -263,7 +263,7 @@ class Command(unittest.TestCase):
                 names = [f"part0.{kind}" for kind in ("graph.txt", "program.txt", "program")]
                 self.assertEqual(archive.getnames(), ["report.txt", *names])
                 told = archive.extractfile("report.txt").read().decode()
-                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " unproven=verify", " cores=2 ",
+                for word in ("EIO", f"skillet   {skillet('--version').stdout.split()[1]}\n", " unproven=take", " cores=2 ",
                              " host_threads=1 "):
                     self.assertIn(word, told)
                 archive.extractall(folder)
