@@ -114,6 +114,7 @@ def main():
     for name in [n for n in os.environ if n.startswith("SKILLET_")]:
         del os.environ[name]
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    os.environ["SKILLET_PARTITION"] = "all"  # of Skillet without a host; delegates are told their own
     if args.library:
         os.environ["SKILLET_C_LIBRARY"] = str(args.library.resolve())
     python = environment.python_with_runtimes(args.build / "venv")

@@ -68,7 +68,7 @@ class Against(unittest.TestCase):
     def eval(self, *args, device="sim:a311d", **variables):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
         done = subprocess.run([SKILLET, "eval", MODEL, "--data", DATA, "--device", device, "--json", "--python", PYTHON, *args], cwd=ROOT,
-                              env={**kept, **variables}, capture_output=True, text=True, timeout=200, check=False)
+                              env={**kept, "SKILLET_PARTITION": "all", **variables}, capture_output=True, text=True, timeout=200, check=False)
         return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
     def test_the_same_npu_in_a_host_gives_the_same_bits(self):
