@@ -28,8 +28,12 @@ Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>
 
 namespace {
 
-bool fell_back(const runtime::Session& session) {
-  return std::ranges::any_of(session.report().parts, [](const auto& part) { return !part.fallback.empty(); });
+// Why a part that was planned for the NPU ran on the CPU; empty: none did.
+std::string fallback_of(const runtime::Session& session) {
+  for (const auto& part : session.report().parts) {
+    if (!part.fallback.empty()) return part.fallback;
+  }
+  return {};
 }
 
 }  // namespace
@@ -45,7 +49,12 @@ Result<void> DefaultProgram::check(const InputSet& inputs, const std::vector<Byt
                                    const runtime::Session& kept) {
   const std::vector<std::span<const uint8_t>> in(inputs.tensors.begin(), inputs.tensors.end());
   SK_TRY_ASSIGN(const std::vector<Bytes> own, session_->run(in));
-  if (fell_back(*session_) || fell_back(kept)) return {};
+  if (!fallback_of(kept).empty()) return {};
+  if (const std::string why = fallback_of(*session_); !why.empty())
+    return error(ErrorCode::device,
+                 "{}: outputs not compared: the program that keeps intermediates ran on the NPU, the one that runs "
+                 "without --compare=layers did not: {}",
+                 inputs.name, why);
   for (size_t i = 0; i < own.size(); ++i) {
     const auto [a, b] = std::ranges::mismatch(outputs[i], own[i]);
     if (a == outputs[i].end() && b == own[i].end()) continue;

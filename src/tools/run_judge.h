@@ -36,7 +36,8 @@ class Reference {
 class DefaultProgram {
  public:
   static Result<DefaultProgram> create(ir::Graph graph, const runtime::Target& target, runtime::SessionOptions options);
-  // Runs once. Error: the first output that is not as `kept` computed it. Nothing is compared where a device failed.
+  // Runs once. Error: the first output that is not as `kept` computed it, or a part of this program that fell back to
+  // the CPU. Nothing is compared where one of `kept` did.
   Result<void> check(const InputSet& inputs, const std::vector<Bytes>& outputs, const runtime::Session& kept);
 
  private:

@@ -10,23 +10,33 @@
 namespace skillet::tools {
 namespace {
 
-// Compiles another program where intermediates are not kept: the graph's outputs come back with a bit flipped.
+// How the program without kept intermediates is wrong: its outputs come back with a bit flipped, or its jobs name no
+// buffers, which is refused.
+enum class Wrong : uint8_t { no, outputs, jobs };
+
 class WrongByDefault : public driver::ForwardingDriver {
  public:
-  using ForwardingDriver::ForwardingDriver;
+  WrongByDefault(const driver::Driver& inner, Wrong wrong) : ForwardingDriver(inner), wrong_(wrong) {}
   Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
                                   const driver::CompileOptions& options) const override {
     SK_TRY_ASSIGN(driver::Program program, inner().compile(chip, graph, options));
-    for (driver::TensorBinding& output : program.outputs) output.layout.xor_byte ^= options.keep_intermediates ? 0 : 1;
+    if (options.keep_intermediates) return program;
+    for (driver::TensorBinding& output : program.outputs) output.layout.xor_byte ^= wrong_ == Wrong::outputs ? 1 : 0;
+    for (driver::Job& job : program.jobs) {
+      if (wrong_ == Wrong::jobs) job.uses.clear();
+    }
     return program;
   }
+
+ private:
+  const Wrong wrong_;
 };
 
-Result<void> check(bool wrong) {
+Result<void> check(Wrong wrong) {
   SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(in_tree("tests/models/conv3x3_s2_u8.tflite")));
   SK_TRY_ASSIGN(runtime::Target target, runtime::open_target("sim:a311d"));
-  const WrongByDefault driver(*target.driver);
-  if (wrong) target.driver = &driver;
+  const WrongByDefault driver(*target.driver, wrong);
+  target.driver = &driver;
   SK_TRY_ASSIGN(const auto kept, runtime::Session::create(graph, target, {.keep_intermediates = true}));
   SK_TRY_ASSIGN(DefaultProgram by_default, DefaultProgram::create(graph, target, {.keep_intermediates = true}));
   InputSet set{.name = "ones", .path = {}, .frame = {}, .tensors = {}};
@@ -37,13 +47,19 @@ Result<void> check(bool wrong) {
 }
 
 TEST(DefaultProgram, OtherOutputsThanWithKeptIntermediatesAreAnError) {
-  const auto same = check(false);
+  const auto same = check(Wrong::no);
   EXPECT_TRUE(same.ok()) << same.error().message;
-  const auto other = check(true);
+  const auto other = check(Wrong::outputs);
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.error().message.find("differs between the program that keeps intermediates and the one that runs"),
             std::string::npos)
       << other.error().message;
+}
+
+TEST(DefaultProgram, AFallbackOfItAloneIsAnError) {
+  const auto failed = check(Wrong::jobs);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().message.find("outputs not compared"), std::string::npos) << failed.error().message;
 }
 
 }  // namespace
