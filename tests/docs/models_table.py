@@ -8,6 +8,7 @@ Everything is simulated. --check: says whether the page has this table; without 
 """
 import array
 import json
+import os
 import re
 import struct
 import subprocess
@@ -60,7 +61,8 @@ def best(path):
 
 
 def run(skillet, *args):
-    done = subprocess.run([skillet, *args], capture_output=True, text=True)
+    defaults = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+    done = subprocess.run([skillet, *args], capture_output=True, text=True, env=defaults)
     if done.returncode != 0:
         sys.exit(f"skillet {' '.join(args)}: {done.stderr}")
     return done.stdout
