@@ -1,5 +1,7 @@
 #include "compile/compile.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -83,12 +85,6 @@ ir::Graph prefix(const ir::Graph& part, size_t count) {
     }
   }
   return graph;
-}
-
-std::string names_of(std::span<const driver::Assumption* const> assumptions) {
-  std::string out;
-  for (const driver::Assumption* one : assumptions) out += fmt::format("{}{}", out.empty() ? "" : ", ", one->name);
-  return out;
 }
 
 class Compiler {
@@ -208,7 +204,9 @@ class Compiler {
 
   void gate(Support& support) const {
     if (!support.ok || !support.rests_on_assumptions() || options_.driver.takes_unproven()) return;
-    if (support.reason.empty()) support.reason = "no recording shows the whole job: " + names_of(support.stands_on);
+    if (support.reason.empty())
+      support.reason =
+          fmt::format("no recording shows the whole job: {}", fmt::join(driver::names_of(support.stands_on), ", "));
     support = Support::no(Remedy::unproven, "{} (unproven on silicon, unproven=refuse)", support.reason);
   }
 

@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr size_t kTextMax = size_t{1} << 24, kListMax = 65'536;
-// Deeper, and more of all names, numbers and lists, than any file of ours.
+// Deeper, and more of all names, numbers and lists, than any file that this project writes.
 constexpr int kDepthMax = 6;
 constexpr size_t kValuesMax = size_t{1} << 19;
 

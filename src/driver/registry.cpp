@@ -40,6 +40,12 @@ std::optional<PerChannel> per_channel_from_name(std::string_view name) {
   return static_cast<PerChannel>(found - kPerChannelNames.begin());
 }
 
+std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions) {
+  std::vector<std::string_view> out;
+  for (const Assumption* one : assumptions) out.push_back(one->name);
+  return out;
+}
+
 MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::OpId op) const {
   MadeConstants out;
   for (const ir::TensorId id : graph.op(op).inputs) {

@@ -53,6 +53,8 @@ struct Assumption {
   std::string_view probe = "";
 };
 
+std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions);
+
 struct Support {
   bool ok = true;
   std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"

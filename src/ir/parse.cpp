@@ -251,6 +251,13 @@ class Parser {
     return {};
   }
 
+  // Memory for constants that the text does not have.
+  Result<void> claim(size_t size_bytes, std::string_view text) {
+    if (size_bytes > kMaxZeroBytes - zero_bytes_) return syntax("the constants are too large", text);
+    zero_bytes_ += size_bytes;
+    return {};
+  }
+
   // Constants of the same text are the same on every machine: bytes are all that a type can hold, wider integers
   // stay small, as sums of products of bytes are.
   Result<void> random_constant(std::string_view seed_text, Tensor& tensor) {
@@ -258,9 +265,8 @@ class Parser {
     uint64_t seed = 0;
     SK_TRY(read(seed_text, seed));
     SplitMix64 random(seed);
+    SK_TRY(claim(static_cast<size_t>(tensor.bytes()), seed_text));
     Bytes bytes(static_cast<size_t>(tensor.bytes()));
-    if (bytes.size() > kMaxZeroBytes - zero_bytes_) return syntax("the constants are too large", seed_text);
-    zero_bytes_ += bytes.size();
     if (is_8bit(tensor.dtype)) {
       for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next());
     } else if (tensor.dtype == DType::int32) {
@@ -294,8 +300,7 @@ class Parser {
     } else {
       SK_TRY(read(text.substr(text.rfind(':') + 1), size_bytes));
     }
-    if (size_bytes > kMaxZeroBytes - zero_bytes_) return syntax("the constants are too large", text);
-    zero_bytes_ += size_bytes;
+    SK_TRY(claim(size_bytes, text));
     set_constant(tensor, Bytes(size_bytes));
     return {};
   }

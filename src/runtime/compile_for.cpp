@@ -33,7 +33,8 @@ std::optional<compile::Prices> prices_of(const Target& target, int host_threads)
 }
 
 bool asks_trust(const Target& target, const SessionOptions& options) {
-  return target.trust != nullptr && options.compile.unproven == driver::Unproven::verify && target.trust->refutes_any();
+  return target.trust != nullptr && options.compile.unproven == driver::Unproven::verify &&
+         (target.trust->refutes(TrustKind::assumption) || target.trust->refutes(TrustKind::operation));
 }
 
 driver::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {

@@ -3,11 +3,13 @@
 // Must not know: what is hashed.
 #pragma once
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace skillet::runtime {
@@ -23,6 +25,11 @@ class ContentHash {
   std::pair<uint64_t, uint64_t> value() const {
     const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
     return {hash.high64, hash.low64};
+  }
+  // 32 hexadecimal digits.
+  std::string text() const {
+    const auto [high, low] = value();
+    return fmt::format("{:016x}{:016x}", high, low);
   }
 
  private:

@@ -32,15 +32,21 @@ Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& sink) {
   Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
   target.simulated = named.simulated;
   SK_TRY_ASSIGN(target.context, open_context(target.chip.name, core, sink.append ? uapi::record(calls, sink) : calls));
-  // What computes nothing cannot be compared.
-  if (!target.name.starts_with(kNullPrefix))
-    target.trust = std::make_shared<Trust>(identity_of(target.chip.name, core.info, target.simulated),
-                                           trust_folder(target.simulated));
   // What is recorded comes from one file.
   if (const uint64_t cores = core.info.fact(uapi::kCoresFact); cores > 1 && !sink.append)
     target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
       return open_context(chip_name, core, calls);
     });
+  return target;
+}
+
+// For jobs of networks: recorded where the environment asks for it, with what is known of the device. What computes
+// nothing cannot be compared.
+Result<Target> target_with_trust(const NamedCore& named, const uapi::RecordSink& given) {
+  SK_TRY_ASSIGN(Target target, target_of(named, given.append ? given : debug_sink()));
+  if (!target.name.starts_with(kNullPrefix))
+    target.trust = std::make_shared<Trust>(identity_of(target.chip.name, named.core.info, target.simulated),
+                                           trust_folder(target.simulated));
   return target;
 }
 
@@ -149,7 +155,7 @@ Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
 Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
   const NpuSearch search = find_npus();
   const auto core = find_found(search, "npu");
-  auto found = core.ok() ? target_of(*core, sink.append ? sink : debug_sink()) : Result<Target>(core.error());
+  auto found = core.ok() ? target_with_trust(*core, sink) : Result<Target>(core.error());
   if (found.ok()) return found;
   const bool expected = search.npus.empty() && !search.blocked;
   log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
@@ -233,16 +239,14 @@ Result<NamedCore> find_core_for_replay(const std::string& name) {
 
 Result<Target> open_for_trials(const std::string& name) {
   SK_TRY_ASSIGN(const NamedCore core, find_core(name));
-  SK_TRY_ASSIGN(Target target, target_of(core, {}));
-  target.trust = nullptr;
-  return target;
+  return target_of(core, {});
 }
 
-Result<Target> open_target(const std::string& name, const uapi::RecordSink& given) {
+Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
   if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
-  if (name == "auto") return open_npu_or_cpu(given);
+  if (name == "auto") return open_npu_or_cpu(sink);
   SK_TRY_ASSIGN(const NamedCore core, find_core(name));
-  return target_of(core, given.append ? given : debug_sink());
+  return target_with_trust(core, sink);
 }
 
 std::string refusal(const driver::Chip& chip) {

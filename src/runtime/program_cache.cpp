@@ -55,10 +55,7 @@ class Hash {
     for (const ir::Tensor& tensor : graph.tensors)
       add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
   }
-  std::string text() const {
-    const auto [high, low] = hash_.value();
-    return fmt::format("{:016x}{:016x}", high, low);
-  }
+  std::string text() const { return hash_.text(); }
 
  private:
   ContentHash hash_;

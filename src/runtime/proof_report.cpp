@@ -19,8 +19,7 @@ constexpr std::string_view kSerial = "serial=", kHashed = "serial=hash:";
 std::string hash_of(std::span<const uint8_t> bytes) {
   ContentHash hash;
   hash.add(bytes.data(), bytes.size());
-  const auto [high, low] = hash.value();
-  return fmt::format("{:016x}{:016x}", high, low);
+  return hash.text();
 }
 
 bool is_hexadecimal(std::string_view text) {
@@ -69,13 +68,12 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
   return step;
 }
 
-// Names are those of the chip's family: what is printed of a report, and believed of it, is of a table of ours.
+// Names are those of the chip's family: what is printed of a report, and believed of it, is of the tables of this
+// build.
 Result<void> check_steps(const ProofReport& report) {
   const auto chip = driver::find_chip(report.device.chip);
   if (!chip.ok()) return compile::wrong_field("device.chip", "must be a chip that this build knows");
-  const driver::Driver* family = nullptr;
-  for (const driver::Driver* one : driver::drivers())
-    if (std::ranges::find(one->chips(), chip->name, &driver::Chip::name) != one->chips().end()) family = one;
+  SK_TRY_ASSIGN(const driver::Driver* const family, driver::driver_of(*chip));
   for (size_t i = 0; i < report.steps.size(); ++i) {
     const ProofStep& step = report.steps[i];
     const std::string where = fmt::format("steps[{}].name", i);
@@ -159,15 +157,10 @@ DeviceIdentity without_serial(DeviceIdentity device) {
 }
 
 std::string print(const ProofReport& report) {
-  nlohmann::ordered_json out = {
-      {"skillet_prove", kVersion},
-      {"device",
-       {{"chip", report.device.chip}, {"kernel_driver", report.device.kernel_driver}, {"facts", report.device.facts}}},
-      {"build", report.build},
-      {"date", report.date},
-      {"facts", Json::array()},
-      {"ended", report.ended},
-      {"steps", Json::array()}};
+  nlohmann::ordered_json out = {{"skillet_prove", kVersion}, {"device", json_of(report.device)},
+                                {"build", report.build},     {"date", report.date},
+                                {"facts", Json::array()},    {"ended", report.ended},
+                                {"steps", Json::array()}};
   for (const auto& [name, value] : report.facts) out["facts"].push_back({{"name", name}, {"value", value}});
   for (const ProofStep& step : report.steps) out["steps"].push_back(json_of(step));
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

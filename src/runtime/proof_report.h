@@ -24,6 +24,10 @@ inline constexpr std::array<std::string_view, 7> kProofOutcomeNames = {"begun", 
                                                                        "not_asked", "risky", "failed"};
 constexpr std::string_view name_of(ProofOutcome outcome) { return kProofOutcomeNames[static_cast<size_t>(outcome)]; }
 
+constexpr bool is_refuted(ProofOutcome outcome) {
+  return outcome == ProofOutcome::wrong || outcome == ProofOutcome::hangs;
+}
+
 // One output tensor of one run.
 struct ProofOutput {
   int32_t bytes = 0;

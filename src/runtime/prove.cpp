@@ -28,8 +28,6 @@ std::string simulated_name(std::string_view chip, std::string_view quirk) {
   return fmt::format("sim:{},quirk={}", chip, quirk);
 }
 
-bool is_refuted(ProofOutcome outcome) { return outcome == ProofOutcome::wrong || outcome == ProofOutcome::hangs; }
-
 // Of the kind that nothing is known of until it is tried again.
 bool is_open(ProofOutcome outcome) {
   return outcome == ProofOutcome::begun || outcome == ProofOutcome::risky || outcome == ProofOutcome::failed;
@@ -68,9 +66,8 @@ bool may_hang(const std::string& chip, const driver::Assumption& assumption) {
   const Trust nothing({}, "");
   return std::ranges::any_of(sim::quirks(chip), [&](const sim::Quirk& quirk) {
     if (quirk.assumption != assumption.name) return false;
-    Result<Target> target = open_target(simulated_name(chip, quirk.name));
+    const Result<Target> target = open_for_trials(simulated_name(chip, quirk.name));
     if (!target.ok()) return false;
-    target->trust = nullptr;
     return try_assumption(*target, nothing, assumption, {}).outcome == Trial::Outcome::hangs;
   });
 }
@@ -104,17 +101,13 @@ class Prover {
     const DeviceIdentity here = target.trust->file().device;
     target.trust = nullptr;
     device_.emplace(std::move(target));
-    const DeviceIdentity shown = options_.serial ? here : without_serial(here);
     if (report_.steps.empty()) {
-      report_.device = shown;
+      report_.device = options_.serial ? here : without_serial(here);
       report_.build = compile::build_id();
       report_.date = trust_date();
     }
-    if (without_serial(report_.device) != without_serial(here))
-      return error(ErrorCode::invalid_argument, "device: the report is of {}; this one is {}", report_.device.text(),
-                   shown.text());
-    if (report_.build != compile::build_id())
-      return error(ErrorCode::invalid_argument, "build: the report was begun by another build of Skillet");
+    if (const auto same = check_made_here(report_, here); !same.ok())
+      return error(ErrorCode::invalid_argument, "{}; delete it or give another -o", same.error().message);
     report_.ended.clear();
     resume();
     return {};
@@ -142,8 +135,9 @@ class Prover {
     }
     SK_TRY(check_stop());
     options_.say(fmt::format("{} {}", kProofKindNames[static_cast<size_t>(kind)], name));
+    const auto trust = trust_of(report_, nullptr);
     ProofStep step{
-        .kind = kind, .name = std::string(name), .outcome = ProofOutcome::risky, .what = why_risky(graph, row)};
+        .kind = kind, .name = std::string(name), .outcome = ProofOutcome::risky, .what = why_risky(graph, row, *trust)};
     if (!step.what.empty()) {
       put(std::move(step));
       return options_.keep(report_);
@@ -151,7 +145,6 @@ class Prover {
     step.outcome = ProofOutcome::begun;
     put(step);
     SK_TRY(options_.keep(report_));
-    const auto trust = trust_of(report_, nullptr);
     const Trial trial =
         row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
     return end(std::move(step), trial);
@@ -176,12 +169,11 @@ class Prover {
   Result<void> come_back() {
     ++stops_;
     device_.reset();
-    Result<Target> again = open_target(options_.device);
+    Result<Target> again = open_for_trials(options_.device);
     if (!again.ok()) {
       report_.ended = "the device did not come back: " + again.error().message.substr(0, kWhatMax);
       return options_.keep(report_);
     }
-    again->trust = nullptr;
     device_.emplace(std::move(again).value());
     return {};
   }
@@ -195,11 +187,11 @@ class Prover {
 
   // Empty: it is not, or that is wanted. A fault would be taken for one of the wrong row where what it stands on was
   // left out.
-  std::string why_risky(const ir::Graph& graph, const driver::Assumption* row) {
+  std::string why_risky(const ir::Graph& graph, const driver::Assumption* row, const Trust& trust) {
     if (options_.risky) return "";
     if (stops_ > 0) return "a step before it hung or failed";
     SessionOptions how{.compile = {.unproven = driver::Unproven::take}, .partition = compile::PartitionBy::all};
-    how.compile.without = refuted_switches(*driver_, *trust_of(report_, nullptr));
+    how.compile.without = refuted_switches(*driver_, trust);
     const auto planned = plan_for(*device_, graph, how);
     if (!planned.ok()) return "";
     bool is_asked = false;
@@ -233,6 +225,15 @@ class Prover {
 
 }  // namespace
 
+Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here) {
+  if (without_serial(report.device) != without_serial(here))
+    return error(ErrorCode::invalid_argument, "device: the report is of {}; this one is {}", report.device.text(),
+                 without_serial(here).text());
+  if (report.build != compile::build_id())
+    return error(ErrorCode::invalid_argument, "build: the report was made by another build of Skillet");
+  return {};
+}
+
 Result<void> prove(const ProveOptions& options, ProofReport& report) { return Prover(options, report).run(); }
 
 std::vector<TrustEntry> trust_entries(const ProofReport& report) {
@@ -240,23 +241,18 @@ std::vector<TrustEntry> trust_entries(const ProofReport& report) {
   for (const ProofStep& step : report.steps) {
     const bool holds = step.outcome == ProofOutcome::right;
     if (step.kind != ProofKind::assumption || (!holds && !is_refuted(step.outcome))) continue;
-    entries.push_back({.kind = TrustKind::assumption,
-                       .name = step.name,
-                       .confirmed = holds,
-                       .build = {},
-                       .date = {},
-                       .evidence = holds ? "its probe is right" : step.what});
+    entries.push_back(entry_of_probe(step.name, holds, step.what));
   }
   return entries;
 }
 
 AssumptionRow row_of(const ProofReport& report, const ProofStep& step) {
-  for (const driver::Driver* one : driver::drivers()) {
-    if (std::ranges::find(one->chips(), report.device.chip, &driver::Chip::name) == one->chips().end()) continue;
-    for (const driver::Assumption& row : one->assumptions())
-      if (row.name == step.name) return {one, &row};
-  }
-  return {};
+  const auto chip = driver::find_chip(report.device.chip);
+  const auto family = chip.ok() ? driver::driver_of(*chip) : Result<const driver::Driver*>(chip.error());
+  if (!family.ok()) return {};
+  const auto rows = (*family)->assumptions();
+  const auto row = std::ranges::find(rows, step.name, &driver::Assumption::name);
+  return row == rows.end() ? AssumptionRow{} : AssumptionRow{*family, &*row};
 }
 
 Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step) {
@@ -268,8 +264,7 @@ Result<std::vector<std::string>> candidates_of(const ProofReport& report, const 
     for (const sim::Quirk& quirk : sim::quirks(report.device.chip)) {
       if ((quirk.assumption == step.name) != is_own) continue;
       SK_TRY(check_stop());
-      SK_TRY_ASSIGN(Target target, open_target(simulated_name(report.device.chip, quirk.name)));
-      target.trust = nullptr;
+      SK_TRY_ASSIGN(const Target target, open_for_trials(simulated_name(report.device.chip, quirk.name)));
       const Trial trial = try_assumption(target, *trust, *found.row, {});
       ProofStep simulated;
       add_outputs(trial, simulated);

@@ -30,6 +30,9 @@ inline constexpr int kProofHangsMax = 3;
 // device; ProofReport::ended says it. Error: there is no such device, `report` is of another one or of another build.
 Result<void> prove(const ProveOptions& options, ProofReport& report);
 
+// Error: the report is of another device, or of another build, whose jobs may be others.
+Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here);
+
 // The assumptions that were seen to hold or not, for Trust::add().
 std::vector<TrustEntry> trust_entries(const ProofReport& report);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 
 #include "base/environment.h"
@@ -47,8 +48,7 @@ bool allow_unproven(std::string_view text, SessionOptions& options) {
   bool allowed = false;
   if (!parse_bool(text, allowed)) return false;
   options.compile.unproven = allowed ? driver::Unproven::take : driver::Unproven::refuse;
-  log::warning("allow_unproven={} is an old name: write unproven={}", printable(text),
-               driver::unproven_name(options.compile.unproven));
+  warn_of_old_name(fmt::format("allow_unproven={}", printable(text)), options.compile.unproven);
   return true;
 }
 bool per_channel(std::string_view text, SessionOptions& options) {
@@ -132,6 +132,12 @@ constexpr std::array kRows = {
 };
 
 }  // namespace
+
+void warn_of_old_name(std::string_view given, driver::Unproven meant) {
+  static std::atomic<bool> is_said = false;
+  if (!is_said.exchange(true))
+    log::warning("{} is an old name: write unproven={}", given, driver::unproven_name(meant));
+}
 
 std::span<const SessionKey> session_keys() { return kRows; }
 

@@ -29,6 +29,8 @@ std::string environment_name(std::string_view key);
 
 // What the environment says for every session. An empty variable, as compose files leave them, is one that is not set.
 Result<void> set_options_of_environment(SessionOptions& options);
+// Once in a process: what unproven=... was called before.
+void warn_of_old_name(std::string_view given, driver::Unproven meant);
 // Of these the one that says what becomes of unproven operations.
 driver::Unproven unproven_of_environment();
 

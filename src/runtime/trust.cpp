@@ -159,11 +159,12 @@ DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& i
   return out;
 }
 
+nlohmann::ordered_json json_of(const DeviceIdentity& device) {
+  return {{"chip", device.chip}, {"kernel_driver", device.kernel_driver}, {"facts", device.facts}};
+}
+
 std::string print(const TrustFile& file) {
-  nlohmann::ordered_json out = {
-      {"skillet_trust", kVersion},
-      {"device",
-       {{"chip", file.device.chip}, {"kernel_driver", file.device.kernel_driver}, {"facts", file.device.facts}}}};
+  nlohmann::ordered_json out = {{"skillet_trust", kVersion}, {"device", json_of(file.device)}};
   out["entries"] = Json::array();
   for (const TrustEntry& one : file.entries)
     out["entries"].push_back({{"kind", kTrustKindNames[static_cast<size_t>(one.kind)]},
@@ -173,6 +174,15 @@ std::string print(const TrustFile& file) {
                               {"date", one.date},
                               {"evidence", one.evidence}});
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_view what) {
+  return {.kind = TrustKind::assumption,
+          .name = std::string(assumption),
+          .confirmed = holds,
+          .build = {},
+          .date = {},
+          .evidence = holds ? "its probe is right" : std::string(what)};
 }
 
 Result<TrustFile> parse_trust_file(std::string_view text) { return parse(text).with_context("trust file"); }
@@ -220,17 +230,10 @@ bool Trust::is_refuted(TrustKind kind, std::string_view name) const {
   return found && !found->confirmed;
 }
 
-bool Trust::refutes_any() const {
+bool Trust::refutes(TrustKind kind) const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(file_.entries, [](const TrustEntry& one) {
-    return !one.confirmed && one.kind != TrustKind::program && one.build == compile::build_id();
-  });
-}
-
-bool Trust::refutes_operations() const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(file_.entries, [](const TrustEntry& one) {
-    return !one.confirmed && one.kind == TrustKind::operation && one.build == compile::build_id();
+  return std::ranges::any_of(file_.entries, [&](const TrustEntry& one) {
+    return !one.confirmed && one.kind == kind && one.build == compile::build_id();
   });
 }
 

@@ -28,6 +28,7 @@ struct DeviceIdentity {
 };
 // Error names the field: device.chip.
 Result<DeviceIdentity> parse_identity(const nlohmann::json& file);
+nlohmann::ordered_json json_of(const DeviceIdentity& device);
 DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated);
 
 // assumption: a row of drivers/<v>/assumptions.def, by name. program: what a part was compiled to, by a hash.
@@ -45,6 +46,9 @@ struct TrustEntry {
 
   bool operator==(const TrustEntry&) const = default;
 };
+
+// Of an assumption whose probe ran; `what` was wrong with it.
+TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_view what);
 
 struct TrustFile {
   DeviceIdentity device;
@@ -70,8 +74,7 @@ class Trust {
   // What was seen by this build's jobs.
   std::optional<TrustEntry> find(TrustKind kind, std::string_view name) const;
   bool is_refuted(TrustKind kind, std::string_view name) const;
-  bool refutes_any() const;
-  bool refutes_operations() const;
+  bool refutes(TrustKind kind) const;  // anything of it
   // Fills in build and date. Adds what other processes have written meanwhile, then replaces the file; what cannot be
   // written is said once, and holds for this object.
   void add(std::vector<TrustEntry> entries);

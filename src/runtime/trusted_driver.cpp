@@ -21,7 +21,7 @@ driver::Support TrustedDriver::supports(const driver::Chip& chip, const ir::Grap
       return driver::Support::no(driver::Remedy::none, "this device computes otherwise than assumed ({}: {})",
                                  one->name, one->what);
   }
-  if (trust_.refutes_operations() && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
+  if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
     return driver::Support::no(driver::Remedy::none, "this device was seen to compute it wrong");
   return support;
 }

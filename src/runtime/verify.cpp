@@ -67,11 +67,13 @@ Compiled alone(const compile::Part& part) {
   return out;
 }
 
-// Nothing of the caller's: no cache, no fallback; what is right on a slow day is right.
-SessionOptions trial_options(const SessionOptions& options, bool keep) {
+// Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
+// refuted.
+SessionOptions trial_options(const driver::Driver& driver, const Trust& trust, const SessionOptions& options,
+                             bool keep) {
   return {.compile = {.tuning = options.compile.tuning,
                       .switches = options.compile.switches,
-                      .without = options.compile.without,
+                      .without = refuted_switches(driver, trust),
                       .choices = options.compile.choices,
                       .unproven = driver::Unproven::take},
           .allow_fallback = false,
@@ -170,11 +172,10 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::
   std::vector<std::vector<Bytes>> outputs;
   Trial trial;
   for (const bool keep : {true, false}) {
-    SessionOptions how = trial_options(options, keep);
+    SessionOptions how = trial_options(*target.driver, trust, options, keep);
     how.partition = compile::PartitionBy::all;
     how.tuning_file.clear();  // of the network, not of a probe
     how.tuning = nullptr;
-    how.compile.without = refuted_switches(*target.driver, trust);
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target, graph, how));
     SK_TRY(check_asked(compiled, trust, how.compile, assumption));
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, how));
@@ -218,6 +219,12 @@ class Verifier {
   }
 
  private:
+  // A part that no entry says anything of.
+  struct OpenPart {
+    compile::Part* part = nullptr;
+    std::string key;  // of its program
+  };
+
   static bool stands_on_something(const Compiled& compiled, const compile::Part& part) {
     return part.partition.on_npu && std::ranges::any_of(part.partition.op_map, [&](ir::OpId op) {
              return !compiled.ops[static_cast<size_t>(op)].stands_on.empty();
@@ -227,20 +234,21 @@ class Verifier {
   // True: all that runs on the NPU was seen to be right there. False: compile again, or why_not_ says why that helps
   // nothing.
   bool settle(Compiled& compiled) {
-    std::vector<compile::Part*> open;
+    std::vector<OpenPart> open;
     for (compile::Part& part : compiled.parts) {
       if (!stands_on_something(compiled, part)) continue;
-      const auto found = target_.trust->find(TrustKind::program, program_key(part));
+      std::string key = program_key(part);
+      const auto found = target_.trust->find(TrustKind::program, key);
       if (!found)
-        open.push_back(&part);
+        open.push_back({&part, std::move(key)});
       else if (!found->confirmed)
         return refuse_all(compiled, part, found->evidence), false;
     }
     if (open.empty()) return true;
     if (!open_device()) return false;
     if (!ask_assumptions(compiled, open) || !why_not_.empty()) return false;
-    for (compile::Part* part : open) {
-      if (!check_part(compiled, *part)) return false;
+    for (const OpenPart& one : open) {
+      if (!check_part(compiled, one)) return false;
     }
     return true;
   }
@@ -258,10 +266,10 @@ class Verifier {
   }
 
   // In the order of the tables, in which each stands on earlier ones alone.
-  bool ask_assumptions(const Compiled& compiled, const std::vector<compile::Part*>& open) {
+  bool ask_assumptions(const Compiled& compiled, const std::vector<OpenPart>& open) {
     std::set<const driver::Assumption*> needed;
-    for (const compile::Part* part : open)
-      for (const ir::OpId op : part->partition.op_map)
+    for (const OpenPart& part : open)
+      for (const ir::OpId op : part.part->partition.op_map)
         for (const driver::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
     bool all_hold = true;
     for (const driver::Assumption& one : target_.driver->assumptions()) {
@@ -274,10 +282,7 @@ class Verifier {
         continue;
       }
       const bool holds = trial.outcome == Outcome::right;
-      target_.trust->add({{.kind = TrustKind::assumption,
-                           .name = std::string(one.name),
-                           .confirmed = holds,
-                           .evidence = holds ? "its probe is right" : trial.what}});
+      target_.trust->add({entry_of_probe(one.name, holds, trial.what)});
       confirmed_ += holds ? 1 : 0;
       if (holds) continue;
       all_hold = false;
@@ -295,7 +300,8 @@ class Verifier {
     return false;
   }
 
-  bool check_part(const Compiled& compiled, compile::Part& part) {
+  bool check_part(const Compiled& compiled, const OpenPart& open) {
+    compile::Part& part = *open.part;
     const Trial trial = try_part(part);
     if (trial.outcome == Outcome::not_asked) {
       why_not_ = "they cannot be compared with the CPU now: " + trial.what;
@@ -303,7 +309,7 @@ class Verifier {
     }
     if (trial.outcome == Outcome::right) {
       target_.trust->add({{.kind = TrustKind::program,
-                           .name = program_key(part),
+                           .name = open.key,
                            .confirmed = true,
                            .evidence = fmt::format("{} operations are right", part.partition.op_map.size())}});
       ++parts_;
@@ -318,7 +324,7 @@ class Verifier {
     }
     std::erase_if(wrong, [&](ir::OpId op) { return stands_on(compiled, part, op).empty(); });
     if (wrong.empty()) {
-      target_.trust->add({{.kind = TrustKind::program, .name = program_key(part), .evidence = trial.what}});
+      target_.trust->add({{.kind = TrustKind::program, .name = open.key, .evidence = trial.what}});
       refuse_all(compiled, part, trial.what);
     } else {
       refuse(compiled, part, wrong, trial.what);
@@ -353,12 +359,13 @@ class Verifier {
   Result<Trial> try_kept(const Target& device, const compile::Part& part,
                          std::map<size_t, std::vector<Bytes>>* outputs) {
     Compiled kept = alone(part);
-    SessionOptions keep = trial_options(options_, true);
-    keep.compile.without = refuted_switches(*target_.driver, *target_.trust);
+    const SessionOptions keep = options_of_trial(true);
     SK_TRY_ASSIGN(kept.parts[0].program, compile_part(device, part.partition.graph, keep));
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), device, keep));
     return try_session(*session, device, kKeptInputs, outputs);
   }
+
+  SessionOptions options_of_trial(bool keep) const { return trial_options(*target_.driver, *target_.trust, options_, keep); }
 
   static std::span<const driver::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
                                                               ir::OpId op) {
@@ -395,7 +402,7 @@ class Verifier {
       Compiled real = alone(part);
       real.parts[0].program = part.program;
       real.parts[0].bands = part.bands;
-      SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), device, trial_options(options_, false)));
+      SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), device, options_of_trial(false)));
       return try_real(*runs, expected);
     });
   }
@@ -415,8 +422,7 @@ class Verifier {
         for (const driver::ByteRange& range : job.commands)
           add(range.buffer), add(range.offset_bytes), add(range.size_bytes);
     }
-    const auto [high, low] = hash.value();
-    return fmt::format("{:016x}{:016x}", high, low);
+    return hash.text();
   }
 
   void say_done() const {

@@ -1,5 +1,5 @@
 // What no recording shows, a device shows itself: before the first result of a session, operations that stand on
-// assumptions run on the device with inputs of ours, and each is compared with the CPU kernels.
+// assumptions run on the device with probe inputs, and each is compared with the CPU kernels.
 // Called by sessions and by the delegate, in compile_for()'s place; by `skillet prove`.
 // Must not know: a vendor's anything.
 #pragma once

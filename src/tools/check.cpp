@@ -174,12 +174,6 @@ void print_text(const Options& options, const Report& report) {
   out("{}", print_assumptions(report.rows));
 }
 
-std::vector<std::string_view> names_of(const std::vector<const driver::Assumption*>& assumptions) {
-  std::vector<std::string_view> out;
-  for (const driver::Assumption* one : assumptions) out.push_back(one->name);
-  return out;
-}
-
 void print_json(const Options& options, const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : report.rows)
@@ -193,7 +187,7 @@ void print_json(const Options& options, const Report& report) {
                     {"remedy", row.where == "cpu" ? driver::remedy_name(row.op.remedy) : ""},
                     {"note", row.op.note},
                     {"unproven", row.op.unproven},
-                    {"stands_on", names_of(row.op.stands_on)}});
+                    {"stands_on", driver::names_of(row.op.stands_on)}});
   const Totals sum = total(report);
   nlohmann::json report_json = {{"model", options.model},
                                 {"device", report.device},

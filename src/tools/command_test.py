@@ -391,7 +391,7 @@ class Command(unittest.TestCase):
                 self.assertEqual(op["where"], where)
                 self.assertEqual("unproven" in op["reason"], True)
                 self.assertEqual("unproven=refuse" in op["reason"], where == "cpu")
-                self.assertEqual("old names" in done.stderr, "--allow-unproven" in device, done.stderr)
+                self.assertEqual("old name" in done.stderr, "--allow-unproven" in device, done.stderr)
 
     def test_programs_are_kept_in_a_folder(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -105,9 +105,7 @@ std::string answer_of(const std::vector<std::string>& candidates) {
 Result<std::vector<Refuted>> refuted_of(const ProofReport& report) {
   std::vector<Refuted> all;
   for (const ProofStep& step : report.steps) {
-    if (step.kind != ProofKind::assumption ||
-        (step.outcome != ProofOutcome::wrong && step.outcome != ProofOutcome::hangs))
-      continue;
+    if (step.kind != ProofKind::assumption || !runtime::is_refuted(step.outcome)) continue;
     const runtime::AssumptionRow row = runtime::row_of(report, step);
     if (row.row == nullptr) continue;
     Refuted& one = all.emplace_back();
@@ -186,12 +184,7 @@ Result<size_t> apply(const ProveFlags& flags, const ProofReport& report) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
   if (target.trust == nullptr)
     return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", flags.device);
-  const runtime::DeviceIdentity here = target.trust->file().device;
-  if (runtime::without_serial(report.device) != runtime::without_serial(here))
-    return error(ErrorCode::invalid_argument, "device: the report is of {}; this one is {}", report.device.text(),
-                 runtime::without_serial(here).text());
-  if (report.build != compile::build_id())
-    return error(ErrorCode::invalid_argument, "build: the report was made by another build of Skillet");
+  SK_TRY(runtime::check_made_here(report, target.trust->file().device));
   std::vector<runtime::TrustEntry> entries = runtime::trust_entries(report);
   const size_t count = entries.size();
   target.trust->add(std::move(entries));
@@ -211,8 +204,7 @@ Result<void> read(const ProveFlags& flags, Outcome& outcome) {
 bool has_failed(const ProofReport& report) {
   return std::ranges::any_of(report.steps, [](const ProofStep& step) {
     return step.outcome == ProofOutcome::failed ||
-           (step.kind == ProofKind::operation &&
-            (step.outcome == ProofOutcome::wrong || step.outcome == ProofOutcome::hangs));
+           (step.kind == ProofKind::operation && runtime::is_refuted(step.outcome));
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/parse_cores.h"
 #include "runtime/session_keys.h"
-#include "tools/output.h"
 
 namespace skillet::tools {
 namespace {
@@ -44,13 +43,10 @@ void add_tuning_file(const Verb& verb, SessionFlags& flags) {
 void add_unproven(const Verb& verb, SessionFlags& flags) {
   verb.option("--unproven", flags.unproven,
               "operations that no known driver ever ran on silicon: refuse (the CPU runs them), verify (the NPU does, "
-              "once it was\ncompared with the CPU on this device) or take (the NPU does, unseen)")
-      .shows_default()
+              "once it was\ncompared with the CPU on this device) or take (the NPU does, unseen). Default: verify")
       .check(one_of(driver::kUnprovenNames))
       .variable(kUnprovenVariable);
-  verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take")
-      .hidden()
-      .variable(kAllowUnprovenVariable);
+  verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take").hidden();
 }
 
 void add_per_channel(const Verb& verb, SessionFlags& flags) {
@@ -94,9 +90,11 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
 }
 
 driver::Unproven unproven_of(const SessionFlags& flags) {
-  if (!flags.allow_unproven) return *driver::unproven_from_name(flags.unproven);
-  complain("--allow-unproven and " + std::string(kAllowUnprovenVariable) + " are old names of --unproven take");
-  return driver::Unproven::take;
+  if (flags.allow_unproven) {
+    runtime::warn_of_old_name("--allow-unproven", driver::Unproven::take);
+    return driver::Unproven::take;
+  }
+  return flags.unproven.empty() ? runtime::unproven_of_environment() : *driver::unproven_from_name(flags.unproven);
 }
 
 runtime::SessionOptions session_options(const SessionFlags& flags) {

@@ -15,9 +15,9 @@ constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";  // of 
 constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
-  std::string tuning = "proven", tuning_file, per_channel = "exact", unproven = "verify", cores = "auto";
-  std::string partition, host_threads;  // empty: not given
-  bool allow_unproven = false;          // as --unproven take was called before
+  std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
+  std::string partition, host_threads, unproven;  // empty: not given
+  bool allow_unproven = false;                    // as --unproven take was called before
 };
 
 // Each adds the options of its name; what a verb does not take stays as it is above.

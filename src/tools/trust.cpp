@@ -1,10 +1,9 @@
 // `skillet trust`: what the NPU of this machine has been seen to compute, right or wrong.
 #include "runtime/trust.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "compile/build_id.h"
 #include "runtime/device_context.h"
@@ -65,23 +64,14 @@ void print(const TrustFile& file, const std::string& path, const driver::Driver&
       driver.assumptions().size());
 }
 
-Result<TrustFile> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return error(ErrorCode::io, "{}: cannot be read", path);
-  return runtime::parse_trust_file(text.str()).with_context(path);
-}
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text << std::flush;
-  return file ? Result<void>() : error(ErrorCode::io, "{}: cannot be written", path);
+Result<TrustFile> read_trust_file(const std::string& path) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
 }
 
 // Somebody else's word for this device: shown, and believed only with --apply.
 Result<void> import(const Options& options, runtime::Trust& trust) {
-  SK_TRY_ASSIGN(TrustFile given, read_file(options.import_from));
+  SK_TRY_ASSIGN(TrustFile given, read_trust_file(options.import_from));
   const runtime::DeviceIdentity here = trust.file().device;
   if (given.device != here)
     return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
@@ -110,7 +100,10 @@ Result<void> trust(const Options& options) {
                : error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
   }
   if (!options.import_from.empty()) return import(options, known);
-  if (!options.export_to.empty()) return write_file(options.export_to, runtime::print(known.file()));
+  if (!options.export_to.empty()) {
+    const std::string text = runtime::print(known.file());
+    return write_file(options.export_to, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
   if (options.json)
     out_report(json_of(known.file(), known.path(), *target.driver, known));
   else

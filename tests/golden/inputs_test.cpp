@@ -1,5 +1,5 @@
-// What the host writes for graph inputs is compared with the recording: a change of any byte of ours must be seen,
-// whatever the recording keeps (bytes, a hash, or that they are the host's own).
+// What the host writes for graph inputs is compared with the recording: a change of any byte that Skillet writes must
+// be seen, whatever the recording keeps (bytes, a hash, or that they are the host's own).
 #include "inputs.h"
 
 #include <gtest/gtest.h>

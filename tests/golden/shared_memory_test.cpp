@@ -14,7 +14,7 @@
 namespace skillet::golden {
 namespace {
 
-constexpr size_t kFewestOps = 2;           // of one operation nothing lies between
+constexpr size_t kFewestOps = 2;             // of one operation there is nothing between
 constexpr int64_t kMostBytes = 1024 * 1024;  // of all tensors: larger networks take too long
 
 int64_t tensor_bytes(const ir::Graph& graph) {

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "driver/steps_off.h"
+#include "judge_session.h"
 #include "random_case.h"
 #include "random_graph.h"
 #include "runtime/session.h"
@@ -42,18 +42,6 @@ Bytes bytes_of(const ir::Tensor& tensor, Pattern pattern, std::mt19937& random) 
   return bytes;
 }
 
-// The first difference between the device and the CPU kernels; empty: none. "cannot": the probe does not run.
-std::string wrong_layer(runtime::Session& session, const runtime::Target& target) {
-  const auto layers = session.compare_layers();
-  if (!layers.ok()) return layers.error().message;
-  for (const runtime::LayerDiff& layer : *layers) {
-    const int allowed = driver::steps_off(*target.driver, target.chip, session.graph(), layer.op);
-    if (layer.compared && layer.max_abs_diff > allowed)
-      return fmt::format("{}: {} of {} differ, by up to {}", ir::describe_op(session.graph(), layer.op),
-                         layer.differing, layer.elems, layer.max_abs_diff);
-  }
-  return "";
-}
 std::string run_all(runtime::Session& session, const runtime::Target& target) {
   std::mt19937 random(3);
   for (int i = 0; i < static_cast<int>(Pattern::count); ++i) {
@@ -63,7 +51,8 @@ std::string run_all(runtime::Session& session, const runtime::Target& target) {
         return set.error().message;
     }
     if (auto ran = session.run(); !ran.ok()) return ran.error().message;
-    if (std::string wrong = wrong_layer(session, target); !wrong.empty()) return wrong;
+    Tally tally;
+    if (std::string wrong = check_chip(session, target.chip, tally); !wrong.empty()) return wrong;
   }
   return "";
 }

@@ -15,12 +15,6 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-Names names_of(const std::vector<const driver::Assumption*>& rows) {
-  Names names;
-  for (const driver::Assumption* row : rows) names.push_back(row->name);
-  return names;
-}
-
 size_t place_of(const driver::Assumption* row) { return static_cast<size_t>(row - assumptions().data()); }
 
 // Of all operations of the graph.

@@ -39,7 +39,7 @@ struct Lookup {
     unsigned step_log2 = 0;
   };
   std::array<Range, kTables> ranges;
-  int both = 0;         // the table for what lies in both
+  int both = 0;         // the table for what is in both
   bool halved = false;  // a quirk: half of an entry
 };
 // `on`: whether the DPU looks up; registers that do nothing then must be 0.

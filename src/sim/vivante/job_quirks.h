@@ -20,7 +20,7 @@ class WrittenRanges {
  public:
   void clear() { ranges_.clear(); }
   void note(const Accesses::Range& written);
-  // Where what lies at `address` begins: the address itself where nothing was written there.
+  // Where what is at `address` begins: the address itself where nothing was written there.
   uint64_t start_of(uint64_t address) const;
 
  private:
