@@ -3,7 +3,9 @@
 
 usage: command_test.py SKILLET      run at the top of the source tree
 """
+import array
 import ctypes
+import fcntl
 import itertools
 import json
 import os
@@ -15,6 +17,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import termios
+import time
 import unittest
 from pathlib import Path
 
@@ -456,6 +460,22 @@ class Command(unittest.TestCase):
             self.assertEqual(decoded.returncode, 1)
             self.assertIn("cut off after submission", decoded.stderr)
             self.assertGreater(len(json.loads(decoded.stdout)["submissions"]), 3)
+
+    def test_a_signal_ends_the_wait_for_frames(self):
+        for signal_number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
+            with subprocess.Popen([SKILLET, "run", MODEL, "--device", "cpu", "--raw", "gray"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                process.stdin.write(b"part of a frame")
+                process.stdin.flush()
+                waiting = array.array("i", [1])
+                while waiting[0]:  # until it has read what is there, and waits for the rest
+                    time.sleep(0.05)
+                    fcntl.ioctl(process.stdin, termios.FIONREAD, waiting)
+                time.sleep(0.2)
+                process.send_signal(signal_number)
+                said = process.stderr.read().decode()
+            self.assertIn(f"stopped by {name}", said)
+            self.assertNotIn("Interrupted system call", said)
 
     @unittest.skipIf("SANITIZED" in os.environ, "sanitizers keep freed memory")
     def test_a_long_capture_needs_no_more_memory(self):

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/interruptions.h"
+#include "base/stop.h"
 #include "tools/tensor_file.h"
 
 namespace skillet::tools {
@@ -83,7 +84,11 @@ Result<size_t> read_standard_input(std::span<uint8_t> wanted) {
   while (done < wanted.size()) {
     const ssize_t count = ::read(STDIN_FILENO, wanted.data() + done, wanted.size() - done);
     if (interruptions.again(count)) continue;
-    if (count < 0) return error(ErrorCode::io, "standard input: {}", std::strerror(errno));
+    if (count < 0) {
+      const int number = errno;
+      SK_TRY(check_stop());  // a signal that ends the program is no fault of the pipe
+      return error(ErrorCode::io, "standard input: {}", std::strerror(number));
+    }
     if (count == 0) break;
     done += static_cast<size_t>(count);
   }
