@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
+#include "base/log.h"
 #include "tools/run_inputs.h"
 #include "tools/tensor_file.h"
 
@@ -108,6 +110,34 @@ Result<void> check_finite(const ir::Graph& graph, const Sets& sets) {
   return {};
 }
 
+// How many were left out.
+size_t drop_repeats(Sets& sets) {
+  const size_t all = sets.size();
+  std::set<std::vector<Bytes>> known;
+  std::erase_if(sets, [&](const std::vector<Bytes>& one) { return !known.insert(one).second; });
+  return all - sets.size();
+}
+
+// All pixels are equal; of what has no rows and columns, all elements.
+bool is_flat(const ir::Tensor& tensor, const Bytes& bytes) {
+  const size_t elems = static_cast<size_t>(tensor.shape.elems());
+  const size_t channels = tensor.shape.rank() == 4 ? static_cast<size_t>(tensor.shape.back(0)) : 1;
+  if (elems <= channels || bytes.size() <= bytes.size() / elems * channels) return false;  // one pixel
+  const size_t step = bytes.size() / elems * channels;
+  return std::equal(bytes.begin() + static_cast<ptrdiff_t>(step), bytes.end(), bytes.begin());
+}
+
+void warn_of_flat_inputs(const std::string& place, const ir::Graph& graph, const Sets& sets) {
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ir::Tensor& input = graph.tensor(graph.inputs[i]);
+    if (!std::ranges::all_of(sets, [&](const std::vector<Bytes>& one) { return is_flat(input, one[i]); })) continue;
+    log::warning(
+        "{}: input '{}': every inference has one value all over; the errors measured with it say nothing about "
+        "typical inputs",
+        place, input.name);
+  }
+}
+
 }  // namespace
 
 Result<CalibrationData> read_calibration_data(const std::string& place, const ir::Graph& graph,
@@ -121,6 +151,8 @@ Result<CalibrationData> read_calibration_data(const std::string& place, const ir
   if (!read.ok()) return std::move(read).error();
   if (read->empty()) return error(ErrorCode::invalid_argument, "{}: holds no inference", place);
   SK_TRY(check_finite(graph, *read).with_context(place));
+  out.repeats = drop_repeats(*read);
+  warn_of_flat_inputs(place, graph, *read);
   for (size_t i = 0; i < read->size(); ++i)
     (i % kHeldBack == kHeldBack - 1 ? out.held : out.seen).push_back(std::move((*read)[i]));
   return out;

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "frontend/tflite/import.h"
 #include "tools/command_line.h"
 
 namespace skillet::tools {
 
+// --input-shape, of ImportOptions.
+void add_input_shape(const Verb& verb, std::vector<std::string>& shapes);
 // --input-shape and --signature.
 void add_import(const Verb& verb, tflite::ImportOptions& options);
 // --float-pixels, of InputOptions.

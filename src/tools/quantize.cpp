@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "compile/advice.h"
 #include "frontend/tflite/import.h"
 #include "frontend/tflite/rewrite_file.h"
 #include "ref/ref.h"
@@ -31,6 +32,7 @@ constexpr size_t kScalesMax = 16;
 
 struct Options {
   std::string model, output, data, device, float_pixels;
+  tflite::ImportOptions import_as;
   SessionFlags session;
   double error = 0.4;
   bool json = false;
@@ -50,7 +52,8 @@ struct Report {
   quantize::Quantized quantized;
   size_t model_layers = 0;          // that have several scales
   std::vector<std::string> others;  // that have, too, and stay as they are: kinds of operations
-  size_t seen = 0, held = 0, found = 0;
+  std::string advice;               // where no layer has several scales: how the model's numbers are stored
+  size_t seen = 0, held = 0, found = 0, repeats = 0;
   Outputs outputs;
   std::optional<Placed> before, after;  // on the device, if one was named
   std::string chip;
@@ -144,6 +147,8 @@ class ScalesMax {
 
 // ---- words ----
 
+std::string inferences(size_t count) { return fmt::format("{} inference{}", count, count == 1 ? "" : "s"); }
+
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
 void print_layers(const Report& report) {
@@ -210,11 +215,13 @@ void print_whole(const Options& options, const Report& report) {
         "times the largest that the data had may be cut off\n",
         largest_headroom(report));
   const Outputs& outputs = report.outputs;
-  if (outputs.has_classes) out("same best class as the model's: {} of {}\n", outputs.same_class, outputs.inferences);
+  const char* const which = outputs.are_held ? "" : " (of the data that calibrated)";
+  if (outputs.has_classes)
+    out("same best class as the model's: {} of {}{}\n", outputs.same_class, outputs.inferences, which);
   if (outputs.noise == 0)
-    out("outputs: equal\n");
+    out("outputs: equal{}\n", which);
   else
-    out("outputs: {:.1f} dB of signal to error\n", outputs.ratio_db());
+    out("outputs: {:.1f} dB of signal to error{}\n", outputs.ratio_db(), which);
 }
 
 // On the device.
@@ -226,13 +233,15 @@ void print_places(const Options& options, const Report& report) {
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
-  if (report.before->time && after_us > report.before->time->whole_us())
+  // Differences within the prediction's error say nothing.
+  if (report.before->time && after_us > report.before->time->whole_us() * (1 + report.after->time->error))
     out("the whole network is predicted to be slower than before\n");
   if (const std::string faster = advise_cpu(after_us, report.cpu_alone_us); !faster.empty()) out("{}\n", faster);
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{}: {} inferences calibrated, {} were held back\n\n", printable(options.model), report.seen, report.held);
+  out("{}: {} calibrated, {} {} held back\n\n", printable(options.model), inferences(report.seen), report.held,
+      report.held == 1 ? "was" : "were");
   if (!report.quantized.layers.empty()) {
     print_layers(report);
     print_whole(options, report);
@@ -240,6 +249,7 @@ void print_text(const Options& options, const Report& report) {
     out("nothing to do: {}; the file is a copy\n", report.model_layers == 0
                                                        ? "no int8 layer has weights with several scales"
                                                        : "the device takes a scale per channel");
+    if (!report.advice.empty()) out("{}\n", report.advice);
   }
   for (const std::string& other : report.others)
     out("{} has weights with several scales too, and keeps them: operations of its kind cannot be calibrated\n", other);
@@ -272,6 +282,7 @@ void print_json(const Options& options, const Report& report) {
                         {"inferences", report.found},
                         {"calibrated", report.seen},
                         {"held_back", report.held},
+                        {"repeats", report.repeats},
                         {"layers", layers},
                         {"layers_of_several_scales", report.model_layers},
                         {"layers_that_keep_scales", report.others},
@@ -297,13 +308,16 @@ Result<CalibrationData> data_for(const Options& options, const ir::Graph& model,
   report.seen = data.seen.size();
   report.held = data.held.size();
   report.found = data.found;
-  const size_t taken = report.seen + report.held;
+  report.repeats = data.repeats;
+  const size_t different = report.seen + report.held, taken = different + data.repeats;
   if (taken < data.found)
     log::warning("{}: {} of {} inferences are taken, evenly; more hardly change the result", options.data, taken,
                  data.found);
-  if (taken < kFewInferences)
-    log::warning("{}: only {} inferences; the weights fit these, and others perhaps not: {} or more are recommended",
-                 options.data, taken, kFewInferences);
+  if (data.repeats > 0)
+    log::warning("{}: {} of {} inferences repeat others and are left out", options.data, data.repeats, taken);
+  if (different < kFewInferences)
+    log::warning("{}: only {}; the weights fit these, and others perhaps not: {} or more are recommended", options.data,
+                 inferences(different), kFewInferences);
   return data;
 }
 
@@ -319,7 +333,8 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
   if (report.quantized.layers.empty()) return file;
   progress.say("comparing");
   SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(file, model, report.quantized.graph));
-  SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // what others will read
+  SK_TRY_ASSIGN(const ir::Graph again,
+                tflite::import(written, options.output, options.import_as));  // what others will read
   SK_TRY_ASSIGN(report.outputs, compare(model, again, data));
   if (target) {
     const runtime::Target board = as_on_a_board(*target);
@@ -334,9 +349,9 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
 Result<void> quantize_model(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--data", options.data}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
-  SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
+  SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model, options.import_as));
   if (model.has_free_sizes)
-    return error(ErrorCode::invalid_argument, "{}: its sizes are free; convert it for those that it will run with",
+    return error(ErrorCode::invalid_argument, "{}: its sizes are free; give those that it will run with: --input-shape",
                  options.model);
   std::optional<runtime::Target> target;
   if (!options.device.empty()) {
@@ -350,6 +365,7 @@ Result<void> quantize_model(const Options& options, Outcome& outcome) {
     return std::move(runs).error().with_context(options.model);
   Report report;
   report.model_layers = quantize::layers_of(model).size();
+  if (report.model_layers == 0) report.advice = compile::quantization_advice(model, {});
   for (const ir::OpId op : quantize::others_of(model))
     report.others.push_back(fmt::format("op {} {}", model.op(op).source_index, ir::op_name(model.op(op))));
   SK_TRY_ASSIGN(const CalibrationData data, data_for(options, model, report));
@@ -385,16 +401,18 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
               "before\nand after. " +
                   std::string(kDeviceHelp))
       .check(not_empty());
+  const Option several_scales = verb.flag(
+      "--allow-unproven", options->session.allow_unproven,
+      "a layer may have several scales, each a job more, which no known driver ever ran on silicon: a real NPU "
+      "takes\nthem with allow_unproven=1 only");
+  several_scales.variable(kAllowUnprovenVariable);
   verb.option("--error", options->error,
               "with --allow-unproven: a layer gets more scales while its error is larger, rms, in steps of its output")
       .shows_default()
-      .check(number_of_0_or_more());
+      .check(number_of_0_or_more())
+      .needs(several_scales);
+  add_input_shape(verb, options->import_as.input_shapes);
   add_float_pixels(verb, options->float_pixels);
-  verb.flag("--allow-unproven", options->session.allow_unproven,
-            "a layer may have several scales, each a job more, which no known driver ever ran on silicon: a real NPU "
-            "takes\n"
-            "them with allow_unproven=1 only")
-      .variable(kAllowUnprovenVariable);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(quantize_model(*options, outcome)); });
 }

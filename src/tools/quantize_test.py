@@ -19,6 +19,7 @@ SHAPE = (19, 7, 5)
 ONE_SCALE, PICTURES = "models/digits.tflite", "models/digits"
 FLOATS = "tests/conformance/models/kernels/diagonal_1.tflite"  # input 'i0' float32 1x6x5
 THREE_INPUTS = "tests/conformance/models/kernels/add_n_0.tflite"  # float32 1x4 each
+HYBRID = "tests/conformance/models/kernels/edge_fully_connected_hybrid.tflite"  # input 'i0' float32 1x8
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
 
 
@@ -88,7 +89,7 @@ class Quantize(unittest.TestCase):
 
     def test_more_scales_where_that_is_allowed(self):
         scales = [[one["scales"] for one in self.written(CHANNELS, self.images(16), *more)[0]["layers"]]
-                  for more in ((), ("--error", "0"), ("--error", "0", "--allow-unproven"))]
+                  for more in ((), ("--allow-unproven", "--error", "100"), ("--error", "0", "--allow-unproven"))]
         self.assertEqual(scales[0], [1, 1])
         self.assertEqual(scales[1], [1, 1])
         self.assertGreater(min(scales[2]), 1)
@@ -121,9 +122,43 @@ class Quantize(unittest.TestCase):
         self.assertEqual(self.written(CHANNELS, folder)[1], wanted)
 
     def test_few_and_many(self):
-        for count, words in ((1, "only 1 inferences"), (15, "only 15 inferences"), (16, None), (300, "64 of 300 inferences")):
+        for count, words in ((1, "only 1 inference;"), (15, "only 15 inferences"), (16, None), (300, "64 of 300 inferences")):
             said = self.run_it(CHANNELS, self.images(count), "--json").stderr
             self.assertIn(words, said) if words else self.assertEqual(said, "")
+
+    def test_repeats_count_once(self):
+        size = 19 * 7 * 5
+        wanted, one = self.written(CHANNELS, self.images(5))[1], images(5)
+        for order in ((0, 1, 2, 3, 4) + (0,) * 11, (0, 0, 1, 1, 2, 3, 0, 4)):
+            data = self.npz("r.npz", **{"in": npy("|i1", (len(order), *SHAPE), b"".join(one[i * size:(i + 1) * size] for i in order))})
+            report, made = self.written(CHANNELS, data)
+            self.assertEqual((report["repeats"], report["calibrated"], report["held_back"]), (len(order) - 5, 4, 1))
+            self.assertEqual(made, wanted)
+            self.assertIn(f"{len(order) - 5} of {len(order)} inferences repeat others", self.run_it(CHANNELS, data).stderr)
+        same = self.npz("s.npz", **{"in": npy("|i1", (16, *SHAPE), images(1) * 16)})
+        done = self.run_it(CHANNELS, same)
+        self.assertIn("only 1 inference;", done.stderr)
+        self.assertIn("1 inference calibrated, 0 were held back", done.stdout)
+        self.assertRegex(done.stdout, r"outputs: .*\(of the data that calibrated\)")
+
+    def test_inputs_without_contents(self):
+        grey = b"".join(bytes([i]) * (19 * 7 * 5) for i in range(16))
+        colours = b"".join(bytes([i, 3, 7, i, 9]) * (19 * 7) for i in range(16))
+        for data, is_flat in ((grey, True), (colours, True), (grey[:-1] + b"\0", False), (b"\1" + colours[1:], False)):
+            said = self.run_it(CHANNELS, self.npz("f.npz", **{"in": npy("|i1", (16, *SHAPE), data)})).stderr
+            self.assertEqual("input 'in': every inference has one value all over" in said, is_flat, said)
+
+    def test_float_networks(self):
+        array = self.file("float.npy", npy("<f4", (1, 8), struct.pack("<8f", *range(8))))
+        done = self.run_it(HYBRID, array)
+        self.assertIn("only the weights of the network are quantized (dynamic range)", done.stdout)
+        self.assertIn("representative", done.stdout)
+
+    def test_free_sizes(self):
+        free = "tests/models/free/free_sizes_u8.tflite"
+        data = self.npz("z.npz", **{"arr_0": npy("|u1", (1, 20, 30, 3), bytes(i % 251 for i in range(1800)))})
+        self.run_it(free, data, "--input-shape", "1x20x30x3")
+        self.assertIn("--input-shape", self.run_it(free, data, code=CANNOT_BEGIN).stderr)
 
     def test_data_that_does_not_fit(self):
         one = images(1)
@@ -160,6 +195,7 @@ class Quantize(unittest.TestCase):
     def test_bad_use(self):
         data = self.images(4)
         for more, words in ((("--device", "cpu"), "the CPU takes a scale per channel"), (("--error", "-1"), "--error: must be a number of 0 or more"),
+                            (("--error", "1"), "--allow-unproven"),
                             (("--device", "sim:none"), "none")):
             self.assertIn(words, self.run_it(CHANNELS, data, *more, code=CANNOT_BEGIN).stderr)
         self.assertIn("its sizes are free", self.run_it("tests/models/free/free_sizes_u8.tflite", data, code=CANNOT_BEGIN).stderr)
