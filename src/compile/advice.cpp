@@ -137,8 +137,10 @@ void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Comp
   }
   for (OpRow& row : rows) {
     const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
-    const bool is_open =
-        row.remedy == driver::Remedy::none || row.remedy == driver::remedy_of_op(compiled.graph, row.op);
+    using enum driver::Remedy;
+    // Remedies that ask for another model, where an option does.
+    const bool is_open = row.remedy == none || row.remedy == form || row.remedy == pixels || row.remedy == one_image ||
+                         row.remedy == driver::remedy_of_op(compiled.graph, row.op);
     if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = driver::Remedy::unproven;
   }
 }

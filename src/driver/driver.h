@@ -40,8 +40,8 @@ std::optional<PerChannel> per_channel_from_name(std::string_view name);
 // Of an op of bytes that a chip does not take in any form: another that it may.
 Remedy remedy_of_op(const ir::Graph& graph, ir::OpId op);
 
-// Of an op of that kind, one operand of which is constant where the chip has none.
-Remedy remedy_of_constant(ir::OpKind kind);
+// Of an op with a constant operand where the chip has none.
+Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op);
 
 // Ops that stand on assumptions (Support::stands_on). refuse: the CPU gets them. verify: the NPU does, and a session
 // compares the device with the CPU kernels before its first result (runtime/verify.h). take: the NPU does.

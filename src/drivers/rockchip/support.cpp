@@ -222,8 +222,8 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   for (const ir::Tensor* bound : {&a, &b})
     if (bound->is_constant())
-      return Support::no(driver::remedy_of_constant(op.kind), "'{}' is constant; the NPU has constants as weights only",
-                         bound->name);
+      return Support::no(driver::remedy_of_constant(graph, op),
+                         "'{}' is constant; the NPU has constants as weights only", bound->name);
   const Support first = all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), fits_flat(a)});
   if (!first.ok) return first;
   if (a.shape != b.shape)

@@ -33,7 +33,7 @@ Support takes(const ir::Tensor& tensor) {
     return Support::no(driver::remedy_of_type(tensor.dtype), "'{}' is {}; the NPU computes on 8-bit quantized tensors",
                        tensor.name, ir::dtype_name(tensor.dtype));
   if (tensor.is_constant())
-    return Support::no(Remedy::fold, "'{}' is constant; the NPU has constants as weights only", tensor.name);
+    return Support::no(Remedy::none, "'{}' is constant; the NPU has constants as weights only", tensor.name);
   if (tensor.shape.rank() == 0)
     return Support::no(Remedy::form, "'{}' is one number; the NPU computes on images", tensor.name);
   if (tensor.shape.rank() > 4 && tensor.shape[0] == 1 && images_of(tensor.shape) != 1)

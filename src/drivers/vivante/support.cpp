@@ -171,13 +171,22 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   return check_arithmetic(chip, graph, id);
 }
 
+// Whether the caller gives several images: else the rows are parts of one.
+bool is_batch(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.inputs, [&](ir::TensorId id) {
+    const ir::Shape& shape = graph.tensor(id).shape;
+    return shape.rank() > 0 && shape[0] > 1;
+  });
+}
+
 Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   RETURN_IF_NO(check_filter(graph, id));
   RETURN_IF_NO(check_activation(graph.tensor(op.outputs[0]), op.as<ir::FullyConnectedAttrs>().activation));
   const int64_t depth = graph.tensor(op.input(1)).shape.back(0);
   if (graph.tensor(op.input(0)).shape.elems() != depth)
-    return Support::no(Remedy::one_image, "more than one row of input; the chip runs batch 1");
+    return Support::no(is_batch(graph) ? Remedy::one_image : Remedy::pixels,
+                       "more than one row of input; the chip multiplies one");
   RETURN_IF_NO(check_conv_size(chip, conv_shape(chip, graph, id)));
   return check_arithmetic(chip, graph, id);
 }
@@ -364,7 +373,7 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
     }
     const ir::Tensor& t = graph.tensor(op.input(i));
     if (is_activation(row, i) && t.is_constant())
-      return Support::no(driver::remedy_of_constant(op.kind),
+      return Support::no(driver::remedy_of_constant(graph, op),
                          "'{}' is constant; the chip reads what jobs or the caller write", t.name);
     if (!is_activation(row, i) && !t.is_constant()) return Support::no(Remedy::freeze, "'{}' is not constant", t.name);
     if (is_activation(row, i)) RETURN_IF_NO(check_activation_tensor(t));
@@ -373,10 +382,12 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
   return Support::yes();
 }
 
-std::string why_none(const ir::Op& op) {
+std::string why_none(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
     case OpKind::mul:
-      return "no unit of the chip multiplies two tensors; one number, or one for each channel, is a filter";
+      return std::ranges::any_of(op.inputs, [&](ir::TensorId id) { return graph.tensor(id).is_constant(); })
+                 ? "no unit of the chip multiplies by a constant, but as a filter"
+                 : "no unit of the chip multiplies two tensors";
     case OpKind::softmax:
     case OpKind::arg_max:
     case OpKind::arg_min: return "no unit of the chip divides or compares channels";
@@ -393,7 +404,7 @@ Support check_op(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (byte_input(graph, op) >= 0) return check_byte_function(graph, id);
   const SupportRow* row = row_of(op);
-  if (row == nullptr) return Support::no(Remedy::none, "{}", why_none(op));
+  if (row == nullptr) return Support::no(Remedy::none, "{}", why_none(graph, op));
   RETURN_IF_NO(check_operands(*row, graph, op));
   return row->check(chip, graph, id);
 }

@@ -368,7 +368,9 @@ class Importer {
     SK_TRY_ASSIGN(op.outputs, budget_.copy(from.outputs()));
     for (TensorId id : op.inputs) {
       if (id < 0 || static_cast<size_t>(id) >= is_sparse_.size() || !is_sparse_[static_cast<size_t>(id)]) continue;
-      return error(ErrorCode::unsupported, "{} is sparse", ir::describe_tensor(graph_, id));
+      return error(ErrorCode::unsupported,
+                   "{} is sparse: its zeros are not stored, which is not read; convert the model without sparsity",
+                   ir::describe_tensor(graph_, id));
     }
     return {};
   }
