@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "base/testing/in_tree.h"
 
 namespace skillet::golden {
@@ -25,8 +27,9 @@ void change_inputs(const driver::Chip& chip, ComparedCase& c) {
     for (capture::BufferSnapshot& buffer : submission.buffers) {
       const auto holds = [&](const GraphInput& input) { return input.place.handle == buffer.handle; };
       if (!buffer.listed || std::ranges::none_of(c.our_inputs, holds)) continue;
-      Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
-      buffer.bytes = SharedBytes(nullptr, bytes);
+      const auto changed = std::make_shared<Bytes>(buffer.bytes.begin(), buffer.bytes.end());
+      Bytes& bytes = *changed;
+      buffer.bytes = SharedBytes(changed, bytes);
       for (size_t n = 0; n < kChanges; ++n, ++tried) {
         const size_t i = (bytes.size() - 1) * n / (kChanges - 1);
         bytes[i] ^= 0x80;
