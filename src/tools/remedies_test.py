@@ -4,6 +4,7 @@ is given for, and --unproven does what is said of it.
 
 usage: remedies_test.py SKILLET      run at the top of the source tree
 """
+import functools
 import json
 import re
 import subprocess
@@ -18,6 +19,7 @@ MODELS = sorted(Path("tests/conformance/models").glob("[ko]*/*.tflite"))  # kern
 CHIPS = "a311d", "rk3588"
 
 
+@functools.cache
 def ops(model, chip, *more):
     done = subprocess.run([SKILLET, "check", str(model), "--device", "sim:" + chip, "--json", *more], capture_output=True, text=True, check=False)
     return json.loads(done.stdout)["ops"] if done.stdout else []
