@@ -466,11 +466,13 @@ Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& 
   });
 }
 
+bool verifies(const Target& target, const SessionOptions& options) {
+  return options.compile.unproven == driver::Unproven::verify && target.trust != nullptr &&
+         options.compile.tuning != driver::Tuning::recorded;
+}
+
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {
-  // What `recorded` emits is for comparison with recorded jobs, their faults too.
-  if (options.compile.unproven != driver::Unproven::verify || target.trust == nullptr ||
-      options.compile.tuning == driver::Tuning::recorded)
-    return compile_for(target, std::move(graph), options);
+  if (!verifies(target, options)) return compile_for(target, std::move(graph), options);
   return Verifier(target, options).run(graph);
 }
 

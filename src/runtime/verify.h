@@ -30,6 +30,9 @@ struct Trial {
   std::optional<ErrorCode> code;  // of what failed
 };
 
+// What `recorded` emits is for comparison with recorded jobs, their faults too: it is not verified.
+bool verifies(const Target& target, const SessionOptions& options);
+
 // compile_for(). With Unproven::verify and a target that keeps trust: what its device was seen to compute wrong is left
 // to the CPU; what it was not yet seen to compute right runs on it first, on a device file of its own: the probe of
 // each assumption, then each part with inputs over the whole range, several of them, each operation given the NPU's own

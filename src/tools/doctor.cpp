@@ -1,5 +1,6 @@
 // `skillet doctor`: is there an NPU that works, and if not, what to do.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "tools/orderly_end.h"
 #include "tools/self_test.h"
 #include "tools/text_table.h"
+#include "tools/trust_summary.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -50,6 +52,23 @@ bool test_device(const std::string& device, const std::string& title, std::vecto
   return true;
 }
 
+// What the NPU was seen to compute, in three lines.
+void report_trust(const std::string& device, std::vector<Finding>& findings) {
+  const auto target = runtime::open_target(device);
+  if (!target.ok() || target->trust == nullptr) return;
+  const TrustSummary known = summary_of_trust(*target);
+  const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
+  const bool is_wrong = !known.refuted.empty() || known.refuted_operations != 0;
+  std::string wrong = known.refuted.empty() ? "no assumption" : fmt::format("{}", fmt::join(known.refuted, ", "));
+  if (known.refuted_operations != 0) wrong += fmt::format(", {} operations", known.refuted_operations);
+  findings.push_back({"trust", is_wrong ? Severity::note : Severity::fine,
+                      fmt::format("{}: confirmed {} of {} assumptions, and {} parts of networks\n"
+                                  "refuted: {}{}\nopen: {}, compared when a network first needs them",
+                                  device, known.confirmed.size(), all, known.programs, wrong,
+                                  is_wrong ? " (skillet trust shows why; the CPU computes these)" : "", known.open.size()),
+                      ""});
+}
+
 // A chip without a simulator is not a fault of this machine.
 void test_simulated(Report& report) {
   for (const driver::Driver* driver : driver::drivers()) {
@@ -71,6 +90,7 @@ Report examine(const Options& options) {
     if ((npu.chip.unproven.empty() || facts.takes_unproven) &&
         test_device(npu.core.info.node, npu.chip.title, report.findings))
       report.ready.push_back(npu.core.info.node);
+    report_trust(npu.core.info.node, report.findings);
   }
   test_simulated(report);
   return report;

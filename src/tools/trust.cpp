@@ -8,6 +8,7 @@
 #include "compile/build_id.h"
 #include "runtime/device_context.h"
 #include "tools/text_table.h"
+#include "tools/trust_summary.h"
 #include "tools/verbs.h"
 
 namespace skillet::tools {
@@ -30,9 +31,8 @@ std::string verdict(const TrustEntry& entry) {
   return fmt::format("{}{}", entry.confirmed ? "confirmed" : "refuted", counts(entry) ? "" : " (another build)");
 }
 
-nlohmann::json json_of(const TrustFile& file, const std::string& path, const driver::Driver& driver,
-                       const runtime::Trust& trust) {
-  nlohmann::json entries = nlohmann::json::array(), open = nlohmann::json::array();
+nlohmann::json json_of(const TrustFile& file, const std::string& path, const TrustSummary& known) {
+  nlohmann::json entries = nlohmann::json::array();
   for (const TrustEntry& one : file.entries)
     entries.push_back({{"kind", kind_name(one.kind)},
                        {"name", one.name},
@@ -40,28 +40,20 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const dri
                        {"counts", counts(one)},
                        {"date", one.date},
                        {"evidence", one.evidence}});
-  for (const driver::Assumption& one : driver.assumptions())
-    if (!trust.find(TrustKind::assumption, one.name)) open.push_back(one.name);
-  return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", open}};
+  return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", known.open}};
 }
 
-void print(const TrustFile& file, const std::string& path, const driver::Driver& driver, const runtime::Trust& trust) {
+void print(const TrustFile& file, const std::string& path, const TrustSummary& known) {
   out("{}\n{}\n", file.device.text(), path.empty() ? "nothing is kept after this process" : "kept in " + path);
   TextTable table({"what", "verdict", "date", "evidence"});
-  size_t programs = 0, open = 0;
   for (const TrustEntry& one : file.entries) {
-    if (one.kind == TrustKind::program && one.confirmed) {
-      programs += counts(one) ? 1 : 0;
-      continue;
-    }
+    if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
     const std::string name = one.kind == TrustKind::assumption ? one.name : std::string(kind_name(one.kind));
     table.add({name, verdict(one), one.date.substr(0, 10), one.evidence});
   }
   if (!table.empty()) out("{}", table.print_wrapped());
-  for (const driver::Assumption& one : driver.assumptions())
-    open += trust.find(TrustKind::assumption, one.name) ? 0 : 1;
-  out("{} parts of networks are right on this device; {} of {} assumptions are not tried yet\n", programs, open,
-      driver.assumptions().size());
+  out("{} parts of networks are right on this device; {} of {} assumptions are not tried yet\n", known.programs,
+      known.open.size(), known.confirmed.size() + known.refuted.size() + known.open.size());
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
@@ -105,9 +97,9 @@ Result<void> trust(const Options& options) {
     return write_file(options.export_to, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
   if (options.json)
-    out_report(json_of(known.file(), known.path(), *target.driver, known));
+    out_report(json_of(known.file(), known.path(), summary_of_trust(target)));
   else
-    print(known.file(), known.path(), *target.driver, known);
+    print(known.file(), known.path(), summary_of_trust(target));
   return {};
 }
 

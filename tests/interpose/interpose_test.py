@@ -145,6 +145,30 @@ class Virtual(unittest.TestCase):
             tested = [one["what"] for one in found if one["id"] == "self-test" and "renderD128" in one["what"]]
             self.assertEqual(len(tested), int(unproven is None))
 
+    def test_doctor_counts_what_the_device_was_seen_to_compute(self):
+        def trust():
+            found = json.loads(run(*command, "doctor", "--json", env=environment).stdout)["findings"]
+            (node,) = [one for one in found if one["id"] == "trust"]
+            return node["severity"], node["what"]
+
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, SKILLET_TRUST_DIR=folder)
+            command = [SKILLET, "virtual", "--chip", "a311d", "--", SKILLET]
+            severity, text = trust()
+            self.assertEqual(severity, "fine")
+            self.assertRegex(text, r"confirmed 0 of (\d+) assumptions.*\nrefuted: no assumption\nopen: \1,")
+            model = str(SOURCE / "tests/models/conv_scales_i8.tflite")
+            run(*command, "run", model, "--device", "auto", "--partition", "all", "--random", "1", env=environment)
+            self.assertRegex(trust()[1], r"confirmed [1-9]\d* of \d+ assumptions, and [1-9]")
+            (file,) = Path(folder).glob("a311d*.json")
+            kept = json.loads(file.read_text())
+            (first, *_) = [one for one in kept["entries"] if one["kind"] == "assumption"]
+            first["verdict"] = "refuted"
+            file.write_text(json.dumps(kept))
+            severity, text = trust()
+            self.assertEqual(severity, "note")
+            self.assertIn(f"\nrefuted: {first['name']} (", text)
+
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, TMPDIR=folder)

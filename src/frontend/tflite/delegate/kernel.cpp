@@ -123,13 +123,14 @@ void Kernel::refuse(const compile::Compiled& compiled) {
 void Kernel::describe() {
   macs_ = 0;
   uint64_t bytes = 0;
-  size_t jobs = 0;
+  size_t jobs = 0, unproven = 0;
   const runtime::Report& report = session_->report();
   for (size_t part = 0; part < report.parts.size(); ++part) {
     const std::string& fallback = report.parts[part].fallback;
     for (const ir::OpId op : report.parts[part].ops) {
       if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
       macs_ += ir::op_macs(session_->graph(), op);
+      unproven += report.ops[static_cast<size_t>(op)].stands_on.empty() ? 0 : 1;
     }
     for (const driver::Program* program : session_->programs(part)) {
       jobs += program->jobs.size();
@@ -137,6 +138,10 @@ void Kernel::describe() {
     }
   }
   summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
+  if (unproven != 0)
+    summary_ += fmt::format(", {} unproven {} {}", unproven, unproven == 1 ? "op" : "ops",
+                            runtime::verifies(state_->target, state_->options.session) ? "verified on this device"
+                                                                                       : "not verified on this device");
   profile_.reset();
   if (state_->options.profile) profile_.emplace(*session_);
 }

@@ -1,0 +1,24 @@
+#include "tools/trust_summary.h"
+
+#include "compile/build_id.h"
+#include "driver/driver.h"
+#include "runtime/trust.h"
+
+namespace skillet::tools {
+
+TrustSummary summary_of_trust(const runtime::Target& target) {
+  using runtime::TrustKind;
+  TrustSummary out;
+  for (const driver::Assumption& one : target.driver->assumptions()) {
+    const auto known = target.trust->find(TrustKind::assumption, one.name);
+    (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
+  }
+  for (const runtime::TrustEntry& one : target.trust->file().entries) {
+    if (one.build != compile::build_id()) continue;
+    if (one.kind == TrustKind::program && one.confirmed) ++out.programs;
+    if (one.kind == TrustKind::operation && !one.confirmed) ++out.refuted_operations;
+  }
+  return out;
+}
+
+}  // namespace skillet::tools
