@@ -1,6 +1,7 @@
 #include "base/own_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "base/interruptions.h"
 
@@ -154,6 +156,21 @@ Result<void> replace_own_file(const std::string& path, std::initializer_list<std
   else
     ::unlink(temporary.c_str());
   return done;
+}
+
+OwnFileLock::OwnFileLock(const std::string& path) {
+  if (path.empty()) return;
+  fd_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+  struct stat status {};
+  if (fd_ < 0 || ::fstat(fd_, &status) != 0 || !check_own(status, path, 0).ok()) return;
+  for (int i = 0; i < 100 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+OwnFileLock::~OwnFileLock() {
+  if (fd_ < 0) return;
+  ::flock(fd_, LOCK_UN);  // a child of fork() may have the file open, too
+  ::close(fd_);
 }
 
 }  // namespace skillet

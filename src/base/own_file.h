@@ -35,4 +35,18 @@ Result<std::string> temporary_name(const std::string& path);
 // last one wins.
 Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts);
 
+// Keeps other processes that ask for the same from changing `path` between a read and a replacement, by PATH.lock. What
+// cannot be had in a second (no folder, read-only, held for long) is done without: then the last one wins. An empty
+// path: nothing is kept.
+class OwnFileLock {
+ public:
+  explicit OwnFileLock(const std::string& path);
+  OwnFileLock(const OwnFileLock&) = delete;
+  OwnFileLock& operator=(const OwnFileLock&) = delete;
+  ~OwnFileLock();
+
+ private:
+  int fd_ = -1;
+};
+
 }  // namespace skillet

@@ -239,6 +239,8 @@ bool Trust::refutes(TrustKind kind) const {
 
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
+  make_folder();
+  const OwnFileLock file_lock(path_);
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
@@ -253,16 +255,21 @@ void Trust::add(std::vector<TrustEntry> entries) {
   cannot_write_ |= !written.ok();
 }
 
+void Trust::make_folder() const {
+  std::error_code ignored;  // writing says what is wrong
+  if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+}
+
 Result<void> Trust::write() const {
   if (path_.empty()) return {};
-  std::error_code failure;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), failure);
   const std::string text = print(file_);
   return replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}});
 }
 
 Result<size_t> Trust::forget(std::string_view name) {
   const std::lock_guard lock(mutex_);
+  const OwnFileLock file_lock(path_);
+  read(file_);
   const size_t gone =
       std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });
   SK_TRY(write());

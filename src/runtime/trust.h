@@ -86,6 +86,7 @@ class Trust {
 
  private:
   void read(TrustFile& to) const;
+  void make_folder() const;
   Result<void> write() const;
 
   mutable std::mutex mutex_;

@@ -365,7 +365,9 @@ class Verifier {
     return try_session(*session, device, kKeptInputs, outputs);
   }
 
-  SessionOptions options_of_trial(bool keep) const { return trial_options(*target_.driver, *target_.trust, options_, keep); }
+  SessionOptions options_of_trial(bool keep) const {
+    return trial_options(*target_.driver, *target_.trust, options_, keep);
+  }
 
   static std::span<const driver::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
                                                               ir::OpId op) {

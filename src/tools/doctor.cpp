@@ -61,12 +61,13 @@ void report_trust(const std::string& device, std::vector<Finding>& findings) {
   const bool is_wrong = !known.refuted.empty() || known.refuted_operations != 0;
   std::string wrong = known.refuted.empty() ? "no assumption" : fmt::format("{}", fmt::join(known.refuted, ", "));
   if (known.refuted_operations != 0) wrong += fmt::format(", {} operations", known.refuted_operations);
-  findings.push_back({"trust", is_wrong ? Severity::note : Severity::fine,
-                      fmt::format("{}: confirmed {} of {} assumptions, and {} parts of networks\n"
-                                  "refuted: {}{}\nopen: {}, compared when a network first needs them",
-                                  device, known.confirmed.size(), all, known.programs, wrong,
-                                  is_wrong ? " (skillet trust shows why; the CPU computes these)" : "", known.open.size()),
-                      ""});
+  findings.push_back(
+      {"trust", is_wrong ? Severity::note : Severity::fine,
+       fmt::format("{}: confirmed {} of {} assumptions, and {} parts of networks\n"
+                   "refuted: {}{}\nopen: {}, compared when a network first needs them",
+                   device, known.confirmed.size(), all, known.programs, wrong,
+                   is_wrong ? " (skillet trust shows why; the CPU computes these)" : "", known.open.size()),
+       ""});
 }
 
 // A chip without a simulator is not a fault of this machine.

@@ -10,8 +10,8 @@ namespace skillet::tools {
 
 struct TrustSummary {
   std::vector<std::string_view> confirmed, refuted, open;  // assumptions by name, in the order of the driver's table
-  size_t programs = 0;             // parts of networks that were right, made by this build
-  size_t refuted_operations = 0;   // wrong though their assumptions hold
+  size_t programs = 0;                                     // parts of networks that were right, made by this build
+  size_t refuted_operations = 0;                           // wrong though their assumptions hold
 };
 
 // Of a target with trust.

@@ -1,0 +1,164 @@
+// The file of a device's trust: several processes that add at once, disks that are full, folders that cannot be
+// written, and files that are not to be believed.
+#include "runtime/trust.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/log.h"
+#include "base/testing/own_folder.h"
+#include "compile/build_id.h"
+
+namespace skillet::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+const DeviceIdentity kDevice{.chip = "toy", .kernel_driver = "toy, Linux 6.18", .facts = {"serial=1"}};
+
+TrustEntry entry(std::string name, bool confirmed = true) {
+  return {.kind = TrustKind::assumption,
+          .name = std::move(name),
+          .confirmed = confirmed,
+          .build = {},
+          .date = {},
+          .evidence = "seen"};
+}
+
+class TrustStore : public testing::Test {
+ protected:
+  TrustStore() { fs::remove_all(folder_); }
+  ~TrustStore() override { fs::remove_all(folder_); }
+
+  // In a process of its own; false: it did not end well.
+  template <typename Work>
+  static pid_t in_child(Work work) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(work() ? 0 : 1);
+    return child;
+  }
+  static bool ended_well(pid_t child) {
+    int status = 0;
+    return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  fs::path file() const { return folder_ / kDevice.file_name(); }
+
+  const log::ScopedLevel quiet_{log::Level::error};
+  const fs::path folder_ = own_path("trust_store");
+};
+
+TEST_F(TrustStore, ProcessesThatAddAtOnceKeepWhatEachSaw) {
+  constexpr int kProcesses = 6, kEach = 12;
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process)
+    children.push_back(in_child([&] {
+      Trust trust(kDevice, folder_.string());
+      for (int i = 0; i < kEach; ++i) trust.add({entry(fmt::format("p{}_{}", process, i), i % 3 != 0)});
+      return true;
+    }));
+  for (const pid_t child : children) EXPECT_TRUE(ended_well(child));
+  const Trust trust(kDevice, folder_.string());
+  for (int process = 0; process < kProcesses; ++process)
+    for (int i = 0; i < kEach; ++i) {
+      const auto found = trust.find(TrustKind::assumption, fmt::format("p{}_{}", process, i));
+      ASSERT_TRUE(found) << process << " " << i;
+      EXPECT_EQ(found->confirmed, i % 3 != 0);
+    }
+}
+
+TEST_F(TrustStore, WhatOneProcessRefutesNoOtherConfirms) {
+  Trust first(kDevice, folder_.string()), second(kDevice, folder_.string());
+  first.add({entry("a", false)});
+  second.add({entry("a", true)});
+  EXPECT_TRUE(second.is_refuted(TrustKind::assumption, "a"));
+  EXPECT_TRUE(Trust(kDevice, folder_.string()).is_refuted(TrustKind::assumption, "a"));
+}
+
+TEST_F(TrustStore, ForgettingKeepsWhatOthersAddedMeanwhile) {
+  Trust first(kDevice, folder_.string()), second(kDevice, folder_.string());
+  first.add({entry("a"), entry("b")});
+  second.add({entry("c")});
+  const auto gone = first.forget("a");
+  EXPECT_TRUE(gone.ok() && *gone == 1U);
+  const Trust now(kDevice, folder_.string());
+  EXPECT_FALSE(now.find(TrustKind::assumption, "a"));
+  EXPECT_TRUE(now.find(TrustKind::assumption, "b") && now.find(TrustKind::assumption, "c"));
+}
+
+TEST_F(TrustStore, AFullDiskKeepsTheOldFileWhole) {
+  {
+    Trust trust(kDevice, folder_.string());
+    trust.add({entry("old")});
+  }
+  const auto before = fs::file_size(file());
+  for (const rlim_t room : {rlim_t{0}, rlim_t{before / 2}, rlim_t{before + 10}}) {
+    EXPECT_TRUE(ended_well(in_child([&] {
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{room, room};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      Trust trust(kDevice, folder_.string());
+      trust.add({entry("new", false)});
+      return trust.is_refuted(TrustKind::assumption, "new");  // in this process
+    }))) << room;
+    const Trust trust(kDevice, folder_.string());
+    EXPECT_TRUE(trust.find(TrustKind::assumption, "old")) << room;
+    EXPECT_FALSE(trust.find(TrustKind::assumption, "new")) << room;
+    EXPECT_EQ(fs::file_size(file()), before) << room;
+  }
+}
+
+// A lock that another process never gives back, a folder that is a file: what is seen counts in this process.
+TEST_F(TrustStore, NothingIsWaitedForForever) {
+  fs::create_directories(folder_);
+  std::ofstream(file().string() + ".lock") << "another program";
+  Trust trust(kDevice, folder_.string());
+  trust.add({entry("a")});
+  EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+
+  Trust nowhere(kDevice, (file() / "below").string());
+  nowhere.add({entry("b", false)});
+  EXPECT_TRUE(nowhere.is_refuted(TrustKind::assumption, "b"));
+  Trust unkept(kDevice, "");
+  unkept.add({entry("c")});
+  EXPECT_TRUE(unkept.find(TrustKind::assumption, "c"));
+  EXPECT_FALSE(fs::exists(".lock"));
+}
+
+TEST_F(TrustStore, FilesThatOthersMayWriteOrThatAreDamagedAreNotBelieved) {
+  const auto written = [&] {
+    fs::remove_all(folder_);
+    Trust trust(kDevice, folder_.string());
+    trust.add({entry("a")});
+    std::ifstream in(file());
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string text = written();
+  ASSERT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+
+  fs::permissions(file(), fs::perms::group_write, fs::perm_options::add);
+  EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+  for (size_t size = 0; size + 1 < text.size(); size += 7) {  // the last byte is the end of a line
+    std::ofstream(file(), std::ios::trunc) << text.substr(0, size);
+    fs::permissions(file(), fs::perms::owner_read | fs::perms::owner_write);
+    EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a")) << size;
+  }
+  std::string foreign = text;
+  foreign.replace(foreign.find("serial=1"), 8, "serial=2");
+  std::ofstream(file(), std::ios::trunc) << foreign;
+  EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+  std::ofstream(file(), std::ios::trunc) << text;
+  EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+  fs::rename(file(), folder_ / "elsewhere");
+  fs::create_symlink("elsewhere", file());
+  EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+}
+
+}  // namespace
+}  // namespace skillet::runtime
