@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
@@ -62,11 +63,11 @@ Allowed allowed_of(const bits::Descriptor& descriptor) {
 }
 // By index in the register set.
 const std::vector<Allowed>& allowed() {
-  static const std::vector<Allowed> kAll = [] {
+  static const auto& kAll = leaked<std::vector<Allowed>>([] {
     std::vector<Allowed> all;
     for (const bits::Descriptor& one : hw::registers().registers) all.push_back(allowed_of(one));
     return all;
-  }();
+  }());
   return kAll;
 }
 
