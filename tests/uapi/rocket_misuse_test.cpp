@@ -109,13 +109,11 @@ TEST_F(RocketMisuse, BuffersThatAreFreedWhileAJobRunsAreClosedToo) {
 // the worker's time before the file is.
 TEST_F(RocketMisuse, HandlesOfUnfinishedJobsAreClosedAfterTheKernelsTimeout) {
   for (const uint32_t jobs : {1U, 3U, 100U}) {
-    // The bound is shorter than the timeouts of 100 jobs: the close is then early, as docs/devices.md says.
-    if (jobs * abi::kJobTimeout > uapi::rocket::kLongestQuiet) on_misuse_ = standin::OnMisuse::report;
     auto device = open_timed("prep_bo:*:EIO");
     const Chain one = chain(*device, 1);
     for (uint32_t i = 0; i < jobs; ++i) ASSERT_TRUE(device->submit({&one.job, 1}).ok());
     device.reset();
-    const auto expected = std::min<std::chrono::nanoseconds>(uapi::rocket::kLongestQuiet, jobs * abi::kJobTimeout);
+    const std::chrono::nanoseconds expected = jobs * abi::kJobTimeout;
     EXPECT_GT(timed_->paused_before_handles, expected - milliseconds(400)) << jobs;
     EXPECT_LE(timed_->paused_before_handles, expected + abi::kReleaseTime) << jobs;
     EXPECT_GT(timed_->paused - timed_->paused_before_handles, abi::kReleaseTime / 2) << jobs;
@@ -135,6 +133,14 @@ TEST_F(RocketMisuse, NothingIsWaitedForWhereNothingIsToBeReleased) {
   std::this_thread::sleep_for(uapi::rocket::kReleaseTime + milliseconds(1));
   device.reset();
   EXPECT_EQ(timed_->paused.count(), 0) << "long ago";
+}
+
+TEST_F(RocketMisuse, ASubmissionThatFailedIsNotWaitedFor) {
+  auto device = open_timed("submit:*:ENOMEM");
+  const Chain one = chain(*device, 1);
+  ASSERT_FALSE(device->submit({&one.job, 1}).ok());
+  device.reset();
+  EXPECT_EQ(timed_->paused.count(), 0);
 }
 
 // Whatever fails, and wherever the client gives up: the kernel driver of these tests aborts at a close that comes
@@ -222,6 +228,28 @@ TEST_F(RocketMisuse, AChildOfForkTouchesNothing) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(device->wait(fence, milliseconds(10000)).ok());
   EXPECT_EQ(byte(*device, one, 100), 100);
+}
+
+// Nobody has waited for its job: exit() finds out that it has ended and gives the worker its time, no more.
+TEST_F(RocketMisuse, TheEndOfAProcessWaitsAsLongAsItsJobs) {
+  auto shortest = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 3; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      start();
+      auto* const device = open().release();
+      const Chain one = chain(*device, 2);
+      ::exit(device->submit({&one.job, 1}).ok() ? 0 : 1);
+    }
+    const auto begin = Clock::now();
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    shortest = std::min<std::chrono::nanoseconds>(shortest, Clock::now() - begin);
+  }
+  EXPECT_GE(shortest, abi::kReleaseTime);
+  EXPECT_LT(shortest, abi::kJobTimeout);
 }
 
 // ---- the kernel ----
