@@ -362,6 +362,62 @@ TEST_F(RocketMisuse, EachIsOnlySaidWhereThatIsAskedFor) {
   }
 }
 
+// Each may take as long as the kernel's timeout, one after the other: who waits for one of them closes too early.
+TEST_F(RocketMisuse, EveryUnfinishedJobCounts) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  constexpr int kJobs = 3;
+  const auto close_after = [&](std::chrono::milliseconds time) {
+    start();
+    Raw raw(calls_);
+    raw.task.regcmd += 64;  // zeros: the chip waits for ever
+    for (int i = 0; i < kJobs; ++i) EXPECT_EQ(raw.submit(), 0);
+    calls_->pause(time);
+    return calls_->close(raw.fd);
+  };
+  EXPECT_DEATH(close_after((kJobs - 1) * abi::kJobTimeout + release_time_),
+               "virtual rocket: file closed while 3 of its jobs are queued or run: use after free");
+  EXPECT_EQ(close_after(kJobs * abi::kJobTimeout + release_time_), 0);
+}
+
+// The jobs of its parent and the time since are no concern of a child that has the same file.
+TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
+  for (const bool ends_first : {true, false}) {
+    const auto kernel = standin::rocket::create(
+        "adder", adder(),
+        {.is_own_process = true, .on_misuse = standin::OnMisuse::abort, .release_time = std::chrono::minutes(1)});
+    std::shared_ptr<standin::File> file;
+    ASSERT_EQ(kernel->open(0, file), 0);
+    abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
+    ASSERT_EQ(file->ioctl(abi::kCreateBo, &data), 0);
+    // A command that is all zeros: the chip waits for ever, or it has done nothing when the kernel's time is over.
+    const abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
+    const abi::SubmitJob job{.tasks = reinterpret_cast<uintptr_t>(&task),
+                             .in_bo_handles = 0,
+                             .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
+                             .task_count = 1,
+                             .task_struct_size = sizeof task,
+                             .in_bo_handle_count = 0,
+                             .out_bo_handle_count = 1};
+    abi::Submit call{
+        .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
+    ASSERT_EQ(file->ioctl(abi::kSubmit, &call), 0);
+    abi::PrepBo wait{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
+    if (ends_first) ASSERT_EQ(file->ioctl(abi::kPrepBo, &wait), 0);
+    kernel->lock_all();
+    const pid_t child = ::fork();
+    kernel->unlock_all();
+    if (child == 0) {
+      ::alarm(20);
+      file.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << ends_first;
+    kernel->let_pass(std::chrono::minutes(2));
+  }
+}
+
 // Jobs that were waited for, and time: nothing is wrong with that.
 TEST_F(RocketMisuse, WhoWaitsIsNotPunished) {
   start();
