@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/leaked.h"
+
 namespace skillet {
 namespace {
 
@@ -12,26 +14,26 @@ struct Chip {
   std::string_view vendor, name;
 };
 std::span<const Chip> chips() {
-  static const std::vector<Chip> kChips = {
+  static const auto& kChips = leaked<std::vector<Chip>>(std::initializer_list<Chip>{
 #define CHIP(vendor, name) {#vendor, #name},
 #include "vendors.inc"
-  };
+  });
   return kChips;
 }
 
 std::span<const std::string_view> built() {
-  static const std::vector<std::string_view> kBuilt = {
+  static const auto& kBuilt = leaked<std::vector<std::string_view>>(std::initializer_list<std::string_view>{
 #define VENDOR(name) #name,
 #include "vendors.inc"
-  };
+  });
   return kBuilt;
 }
 
 std::span<const std::string_view> simulated() {
-  static const std::vector<std::string_view> kSimulated = {
+  static const auto& kSimulated = leaked<std::vector<std::string_view>>(std::initializer_list<std::string_view>{
 #define SIMULATOR(vendor) #vendor,
 #include "vendors.inc"
-  };
+  });
   return kSimulated;
 }
 

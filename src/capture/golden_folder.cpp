@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/leaked.h"
 #include "capture/job_lists.h"
 #include "capture/source.h"
 
@@ -48,7 +49,7 @@ Result<std::string> text(const Json& object, const char* field) {
 
 // The array `field` of `object`; a missing one counts as empty.
 Result<const Json*> array(const Json& object, const char* field) {
-  static const Json kEmpty = Json::array();
+  static const auto& kEmpty = leaked<Json>(Json::array());
   if (!object.is_object()) return error(ErrorCode::malformed, "not an object");
   const auto found = object.find(field);
   if (found == object.end()) return &kEmpty;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/leaked.h"
 #include "base/vendors.h"
 #include "driver/driver.h"
 
@@ -13,10 +14,10 @@ namespace skillet::driver {
 namespace {
 
 const std::vector<const Driver*>& registry() {
-  static const std::vector<const Driver*> kDrivers = {
+  static const auto& kDrivers = leaked<std::vector<const Driver*>>(std::initializer_list<const Driver*>{
 #define DRIVER(vendor) &skillet::drivers::vendor::driver(),
 #include "vendors.inc"
-  };
+  });
   return kDrivers;
 }
 

@@ -1,5 +1,6 @@
 #include "interpose/redirect.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -52,11 +53,17 @@ void unlock_all() {
 
 __attribute__((constructor)) void guard_forks() { ::pthread_atfork(lock_all, unlock_all, unlock_all); }
 
-// After the destructors of static objects.
-__attribute__((destructor)) void end() {
+void end(void* /*unused*/) {
   const Inside inside;
   if (OpenFiles::any()) OpenFiles::instance().check_end();
   delete g_tree.exchange(nullptr);
+}
+
+// After the destructors of all libraries: this one's run before those of what the program is linked with, which may
+// still close its devices. What is registered now runs when they have; it belongs to no library, or it would run with
+// this one's.
+__attribute__((destructor)) void end_last() {
+  if (abi::__cxa_atexit(end, nullptr, nullptr) != 0) end(nullptr);
 }
 
 }  // namespace

@@ -90,6 +90,60 @@ Result<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
   return out;
 }
 
+// A function of the byte alone: constants that differ by row, column or channel stay, those of one number go.
+TEST(ByteFunctions, ConstantsThatDifferByPlaceAreNoPartOfATable) {
+  struct Row {
+    ir::Shape constant;
+    bool is_taken;
+  };
+  for (const Row& row :
+       {Row{{1}, true}, Row{{1, 1, 1, 1}, true}, Row{{1, 1, 256, 1}, false}, Row{{256, 1}, false},
+        Row{{1, 1, 1, 2}, false}, Row{{2}, false}, Row{{1, 2, 1, 1}, false}, Row{{1, 2, 256, 2}, false}}) {
+    const TableDriver driver;
+    ir::Graph graph("constants");
+    const auto bytes = [&](const char* name) {
+      return graph.add_tensor({.name = name,
+                               .dtype = ir::DType::uint8,
+                               .shape = {1, 2, 256, 2},
+                               .quant = {.scales = {0.01F}, .zero_points = {100}},
+                               .owner = {}});
+    };
+    const TensorId in = bytes("in"), middle = bytes("middle"), out = bytes("out");
+    ir::Tensor constant{.name = "constant",
+                        .dtype = ir::DType::uint8,
+                        .shape = row.constant,
+                        .quant = {.scales = {0.01F}, .zero_points = {7}},
+                        .owner = {}};
+    uint32_t seed = 3;
+    ir::set_constant(constant, testing::noise(static_cast<size_t>(row.constant.elems()), seed));
+    const TensorId other = graph.add_tensor(std::move(constant));
+    graph.inputs = {in};
+    graph.outputs = {out};
+    graph.add_op({.kind = OpKind::add,
+                  .attrs = ir::default_attrs(OpKind::add),
+                  .inputs = {in, other},
+                  .outputs = {middle},
+                  .source_index = 0});
+    graph.add_op({.kind = OpKind::tanh,
+                  .attrs = ir::default_attrs(OpKind::tanh),
+                  .inputs = {middle},
+                  .outputs = {out},
+                  .source_index = 1});
+    // TANH has an output of its own scale.
+    graph.tensors[static_cast<size_t>(out)].quant = {.scales = {1 / 128.0F}, .zero_points = {128}};
+    const auto wanted = results(graph, 1);
+    ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+    std::vector<Rewrite> rewrites;
+    Target target{.driver = &driver, .chip = {}};
+    target.rewrites = &rewrites;
+    ASSERT_TRUE(byte_functions(graph, target).ok());
+    EXPECT_EQ(graph.ops.size() == 1, row.is_taken) << ir::print(graph);
+    const auto got = results(graph, 1);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(*wanted, *got) << ir::print(graph);
+  }
+}
+
 TEST(ByteFunctions, RandomTreesKeepEveryByte) {
   const TableDriver driver;
   size_t compared = 0, alone = 0;

@@ -232,7 +232,82 @@ TEST(Rounding, AScaleThatABiasDoesNotBearIsNotTaken) {
   EXPECT_EQ(out.weights, layer.weights);
 }
 
+// Weights at the end of their range, rounded to another scale: none leaves -127 to 127, and each
+// stays near what it was, whichever way it is rounded.
+TEST(Rounding, WeightsStopAtTheEndOfTheirRange) {
+  Maker maker(11);
+  ir::Graph graph("ends");
+  graph.inputs = {maker.image(graph, {1, 6, 6, 4}, 0.02F)};
+  maker.layer(graph, graph.inputs[0], ir::OpKind::conv_2d, 6, 1, 0.05F);
+  passes::WeightedLayer layer = *passes::weighted_layer(graph, 0);
+  // Of -128 and 127 alone, in scales a little apart: in a shared one some still round to -128, which no weight may be.
+  for (size_t i = 0; i < layer.weights.size(); ++i) layer.weights[i] = i % 3 == 0 ? int8_t{-128} : int8_t{127};
+  for (size_t c = 0; c < layer.channels(); ++c) layer.scales[c] = 0.01F * (1 + 0.0005F * static_cast<float>(c));
+  const Samples samples = sample(graph, 0, firsts(maker.several(graph, 2)));
+  const Limits limits = output_limits(graph, 0);
+  for (const size_t scales : {1, 2}) {
+    for (const passes::WeightedLayer& out :
+         {round_plainly(layer, samples, scales), Rounding(layer, samples, limits).round(scales)}) {
+      for (size_t i = 0; i < out.weights.size(); ++i) {
+        const size_t c = i / layer.taps;
+        EXPECT_EQ(out.weights[i] < 0, layer.weights[i] < 0) << i;
+        if (out.scales[c] != layer.scales[c]) EXPECT_GE(out.weights[i], -127);
+        EXPECT_NEAR(out.weights[i] * out.scales[c], layer.weights[i] * layer.scales[c], 4 * layer.scales[c]) << i;
+      }
+    }
+  }
+}
+
+// Written in a scale of a quarter a bias is four times as large: up to 2^30, and otherwise the layer stays as it is.
+TEST(Rounding, ABiasIsTakenUpToItsEndOnly) {
+  Maker maker(12);
+  ir::Graph graph("bias");
+  graph.inputs = {maker.image(graph, {1, 6, 6, 3}, 0.02F)};
+  maker.layer(graph, graph.inputs[0], ir::OpKind::conv_2d, 2, 1, 0.05F);
+  passes::WeightedLayer layer = *passes::weighted_layer(graph, 0);
+  const Samples samples = sample(graph, 0, firsts(maker.several(graph, 2)));
+  const Limits limits = output_limits(graph, 0);
+  layer.scales = {0.02F, 0.08F};
+  layer.weights = {127, 127, 127, 1, 1, 1};
+  constexpr int32_t kEnd = 1 << 28;
+  for (const int32_t bias : {kEnd - 1, kEnd, kEnd + 1, 2 * kEnd, 4 * kEnd, INT32_MAX}) {
+    for (const int32_t signed_bias : {bias, -bias}) {
+      layer.biases = {5, signed_bias};
+      for (const passes::WeightedLayer& out :
+           {round_plainly(layer, samples, 1), Rounding(layer, samples, limits).round(1)}) {
+        EXPECT_EQ(out.scales != layer.scales, bias < kEnd) << signed_bias;
+        EXPECT_EQ(out.biases[1], bias < kEnd ? 4 * signed_bias : signed_bias);
+        EXPECT_EQ(out.weights[3], bias < kEnd ? 4 : 1);
+      }
+    }
+  }
+}
+
 // ---- headroom ----
+
+// The second layer's bias grows as its scale shrinks, and has an end too.
+TEST(Headroom, LeavesRoomForTheBias) {
+  Maker maker(2, 200);
+  const ir::Graph graph = maker.network();
+  const passes::WeightedLayer first = *passes::weighted_layer(graph, 0);
+  const Limits limits = output_limits(graph, 0);
+  const std::vector<Range> ranges(first.channels(), {0, 1});
+  size_t stopped = 0;
+  for (const int32_t bias : {1 << 20, 1 << 28, -(1 << 28), 1 << 29, INT32_MAX, INT32_MIN}) {
+    passes::WeightedLayer a = first, b = *passes::weighted_layer(graph, 1);
+    const auto free = headroom(a, b, ranges, limits);
+    std::ranges::fill(b.biases, bias);
+    const auto factors = headroom(a, b, ranges, limits);
+    for (size_t c = 0; c < factors.size(); ++c) {
+      const double room = std::max(1.0, (1 << 30) / std::abs(static_cast<double>(bias)));
+      EXPECT_DOUBLE_EQ(factors[c], std::min(free[c], room)) << bias;
+      stopped += room < free[c] ? 1 : 0;
+    }
+    grow(a, b, factors);
+    for (size_t c = 0; c < factors.size(); ++c) EXPECT_EQ(b.biases[c] < 0, bias < 0) << bias;
+  }
+  EXPECT_GT(stopped, 10U);
+}
 
 TEST(Headroom, IsTheSameInRealNumbersAndStaysWithinTheLimits) {
   size_t grown = 0;

@@ -165,6 +165,40 @@ TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
   }
 }
 
+// A plane one pixel wide that fills its last bank, and no bank more: its fetch may go on for a bank.
+TEST(AddressCheck, RefusesAColumnWithoutASpareBank) {
+  constexpr uint64_t kCbufCon0 = 0x0201000000001040, kRegister = 0xFFFF00000000FFFF;
+  const auto graph = ir::parse(R"(
+graph "column"
+tensor 0 "in" uint8 1x500x1x16 scale=0.5 zero=120
+tensor 1 "weights" uint8 16x1x1x16 scale=0.0078125 zero=128 const=random:1
+tensor 2 "out" uint8 1x500x1x16 scale=1 zero=128
+inputs 0
+outputs 2
+op 0 CONV_2D in=[0 1 -] out=[2] padding=valid
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto chip = driver::find_chip("rk3588").value();
+  const driver::Driver& driver = *driver::driver_of(chip).value();
+  const driver::Program program =
+      driver.compile(chip, *graph, {.tuning = driver::Tuning::proven, .unproven = driver::Unproven::take}).value();
+  EXPECT_EQ(message(check_addresses(driver, chip, program)), "");
+  const driver::BufferId commands = buffer_with(program, "commands");
+  int changes = 0;
+  const auto bad = changed(program, commands, [&](Bytes& bytes) {
+    for (size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+      const auto command = load_le<uint64_t>(bytes.data() + at);
+      if ((command & kRegister) != kCbufCon0) continue;
+      EXPECT_EQ(command >> 16 & 15, 2U) << "banks";
+      store_le(bytes.data() + at, command ^ 3 << 16);
+      ++changes;
+    }
+  });
+  EXPECT_GT(changes, 0);
+  const std::string text = message(check_addresses(driver, chip, bad));
+  EXPECT_NE(text.find("nearly full of one column"), std::string::npos) << text;
+}
+
 // Sizes, strides, loops, windows: what one word of a descriptor or command makes larger reaches beyond its buffer, or
 // says what another one contradicts. Nothing of it is taken as it was.
 TEST(AddressCheck, RefusesLargerNumbers) {

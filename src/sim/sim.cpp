@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "base/leaked.h"
 #include "base/text.h"
 #include "base/vendors.h"
 
@@ -25,10 +26,10 @@ struct Family {
   std::vector<Quirk> (*quirks)(std::string_view chip);
 };
 const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies = {
+  static const auto& kFamilies = leaked<std::vector<Family>>(std::initializer_list<Family>{
 #define SIMULATOR(vendor) {vendor::simulator_of, vendor::quirks},
 #include "vendors.inc"
-  };
+  });
   return kFamilies;
 }
 

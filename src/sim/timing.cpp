@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/leaked.h"
 #include "base/text.h"
 #include "base/vendors.h"
 
@@ -24,10 +25,10 @@ struct Family {
   std::unique_ptr<Timer> (*make)(std::string_view chip, TimingParameters values);
 };
 const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies = {
+  static const auto& kFamilies = leaked<std::vector<Family>>(std::initializer_list<Family>{
 #define SIMULATOR(vendor) {vendor::timing_rows, vendor::make_timer},
 #include "vendors.inc"
-  };
+  });
   return kFamilies;
 }
 

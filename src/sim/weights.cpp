@@ -1,5 +1,6 @@
 #include "sim/weights.h"
 
+#include "base/leaked.h"
 #include "base/vendors.h"
 
 #define SIMULATOR(vendor)                                                                         \
@@ -14,10 +15,10 @@ namespace {
 
 using ReadWeights = decltype(&read_weights);
 const std::vector<ReadWeights>& families() {
-  static const std::vector<ReadWeights> kFamilies = {
+  static const auto& kFamilies = leaked<std::vector<ReadWeights>>(std::initializer_list<ReadWeights>{
 #define SIMULATOR(vendor) vendor::read_weights,
 #include "vendors.inc"
-  };
+  });
   return kFamilies;
 }
 

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/leaked.h"
+
 namespace skillet::uapi {
 namespace {
 
@@ -70,7 +72,7 @@ std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
 void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
 
 const SyscallsRef& system_calls() {
-  static const SyscallsRef kCalls = std::make_shared<SystemCalls>();
+  static const auto& kCalls = leaked<SyscallsRef>(std::make_shared<SystemCalls>());
   return kCalls;
 }
 

@@ -45,6 +45,20 @@ assert library.skillet_open(b"npu", ctypes.byref(device)) == 0
 assert library.skillet_load_file(device, sys.argv[2].encode(), None, ctypes.byref(model)) == 0
 assert library.skillet_run(model) == 0
 """
+# One file has been quiet for long when the process ends.
+TWO_FILES = """
+import ctypes, sys, time
+library = ctypes.CDLL(sys.argv[1])
+models = []
+for i in range(2):
+    device, model = ctypes.c_void_p(), ctypes.c_void_p()
+    assert library.skillet_open(b"npu", ctypes.byref(device)) == 0
+    assert library.skillet_load_file(device, sys.argv[2].encode(), None, ctypes.byref(model)) == 0
+    assert library.skillet_run(model) == 0
+    models.append(model)
+time.sleep(0.2)
+assert library.skillet_run(models[int(sys.argv[3])]) == 0
+"""
 
 
 def virtual(*command, misuse="abort", fail=None, trace=False):
@@ -78,6 +92,12 @@ class Hosts(unittest.TestCase):
                     "if os.fork() == 0: sys.exit(0)\nassert os.wait()[1] == 0"):
             done = run(sys.executable, "-c", HOST + end, LIBRARY, DIGITS)
             self.assertEqual((done.returncode, SAID in done.stderr), (0, False), f"{end}: {done.stderr}")
+
+    def test_the_end_of_a_process_waits_for_each_of_its_files(self):
+        """Two are open, and either has run last."""
+        for last in (0, 1):
+            done = run(sys.executable, "-c", TWO_FILES, LIBRARY, DIGITS, str(last))
+            self.assertEqual((done.returncode, SAID in done.stderr), (0, False), f"{last}: {done.stderr}")
 
 
 class Signals(unittest.TestCase):

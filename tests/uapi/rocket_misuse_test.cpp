@@ -109,13 +109,11 @@ TEST_F(RocketMisuse, BuffersThatAreFreedWhileAJobRunsAreClosedToo) {
 // the worker's time before the file is.
 TEST_F(RocketMisuse, HandlesOfUnfinishedJobsAreClosedAfterTheKernelsTimeout) {
   for (const uint32_t jobs : {1U, 3U, 100U}) {
-    // The bound is shorter than the timeouts of 100 jobs: the close is then early, as docs/devices.md says.
-    if (jobs * abi::kJobTimeout > uapi::rocket::kLongestQuiet) on_misuse_ = standin::OnMisuse::report;
     auto device = open_timed("prep_bo:*:EIO");
     const Chain one = chain(*device, 1);
     for (uint32_t i = 0; i < jobs; ++i) ASSERT_TRUE(device->submit({&one.job, 1}).ok());
     device.reset();
-    const auto expected = std::min<std::chrono::nanoseconds>(uapi::rocket::kLongestQuiet, jobs * abi::kJobTimeout);
+    const std::chrono::nanoseconds expected = jobs * abi::kJobTimeout;
     EXPECT_GT(timed_->paused_before_handles, expected - milliseconds(400)) << jobs;
     EXPECT_LE(timed_->paused_before_handles, expected + abi::kReleaseTime) << jobs;
     EXPECT_GT(timed_->paused - timed_->paused_before_handles, abi::kReleaseTime / 2) << jobs;
@@ -135,6 +133,14 @@ TEST_F(RocketMisuse, NothingIsWaitedForWhereNothingIsToBeReleased) {
   std::this_thread::sleep_for(uapi::rocket::kReleaseTime + milliseconds(1));
   device.reset();
   EXPECT_EQ(timed_->paused.count(), 0) << "long ago";
+}
+
+TEST_F(RocketMisuse, ASubmissionThatFailedIsNotWaitedFor) {
+  auto device = open_timed("submit:*:ENOMEM");
+  const Chain one = chain(*device, 1);
+  ASSERT_FALSE(device->submit({&one.job, 1}).ok());
+  device.reset();
+  EXPECT_EQ(timed_->paused.count(), 0);
 }
 
 // Whatever fails, and wherever the client gives up: the kernel driver of these tests aborts at a close that comes
@@ -222,6 +228,28 @@ TEST_F(RocketMisuse, AChildOfForkTouchesNothing) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(device->wait(fence, milliseconds(10000)).ok());
   EXPECT_EQ(byte(*device, one, 100), 100);
+}
+
+// Nobody has waited for its job: exit() finds out that it has ended and gives the worker its time, no more.
+TEST_F(RocketMisuse, TheEndOfAProcessWaitsAsLongAsItsJobs) {
+  auto shortest = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 3; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      start();
+      auto* const device = open().release();
+      const Chain one = chain(*device, 2);
+      ::exit(device->submit({&one.job, 1}).ok() ? 0 : 1);
+    }
+    const auto begin = Clock::now();
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    shortest = std::min<std::chrono::nanoseconds>(shortest, Clock::now() - begin);
+  }
+  EXPECT_GE(shortest, abi::kReleaseTime);
+  EXPECT_LT(shortest, abi::kJobTimeout);
 }
 
 // ---- the kernel ----
@@ -331,6 +359,62 @@ TEST_F(RocketMisuse, EachIsOnlySaidWhereThatIsAskedFor) {
     one.act(raw);
     const std::string said = ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(std::regex_search(said, std::regex(one.what))) << said;
+  }
+}
+
+// Each may take as long as the kernel's timeout, one after the other: who waits for one of them closes too early.
+TEST_F(RocketMisuse, EveryUnfinishedJobCounts) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  constexpr int kJobs = 3;
+  const auto close_after = [&](std::chrono::milliseconds time) {
+    start();
+    Raw raw(calls_);
+    raw.task.regcmd += 64;  // zeros: the chip waits for ever
+    for (int i = 0; i < kJobs; ++i) EXPECT_EQ(raw.submit(), 0);
+    calls_->pause(time);
+    return calls_->close(raw.fd);
+  };
+  EXPECT_DEATH(close_after((kJobs - 1) * abi::kJobTimeout + release_time_),
+               "virtual rocket: file closed while 3 of its jobs are queued or run: use after free");
+  EXPECT_EQ(close_after(kJobs * abi::kJobTimeout + release_time_), 0);
+}
+
+// The jobs of its parent and the time since are no concern of a child that has the same file.
+TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
+  for (const bool ends_first : {true, false}) {
+    const auto kernel = standin::rocket::create(
+        "adder", adder(),
+        {.is_own_process = true, .on_misuse = standin::OnMisuse::abort, .release_time = std::chrono::minutes(1)});
+    std::shared_ptr<standin::File> file;
+    ASSERT_EQ(kernel->open(0, file), 0);
+    abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
+    ASSERT_EQ(file->ioctl(abi::kCreateBo, &data), 0);
+    // A command that is all zeros: the chip waits for ever, or it has done nothing when the kernel's time is over.
+    const abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
+    const abi::SubmitJob job{.tasks = reinterpret_cast<uintptr_t>(&task),
+                             .in_bo_handles = 0,
+                             .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
+                             .task_count = 1,
+                             .task_struct_size = sizeof task,
+                             .in_bo_handle_count = 0,
+                             .out_bo_handle_count = 1};
+    abi::Submit call{
+        .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
+    ASSERT_EQ(file->ioctl(abi::kSubmit, &call), 0);
+    abi::PrepBo wait{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
+    if (ends_first) ASSERT_EQ(file->ioctl(abi::kPrepBo, &wait), 0);
+    kernel->lock_all();
+    const pid_t child = ::fork();
+    kernel->unlock_all();
+    if (child == 0) {
+      ::alarm(20);
+      file.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << ends_first;
+    kernel->let_pass(std::chrono::minutes(2));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/interleave.h"
 #include "drivers/rockchip/pooling.h"
@@ -33,7 +34,7 @@ int64_t cycles(const Conv& conv) {
 }
 
 driver::Cost of_window(const hw::ChipRow& chip, const Window& w, bool addition) {
-  static const Tuning tuning = tuning_of({}).value();
+  static const auto& tuning = leaked<Tuning>(tuning_of({}).value());
   Conv conv = shape_of(w);
   if (addition) conv.addition.emplace();
   const Geometry g = geometry(conv, tuning);

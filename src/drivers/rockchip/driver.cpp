@@ -1,6 +1,7 @@
 // The five calls. cmake/vendors.cmake makes the registry that calls driver().
 #include "driver/driver.h"
 
+#include "base/leaked.h"
 #include "base/log.h"
 #include "drivers/rockchip/assumptions.h"
 #include "drivers/rockchip/choices.h"
@@ -99,7 +100,7 @@ class RockchipDriver final : public driver::Driver {
 }  // namespace
 
 const driver::Driver& driver() {
-  static const RockchipDriver instance;
+  static const auto& instance = leaked<RockchipDriver>();
   return instance;
 }
 

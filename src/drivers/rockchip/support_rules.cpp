@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "drivers/rockchip/conv.h"
 #include "drivers/rockchip/numerics.h"
 #include "drivers/rockchip/tile.h"
@@ -21,7 +22,7 @@ constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages 
 constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels
 
 const Tuning& proven() {
-  static const Tuning tuning = tuning_of({}).value();
+  static const auto& tuning = leaked<Tuning>(tuning_of({}).value());
   return tuning;
 }
 

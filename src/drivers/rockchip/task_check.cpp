@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 
 namespace skillet::drivers::rockchip {
 namespace {
@@ -62,11 +63,11 @@ Allowed allowed_of(const bits::Descriptor& descriptor) {
 }
 // By index in the register set.
 const std::vector<Allowed>& allowed() {
-  static const std::vector<Allowed> kAll = [] {
+  static const auto& kAll = leaked<std::vector<Allowed>>([] {
     std::vector<Allowed> all;
     for (const bits::Descriptor& one : hw::registers().registers) all.push_back(allowed_of(one));
     return all;
-  }();
+  }());
   return kAll;
 }
 
@@ -121,17 +122,19 @@ int64_t last_row(int64_t rows, int64_t line, int64_t width, bool in_groups) {
   return rows <= 4 ? last : std::max(last, ((rows - 1) / 4 - 1) * line + 3 * width);
 }
 
-// The fetch of planes one pixel wide may go on for a bank where the last bank is nearly full (10.1 #6).
-int64_t over_read(const TaskRegisters& r, const hw::ChipRow& chip) {
+// Where the last bank is nearly full of a plane one pixel wide the fetch may write beyond it, and read a bank beyond
+// the plane: programs leave a bank (10.1 #6). Other fetches are not known to go on; recorded programs have nothing
+// behind their features.
+bool lacks_spare_bank(const TaskRegisters& r, const hw::ChipRow& chip) {
   constexpr int64_t kNearlyFullPercent = 97;
-  if (F(CnaFcDataSize0, dma_width) != 1) return 0;
-  const int64_t used = F(CnaFcDataSize0, dma_height) * F(CnaFcDataSize1, dma_channel);
-  const int64_t room = F(CnaCbufCon0, data_bank) * chip.cbuf_bank_bytes;
-  const int64_t spare = room - used;
-  return spare * 100 <= (100 - kNearlyFullPercent) * chip.cbuf_bank_bytes ? chip.cbuf_bank_bytes : 0;
+  const int64_t bank = chip.cbuf_bank_bytes;
+  const int64_t used = F(CnaCbufCon1, data_entries) * F(CnaFcDataSize0, dma_height) * kUnitAtoms * kAtom;
+  const int64_t last = used % bank;
+  const bool is_full = last == 0 || last * 100 >= bank * kNearlyFullPercent;
+  return F(CnaFcDataSize0, dma_width) == 1 && is_full && F(CnaCbufCon0, data_bank) * bank - used < bank;
 }
 
-driver::Reach feature_reach(const TaskRegisters& r, const hw::ChipRow& chip) {
+driver::Reach feature_reach(const TaskRegisters& r) {
   const auto con1 = r.get<hw::CnaConvCon1>();
   const int64_t width = F(CnaFcDataSize0, dma_width), rows = F(CnaFcDataSize0, dma_height);
   const int64_t line = F(CnaDmaCon1, line_stride);
@@ -143,7 +146,7 @@ driver::Reach feature_reach(const TaskRegisters& r, const hw::ChipRow& chip) {
   const int64_t surface = F(CnaDmaCon2, surf_stride) + (in_groups ? 4 : 1) * width;
   const int64_t others = (ceil_div(F(CnaFcDataSize1, dma_channel), kAtom) - 1) * surface;
   const int64_t end = std::max<int64_t>(others, 0) + last_row(rows, line, width, in_groups) + width;
-  return reach_of(std::min<int64_t>(others, 0) * kAtom, end * kAtom + over_read(r, chip));
+  return reach_of(std::min<int64_t>(others, 0) * kAtom, end * kAtom);
 }
 
 int64_t surfaces(const TaskRegisters& r) { return F(DpuDataCubeChannel, channel) / kAtom; }
@@ -216,7 +219,7 @@ std::string TaskCheck::broken_rule(const TaskRegisters& r) const {
 std::string TaskCheck::overlap(const TaskRegisters& r) const {
   if (!is_convolution(r)) return "";
   const int64_t in = F(CnaFeatureDataAddr, feature_base_addr), out = F(DpuDstBaseAddr, dst_base_addr);
-  const driver::Reach reach = feature_reach(r, chip_);
+  const driver::Reach reach = feature_reach(r);
   const int64_t first = in - static_cast<int64_t>(reach.before), end = in + static_cast<int64_t>(reach.after);
   for (int64_t surface = 0; surface < surfaces(r); ++surface) {
     const int64_t at = out + output_surface(r, surface);
@@ -274,7 +277,7 @@ std::string TaskCheck::task(std::span<const TaskRegisters::CommandWords> command
 
 std::optional<driver::Reach> TaskCheck::reach(uint32_t address, const TaskRegisters& r) const {
   switch (address) {
-    case hw::CnaFeatureDataAddr::kAddress: return feature_reach(r, chip_);
+    case hw::CnaFeatureDataAddr::kAddress: return feature_reach(r);
     case hw::CnaDcompAddr0::kAddress: return reach_of(0, F(CnaWeightSize0, weight_bytes));
     case hw::DpuDstBaseAddr::kAddress: return output_reach(r);
     case hw::DpuRdmaSrcBaseAddr::kAddress: return operand_reach(r, F(DpuRdmaSurfNotch, surf_notch_addr), false);

@@ -1,6 +1,7 @@
 // The toy's five calls. cmake/vendors.cmake makes the registry that calls driver().
 #include "driver/driver.h"
 
+#include "base/leaked.h"
 #include "drivers/toy/decode.h"
 #include "drivers/toy/encode.h"
 
@@ -55,7 +56,7 @@ class ToyDriver final : public driver::Driver {
 }  // namespace
 
 const driver::Driver& driver() {
-  static const ToyDriver instance;
+  static const auto& instance = leaked<ToyDriver>();
   return instance;
 }
 

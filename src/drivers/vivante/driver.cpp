@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/leaked.h"
 #include "base/log.h"
 #include "drivers/vivante/assumptions.h"
 #include "drivers/vivante/choices.h"
@@ -131,7 +132,7 @@ class VivanteDriver final : public driver::Driver {
 }  // namespace
 
 const driver::Driver& driver() {
-  static const VivanteDriver instance;
+  static const auto& instance = leaked<VivanteDriver>();
   return instance;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "drivers/vivante/stream_check.h"
 #include "drivers/vivante/tile.h"
 #include "drivers/vivante/tp_reach.h"
@@ -59,8 +60,8 @@ Allowed allowed_of(const bits::Descriptor& descriptor) {
   return out;
 }
 const Allowed& allowed(const bits::Descriptor& descriptor) {
-  static const Allowed kNn = allowed_of(bits::descriptor_of<hw::NnInstruction>()),
-                       kTp = allowed_of(bits::descriptor_of<hw::TpInstruction>());
+  static const auto& kNn = leaked<Allowed>(allowed_of(bits::descriptor_of<hw::NnInstruction>()));
+  static const auto& kTp = leaked<Allowed>(allowed_of(bits::descriptor_of<hw::TpInstruction>()));
   return &descriptor == &bits::descriptor_of<hw::TpInstruction>() ? kTp : kNn;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 
+#include "base/leaked.h"
 #include "base/log.h"
 
 namespace skillet::sim::rockchip {
@@ -11,7 +12,7 @@ namespace {
 
 // Whether it is the first time in this process.
 bool is_first(size_t rule) {
-  static std::deque<std::atomic<bool>> told(option_rows().size());
+  static auto& told = leaked<std::deque<std::atomic<bool>>>(option_rows().size());
   return !told[rule].exchange(true);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/leaked.h"
 #include "drivers/rockchip/hw/rockchip.h"
 #include "sim/rockchip/fault.h"
 
@@ -63,11 +64,11 @@ RegisterToCheck to_check(const bits::Descriptor& descriptor) {
 
 // By index in the register set.
 const std::vector<RegisterToCheck>& all_to_check() {
-  static const std::vector<RegisterToCheck> kAll = [] {
+  static const auto& kAll = leaked<std::vector<RegisterToCheck>>([] {
     std::vector<RegisterToCheck> all;
     for (const bits::Descriptor& descriptor : hw::registers().registers) all.push_back(to_check(descriptor));
     return all;
-  }();
+  }());
   return kAll;
 }
 

@@ -6,11 +6,12 @@
 #include <cstdlib>
 
 #include "base/environment.h"
+#include "base/leaked.h"
 
 namespace skillet::sim::rockchip {
 
 std::span<const OptionRow> option_rows() {
-  static const std::vector<OptionRow> kRows = {
+  static const auto& kRows = leaked<std::vector<OptionRow>>(std::initializer_list<OptionRow>{
 #define ROW(member, variable, what, ...)                                                                  \
   {#member,                                                                                               \
    variable,                                                                                              \
@@ -24,7 +25,7 @@ std::span<const OptionRow> option_rows() {
 #undef OPTION
 #undef RULE
 #undef ROW
-  };
+  });
   return kRows;
 }
 

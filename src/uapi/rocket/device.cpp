@@ -101,6 +101,7 @@ class RocketDevice final : public Device {
   void reclaim();
   void close_handle(Handle handle) const;
   void pause_until_quiet() const;
+  void look();
 
   // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
   mutable std::recursive_mutex mutex_;
@@ -118,7 +119,7 @@ class RocketDevice final : public Device {
   Fence last_fence_ = 0;
   uint64_t last_serial_ = 0;
   size_t jobs_in_flight_ = 0;
-  Quiet quiet_;
+  Quiet quiet_{[this] { look(); }};
 };
 
 // In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time, the file is closed.
@@ -142,6 +143,12 @@ RocketDevice::~RocketDevice() {
 
 void RocketDevice::pause_until_quiet() const {
   if (const auto time = quiet_.still_to_wait(); time.count() > 0) file_.calls().pause(time);
+}
+
+// Not while another thread is in a call, which learns by itself what has ended.
+void RocketDevice::look() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  while (lock.owns_lock() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
 }
 
 void RocketDevice::close_handle(Handle handle) const {
@@ -332,8 +339,15 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
                  .job_struct_size = sizeof(SubmitJob),
                  .reserved = 0};
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
-  if (const int number = file_.try_call(kSubmit, &request); number != 0)
+  const auto before = quiet_.quiet_at();
+  if (!quiet_.submitted(jobs_in_flight_ + jobs.size())) {
+    quiet_.back_to(before);
+    return error(ErrorCode::device, "{}: the process ends: no job is started any more", core_.info.node);
+  }
+  if (const int number = file_.try_call(kSubmit, &request); number != 0) {
+    quiet_.back_to(before);  // nothing was sent
     return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  }
   jobs_in_flight_ += jobs.size();
   quiet_.submitted(jobs_in_flight_);
   in_flight_.push_back(std::move(submission));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/process_lock.h"
 
@@ -12,11 +13,14 @@ namespace {
 // may be closed while the program ends.
 constinit ProcessLock g_lock;
 constinit Quiet* g_open = nullptr;
+constinit std::atomic<bool> g_is_ending{false};
 
 class Locked {
  public:
   Locked() {
-    if (g_lock.lock_in_process()) g_open = nullptr;
+    if (!g_lock.lock_in_process()) return;
+    g_open = nullptr;
+    g_is_ending = false;
   }
   ~Locked() { g_lock.unlock(); }
   Locked(const Locked&) = delete;
@@ -27,23 +31,25 @@ std::chrono::nanoseconds now() { return std::chrono::steady_clock::now().time_si
 }  // namespace
 
 // The kernel closes what a process leaves open, and programs end right after their last job: an interpreter does not
-// close what it still holds.
-struct AtEnd {
-  ~AtEnd() {
-    std::chrono::nanoseconds time{0};
+// close what it still holds. Other threads may go on: what they use stays as it is, and they submit nothing more. Runs
+// after the destructors of static objects, which may close devices.
+__attribute__((destructor)) void end_of_process() {
+  constexpr std::chrono::nanoseconds kBetweenLooks = std::chrono::milliseconds(2);
+  for (std::chrono::nanoseconds time{1}; time.count() > 0;) {
+    time = std::chrono::nanoseconds(0);
     {
       const Locked lock;
-      for (const Quiet* one = g_open; one != nullptr; one = one->next_) time = std::max(time, one->still_to_wait());
+      g_is_ending = true;
+      for (Quiet* one = g_open; one != nullptr; one = one->next_) {
+        if (one->still_to_wait() > kReleaseTime) one->look_();
+        time = std::max(time, one->still_to_wait());
+      }
     }
-    std::this_thread::sleep_for(time);
+    if (time.count() > 0) std::this_thread::sleep_for(std::min(time, kBetweenLooks));
   }
-};
-
-namespace {
-const AtEnd g_at_end{};
 }
 
-Quiet::Quiet() {
+Quiet::Quiet(std::function<void()> look) : look_(std::move(look)) {
   const Locked lock;
   next_ = g_open;
   g_open = this;
@@ -59,8 +65,10 @@ Quiet::~Quiet() {
 
 void Quiet::set(std::chrono::nanoseconds from_now) { quiet_at_ns_ = (now() + from_now).count(); }
 
-void Quiet::submitted(size_t jobs) {
-  set(std::min<std::chrono::nanoseconds>(kLongestQuiet, kJobTimeout * jobs) + kReleaseTime);
+// Said before the end of the process is looked for: it either sees these jobs or keeps them back.
+bool Quiet::submitted(size_t jobs) {
+  set(kJobTimeout * jobs + kReleaseTime);
+  return !g_is_ending;
 }
 
 void Quiet::ended() { set(kReleaseTime); }

@@ -3,6 +3,8 @@
 #include <array>
 #include <vector>
 
+#include "base/leaked.h"
+
 namespace skillet::rockchip::hw {
 
 using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
@@ -48,11 +50,11 @@ const bits::RegisterSet& registers() {
 }
 
 const bits::Descriptor* find_register(uint32_t address) {
-  static const std::vector<const bits::Descriptor*> kByWord = [] {
+  static const auto& kByWord = leaked<std::vector<const bits::Descriptor*>>([] {
     std::vector<const bits::Descriptor*> all(registers().registers.back().address / 4 + 1);
     for (const bits::Descriptor& one : registers().registers) all[one.address / 4] = &one;
     return all;
-  }();
+  }());
   return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
 }
 

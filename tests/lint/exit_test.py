@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""No library has a static object whose destructor runs at exit(): threads of a simulated chip go on until the process has ended,
+and would read it. src/base/leaked.h makes one that stays.
+
+usage: exit_test.py NM BUILD      looks at the archives of BUILD that libskillet_c and the preloaded libraries are made of
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+OF_THE_COMMAND = {"tools"}  # its own objects, on its own thread
+REGISTERS = re.compile(r"\bU (?:__cxa_)?atexit$")
+GUARD = re.compile(r" guard variable for (.*)$")
+LEAST = 8
+
+
+def symbols(nm, archive):
+    return subprocess.run([nm, "--demangle", archive], capture_output=True, text=True, check=True).stdout
+
+
+def findings(text):
+    """A line for each object of an archive, from what nm prints of it."""
+    for part in re.split(r"\n\n", text):
+        lines = part.strip().splitlines()
+        if any(REGISTERS.search(line) for line in lines):
+            statics = [found[1] for line in lines if (found := GUARD.search(line))]
+            yield f"{lines[0]} one of its statics has a destructor: see {', '.join(statics) or 'those outside functions'}"
+
+
+def check_itself(nm):
+    """A library with such a static is found, one with a constant and one with a leaked static are not."""
+    sources = {
+        "static const std::vector<int> kAll(9); return kAll[i];": 1,
+        "static const auto& kAll = *new std::vector<int>(9); return kAll[i];": 0,
+        "static constexpr int kAll[9] = {}; return kAll[i];": 0,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (body, expected) in enumerate(sources.items()):
+            source = Path(folder, f"{i}.cpp")
+            source.write_text(f"#include <vector>\nint at(int i) {{ {body} }}\n", encoding="utf-8")
+            subprocess.run(["c++", "-std=c++20", "-O2", "-c", source, "-o", source.with_suffix(".o")], check=True)
+            assert len(list(findings(symbols(nm, source.with_suffix(".o"))))) == expected, body
+
+
+def main():
+    nm, sources = sys.argv[1], Path(sys.argv[2]) / "src"
+    check_itself(nm)
+    archives = [one for one in sorted(sources.rglob("libskillet_*.a")) if one.relative_to(sources).parts[0] not in OF_THE_COMMAND]
+    assert len(archives) >= LEAST, f"{len(archives)} archives below {sources}"
+    found = [f"{archive.relative_to(sources)}: {line}" for archive in archives for line in findings(symbols(nm, archive))]
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
