@@ -38,6 +38,12 @@ std::string serial_number() {
   return text;
 }
 
+// Nodes of this process are those of `skillet virtual`.
+bool is_virtual() {
+  const char* const chip = environment_variable("SKILLET_VIRTUAL_CHIP");
+  return chip != nullptr && *chip != '\0';
+}
+
 std::string kernel_release() {
   utsname names{};
   return ::uname(&names) == 0 ? names.release : "";
@@ -147,6 +153,8 @@ DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& i
   for (const capture::Fact& fact : info.facts) out.facts.push_back(fmt::format("{}={:#x}", fact.name, fact.value));
   if (simulated) {
     out.kernel_driver += ", simulated";
+  } else if (is_virtual()) {  // what a simulator behind a node of `skillet virtual` computes says nothing of a board
+    out.kernel_driver += ", virtual";
   } else {
     out.kernel_driver += ", Linux " + kernel_release();
     if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back("serial=" + serial);
@@ -191,6 +199,10 @@ std::string trust_folder(bool simulated) {
   if (const char* const named = environment_variable("SKILLET_TRUST_DIR"); named != nullptr && *named != '\0')
     return expand_home(named);
   if (simulated) return "";
+  if (is_virtual()) {
+    const char* const root = environment_variable("SKILLET_VIRTUAL_ROOT");  // gone with the command
+    return root == nullptr || *root == '\0' ? "" : std::string(root) + "/trust";
+  }
   if (::geteuid() == 0) return kSystemFolder;
   if (const char* const state = environment_variable("XDG_STATE_HOME"); state != nullptr && *state == '/')
     return std::string(state) + "/skillet/trust";

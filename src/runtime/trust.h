@@ -19,7 +19,7 @@ namespace skillet::runtime {
 // The silicon and who drives it: what was seen there holds for nobody else.
 struct DeviceIdentity {
   std::string chip;
-  std::string kernel_driver;       // "etnaviv"; of a real device with the kernel's release: "rocket, Linux 6.18.2"
+  std::string kernel_driver;       // with the kernel's release: "rocket, Linux 6.18.2"; else "rocket, simulated", "rocket, virtual"
   std::vector<std::string> facts;  // "model=0x8000", "serial=..."
 
   std::string text() const;       // in one line
@@ -61,7 +61,7 @@ std::string trust_date();  // now, as in TrustEntry::date
 
 // Where files of devices are kept: SKILLET_TRUST_DIR; else /var/lib/skillet/trust of the system's administrator, the
 // state folder of any other user (~/.local/state/skillet/trust). Empty: nowhere. Simulated devices: only where
-// SKILLET_TRUST_DIR says so.
+// SKILLET_TRUST_DIR says so, behind `skillet virtual` until that ends.
 std::string trust_folder(bool simulated);
 
 // Any number of threads may use one.

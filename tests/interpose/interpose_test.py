@@ -169,6 +169,18 @@ class Virtual(unittest.TestCase):
             self.assertEqual(severity, "note")
             self.assertIn(f"\nrefuted: {first['name']} (", text)
 
+    def test_what_virtual_nodes_compute_is_not_believed_of_a_board(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, XDG_STATE_HOME=folder)
+            environment.pop("SKILLET_TRUST_DIR", None)
+            model = str(SOURCE / "tests/models/conv_scales_i8.tflite")
+            both = f"{SKILLET} run {model} --device auto --partition all --random 1 >&2 && {SKILLET} trust --json"
+            shown = json.loads(run(*VIRTUAL, "--", "sh", "-c", both, env=environment).stdout)
+            self.assertIn("virtual", shown["device"])
+            self.assertTrue([one for one in shown["entries"] if one["confirmed"]])  # shared until `virtual` ends
+            self.assertFalse(Path(shown["file"]).exists())
+            self.assertEqual(os.listdir(folder), [])
+
     def test_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, TMPDIR=folder)
