@@ -34,8 +34,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
   ir::Tensor pixels = input, results = output;
   pixels.name += "/pixels";
   results.name += "/pixels";
-  pixels.shape = {1, static_cast<int32_t>(rows), 1, depth};
-  results.shape = {1, static_cast<int32_t>(rows), 1, outputs};
+  pixels.shape = as_image(static_cast<int32_t>(rows), depth);
+  results.shape = as_image(static_cast<int32_t>(rows), outputs);
   ir::Tensor weights = filter;
   weights.name += "/1x1";
   weights.shape = {outputs, 1, 1, depth};

@@ -44,7 +44,7 @@ inline const Digest kDigests[] = {
     {"differences_to_sums", 185, 0x93bdb875da6fb85d},
     {"rescale_joins", 67, 0xc2a5417d4e27171d},
     {"rescale_to_depthwise", 466, 0xe02881e3aae13f3c},
-    {"rows_to_pixels", 60, 0x95849e9061997753},
+    {"rows_to_pixels", 60, 0x01f9bb7b1e02ba49},
 };
 
 // FNV-1a.
