@@ -94,10 +94,10 @@ USES = [
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
     # Models that nothing here can run: shown, and why that is a failure; else not even begun.
-    ("$sk check $n > /dev/null", FAILED, "on a311d: 1 operation run neither on the NPU nor by skillet's own CPU kernels"),
+    ("$sk check $n > /dev/null", FAILED, "on a311d: 1 operation runs neither on the NPU nor by skillet's own CPU kernels"),
     ("$sk check $n --json > /dev/null", FAILED, "--delegate` shows"),
-    ("$sk check $n --device sim:rk3588 > /dev/null", FAILED, "on sim:rk3588: 1 operation run neither on the NPU nor"),
-    ("SKILLET_DEVICE=sim:rk3588 $sk check $n > /dev/null", FAILED, "on sim:rk3588: 1 operation run neither on the NPU nor"),
+    ("$sk check $n --device sim:rk3588 > /dev/null", FAILED, "on sim:rk3588: 1 operation runs neither on the NPU nor"),
+    ("SKILLET_DEVICE=sim:rk3588 $sk check $n > /dev/null", FAILED, "on sim:rk3588: 1 operation runs neither on the NPU nor"),
     ("$sk check $n --delegate > /dev/null", FINE, None),
     ("$sk check $m --verbose", CANNOT_BEGIN, "--verbose requires --device"),
     ("SKILLET_DEVICE=sim:a311d $sk check $m --verbose > /dev/null", FINE, None),

@@ -246,10 +246,10 @@ Result<void> check_runs(const Options& options, std::span<const compile::OpRow> 
   }
   if (ops == 0) return {};
   return error(ErrorCode::unsupported,
-               "{} on {}: {} operation{} run neither on the NPU nor by skillet's own CPU kernels: {}. A program with "
+               "{} on {}: {} operation{} neither on the NPU nor by skillet's own CPU kernels: {}. A program with "
                "TensorFlow Lite and the delegate can run the model: `skillet check {} --delegate` shows what it gives "
                "to each NPU",
-               options.model, where, ops, ops == 1 ? "" : "s", fmt::join(kinds, ", "), options.model);
+               options.model, where, ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), options.model);
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
