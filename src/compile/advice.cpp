@@ -121,7 +121,8 @@ std::string remarks(const OpRow& row) {
 
 std::string ReasonGroup::remedy_text() const {
   if (nowhere && remedy == driver::Remedy::none)
-    return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate";
+    return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate "
+           "(check --delegate)";
   std::string out(driver::remedy_text(remedy));
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);

@@ -87,11 +87,12 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
+  compile::mark_idle(compile::works_on_npu(compiled), ops);
   SK_TRY(advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
   for (const compile::Part& part : compiled.parts) {
-    report.npu_parts += part.partition.on_npu ? 1 : 0;
+    report.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
       const compile::OpRow& row = ops[static_cast<size_t>(op)];
       report.rows.push_back({.op = row,
@@ -134,7 +135,7 @@ void print_verdict(const Options& options, const Report& report) {
         sum.cpu, sum.nowhere, print_count(report.macs));
   if (!report.simulated) return;
   const ProgramTiming& time = *report.simulated;
-  if (sum.npu != 0)
+  if (report.npu_parts != 0)
     out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
                                     print_whole(time)),
                         2));
@@ -236,7 +237,7 @@ Result<void> check_required(const std::optional<double>& required, const NpuShar
 }
 
 // Why the exit code is not 0, and what can be done.
-Result<void> check_runs(const Options& options, std::span<const compile::OpRow> rows, const std::string& where) {
+Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where) {
   std::vector<std::string> kinds;
   size_t ops = 0;
   for (const compile::OpRow& row : rows) {
@@ -245,11 +246,8 @@ Result<void> check_runs(const Options& options, std::span<const compile::OpRow> 
     if (std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
   }
   if (ops == 0) return {};
-  return error(ErrorCode::unsupported,
-               "{} on {}: {} operation{} neither on the NPU nor by skillet's own CPU kernels: {}. A program with "
-               "TensorFlow Lite and the delegate can run the model: `skillet check {} --delegate` shows what it gives "
-               "to each NPU",
-               options.model, where, ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), options.model);
+  return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; a host may run {} (check --delegate)", where,
+               ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), ops == 1 ? "it" : "them");
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
@@ -271,7 +269,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   }
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
   for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
-  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(options, chip.rows, chip.chip.name));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name));
   return {};
 }
 
@@ -293,7 +291,7 @@ Result<void> check(Options options, Outcome& outcome) {
   SK_TRY(check_required(required, report.share, report.device));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  return check_runs(options, rows, report.device);
+  return check_runs(rows, report.device);
 }
 
 }  // namespace

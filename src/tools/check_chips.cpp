@@ -107,6 +107,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.why.assign(report.ops.size(), "");
   out.steps.assign(report.ops.size(), -1);
   out.us.assign(report.ops.size(), -1);
+  compile::mark_idle(compile::works_on_npu(compiled), out.rows);
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
@@ -122,7 +123,8 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
   out.share = npu_share(work_of(graph, chip.name), compiled, chip.name);
   out.use = compile::model_use(compiled);
-  for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
+  for (const compile::Part& part : compiled.parts)
+    out.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
   return out;
 }
 
