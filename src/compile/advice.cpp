@@ -120,7 +120,9 @@ std::string remarks(const OpRow& row) {
 }
 
 std::string ReasonGroup::remedy_text() const {
-  if (nowhere && remedy == driver::Remedy::none) return "none: nothing runs it";
+  if (nowhere && remedy == driver::Remedy::none)
+    return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate "
+           "(check --delegate)";
   std::string out(driver::remedy_text(remedy));
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
@@ -132,9 +134,12 @@ void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Comp
   std::map<int32_t, bool> is_taken;  // by operation of the model: all that it became
   for (const OpRow& row : compile::rows(with_unproven)) {
     const int32_t source = with_unproven.graph.op(row.op).source_index;
-    const auto [at, is_new] = is_taken.try_emplace(source, row.on_npu);
-    if (!is_new) at->second = at->second && row.on_npu;
+    const bool takes = row.on_npu || row.remedy == driver::Remedy::take_all;  // it is only predicted to be slower
+    const auto [at, is_new] = is_taken.try_emplace(source, takes);
+    if (!is_new) at->second = at->second && takes;
   }
+  for (const auto& [gone, now] : absorbed_by(with_unproven.rewrites))
+    if (const auto at = is_taken.find(now); at != is_taken.end()) is_taken.emplace(gone, at->second);
   for (OpRow& row : rows) {
     const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
     using enum driver::Remedy;
@@ -169,16 +174,20 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows) {
   return groups;
 }
 
-std::string quantization_advice(const ir::Graph& graph, const passes::Target& target) {
+namespace {
+
+constexpr std::array<std::string_view, 3> kState = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"};
+constexpr std::array<std::string_view, 4> kControlFlow = {"WHILE", "IF", "CALL", "CALL_ONCE"};
+
+// Empty: our kernels have all of it.
+std::string advise_missing(const ir::Graph& graph) {
   // What keeps a state between runs, or runs networks within the network: no other scale or type helps.
-  constexpr std::array<std::string_view, 3> kState = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"};
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::opaque && std::ranges::count(kState, op.opaque_name))
       return fmt::format(
           "{}: variables are not there (docs/cpu.md); convert the model with its state as an input and an output",
           op.opaque_name);
   }
-  constexpr std::array<std::string_view, 4> kControlFlow = {"WHILE", "IF", "CALL", "CALL_ONCE"};
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;
     return fmt::format(
@@ -186,6 +195,19 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
         "unroll=True and a known number of steps",
         op.opaque_name);
   }
+  return "";
+}
+
+}  // namespace
+
+bool keeps_state_or_branches(const ir::Op& op) {
+  return op.kind == ir::OpKind::opaque &&
+         (std::ranges::count(kState, op.opaque_name) || std::ranges::count(kControlFlow, op.opaque_name));
+}
+
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Rest rest) {
+  if (rest == Rest::on_our_cpu)
+    if (std::string missing = advise_missing(graph); !missing.empty()) return missing;
   const Counts counts = count(graph);
   if (counts.weighted == 0) return "";
   if (counts.float_activations > counts.weighted / 2)

@@ -34,8 +34,14 @@ std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 // as `with_unproven` (the same graph planned with it) has them: that is their remedy. `compiled`: what `rows` are of.
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven);
 
+// Variables, loops, branches and calls: no NPU computes them, and no other form of the model's numbers helps.
+bool keeps_state_or_branches(const ir::Op& op);
+
+// Who runs what the NPU does not take: our CPU kernels, or a TensorFlow Lite host, which has all operations.
+enum class Rest : uint8_t { on_our_cpu, in_the_host };
+
 // How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
 // do; empty: nothing to say.
-std::string quantization_advice(const ir::Graph& graph, const passes::Target& target);
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Rest rest = Rest::on_our_cpu);
 
 }  // namespace skillet::compile

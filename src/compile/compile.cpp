@@ -102,6 +102,7 @@ class Compiler {
     target.takes_unproven = options_.driver.takes_unproven();
     target.constants_max = passes::constants_max(out_.graph);
     if (options_.rewrite && options_.driver.tuning != driver::Tuning::recorded) target.rewrites = &out_.rewrites;
+    target.tried = &tried_;
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
     for (Support& support : support_) gate(support);
@@ -207,7 +208,8 @@ class Compiler {
     if (support.reason.empty())
       support.reason =
           fmt::format("no recording shows the whole job: {}", fmt::join(driver::names_of(support.stands_on), ", "));
-    support = Support::no(Remedy::unproven, "{} (unproven on silicon, unproven=refuse)", support.reason);
+    const Remedy remedy = support.remedy == Remedy::none ? Remedy::unproven : support.remedy;
+    support = Support::no(remedy, "{} (unproven on silicon, unproven=refuse)", support.reason);
   }
 
   // Few bytes of a model must not ask for all of the machine's memory.
@@ -393,7 +395,17 @@ class Compiler {
         if (support.ok) out_.ops[static_cast<size_t>(op)].stands_on = std::move(support.stands_on);
       }
     }
+    for (const passes::Rewrite& one : tried_) add_tried(one);
     for (passes::WeightChange& change : changes_) restore(std::move(change));
+  }
+
+  // Beside why the CPU has an op alone: why it has those of a function of one byte together.
+  void add_tried(const passes::Rewrite& one) {
+    for (size_t i = 0; i < out_.ops.size(); ++i) {
+      OpPlace& place = out_.ops[i];
+      const bool is_one = std::ranges::count(one.absorbed, out_.graph.ops[i].source_index) != 0;
+      if (is_one && !place.on_npu && place.remedy != Remedy::take_all && place.note.empty()) place.note = one.text;
+    }
   }
 
   // The NPU's parts have the new weights; what the CPU computes stays the model's own.
@@ -409,6 +421,7 @@ class Compiler {
   const Options& options_;
   std::vector<Support> support_;  // by op
   std::vector<passes::WeightChange> changes_;
+  std::vector<passes::Rewrite> tried_;
   uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided

@@ -51,7 +51,7 @@ struct OpPlace {
   std::string reason;     // why not on the NPU, or what is unproven about it
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
-  std::string note;       // what passes changed about it that may move its result; empty: nothing
+  std::string note;       // what passes changed about it that may move its result, or could not; empty: nothing
   driver::Remedy remedy = driver::Remedy::none;      // where it is not on the NPU: what can be done about it
   std::vector<const driver::Assumption*> stands_on;  // where it is
 };

@@ -360,6 +360,9 @@ TEST(Advice, SaysWhatToDoAboutLoopsAndState) {
         std::string_view(name).find("VAR") == std::string_view::npos ? "loops and branches" : "variables";
     EXPECT_EQ(advice.find(fmt::format("{}: {} are not there", name, what)) == 0, is_loop) << advice;
     EXPECT_EQ(advice.find("quantize") == std::string::npos, is_loop) << advice;
+    const std::string in_host = quantization_advice(letters.graph, {nullptr, {}}, Rest::in_the_host);
+    EXPECT_EQ(in_host.find("are not there"), std::string::npos) << in_host;
+    EXPECT_NE(in_host.find("quantize"), std::string::npos) << in_host;
   }
 }
 

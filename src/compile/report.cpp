@@ -132,6 +132,21 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
   return out;
 }
 
+std::vector<bool> works_on_npu(const Compiled& compiled) {
+  std::vector<bool> out;
+  for (const OpPlace& place : compiled.ops) {
+    const auto& program = compiled.parts[place.part].program;
+    out.push_back(place.on_npu && !(program && program->jobs.empty()));
+  }
+  return out;
+}
+
+void mark_idle(const std::vector<bool>& works, std::vector<OpRow>& rows) {
+  for (OpRow& row : rows) {
+    if (row.on_npu && !works[static_cast<size_t>(row.op)] && row.note.empty()) row.note = kNoJob;
+  }
+}
+
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu) {
   constexpr int kNone = -1, kPart = 2;
@@ -152,9 +167,7 @@ ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewr
 }
 
 ModelUse model_use(const Compiled& compiled) {
-  std::vector<bool> on_npu;
-  for (const OpPlace& place : compiled.ops) on_npu.push_back(place.on_npu);
-  return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, on_npu);
+  return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, works_on_npu(compiled));
 }
 
 std::vector<uint64_t> share_work(const Compiled& compiled, std::vector<uint64_t> of_model,

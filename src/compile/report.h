@@ -60,6 +60,12 @@ struct ModelUse {
   size_t part_ops = 0;    // computed by several, some of them on the NPU
   size_t folded_ops = 0;  // that nothing computes any more: constants, shapes, what others took in
 };
+// By op of the compiled graph: jobs of the NPU compute it. A part whose bytes stay as they are has none.
+std::vector<bool> works_on_npu(const Compiled& compiled);
+constexpr const char* kNoJob = "its part needs no job: the bytes stay as they are";
+// Rows of ops that the NPU has and does nothing for say so.
+void mark_idle(const std::vector<bool>& works, std::vector<OpRow>& rows);
+
 // `on_npu`: by op of `graph`.
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu);

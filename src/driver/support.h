@@ -59,7 +59,7 @@ struct Support {
   bool ok = true;
   std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
   bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
-  Remedy remedy = Remedy::none;  // where it is not ok
+  Remedy remedy = Remedy::none;  // where it is not ok; where it is unproven, and none: unproven=verify
   std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
 
   // No recorded job shows the whole of its program.

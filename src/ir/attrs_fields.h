@@ -21,6 +21,7 @@ void for_each_field(A& attrs, Visit visit) {
     visit("dilation_h", attrs.dilation_h);
     visit("dilation_w", attrs.dilation_w);
     visit("depth_multiplier", attrs.depth_multiplier);
+    visit("float_product", attrs.float_product);
   }
   if constexpr (std::is_same_v<T, PoolAttrs>) {
     visit("filter_h", attrs.filter_h);

@@ -48,6 +48,9 @@ struct ConvAttrs {
   int32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int32_t depth_multiplier = 1;  // depthwise only; output channels / input channels
   Activation activation = Activation::none;
+  // CONV_2D with one weight scale: input scale * weight scale is rounded to float, as TFLite does in FULLY_CONNECTED
+  // and not in CONV_2D. Model files have none.
+  bool float_product = false;
   bool operator==(const ConvAttrs&) const = default;
 };
 struct PoolAttrs {

@@ -158,6 +158,27 @@ std::vector<ir::OpId> absorbed_by(const Rewriter& rewriter, const Tree& tree, ir
   return {gone.begin(), gone.end()};
 }
 
+// Writes down why the chip does not take the table of a tree, if it does not.
+void write_down(Rewriter& rewriter, const Target& target, const Tree& tree, ir::OpId root) {
+  if (std::ranges::none_of(tree.ops, [&](ir::OpId id) { return needs_table(rewriter, id); })) return;
+  const TensorId to = rewriter.op(root).outputs[0];
+  auto values = values_of(rewriter, tree, to);
+  if (!values.ok()) return;
+  ir::Graph graph = rewriter.graph();
+  ir::Tensor table{.name = "table", .dtype = graph.tensor(to).dtype, .shape = {256}, .owner = {}};
+  ir::set_constant(table, std::move(*values));
+  ir::Op& op = graph.ops[static_cast<size_t>(root)];
+  op.kind = OpKind::byte_table;
+  op.attrs = ir::NoAttrs{};
+  op.inputs = {tree.from, graph.add_tensor(std::move(table))};
+  const driver::Support support = target.driver->supports(target.chip, graph, root);
+  if (support.ok) return;
+  Rewrite out{.pass = "byte_functions", .source = rewriter.op(root).source_index};
+  out.text = fmt::format("{} as one table: {}", names_of(rewriter, tree), support.reason);
+  for (const ir::OpId id : tree.ops) out.absorbed.push_back(rewriter.op(id).source_index);
+  target.tried->push_back(std::move(out));
+}
+
 bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
   if (std::ranges::none_of(tree.ops, [&](ir::OpId id) { return needs_table(rewriter, id); })) return false;
   const TensorId to = rewriter.op(root).outputs[0];
@@ -189,7 +210,12 @@ Result<void> byte_functions(ir::Graph& graph, const Target& target) {
     if (!is_elementwise(op.kind) || op.outputs.size() != 1 || !is_computed_byte(rewriter.tensor(op.outputs[0])))
       continue;
     const std::vector<Tree> trees = Finder(rewriter, id).trees();
-    const auto is_taken = [&](const Tree& tree) { return rewrite(rewriter, tree, id); };
+    const bool is_several = !trees.empty() && trees.back().ops.size() > 1;
+    const auto is_taken = [&](const Tree& tree) {
+      if (rewrite(rewriter, tree, id)) return true;
+      if (is_several && &tree == &trees.back() && target.tried != nullptr) write_down(rewriter, target, tree, id);
+      return false;
+    };
     if (std::any_of(trees.rbegin(), trees.rend(), is_taken)) id = std::min(id, static_cast<ir::OpId>(graph.ops.size()));
   }
   return {};

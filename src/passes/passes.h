@@ -43,7 +43,10 @@ struct Target {
   std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
   bool takes_unproven = false;                          // what is unproven counts as taken by the chip
   std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
-  uint64_t constants_max = UINT64_MAX;       // bytes of constants of the graph, those that passes make among them
+  // Borrowed; where passes write down what the chip would not take, and why: tables of several ops.
+  std::vector<Rewrite>* tried = nullptr;
+  bool for_files = false;               // ops have only what a model file can say
+  uint64_t constants_max = UINT64_MAX;  // bytes of constants of the graph, those that passes make among them
 };
 
 // Bytes of constants that a model of `graph` may ask for, its own among them: so many at any rate, and more by what it

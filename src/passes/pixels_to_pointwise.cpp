@@ -111,13 +111,6 @@ class Search {
   const int32_t most_, weight_max_;
 };
 
-// Pixels as channels, of which those of the image are pixels: what is best known of images is that they are square.
-ir::Shape pixels_of(int32_t channels, int32_t pixels) {
-  const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(channels))));
-  if (int64_t{side} * side == channels) return {1, side, side, pixels};
-  return {1, channels, 1, pixels};
-}
-
 class Writer {
  public:
   Writer(Rewriter& rewriter, const Mixture& mixture, const Search& search)
@@ -132,10 +125,10 @@ class Writer {
     const int32_t channels = from_.shape[3];
     const auto inputs = static_cast<int32_t>(from_.shape.elems() / channels);
     const ir::TensorId planes = add(from_, "/planes", {1, channels, from_.shape[1], from_.shape[2]});
-    const ir::TensorId image = add(from_, "/pixels", pixels_of(channels, inputs));
+    const ir::TensorId image = add(from_, "/pixels", as_image(channels, inputs));
     move(mixture_.from, planes, {0, 3, 1, 2});
     ops_.push_back(rewriter_.reshape(planes, image));
-    const ir::TensorId sums = add(to_, "/pixels", pixels_of(channels, outputs_));
+    const ir::TensorId sums = add(to_, "/pixels", as_image(channels, outputs_));
     if (filters.size() == 1) {
       convolve(image, sums, filters[0], mixture_.activation);
     } else {

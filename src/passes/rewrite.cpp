@@ -1,6 +1,7 @@
 #include "passes/rewrite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/int_math.h"
@@ -214,6 +215,12 @@ SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilatio
   out.before = total / 2;
   out.after = total - out.before;
   return out;
+}
+
+ir::Shape as_image(int32_t pixels, int32_t channels) {
+  const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
+  if (int64_t{side} * side == pixels) return {1, side, side, channels};
+  return {1, pixels, 1, channels};
 }
 
 double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output) {

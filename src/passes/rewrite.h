@@ -98,6 +98,8 @@ struct SamePads {
   int32_t before = 0, after = 0, outputs = 0;
 };
 SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilation);
+// So many pixels as an image: a square, of which most is known, or else a column.
+ir::Shape as_image(int32_t pixels, int32_t channels);
 // How sums of a convolution become its output: as the CPU kernels compute it.
 double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output);
 

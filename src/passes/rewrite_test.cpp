@@ -118,6 +118,49 @@ TEST(Rewrites, TextBeforeAndAfter) {
   }
 }
 
+// A model file cannot say how a convolution rounds its multiplier.
+TEST(Rewrites, FilesGetNoConvolutionThatMultipliesOtherwise) {
+  size_t kept = 0, taken = 0;
+  for (const Row& row : kRows) {
+    if (std::string_view(row.pass) != "rows_to_pixels") continue;
+    auto graph = ir::parse(std::string("graph \"golden\"\n") + row.before);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    std::vector<Rewrite> rewrites;
+    Target target{.driver = &driver_for(pass_named(row.pass)), .chip = {}, .rewrites = &rewrites, .for_files = true};
+    ASSERT_TRUE(pass_named(row.pass).run(*graph, target).ok());
+    const bool differs = std::string_view(row.after).find("float_product") != std::string_view::npos;
+    EXPECT_EQ(rewrites.empty(), differs) << row.before;
+    ++(differs ? kept : taken);
+  }
+  EXPECT_GT(kept, 0u);
+  EXPECT_GT(taken, 0u);
+}
+
+// Biases between where the one multiplier and the other one round up: the bytes show which of them it is.
+TEST(Rewrites, AConvolutionMultipliesAsTheLayerDid) {
+  constexpr float kIn = 0.3F, kFilter = 0.7F, kOut = 2e6F;
+  const double of_layer = double{kIn * kFilter} / kOut, of_convolution = double{kIn} * kFilter / kOut;
+  std::string biases, zeros;
+  for (int step = 90; step < 120; ++step) {
+    biases += fmt::format("{} ", std::lround((step + 0.5) * (1 / of_layer + 1 / of_convolution) / 2));
+    zeros += "0 ";
+  }
+  auto before =
+      ir::parse(fmt::format("graph \"rows\"\ntensor 0 \"a\" int8 2x1 scale=0.3 zero=3\n"
+                            "tensor 1 \"w\" int8 30x1 scale=0.7 const=[{}]\ntensor 2 \"bias\" int32 30 const=[{}]\n"
+                            "tensor 3 \"b\" int8 2x30 scale={} zero=3\ninputs 0\noutputs 3\n"
+                            "op 0 FULLY_CONNECTED in=[0 1 2] out=[3]\n",
+                            zeros, biases, kOut));
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  ir::Graph after = *before;
+  const auto rewrites = rewrite(after, pass_named("rows_to_pixels"));
+  ASSERT_TRUE(rewrites.ok() && rewrites->size() == 1);
+  const auto wanted = results(*before, 1);
+  EXPECT_TRUE(wanted && wanted == results(after, 1));
+  std::get<ir::ConvAttrs>(after.ops[1].attrs).float_product = false;
+  EXPECT_TRUE(wanted != results(after, 1));
+}
+
 // What each pass looks at: with one thing changed in the text above it stays out of it; with another one it does not.
 struct Guard {
   const char *pass, *find, *left_alone, *rewritten;

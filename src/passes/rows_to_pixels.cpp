@@ -8,7 +8,8 @@
 namespace skillet::passes {
 namespace {
 
-// As fully connected layers and convolutions multiply their sums, by the CPU kernels: int8 ones round otherwise.
+// TFLite rounds input scale * weight scale to float in FULLY_CONNECTED with one weight scale, and not in an int8
+// CONV_2D: whether both multiply their sums by the same number.
 bool multiplies_alike(const ir::Tensor& input, const ir::Tensor& filter, const ir::Tensor& output) {
   if (input.dtype == ir::DType::uint8 || filter.quant.per_channel()) return true;
   const float product = input.quant.scale() * filter.quant.scale();
@@ -16,7 +17,7 @@ bool multiplies_alike(const ir::Tensor& input, const ir::Tensor& filter, const i
   return quantize_multiplier(dense) == quantize_multiplier(conv_multiplier(input, filter.quant.scale(), output));
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::fully_connected) return;
   const ir::Tensor input = rewriter.tensor(old.inputs[0]), output = rewriter.tensor(old.outputs[0]);
@@ -28,18 +29,19 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   // Of a convolution in a file nobody reads another zero point (ir/settle.h).
   if (filter.dtype == ir::DType::int8 && filter.quant.zero_point() != 0) return;
   const int64_t rows = input.shape.elems() / depth;
-  if (rows < 2 || rows > INT32_MAX || !multiplies_alike(input, filter, output) || rewriter.level(id) == Level::proven)
-    return;
+  const bool float_product = !multiplies_alike(input, filter, output);
+  if (rows < 2 || rows > INT32_MAX || (float_product && for_files) || rewriter.level(id) == Level::proven) return;
   ir::Tensor pixels = input, results = output;
   pixels.name += "/pixels";
   results.name += "/pixels";
-  pixels.shape = {1, static_cast<int32_t>(rows), 1, depth};
-  results.shape = {1, static_cast<int32_t>(rows), 1, outputs};
+  pixels.shape = as_image(static_cast<int32_t>(rows), depth);
+  results.shape = as_image(static_cast<int32_t>(rows), outputs);
   ir::Tensor weights = filter;
   weights.name += "/1x1";
   weights.shape = {outputs, 1, 1, depth};
   ir::ConvAttrs attrs{.padding = ir::Padding::valid};
   attrs.activation = old.as<ir::FullyConnectedAttrs>().activation;
+  attrs.float_product = float_product;
   ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
   op.inputs = {rewriter.add(std::move(pixels)), rewriter.add(std::move(weights)), old.input(2)};
   op.outputs = {rewriter.add(std::move(results))};
@@ -54,7 +56,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> rows_to_pixels(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "rows_to_pixels");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id, target.for_files); });
   return {};
 }
 

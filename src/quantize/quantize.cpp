@@ -1,6 +1,7 @@
 #include "quantize/quantize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "passes/weight_scales.h"
@@ -154,18 +155,24 @@ class Work {
 
  private:
   Result<void> take(ir::OpId op) {
-    Layer layer{.op = op};
-    SK_TRY_ASSIGN(layer.headroom, make_room(op));
+    const ir::TensorId input = out_.graph.op(op).inputs[0];
+    Layer layer{.op = op, .input_varies = varies(out_.graph, op, seen_.all(input))};
+    if (layer.input_varies) {
+      SK_TRY_ASSIGN(layer.headroom, make_room(op));
+    }
     const std::optional<passes::WeightedLayer> before = passes::weighted_layer(out_.graph, op);
     if (!before) return {};  // nothing that has several scales any more
     layer.scales_before = count_scales(before->scales);
-    const ir::TensorId input = out_.graph.op(op).inputs[0];
-    const Limits limits = output_limits(out_.graph, op);
-    const Samples samples = sample(out_.graph, op, seen_.all(input));
-    const passes::WeightedLayer after = fewest_scales(*before, samples, limits, options_.scales_max(op));
+    const size_t scales_max = options_.scales_max(op);
+    // Some of what is spread evenly would only be clamped, and count for nothing.
+    const Limits limits = layer.input_varies ? output_limits(out_.graph, op) : Limits{-HUGE_VAL, HUGE_VAL};
+    const Samples samples =
+        layer.input_varies ? sample(out_.graph, op, seen_.all(input)) : spread_evenly(out_.graph, op);
+    const passes::WeightedLayer after = fewest_scales(*before, samples, limits, layer.input_varies, scales_max);
     layer.scales = count_scales(after.scales);
     layer.seen = fit_of(*before, after, samples, limits);
-    layer.held = fit_of(*before, after, sample(out_.graph, op, held_.all(input)), limits);
+    if (!held_.all(input).empty() && (layer.input_varies || varies(out_.graph, op, held_.all(input))))
+      layer.held = fit_of(*before, after, sample(out_.graph, op, held_.all(input)), output_limits(out_.graph, op));
     write(out_.graph, op, after);
     out_.layers.push_back(layer);
     return {};
@@ -173,14 +180,15 @@ class Work {
 
   // Where no number of scales keeps the error: the fewest that come near to what more of them reach.
   passes::WeightedLayer fewest_scales(const passes::WeightedLayer& before, const Samples& samples, Limits limits,
-                                      size_t most) const {
+                                      bool feed_back, size_t most) const {
     constexpr double kNear = 1.25;
-    const Rounding rounding(before, samples, limits);
+    std::optional<Rounding> rounding;
+    if (feed_back) rounding.emplace(before, samples, limits);
     std::vector<passes::WeightedLayer> tried;
     std::vector<double> errors;
     for (const size_t scales : kScales) {
       if (scales > most) break;
-      tried.push_back(rounding.round(scales));
+      tried.push_back(rounding ? rounding->round(scales) : round_plainly(before, samples, scales));
       errors.push_back(fit_of(before, tried.back(), samples, limits).rms());
       if (errors.back() <= options_.error) return tried.back();
     }

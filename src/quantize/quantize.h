@@ -24,6 +24,9 @@ struct Options {
 struct Layer {
   ir::OpId op = -1;
   size_t scales_before = 0, scales = 0;
+  // False: its input is the same in all of the data that calibrated, which shows nothing of the weights. `seen` is then
+  // of inputs that are spread evenly over their type.
+  bool input_varies = true;
   double headroom = 1;  // the most that a channel of its output grew
   Fit seen, held;       // on the data that calibrated, and on the data that did not
 };

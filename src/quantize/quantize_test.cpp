@@ -191,6 +191,48 @@ TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
   EXPECT_DOUBLE_EQ(made.layers[0].seen.rms(), made.layers[0].held.rms());
 }
 
+// Data in which a layer's input never changes shows nothing of its weights: on it any rounding looks exact.
+TEST(Rounding, AnInputThatNeverChangesIsTakenAsSpreadEvenly) {
+  for (const auto kind : {ir::OpKind::conv_2d, ir::OpKind::depthwise_conv_2d}) {
+    Maker maker(11, 100);
+    ir::Graph graph("constant");
+    graph.inputs = {maker.image(graph, {1, 9, 9, 5}, 0.02F)};
+    graph.outputs = {maker.layer(graph, graph.inputs[0], kind, 5, 3, 0.05F)};
+    Inputs grey = {Bytes(9 * 9 * 5)};
+    for (size_t i = 0; i < grey[0].size(); ++i) grey[0][i] = static_cast<uint8_t>(20 + i % 5);
+    const auto varied = maker.several(graph, 16);
+    const Quantized blind = made_of(graph, {grey, grey}, varied, with(1)), seeing = made_of(graph, varied, {}, with(1));
+    ASSERT_TRUE(blind.layers.size() == 1 && seeing.layers.size() == 1);
+    EXPECT_FALSE(blind.layers[0].input_varies);
+    EXPECT_TRUE(seeing.layers[0].input_varies);
+    EXPECT_GT(blind.layers[0].seen.rms(), 0.1);
+    // Data that varies is still measured, and what was written is good for it, too.
+    EXPECT_GT(blind.layers[0].held.values, 0U);
+    EXPECT_LT(blind.layers[0].held.rms(), 2 * blind.layers[0].seen.rms());
+    EXPECT_EQ(made_of(graph, {grey}, {grey}, with(1)).layers[0].held.values, 0U);
+    // One pixel of one inference is enough to be seen.
+    Inputs spot = grey;
+    spot[0][7] ^= 1;
+    EXPECT_TRUE(made_of(graph, {grey, spot}, {}, with(1)).layers[0].input_varies);
+    EXPECT_TRUE(made_of(graph, {spot}, {}, with(1)).layers[0].input_varies);
+  }
+}
+
+TEST(Headroom, IsNotTakenFromAnInputThatNeverChanges) {
+  Maker maker(5, 100);
+  const ir::Graph graph = maker.network();
+  const Inputs grey = {Bytes(static_cast<size_t>(graph.tensor(graph.inputs[0]).bytes()), 3)};
+  for (const Layer& one : made_of(graph, {grey}, {}, with(1)).layers) {
+    if (!one.input_varies) {
+      EXPECT_EQ(one.headroom, 1);
+    }
+  }
+  double largest = 1;
+  for (const Layer& one : made_of(graph, maker.several(graph, 4), {}, with(1)).layers)
+    largest = std::max(largest, one.headroom);
+  EXPECT_GT(largest, 1);
+}
+
 TEST(Rounding, ChannelsOfZerosDecideNothing) {
   Maker maker(3);
   ir::Graph graph("zeros");

@@ -11,6 +11,7 @@ namespace {
 // More rows hardly change the weights, and every one takes its time; depthwise layers have a matrix for each channel.
 constexpr size_t kRowsMax = 4096, kDepthwiseRowsMax = 2048;
 constexpr size_t kValuesMax = size_t{1} << 26;
+constexpr size_t kSpreadRows = 1024;
 
 size_t dim(const ir::Shape& shape, int i) { return static_cast<size_t>(shape[i]); }
 
@@ -42,11 +43,8 @@ class Sampler {
         random_(static_cast<uint64_t>(id)) {}
 
   Samples run(std::span<const std::span<const uint8_t>> inputs) {
-    const size_t channels = dim(output_.shape, output_.shape.rank() - 1);
-    const size_t places = static_cast<size_t>(output_.shape.elems()) / channels;
-    out_.matrices = depthwise_ ? channels : 1;
-    out_.taps = filter_.data.size() / channels;
-    const size_t most = std::min(depthwise_ ? kDepthwiseRowsMax : kRowsMax, kValuesMax / (out_.taps * out_.matrices));
+    const size_t most = set_shape(depthwise_ ? kDepthwiseRowsMax : kRowsMax);
+    const size_t places = static_cast<size_t>(output_.shape.elems()) / channels();
     const size_t each = std::min(places, std::max<size_t>(1, most / std::max<size_t>(1, inputs.size())));
     out_.rows = inputs.size() * each;
     out_.values.assign(out_.matrices * out_.taps * out_.rows, 0);
@@ -57,7 +55,30 @@ class Sampler {
     return std::move(out_);
   }
 
+  // Each row with its mirror image, so that the mean is the middle.
+  Samples spread() {
+    out_.rows = std::max<size_t>(2, set_shape(kSpreadRows) / 2 * 2);
+    out_.values.resize(out_.matrices * out_.taps * out_.rows);
+    for (size_t matrix = 0; matrix < out_.matrices; ++matrix) {
+      for (size_t tap = 0; tap < out_.taps; ++tap) {
+        for (size_t row = 0; row < out_.rows; row += 2) {
+          const auto byte = static_cast<uint8_t>(random_.next());
+          put(matrix, tap, row, byte);
+          put(matrix, tap, row + 1, static_cast<uint8_t>(~byte));
+        }
+      }
+    }
+    return std::move(out_);
+  }
+
  private:
+  size_t channels() const { return dim(output_.shape, output_.shape.rank() - 1); }
+  // How many of `most` rows fit.
+  size_t set_shape(size_t most) {
+    out_.matrices = depthwise_ ? channels() : 1;
+    out_.taps = filter_.data.size() / channels();
+    return std::min(most, kValuesMax / (out_.taps * out_.matrices));
+  }
   void take(std::span<const uint8_t> input, size_t place, size_t row) {
     if (op_.kind == ir::OpKind::fully_connected) {
       for (size_t tap = 0; tap < out_.taps; ++tap) put(0, tap, row, input[place * out_.taps + tap]);
@@ -123,6 +144,19 @@ bool can_sample(const ir::Graph& graph, ir::OpId id) {
 Samples sample(const ir::Graph& graph, ir::OpId op, std::span<const std::span<const uint8_t>> inputs) {
   return Sampler(graph, op).run(inputs);
 }
+
+bool varies(const ir::Graph& graph, ir::OpId id, std::span<const std::span<const uint8_t>> inputs) {
+  const ir::Op& op = graph.op(id);
+  const size_t operand = op.kind == ir::OpKind::fully_connected ? 1 : 0;
+  const ir::Shape& shape = graph.tensor(op.inputs[operand]).shape;
+  const size_t period = dim(shape, shape.rank() - 1);
+  return std::ranges::any_of(inputs, [&](std::span<const uint8_t> one) {
+    return !std::ranges::equal(one.first(period), inputs[0].first(period)) ||
+           !std::equal(one.begin() + static_cast<std::ptrdiff_t>(period), one.end(), one.begin());
+  });
+}
+
+Samples spread_evenly(const ir::Graph& graph, ir::OpId op) { return Sampler(graph, op).spread(); }
 
 Limits output_limits(const ir::Graph& graph, ir::OpId id) {
   const ir::Quant& quant = graph.tensor(graph.op(id).outputs[0]).quant;

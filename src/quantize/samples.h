@@ -22,6 +22,11 @@ bool can_sample(const ir::Graph& graph, ir::OpId op);
 // `inputs`: the bytes of the op's first input, for each inference. The same inputs give the same rows.
 Samples sample(const ir::Graph& graph, ir::OpId op, std::span<const std::span<const uint8_t>> inputs);
 
+// Whether what the op reads differs between two places or two inferences, in any channel.
+bool varies(const ir::Graph& graph, ir::OpId op, std::span<const std::span<const uint8_t>> inputs);
+// Rows of inputs that are spread evenly over their type, each tap for itself: for layers that data says nothing of.
+Samples spread_evenly(const ir::Graph& graph, ir::OpId op);
+
 // What the output minus its zero point ends at: its type, and the fused activation.
 struct Limits {
   double low = 0, high = 0;

@@ -150,8 +150,10 @@ Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
   SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, c.input(1).shape, output.shape));
   plan.channels_in = dim(input, 3);
   plan.channels_out = dim(output, 3);
-  SK_TRY_ASSIGN(plan.stage,
-                output_stage({.context = c, .channels = plan.channels_out, .activation = attrs.activation}));
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .channels = plan.channels_out,
+                                          .activation = attrs.activation,
+                                          .float_product = attrs.float_product}));
   return make_byte_kernel(c, std::move(plan), dim(input, 0));
 }
 

@@ -35,9 +35,11 @@ Result<KernelPtr> prepare_conv_2d(const Context& c) {
 
 Result<KernelPtr> prepare_wide_conv_2d(const Context& c) {
   const ir::Tensor& input = c.input(0);
-  SK_TRY_ASSIGN(
-      OutputStage stage,
-      output_stage({.context = c, .channels = dim(c.output(), 3), .activation = c.attrs<ir::ConvAttrs>().activation}));
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  SK_TRY_ASSIGN(OutputStage stage, output_stage({.context = c,
+                                                 .channels = dim(c.output(), 3),
+                                                 .activation = attrs.activation,
+                                                 .float_product = attrs.float_product}));
   SK_TRY_ASSIGN(ConvRows rows, ConvRows::of(c));
   rows.input_zero_point = input.quant.zero_point();
   return with_8bit(input.dtype, [&](auto type) {

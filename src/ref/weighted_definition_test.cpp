@@ -1,7 +1,10 @@
 // What has weights, recurrences and convolutions, against results that are written out.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "ref/testing/definition.h"
+#include "ref/weighted.h"
 
 namespace skillet::ref {
 namespace {
@@ -21,6 +24,38 @@ outputs 3
 op 0 {} in=[0 1 2] out=[3])",
                               image, filter, result, op)
                       .c_str());
+  }
+}
+
+// A sum where the two products of scales, as a number and rounded to float, round to different bytes: both by the
+// kernel of this CPU, and by that of others.
+TEST(Definition, OfRoundedProductOfScales) {
+  constexpr float kIn = 0.3F, kFilter = 0.7F, kOut = 2e6F;
+  constexpr int kSteps = 100;
+  const double exact = double{kIn} * kFilter, rounded = double{kIn * kFilter};
+  const long sum = std::lround((kSteps + 0.5) * kOut * (1 / exact + 1 / rounded) / 2);
+  for (const bool float_product : {false, true}) {
+    const double product = float_product ? rounded : exact;
+    const int wanted = product * static_cast<double>(sum) > (kSteps + 0.5) * kOut ? kSteps + 1 : kSteps;
+    const std::string text = fmt::format(R"(graph "product"
+tensor 0 "in" int8 1x1x1x1 scale=0.3 zero=0 const=[0]
+tensor 1 "w" int8 1x1x1x1 scale=0.7 zero=0 const=[1]
+tensor 2 "b" int32 1 const=[{}]
+tensor 3 "out" int8 1x1x1x1 scale={} zero=0 const=[{}]
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3] float_product={}
+)",
+                                         sum, kOut, wanted, float_product);
+    expect_values(text.c_str());
+    auto graph = ir::parse(text);
+    ASSERT_TRUE(graph.ok());
+    auto kernel = prepare_wide_conv_2d(Context(*graph, 0));
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    Bytes in(1, 0), out(1, 0);
+    std::vector<std::span<uint8_t>> tensors = {in, {}, {}, out};
+    ASSERT_TRUE((*kernel)->run(tensors).ok());
+    EXPECT_EQ(static_cast<int8_t>(out[0]), wanted);
   }
 }
 

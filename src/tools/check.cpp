@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/advice.h"
@@ -14,7 +15,6 @@
 #include "runtime/tuned_driver.h"
 #include "tools/apart.h"
 #include "tools/check_chips.h"
-#include "tools/delegate_claims.h"
 #include "tools/input_flags.h"
 #include "tools/model.h"
 #include "tools/npu_use.h"
@@ -69,7 +69,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   ModelWork work = work_of(graph, target.chip.name);
   const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
   const Progress progress(fmt::format("compiling for {}", target.name));
-  auto made = runtime::compile_for(target, std::move(graph), session);
+  auto made = runtime::compile_for(target, graph, session);
   outcome.begin_with(made);
   SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
   Report report{
@@ -87,10 +87,12 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
+  compile::mark_idle(compile::works_on_npu(compiled), ops);
+  SK_TRY(advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
   for (const compile::Part& part : compiled.parts) {
-    report.npu_parts += part.partition.on_npu ? 1 : 0;
+    report.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
       const compile::OpRow& row = ops[static_cast<size_t>(op)];
       report.rows.push_back({.op = row,
@@ -133,7 +135,7 @@ void print_verdict(const Options& options, const Report& report) {
         sum.cpu, sum.nowhere, print_count(report.macs));
   if (!report.simulated) return;
   const ProgramTiming& time = *report.simulated;
-  if (sum.npu != 0)
+  if (report.npu_parts != 0)
     out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
                                     print_whole(time)),
                         2));
@@ -234,14 +236,31 @@ Result<void> check_required(const std::optional<double>& required, const NpuShar
   return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require asks for {} %", where, share.print(), *required);
 }
 
+// Why the exit code is not 0, and what can be done.
+Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where) {
+  std::vector<std::string> kinds;
+  size_t ops = 0;
+  for (const compile::OpRow& row : rows) {
+    if (!row.nowhere) continue;
+    ++ops;
+    if (std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
+  }
+  if (ops == 0) return {};
+  return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; a host may run {} (check --delegate)", where,
+               ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), ops == 1 ? "it" : "them");
+}
+
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
-  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
+  LeftToHost left;
+  tflite::ImportOptions import_as = options.import_as;
+  import_as.newer_fields = &left;
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, import_as));
   if (!options.html.empty()) SK_TRY(check_place(options.html));
   runtime::SessionOptions session = session_options(options);
   SK_TRY_ASSIGN(session.tuning, runtime::tuning_file_for(std::exchange(session.tuning_file, ""), proven_chips()));
   if (options.delegate && is_too_free(graph, session))
     log::message(log::Level::warning, "{}: {}", graph.name, compile::kNothingPredicted);
-  auto checked = check_chips(options.model, graph, session, options.delegate);
+  auto checked = check_chips(options.model, graph, session, options.delegate ? &left : nullptr);
   outcome.begin_with(checked);
   SK_TRY_ASSIGN(const ChipsReport report, std::move(checked));
   if (!options.html.empty()) {
@@ -249,12 +268,17 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
     SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
   }
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
-  if (report.has_op_nowhere()) outcome.exit_code = kFailed;
   for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name));
   return {};
 }
 
-Result<void> check(const Options& options, Outcome& outcome) {
+Result<void> check(Options options, Outcome& outcome) {
+  // It is not the option's own variable, as --html and --delegate, which are of each chip, exclude the option.
+  const char* const device = environment_variable(kDeviceVariable);
+  if (device != nullptr && options.device.empty() && options.html.empty() && !options.delegate) options.device = device;
+  if (options.verbose && options.device.empty())
+    return error(ErrorCode::invalid_argument, "--verbose requires --device");
   SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
                      {{"--html", options.html}}));
   SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
@@ -264,9 +288,10 @@ Result<void> check(const Options& options, Outcome& outcome) {
     print_json(options, report);
   else
     print_text(options, report);
-  const Totals sum = total(report);
-  outcome.exit_code = sum.nowhere == 0 ? kFine : kFailed;
-  return check_required(required, report.share, report.device);
+  SK_TRY(check_required(required, report.share, report.device));
+  std::vector<compile::OpRow> rows;
+  for (const Row& row : report.rows) rows.push_back(row.op);
+  return check_runs(rows, report.device);
 }
 
 }  // namespace
@@ -275,7 +300,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("check",
                              "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                             "Without --device: on each chip that is known well; needs none here.\n"
+                             "Without --device or SKILLET_DEVICE: on each chip that is known well; needs none here.\n"
                              "Examples:\n"
                              "  skillet check models/digits.tflite\n"
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
@@ -294,8 +319,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
             "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
             "docs/delegate.md")
       .excludes(device);
-  verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too")
-      .needs(device);
+  verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

@@ -8,7 +8,6 @@
 #include "driver/steps_off.h"
 #include "ir/macs.h"
 #include "ref/ref.h"
-#include "tools/delegate_claims.h"
 #include "tools/model_ops.h"
 #include "tools/npu_use.h"
 #include "tools/output.h"
@@ -108,14 +107,11 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   out.why.assign(report.ops.size(), "");
   out.steps.assign(report.ops.size(), -1);
   out.us.assign(report.ops.size(), -1);
+  compile::mark_idle(compile::works_on_npu(compiled), out.rows);
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
-  if (!session.compile.takes_unproven()) {
-    session.compile.unproven = driver::Unproven::take;
-    SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
-    compile::advise_unproven(out.rows, compiled, with_unproven);
-  }
+  SK_TRY(advise_unproven(out.rows, compiled, target, graph, session));
   for (const compile::OpRow& row : out.rows) add_place(out, target, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
@@ -127,15 +123,16 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
   out.share = npu_share(work_of(graph, chip.name), compiled, chip.name);
   out.use = compile::model_use(compiled);
-  for (const compile::Part& part : compiled.parts) out.npu_parts += part.partition.on_npu ? 1 : 0;
+  for (const compile::Part& part : compiled.parts)
+    out.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
   return out;
 }
 
 // The same of the model's own operations, as the delegate claims them. A host runs the others.
 Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
-                                 const ChipsReport& report, runtime::SessionOptions session) {
+                                 const ChipsReport& report, runtime::SessionOptions session, const LeftToHost& left) {
   const runtime::Target target{.name = chip.name, .chip = chip, .driver = &driver};
-  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session));
+  SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session, left));
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .us = std::vector<double>(report.ops.size(), -1)};
   for (size_t i = 0; i < report.ops.size(); ++i) {
     const std::string& why = claims.why_not[i];
@@ -159,11 +156,21 @@ Result<ChipCheck> check_delegate(const driver::Driver& driver, const driver::Chi
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
   out.cpu_alone_us = cpu_alone_us(chip.name, graph);
-  out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel});
+  out.advice =
+      compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel}, compile::Rest::in_the_host);
   return out;
 }
 
 }  // namespace
+
+Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
+                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session) {
+  if (target.driver == nullptr || session.compile.takes_unproven()) return {};
+  session.compile.unproven = driver::Unproven::take;
+  SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
+  compile::advise_unproven(rows, compiled, with_unproven);
+  return {};
+}
 
 std::vector<uint64_t> macs_of(const ir::Graph& graph) {
   std::vector<uint64_t> out;
@@ -176,11 +183,6 @@ std::string steps_text(int steps) {
   return steps == 0 ? "0" : fmt::format("up to {}", steps);
 }
 
-bool ChipsReport::has_op_nowhere() const {
-  return std::ranges::any_of(
-      chips, [](const ChipCheck& chip) { return std::ranges::find(chip.where, "nowhere") != chip.where.end(); });
-}
-
 std::vector<driver::Chip> proven_chips() {
   std::vector<driver::Chip> out;
   for (const driver::Driver* driver : driver::drivers()) {
@@ -191,7 +193,7 @@ std::vector<driver::Chip> proven_chips() {
 }
 
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
-                                const runtime::SessionOptions& session, bool delegate) {
+                                const runtime::SessionOptions& session, const LeftToHost* left) {
   ChipsReport out{.model = model, .ops = {}, .macs = 0, .chips = {}};
   const std::vector<uint64_t> macs = macs_of(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -207,8 +209,8 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
     SK_TRY_ASSIGN(const driver::Driver* const driver, driver::driver_of(chip));
     runtime::SessionOptions own = session;
     if (own.tuning && own.tuning->chip != chip.name) own.tuning = nullptr;
-    auto checked =
-        delegate ? check_delegate(*driver, chip, graph, out, own) : check_chip(*driver, chip, graph, out, own);
+    auto checked = left != nullptr ? check_delegate(*driver, chip, graph, out, own, *left)
+                                   : check_chip(*driver, chip, graph, out, own);
     if (!checked.ok()) return std::move(checked).error().with_context(chip.name);
     out.chips.push_back(std::move(checked).value());
   }

@@ -11,6 +11,7 @@
 #include "driver/chip.h"
 #include "ir/graph.h"
 #include "runtime/session.h"
+#include "tools/delegate_claims.h"
 #include "tools/npu_share.h"
 
 namespace skillet::tools {
@@ -44,8 +45,12 @@ struct ChipsReport {
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
-  bool has_op_nowhere() const;
 };
+
+// Where `session` refuses what is unproven: rows of `compiled`, made of `graph`, that it would be the remedy for say
+// so.
+Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
+                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session);
 
 // By operation of the model.
 std::vector<uint64_t> macs_of(const ir::Graph& graph);
@@ -55,9 +60,9 @@ std::string steps_text(int steps);
 // Of which something is proven to work.
 std::vector<driver::Chip> proven_chips();
 
-// On each of them; a tuning file is for one. `delegate`: what its defaults give to them, without times.
+// On each of them; a tuning file is for one. `left`: what the delegate's defaults give to them, without times.
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
-                                const runtime::SessionOptions& session, bool delegate);
+                                const runtime::SessionOptions& session, const LeftToHost* left);
 
 std::string print_chips(const ChipsReport& report);
 std::string chips_json_text(const ChipsReport& report);

@@ -6,6 +6,7 @@
 #include "compile/report.h"
 #include "passes/passes.h"
 #include "ref/ref.h"
+#include "tools/check_chips.h"
 
 namespace skillet::tools {
 namespace {
@@ -24,7 +25,8 @@ void refuse(const compile::Compiled& compiled, const std::vector<compile::OpRow>
     if (!out.why_not[at].empty()) continue;
     out.why_not[at] = row.plain.empty() ? "not for the NPU" : row.plain;
     out.remedies[at] = row.remedy;
-    if (!is_partly_taken[at] || row.remedy == driver::Remedy::unproven) continue;
+    const bool is_unproven = row.remedy == driver::Remedy::unproven || row.remedy == driver::Remedy::one_job;
+    if (!is_partly_taken[at] || is_unproven) continue;
     out.why_not[at] = "the NPU takes a part of what passes make of it; not the rest: " + out.why_not[at];
     out.remedies[at] = driver::Remedy::fix;
   }
@@ -112,6 +114,17 @@ void judge_shapes(const ir::Graph& graph, const std::vector<ShapeOp>& shapes, st
   }
 }
 
+// What is left to the host is nothing that passes may take in.
+ir::Graph without(ir::Graph graph, const LeftToHost& left) {
+  for (const auto& [id, why] : left) {
+    ir::Op& op = graph.ops[static_cast<size_t>(id)];
+    op.opaque_name = std::string(ir::op_name(op));
+    op.kind = ir::OpKind::opaque;
+    op.attrs = ir::default_attrs(op.kind);
+  }
+  return graph;
+}
+
 }  // namespace
 
 bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session) {
@@ -119,20 +132,17 @@ bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session)
 }
 
 // As the delegate does it with its host: what is dropped changes how the rest is divided, until nothing is dropped.
-Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
-                                       runtime::SessionOptions session) {
+Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& model,
+                                       runtime::SessionOptions session, const LeftToHost& left) {
+  const ir::Graph graph = without(model, left);
   DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
                      .remedies = std::vector<driver::Remedy>(graph.ops.size(), driver::Remedy::none)};
+  for (const auto& [op, why] : left) out.why_not[static_cast<size_t>(op)] = why;
   session = runtime::with_defaults(std::move(session));
   if (is_too_free(graph, session)) session.partition = compile::PartitionBy::all;
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target, graph, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
-  if (!session.compile.takes_unproven()) {
-    runtime::SessionOptions all = session;
-    all.compile.unproven = driver::Unproven::take;
-    SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, all));
-    compile::advise_unproven(rows, planned, with_unproven);
-  }
+  SK_TRY(advise_unproven(rows, planned, target, graph, session));
   refuse(planned, rows, out);
   refuse_gone(planned, out);
   const std::vector<ShapeOp> shapes = with_sized(graph, shape_ops(graph));

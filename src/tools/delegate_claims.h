@@ -4,6 +4,7 @@
 // Must not know: the delegate's interface to its host.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,11 @@ struct DelegateClaims {
 // Nothing is predicted of its sizes then (compile::kNothingPredicted).
 bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session);
 
+// By op of the model: why the delegate leaves it to the host before any NPU is asked (ImportOptions::newer_fields).
+using LeftToHost = std::map<ir::OpId, std::string>;
+
 // What the delegate takes where `session` says nothing.
-Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& graph,
-                                       runtime::SessionOptions session);
+Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& model,
+                                       runtime::SessionOptions session, const LeftToHost& left = {});
 
 }  // namespace skillet::tools

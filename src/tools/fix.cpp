@@ -73,6 +73,7 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   passes::Target passes_target{target.driver, target.chip, driver::PerChannel::approximate, &changes};
   passes_target.takes_unproven = unproven_of(options.session) != driver::Unproven::refuse;
   passes_target.rewrites = &report.rewrites;
+  passes_target.for_files = true;
   passes_target.constants_max = passes::constants_max(model);
   for (const passes::Pass& pass : passes::exact_passes())
     if (pass.for_files) SK_TRY(pass.run(graph, passes_target).with_context(pass.name));

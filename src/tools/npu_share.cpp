@@ -75,7 +75,8 @@ std::string NpuShare::print() const {
 nlohmann::json percent_or_null(double percent) { return percent < 0 ? nlohmann::json() : nlohmann::json(percent); }
 
 NpuShare npu_share(const ModelWork& work, const compile::Compiled& compiled, std::string_view chip) {
-  const auto on_npu = [&](size_t i) { return compiled.ops[i].on_npu; };
+  const std::vector<bool> works = compile::works_on_npu(compiled);
+  const auto on_npu = [&](size_t i) { return works[i]; };
   const compile::ModelUse use = compile::model_use(compiled);
   NpuShare out{.macs = share(compile::model_macs(compiled, work.macs), work.all_macs(), on_npu)};
   if (!work.cpu_ps.empty()) {

@@ -6,19 +6,27 @@
 
 namespace skillet::tools {
 
+size_t jobs_of(const runtime::Session& session, size_t part) {
+  size_t jobs = 0;
+  for (const driver::Program* program : session.programs(part)) jobs += program->jobs.size();
+  return jobs;
+}
+
 NpuUse npu_use(const runtime::Session& session) {
   NpuUse out;
   std::vector<bool> on_npu(session.graph().ops.size());
-  for (const runtime::PartReport& part : session.report().parts) {
-    const bool fell_back = !part.fallback.empty();
-    (part.on_npu && !fell_back ? out.npu_ops : out.cpu_ops) += part.ops.size();
-    for (const ir::OpId op : part.ops) on_npu[static_cast<size_t>(op)] = part.on_npu && !fell_back;
+  for (size_t i = 0; i < session.report().parts.size(); ++i) {
+    const runtime::PartReport& part = session.report().parts[i];
+    const bool fell_back = !part.fallback.empty(), works = part.on_npu && !fell_back && jobs_of(session, i) > 0;
+    (works ? out.npu_ops : out.cpu_ops) += part.ops.size();
+    for (const ir::OpId op : part.ops) on_npu[static_cast<size_t>(op)] = works;
     if (!part.on_npu || !fell_back) continue;
     out.fallback_ops += part.ops.size();
     if (out.why.empty()) out.why = part.fallback;
   }
   const runtime::Report& report = session.report();
   out.model = compile::model_use(session.graph(), report.rewrites, report.model_ops, on_npu);
+  out.works = std::move(on_npu);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compile/report.h"
 #include "runtime/session.h"
@@ -14,7 +15,9 @@ struct NpuUse {
   size_t fallback_ops = 0;  // of cpu_ops: planned for the NPU
   compile::ModelUse model;  // what was computed where, by operation of the model itself
   std::string why;          // the first failure; empty: none
+  std::vector<bool> works;  // by op: jobs of the NPU compute it
 };
+size_t jobs_of(const runtime::Session& session, size_t part);
 NpuUse npu_use(const runtime::Session& session);
 // "4 of 9 operations (2 more in part, 1 folded)": of the model's own, as all verbs count them.
 std::string print_use(const compile::ModelUse& use);

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <string>
 
@@ -13,6 +15,19 @@
 #include "tools/text_table.h"
 
 namespace skillet::tools {
+
+// The one kind of operation that passes make and no model has; empty: there is none.
+inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<const passes::Rewrite> rewrites) {
+  if (std::ranges::count(rows, ir::op_kind_name(ir::OpKind::byte_table), &compile::OpRow::kind) == 0) return "";
+  std::set<std::string> from;
+  for (const passes::Rewrite& one : rewrites)
+    if (one.pass == "byte_functions") from.insert(one.text.substr(0, one.text.find(':')));
+  return wrapped(fmt::format("{}: a table of what each of the 256 bytes becomes, in place of {} (`skillet check` lists "
+                             "what is rewritten)",
+                             ir::op_kind_name(ir::OpKind::byte_table), fmt::join(from, "; or of ")),
+                 2) +
+         "\n";
+}
 
 inline std::string print_advice(std::span<const compile::OpRow> rows, const std::string& advice) {
   constexpr size_t kShown = 8;

@@ -151,20 +151,44 @@ std::string inferences(size_t count) { return fmt::format("{} inference{}", coun
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
+bool has_constant_inputs(const Report& report) {
+  return !std::ranges::all_of(report.quantized.layers, &quantize::Layer::input_varies);
+}
+
 void print_layers(const Report& report) {
   TextTable table({"op", "kind", "scales", "rms", "beyond 1", "held back: rms", "beyond 1", "worst"});
   const ir::Graph& graph = report.quantized.graph;
   for (const quantize::Layer& one : report.quantized.layers) {
     const ir::Op& op = graph.op(one.op);
     table.add({fmt::format("{}", op.source_index), std::string(ir::op_name(op)),
-               fmt::format("{} -> {}", one.scales_before, one.scales), fmt::format("{:.2f}", one.seen.rms()),
-               percent(one.seen.share_beyond()), one.held.values == 0 ? "-" : fmt::format("{:.2f}", one.held.rms()),
+               fmt::format("{} -> {}", one.scales_before, one.scales),
+               fmt::format("{:.2f}{}", one.seen.rms(), one.input_varies ? "" : "*"), percent(one.seen.share_beyond()),
+               one.held.values == 0 ? "-" : fmt::format("{:.2f}", one.held.rms()),
                one.held.values == 0 ? "-" : percent(one.held.share_beyond()),
                one.held.values == 0 ? "-" : fmt::format("{:.1f}", one.held.worst)});
   }
   out("how far each layer's result is from what its own weights make of the same inputs, in steps of the output before "
       "it is rounded\n{}\n",
       table.print());
+  if (has_constant_inputs(report))
+    out("* its input never changes in the data: of inputs that are spread evenly over their type\n");
+}
+
+// What the data says nothing of may be wrong for other inputs.
+void warn_of_constant_inputs(const Options& options, const quantize::Quantized& quantized) {
+  constexpr size_t kNamed = 4;
+  size_t found = 0;
+  for (const quantize::Layer& one : quantized.layers) {
+    if (one.input_varies || ++found > kNamed) continue;
+    const ir::Op& op = quantized.graph.op(one.op);
+    log::warning("{}: op {} {}: its input '{}' never changes in the data that calibrates", options.data,
+                 op.source_index, ir::op_name(op), quantized.graph.tensor(op.inputs[0]).name);
+  }
+  if (found > 0)
+    log::warning(
+        "{}: the weights of {} layer{} are rounded as if inputs were spread evenly; use data in which their inputs "
+        "change",
+        options.data, found, found == 1 ? "" : "s");
 }
 
 quantize::Fit all_layers(const Report& report, quantize::Fit quantize::Layer::*which) {
@@ -200,10 +224,13 @@ double largest_headroom(const Report& report) {
 }
 
 void print_whole(const Options& options, const Report& report) {
-  const quantize::Fit fit = all_layers(report, report.held > 0 ? &quantize::Layer::held : &quantize::Layer::seen);
+  const quantize::Fit held = all_layers(report, &quantize::Layer::held);
+  const quantize::Fit fit = held.values > 0 ? held : all_layers(report, &quantize::Layer::seen);
   out("{} of {} layers: {}; rms {:.2f} steps, {} beyond 1, {:.1f} at most ({})\n", report.quantized.layers.size(),
       report.model_layers, print_scales(report), fit.rms(), percent(fit.share_beyond()), fit.worst,
-      report.held > 0 ? "held back" : "of the data that calibrated");
+      held.values > 0               ? "held back"
+      : has_constant_inputs(report) ? "of the data that calibrated, and of inputs that are spread evenly"
+                                    : "of the data that calibrated");
   if (const size_t beyond = layers_beyond(options, report); beyond > 0)
     out("{} layers are beyond rms {:g}{}\n", beyond, options.error,
         options.session.allow_unproven ? ""
@@ -224,12 +251,20 @@ void print_whole(const Options& options, const Report& report) {
     out("outputs: {:.1f} dB of signal to error{}\n", outputs.ratio_db(), which);
 }
 
+const char* which_jobs(driver::Unproven unproven) {
+  switch (unproven) {
+    case driver::Unproven::refuse: return "(jobs that are proven to work on such a chip only)\n";
+    case driver::Unproven::verify:
+      return "(jobs that are proven to work on such a chip, and others once the device has shown that they do)\n";
+    default: return "";
+  }
+}
+
 // On the device.
 void print_places(const Options& options, const Report& report) {
   TextTable table({"", "before", "after"});
   add_rows(table, *report.before, *report.after);
-  out("\n{}{}", table.print(),
-      options.session.allow_unproven ? "" : "(jobs that are proven to work on such a chip only)\n");
+  out("\n{}{}", table.print(), which_jobs(unproven_of(options.session)));
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
@@ -271,6 +306,7 @@ void print_json(const Options& options, const Report& report) {
                       {"scales_before", one.scales_before},
                       {"scales", one.scales},
                       {"headroom", one.headroom},
+                      {"input_varies", one.input_varies},
                       {"calibration", to_json(one.seen)},
                       {"held_back", to_json(one.held)}});
   }
@@ -331,6 +367,7 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
   };
   SK_TRY_ASSIGN(report.quantized, quantize::quantize(model, data.seen, data.held, how));
   if (report.quantized.layers.empty()) return file;
+  warn_of_constant_inputs(options, report.quantized);
   progress.say("comparing");
   SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(file, model, report.quantized.graph));
   SK_TRY_ASSIGN(const ir::Graph again,

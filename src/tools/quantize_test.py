@@ -148,6 +148,19 @@ class Quantize(unittest.TestCase):
             said = self.run_it(CHANNELS, self.npz("f.npz", **{"in": npy("|i1", (16, *SHAPE), data)})).stderr
             self.assertEqual("input 'in': every inference has one value all over" in said, is_flat, said)
 
+    def test_layers_whose_input_never_changes(self):
+        grey = self.npz("g.npz", **{"in": npy("|i1", (1, *SHAPE), bytes([5]) * (19 * 7 * 5))})
+        report, _ = self.written(CHANNELS, grey)
+        self.assertEqual([one["input_varies"] for one in report["layers"]][0], False)
+        self.assertGreater(report["layers"][0]["calibration"]["rms"], 0)
+        done = self.run_it(CHANNELS, grey)
+        self.assertRegex(done.stderr, r"op 0 CONV_2D: its input 'in' never changes in the data")
+        self.assertRegex(done.stderr, r"the weights of \d layers? are rounded as if inputs were spread evenly")
+        self.assertRegex(done.stdout, r"\* its input never changes")
+        report, _ = self.written(CHANNELS, self.images(16))
+        self.assertTrue(all(one["input_varies"] for one in report["layers"]))
+        self.assertNotIn("never changes", self.run_it(CHANNELS, self.images(16)).stderr)
+
     def test_float_networks(self):
         array = self.file("float.npy", npy("<f4", (1, 8), struct.pack("<8f", *range(8))))
         done = self.run_it(HYBRID, array)

@@ -26,17 +26,11 @@ struct Where {
 
 bool runs_on_npu(const PartReport& part) { return part.on_npu && part.fallback.empty(); }
 
-size_t jobs_of(const Session& session, size_t part) {
-  size_t jobs = 0;
-  for (const driver::Program* program : session.programs(part)) jobs += program->jobs.size();
-  return jobs;
-}
-
 Where count(const Session& session) {
   Where out{.ops = npu_use(session)};
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    out.npu_parts += runs_on_npu(part) ? 1 : 0;
+    out.npu_parts += runs_on_npu(part) && jobs_of(session, i) > 0 ? 1 : 0;
     out.jobs += jobs_of(session, i);
   }
   return out;
@@ -133,12 +127,13 @@ std::string print_inferences(const RunResult& result) {
 
 std::string print_ops(const Session& session, const RunResult& result) {
   std::vector<compile::OpRow> rows = runtime::rows(session);
+  compile::mark_idle(npu_use(session).works, rows);
   add_cpu_times(result.chip, session.graph(), rows);
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : rows)
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
-  return table.print_wrapped() + print_advice(rows, result.advice);
+  return table.print_wrapped() + print_tables(rows, session.report().rewrites) + print_advice(rows, result.advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
@@ -260,7 +255,9 @@ nlohmann::json parts_json(const Session& session) {
 
 nlohmann::json ops_json(const Session& session) {
   nlohmann::json out = nlohmann::json::array();
-  for (const compile::OpRow& row : runtime::rows(session)) {
+  std::vector<compile::OpRow> rows = runtime::rows(session);
+  compile::mark_idle(npu_use(session).works, rows);
+  for (const compile::OpRow& row : rows) {
     out.push_back({{"op", row.op},
                    {"kind", row.kind},
                    {"part", row.part},

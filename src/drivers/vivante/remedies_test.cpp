@@ -2,6 +2,7 @@
 // takes an addition of one number.)
 #include <gtest/gtest.h>
 
+#include "drivers/vivante/assumptions.h"
 #include "drivers/vivante/support.h"
 #include "drivers/vivante/test_graphs.h"
 
@@ -29,6 +30,36 @@ TEST(Remedies, FollowTheShape) {
     EXPECT_FALSE(refused.ok);
     EXPECT_EQ(driver::remedy_name(refused.remedy), driver::remedy_name(c.remedy)) << refused.reason;
   }
+}
+
+// One scale a layer is one job; only where that is all that is in the way.
+TEST(Remedies, OfSeveralScalesIsOneScale) {
+  for (const driver::Assumption& one : assumptions()) {
+    const auto graph = ir::parse(one.probe);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph->ops.size()); ++op) {
+      const driver::Support support = supports(*hw::find_chip("a311d"), *graph, op);
+      const bool is_it = support.stands_on.size() == 1 && support.stands_on[0]->name == "several_scales";
+      EXPECT_EQ(support.remedy == driver::Remedy::one_job, is_it) << one.name;
+      EXPECT_EQ(is_it, one.name == "several_scales") << one.name;
+    }
+  }
+}
+
+// No data that it is quantized with makes a line of a jagged function.
+TEST(Remedies, OfAJaggedFunctionIsAnotherOne) {
+  const auto graph = ir::parse(R"(graph "jagged"
+tensor 0 "in" uint8 1x4x4x1 scale=0.02 zero=128
+tensor 1 "table" uint8 256 const=random:1
+tensor 2 "out" uint8 1x4x4x1 scale=0.02 zero=128
+inputs 0
+outputs 2
+op 0 BYTE_TABLE in=[0 1] out=[2]
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const driver::Support refused = check_op(*hw::find_chip("a311d"), *graph, 0);
+  EXPECT_FALSE(refused.ok);
+  EXPECT_EQ(driver::remedy_name(refused.remedy), "function") << refused.reason;
 }
 
 }  // namespace

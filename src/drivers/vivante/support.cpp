@@ -282,7 +282,7 @@ Support check_byte_function(const ir::Graph& graph, ir::OpId id) {
   const auto table = byte_table(graph, op);
   if (!table) return Support::no(Remedy::reconvert, "the CPU has no kernel for {} of these types", op_name(op));
   if (table->off > kTableOffMax)
-    return Support::no(Remedy::range,
+    return Support::no(Remedy::function,
                        "the chip's table of {}, straight lines between its entries, would be {} steps off", op_name(op),
                        table->off);
   return Support::yes();
@@ -415,6 +415,8 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   support.unproven = !support.stands_on.empty();
   if (!support.unproven) return support;
   support.reason = reason_of(*support.stands_on[0]);
+  if (support.stands_on.size() == 1 && support.stands_on[0]->name == "several_scales")
+    support.remedy = Remedy::one_job;  // it is all that is in the way
   if (!chip.assumption.empty()) support.reason += fmt::format(" {}", chip.title);
   return support;
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/text.h"
+#include "frontend/tflite/appended_fields.h"
 #include "frontend/tflite/options.h"
 #include "ir/settle.h"
 #include "ref/ref.h"
@@ -342,6 +343,8 @@ class Importer {
     if (!attrs) return std::move(attrs).error();
     op.attrs = std::move(attrs).value();
     add_hidden_quant(from, op);
+    if (std::string newer = why_not_of_version(op, code.version()); options_.newer_fields != nullptr && !newer.empty())
+      options_.newer_fields->emplace(op.source_index, std::move(newer));
     graph_.add_op(std::move(op));
     return {};
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct ImportOptions {
   // "1x224x224x3" for the only input, or "NAME=1x224x224x3": sizes other than the file's. The rank stays.
   std::vector<std::string> input_shapes;
   std::string signature;  // whose subgraph is read; empty: the first subgraph
+  // Borrowed; where there is one: by op, which of its fields its version has not (appended_fields.h).
+  std::map<ir::OpId, std::string>* newer_fields = nullptr;
 };
 
 // Constants of the graph are views into one copy of `file`, which its tensors keep alive. Operations that the IR has no

@@ -114,6 +114,32 @@ TEST(Import, KnowsWhatIsComputedFromShapes) {
   EXPECT_EQ(graph->ops.size(), 4U);
 }
 
+// A version that lacks the field is no error: the kernels read it. Who has to know asks for it.
+TEST(Import, NamesFieldsThatTheVersionOfTheOperationLacks) {
+  for (const int version : {1, 7, 8}) {
+    for (const bool offset : {false, true}) {
+      const auto file = to_file(fmt::format(
+          R"({{version: 3, operator_codes: [{{builtin_code: 19}}, {{builtin_code: 45, version: {}}}],
+           buffers: [{{}}, {{data: [1, 0, 0, 0]}}, {{data: [0, 0, 0, 0]}}],
+           subgraphs: [{{
+             tensors: [{{name: "in", type: 0, shape: [3]}}, {{name: "relu", type: 0, shape: [3]}},
+                       {{name: "one", type: 2, shape: [1], buffer: 1}}, {{name: "out", type: 0, shape: [1]}},
+                       {{name: "zero", type: 2, shape: [1], buffer: 2}}],
+             inputs: [0], outputs: [3],
+             operators: [
+               {{opcode_index: 0, inputs: [0], outputs: [1]}},
+               {{opcode_index: 1, inputs: [1, 4, 2, 2], outputs: [3], builtin_options_type: "StridedSliceOptions",
+                 builtin_options: {{offset: {}}}}}]}}]}})",
+          version, offset));
+      std::map<ir::OpId, std::string> newer, wanted;
+      if (version < 8 && offset) wanted[1] = fmt::format("op version {} has no offset, but 1 is given", version);
+      const auto graph = import(file, "m", {.newer_fields = &newer});
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      EXPECT_EQ(newer, wanted);
+    }
+  }
+}
+
 // One input whose rows and columns are free, an addition with itself; and the other subgraph, a RELU of another input.
 constexpr std::string_view kFree = R"({
   version: 3, operator_codes: [{builtin_code: 0}, {builtin_code: 19}], buffers: [{}],

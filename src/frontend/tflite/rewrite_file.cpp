@@ -215,6 +215,8 @@ class Writer {
   Result<NewOptions> write_options(const ir::Op& op) {
     if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->rows)
       return error(ErrorCode::internal, "has rows of padding of its own");
+    if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->float_product)
+      return error(ErrorCode::internal, "rounds its multiplier as FULLY_CONNECTED does");
     switch (op.kind) {
       case ir::OpKind::conv_2d: return conv_options(op.as<ir::ConvAttrs>());
       case ir::OpKind::depthwise_conv_2d: return depthwise_options(op.as<ir::ConvAttrs>());

@@ -281,6 +281,38 @@ inline const Row kRows[] = {
      "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
      "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
      "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
+    // Square where that is possible.
+    {"rows_to_pixels",
+     "tensor 0 \"a\" uint8 3x3x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 9x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 FULLY_CONNECTED in=[0 1] out=[2]\n",
+     "tensor 3 \"a/pixels\" uint8 1x3x3x2 scale=0.5 zero=3\n"
+     "tensor 4 \"w/1x1\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 5 \"b/pixels\" uint8 1x3x3x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/pixels/shape\" int32 4 const=[1 3 3 2]\n"
+     "tensor 7 \"b/shape\" int32 2 const=[9 1]\n"
+     "op 0 RESHAPE in=[0 6] out=[3] shape=[1 3 3 2]\n"
+     "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
+     "op 2 RESHAPE in=[5 7] out=[2] shape=[9 1] source=0\n",
+     "FULLY_CONNECTED of 9 rows becomes CONV_2D 1x1"},
+    // As the two multiply, 0.1 * 0.3 / 0.7 is not the same number.
+    {"rows_to_pixels",
+     "tensor 0 \"a\" int8 2x2 scale=0.1 zero=3\n"
+     "tensor 1 \"w\" int8 1x2 scale=0.3 const=[1 2]\n"
+     "tensor 2 \"b\" int8 2x1 scale=0.7 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 FULLY_CONNECTED in=[0 1] out=[2]\n",
+     "tensor 3 \"a/pixels\" int8 1x2x1x2 scale=0.1 zero=3\n"
+     "tensor 4 \"w/1x1\" int8 1x1x1x2 scale=0.3 zero=0 const=[1 2]\n"
+     "tensor 5 \"b/pixels\" int8 1x2x1x1 scale=0.7 zero=3\n"
+     "tensor 6 \"a/pixels/shape\" int32 4 const=[1 2 1 2]\n"
+     "tensor 7 \"b/shape\" int32 2 const=[2 1]\n"
+     "op 0 RESHAPE in=[0 6] out=[3] shape=[1 2 1 2]\n"
+     "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid float_product=true source=0\n"
+     "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
+     "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
     {"split_batches",
      "tensor 0 \"a\" uint8 2x1x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"

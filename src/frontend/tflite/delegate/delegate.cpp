@@ -103,12 +103,6 @@ const char* node_profiling_string(const TfLiteContext* /*context*/, const TfLite
   return node == nullptr || node->kernel == nullptr ? "failed" : node->kernel->summary().c_str();
 }
 
-// What the NPU would take tells more than what it cannot.
-const std::string& most_telling(const std::vector<std::string>& refusals) {
-  const auto found = std::ranges::find_if(refusals, [](const std::string& one) { return one.ends_with(kTakenByAll); });
-  return found == refusals.end() ? refusals.front() : *found;
-}
-
 void log_result(const Partitioner& partitioner) {
   for (const std::string& line : partitioner.refusals) log::info("{}", line);
   for (const auto& kernel : partitioner.kernels) log::info("partition of {}", kernel->summary());
@@ -118,7 +112,9 @@ void log_result(const Partitioner& partitioner) {
              fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
                          partitioner.kernels.size(), untold ? "; log=info says why not the others" : ""));
   if (!partitioner.kernels.empty()) return;
-  if (untold) log::warning("nothing is claimed, such as {}", most_telling(partitioner.refusals));
+  // Graphs that only set variables or call others, as hosts have them beside the network, are nothing to warn of.
+  if (untold && !partitioner.most_telling.empty())
+    log::warning("nothing is claimed, such as {}", partitioner.most_telling);
   if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
 }
 

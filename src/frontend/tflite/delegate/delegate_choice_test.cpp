@@ -127,6 +127,34 @@ TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
   EXPECT_NE(said.find("(partition=all takes it all the same)\n"), std::string::npos) << said;
 }
 
+// The host runs variables and calls; they are no reason, and there is nothing to convert.
+TEST(Delegate, SaysNothingOfVariablesThatTheHostRuns) {
+  for (const bool has_network : {false, true}) {
+    ir::Graph graph("state");
+    for (const char* name : {"in", "between", "out"})
+      graph.add_tensor({.name = name,
+                        .dtype = ir::DType::uint8,
+                        .shape = {1, 4, 4, 8},
+                        .quant = {.scales = {1.0F}, .zero_points = {0}}});
+    graph.inputs = {0}, graph.outputs = {2};
+    for (const ir::TensorId id : {0, 1}) {
+      ir::Op op{.kind = ir::OpKind::opaque, .opaque_name = id == 0 ? "VAR_HANDLE" : "CALL_ONCE"};
+      op.attrs = ir::default_attrs(ir::OpKind::opaque);
+      if (has_network && id == 1) op = {.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}};
+      op.inputs = {id}, op.outputs = {id + 1};
+      graph.add_op(std::move(op));
+    }
+    Wrapped wrapped;
+    ::testing::internal::CaptureStderr();
+    FakeHost host(graph);
+    EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("variables are not there"), std::string::npos) << said;
+    EXPECT_EQ(said.find("such as op 0"), std::string::npos) << said;
+    EXPECT_EQ(said.find("nothing is claimed, such as op 1 SOFTMAX") != std::string::npos, has_network) << said;
+  }
+}
+
 TEST(Delegate, SaysOptionsThatCountForNothing) {
   using compile::PartitionBy;
   const auto none = [](const char*) -> const char* { return nullptr; };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "frontend/tflite/appended_fields.h"
 #include "frontend/tflite/delegate/builtin_params.h"
 #include "frontend/tflite/no_attrs.h"
 
@@ -14,15 +15,16 @@ namespace {
 using ir::Attrs;
 using ir::OpKind;
 
-// Op versions from which on a field that was appended later is there (converter/tools/versioning/op_version.cc).
-constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5;
+using tflite::kGatherBatchDims;
+using tflite::kStridedSliceOffset;
+using tflite::kTransposeConvActivation;
 
 // Hosts that have the field read it whatever the version says; what older hosts have there, in the slack of a small
 // allocation, is anything. So where the version says that there is none, a value that means something is left to the
 // host.
 Result<void> check_appended(std::string_view field, int version, int64_t value, int64_t highest) {
   if (value < 1 || value > highest) return {};
-  return error(ErrorCode::unsupported, "op version {} has no {}, but {} is given", version, field, value);
+  return error(ErrorCode::unsupported, "{}", tflite::why_not_of_version(field, version, value));
 }
 
 Result<ir::Padding> padding_of(TfLiteEnum code) {

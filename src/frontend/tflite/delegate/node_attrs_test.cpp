@@ -29,6 +29,7 @@ ir::Op filled(ir::OpKind kind) {
   auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
   // What these kinds do not have.
   if (conv != nullptr && kind != ir::OpKind::depthwise_conv_2d) conv->depth_multiplier = 1;
+  if (conv != nullptr) conv->float_product = false;
   if (kind == ir::OpKind::transpose_conv) conv->dilation_h = conv->dilation_w = 1;
   // A host keeps the hidden state's quantization at a tensor.
   if (auto* lstm = std::get_if<ir::LstmAttrs>(&op.attrs); lstm != nullptr) {

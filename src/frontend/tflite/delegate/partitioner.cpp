@@ -70,6 +70,9 @@ Result<void> Partitioner::run() {
     if (reason_[i].empty()) continue;
     const std::string_view name = ir::op_name(nodes_[i].op);
     refusals.push_back(fmt::format("op {} {}: {}", nodes_[i].index, name, reason_[i]));
+    const std::string& line = refusals.back();
+    const bool would_go = line.ends_with(kTakenByAll) && !most_telling.ends_with(kTakenByAll);
+    if (would_go || (most_telling.empty() && !compile::keeps_state_or_branches(nodes_[i].op))) most_telling = line;
   }
   return {};
 }
@@ -134,7 +137,8 @@ Result<void> Partitioner::ask_driver() {
     if (!host.refusal[i].empty()) refuse(host.graph.ops[i].source_index, host.refusal[i]);
   }
   advice = compile::quantization_advice(
-      host.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel});
+      host.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel},
+      compile::Rest::in_the_host);
   const runtime::SessionOptions options = session_options(state_->options);
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(host.graph), options));
   std::set<int> left;  // by the passes

@@ -23,6 +23,7 @@ class Partitioner {
   size_t ops = 0;
   std::string advice;                 // what would let the NPU take more; may be empty
   std::vector<std::string> refusals;  // one line for each op that stays with the host
+  std::string most_telling;  // of them: the first that the NPU would take, else that it could compute; or empty
 
   std::vector<int> claimed() const;  // node indices, in execution order
 
