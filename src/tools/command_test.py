@@ -282,7 +282,7 @@ class Command(unittest.TestCase):
             for name, is_made in (("new", True), ("misspelt/new", False)):
                 done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:2:EIO", "--", SKILLET, "run", MODEL,
                                        "--device", "npu"], capture_output=True, text=True, timeout=60,
-                                      env={**os.environ, "SKILLET_BUG_DIR": f"{folder}/{name}"})
+                                      env={**os.environ, "SKILLET_BUG_DIR": f"{folder}/{name}", "SKILLET_UNPROVEN": "take"})
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertEqual("SKILLET_BUG_DIR: " in done.stderr, not is_made, done.stderr)
             self.assertEqual([path.name for path in Path(folder).iterdir()], ["new"])

@@ -60,7 +60,7 @@ void look_at(const ir::Graph& graph, const ChipOf& on) {
   compile::Options refuse = plain;
   refuse.driver.unproven = driver::Unproven::refuse;
   for (const compile::OpPlace& op : planned(graph, on, refuse).ops)
-    if (!op.on_npu && op.remedy == Remedy::unproven) met[op.remedy].insert(op.reason);
+    if (!op.on_npu && (op.remedy == Remedy::unproven || op.remedy == Remedy::one_job)) met[op.remedy].insert(op.reason);
   const compile::Compiled compiled = planned(graph, on, plain);
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const compile::OpPlace& op = compiled.ops[i];

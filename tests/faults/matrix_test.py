@@ -3,8 +3,10 @@
 is an error. Right: as far from those of the CPU kernels as without faults, or nearer, and byte for byte either those of
 the NPU without faults or those of the CPU kernels. Prints how many of each, and names what is wrong.
 
-usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors]     (a311d)
+usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors | --verify]     (a311d)
        --resets: only each submission with each kind of reset
+       --verify: faults while a chip of which nothing is known is compared with the CPU (a trust store that is empty); then
+                 the same store without faults
        --all-errors: each call at each place with each error; otherwise with half of them, others from place to place
 """
 import json
@@ -14,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +26,7 @@ import models
 SKILLET, HOST, FLATC = sys.argv[1:4]
 RESETS_ONLY = "--resets" in sys.argv
 ALL_ERRORS = "--all-errors" in sys.argv
+VERIFY = "--verify" in sys.argv
 CHIP = sys.argv[sys.argv.index("--chip") + 1] if "--chip" in sys.argv else "a311d"
 PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 0)]
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
@@ -37,15 +41,20 @@ SLOW_WHEN_INTERRUPTED = ("create_bo", "prep_bo", "submit") if IS_ROCKET else (
 ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
 PLACES = ["1", "2", "3", "5", "9", "*"]
 RESETS = ["reset", "reset_before"]
+LOOKS_LIKE_A_HANG = re.compile(r"hang|reset|drop|ETIMEDOUT|ENODEV|EIO")
 LARGEST_DIFFERENCE = 1  # the chip rounds half a step in its own way
 LARGEST_OF_MOBILENET = 24  # 21 seen on the i.MX 8M Plus, on one of three pictures
 SECONDS_PER_CELL = 120 * int(os.environ.get("SLOW_BUILD", 1))
 
 
+trust = threading.local()  # .folder: the trust store of the runs of this thread
+
+
 def on_virtual_node(fail, *command):
     faults = ["--fail", fail] if fail else []
     return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--on-misuse", "abort", "--trace", *faults, "--", *command],
-                          capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False)
+                          capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False,
+                          env={**os.environ, "SKILLET_TRUST_DIR": getattr(trust, "folder", SHARED_TRUST)})
 
 
 def pictures(model):
@@ -120,9 +129,30 @@ def outcome(front_end, model, fail, allowed):
     return ("error", done.stderr) if said else ("wrong", "failed without a word")
 
 
+def refuted(folder):
+    """What the store says that the chip computes wrong."""
+    entries = [entry for file in Path(folder).glob("*.json") for entry in json.loads(file.read_text())["entries"]]
+    return [entry["name"] for entry in entries if entry["verdict"] == "refuted"]
+
+
+def verified(front_end, model, fail, allowed):
+    """The outcome with an empty trust store. What that says then must do without faults, and the chip computes all of it
+    right: only a fault that looks as if the chip hung may have refuted something."""
+    with tempfile.TemporaryDirectory() as trust.folder:
+        kind, text = outcome(front_end, model, fail, allowed)
+        if kind == "wrong":
+            return kind, text
+        if refuted(trust.folder) and not LOOKS_LIKE_A_HANG.search(fail):
+            return "wrong", f"refuted by {fail}: {refuted(trust.folder)}"
+        again, words = outcome(front_end, model, None, allowed)
+        return (kind, text) if again == "right" else ("wrong", f"afterwards, without faults: {words}")
+
+
 def healthy(front_end, model):
     """What a run without faults does: what is allowed of each inference, and how many submissions it makes."""
     done, results = front_end(model, None)
+    if not VERIFY:  # that one has compared all there is
+        done, results = front_end(model, None)
     assert done.returncode == 0 and len(results) == 3, done.stderr
     differences = [difference for difference, _ in results]
     # The last layer of a MobileNet makes steps of its input into many.
@@ -158,6 +188,16 @@ def error_rows(model):
     return rows + ["submit:1:hang", "submit:2:hang", "submit:3:hang"]
 
 
+def verify_rows(count):
+    """As many places as the others have, over all that the first load submits."""
+    places = sorted({1, 2, 3, count // 4, count // 2, 3 * count // 4, count - 3, count})
+    kinds = [*RESETS, *(["drop"] if IS_ROCKET else [])]
+    rows = [f"{'job' if IS_ROCKET else 'submit'}:{at}:{kind}" for at in [*places, "*"] for kind in kinds]
+    rows += [f"submit:{count // 2}:hang", f"submit:{count // 2}-*:ENODEV", f"submit:{count // 3}-*:EIO"]
+    return rows + [f"{call}:{at}:{error}" for i, call in enumerate(CALLS) for at in ("1", "7", f"{count // 2}", "*")
+                   for error in errors_at(i, 0)[:1]]
+
+
 def waits(fail):
     """Whether most of such a run is waiting for a time limit."""
     return fail.endswith(":hang") or ":*:EINTR" in fail
@@ -165,9 +205,12 @@ def waits(fail):
 
 def cells(models_by_name):
     for name, model in models_by_name.items():
-        for front_end in (command, delegate, bands) if IS_ROCKET and model == models.DIGITS else (command, delegate):
+        for front_end in (command, delegate) if VERIFY else (command, delegate, bands) if IS_ROCKET and model == models.DIGITS else (command, delegate):
             allowed, count = healthy(front_end, model)
             print(f"{front_end.__name__:8} {name:14} {count} submissions", flush=True)
+            if VERIFY:
+                yield from ((front_end, name, model, fail, allowed) for fail in verify_rows(count))
+                continue
             if name == "two_jobs" and CHIP == "a311d":  # fewer TP cores take fewer words
                 assert count == 1 + 2 * 3, "the model no longer takes two jobs"
             for fail in reset_rows(count) + ([] if RESETS_ONLY else error_rows(model)):
@@ -189,8 +232,8 @@ def print_table(results):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        models_by_name = models.make(folder, FLATC)
-        if not RESETS_ONLY:
+        models_by_name = {"digits": models.DIGITS} if VERIFY else models.make(folder, FLATC)
+        if not RESETS_ONLY and not VERIFY:
             if MOBILENET.exists():
                 models_by_name["mobilenet"] = MOBILENET
             else:
@@ -198,7 +241,7 @@ def main():
         todo = list(cells(models_by_name))
         todo.sort(key=lambda cell: not waits(cell[3]))  # the others run meanwhile
         with ThreadPoolExecutor(8) as pool:
-            outcomes = list(pool.map(lambda cell: outcome(cell[0], *cell[2:]), todo))
+            outcomes = list(pool.map(lambda cell: (verified if VERIFY else outcome)(cell[0], *cell[2:]), todo))
         results = [(front_end.__name__, name, fail, kind, text)
                    for (front_end, name, _, fail, _), (kind, text) in zip(todo, outcomes)]
     total = print_table(results)
@@ -206,4 +249,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as SHARED_TRUST:
+        main()
