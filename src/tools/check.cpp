@@ -38,6 +38,7 @@ struct Options {
 struct Row {
   compile::OpRow op;
   std::string where;
+  bool works = false;  // a job of the NPU computes it
   uint64_t macs = 0;
 };
 
@@ -87,7 +88,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
       .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
-  compile::mark_idle(compile::works_on_npu(compiled), ops);
+  const std::vector<bool> works = compile::works_on_npu(compiled);
+  compile::mark_idle(works, ops);
   SK_TRY(advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
@@ -99,6 +101,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                              .where = row.on_npu    ? "npu"
                                       : row.nowhere ? "nowhere"
                                                     : "cpu",
+                             .works = works[static_cast<size_t>(op)],
                              .macs = macs[static_cast<size_t>(op)]});
     }
   }
@@ -116,7 +119,7 @@ struct Totals {
 Totals total(const Report& report) {
   Totals out;
   for (const Row& row : report.rows) {
-    (row.where == "npu" ? out.npu : row.where == "cpu" ? out.cpu : out.nowhere) += 1;
+    (row.works ? out.npu : row.where == "nowhere" ? out.nowhere : out.cpu) += 1;
     if (row.where == "npu") out.npu_macs += row.macs;
   }
   return out;

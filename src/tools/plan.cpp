@@ -105,9 +105,10 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
     if (!part.program) continue;
     for (const driver::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
   }
+  const std::vector<bool> works = compile::works_on_npu(compiled);
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const auto id = static_cast<ir::OpId>(i);
-    (compiled.ops[i].on_npu ? plan.npu_ops : plan.cpu_ops) += 1;
+    (works[i] ? plan.npu_ops : plan.cpu_ops) += 1;
     if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
   }
   SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
