@@ -1,8 +1,7 @@
 // leaked(): an object that is not destroyed when a process ends, for tables inside functions and other statics. Threads
-// of a simulated chip go on until the very end: exit() destroys every static that has a destructor while they still read
-// it. A library that can be unloaded gives such objects back itself, once nobody can use them.
-// Called by whatever keeps such an object; tests/lint/exit_test.py finds those that do not.
-// Must not know: what the object is.
+// of a simulated chip go on until the very end: exit() destroys every static that has a destructor while they still
+// read it. A library that can be unloaded gives such objects back itself, once nobody can use them. Called by whatever
+// keeps such an object; tests/lint/exit_test.py finds those that do not. Must not know: what the object is.
 #pragma once
 
 #include <utility>

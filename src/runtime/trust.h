@@ -19,7 +19,8 @@ namespace skillet::runtime {
 // The silicon and who drives it: what was seen there holds for nobody else.
 struct DeviceIdentity {
   std::string chip;
-  std::string kernel_driver;       // with the kernel's release: "rocket, Linux 6.18.2"; else "rocket, simulated", "rocket, virtual"
+  std::string
+      kernel_driver;  // with the kernel's release: "rocket, Linux 6.18.2"; else "rocket, simulated", "rocket, virtual"
   std::vector<std::string> facts;  // "model=0x8000", "serial=..."
 
   std::string text() const;       // in one line
