@@ -402,7 +402,9 @@ TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
         .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
     ASSERT_EQ(file->ioctl(abi::kSubmit, &call), 0);
     abi::PrepBo wait{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
-    if (ends_first) ASSERT_EQ(file->ioctl(abi::kPrepBo, &wait), 0);
+    if (ends_first) {
+      ASSERT_EQ(file->ioctl(abi::kPrepBo, &wait), 0);
+    }
     kernel->lock_all();
     const pid_t child = ::fork();
     kernel->unlock_all();
