@@ -132,12 +132,16 @@ std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites
   return out;
 }
 
+bool works_on_npu(const Part& part) { return part.partition.on_npu && !(part.program && part.program->jobs.empty()); }
+
+size_t npu_parts(const Compiled& compiled) {
+  return static_cast<size_t>(
+      std::ranges::count_if(compiled.parts, [](const Part& part) { return works_on_npu(part); }));
+}
+
 std::vector<bool> works_on_npu(const Compiled& compiled) {
   std::vector<bool> out;
-  for (const OpPlace& place : compiled.ops) {
-    const auto& program = compiled.parts[place.part].program;
-    out.push_back(place.on_npu && !(program && program->jobs.empty()));
-  }
+  for (const OpPlace& place : compiled.ops) out.push_back(place.on_npu && works_on_npu(compiled.parts[place.part]));
   return out;
 }
 

@@ -60,6 +60,9 @@ struct ModelUse {
   size_t part_ops = 0;    // computed by several, some of them on the NPU
   size_t folded_ops = 0;  // that nothing computes any more: constants, shapes, what others took in
 };
+// On the NPU, and not known to need no job there.
+bool works_on_npu(const Part& part);
+size_t npu_parts(const Compiled& compiled);  // of these
 // By op of the compiled graph: jobs of the NPU compute it. A part whose bytes stay as they are has none.
 std::vector<bool> works_on_npu(const Compiled& compiled);
 constexpr const char* kNoJob = "its part needs no job: the bytes stay as they are";

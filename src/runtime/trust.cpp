@@ -184,6 +184,8 @@ std::string print(const TrustFile& file) {
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+bool is_of_this_build(const TrustEntry& entry) { return entry.build == compile::build_id(); }
+
 TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_view what) {
   return {.kind = TrustKind::assumption,
           .name = std::string(assumption),
@@ -233,7 +235,7 @@ void Trust::read(TrustFile& to) const {
 std::optional<TrustEntry> Trust::find(TrustKind kind, std::string_view name) const {
   const std::lock_guard lock(mutex_);
   for (const TrustEntry& one : file_.entries)
-    if (one.kind == kind && one.name == name && one.build == compile::build_id()) return one;
+    if (one.kind == kind && one.name == name && is_of_this_build(one)) return one;
   return std::nullopt;
 }
 
@@ -245,14 +247,13 @@ bool Trust::is_refuted(TrustKind kind, std::string_view name) const {
 bool Trust::refutes(TrustKind kind) const {
   const std::lock_guard lock(mutex_);
   return std::ranges::any_of(file_.entries, [&](const TrustEntry& one) {
-    return !one.confirmed && one.kind == kind && one.build == compile::build_id();
+    return !one.confirmed && one.kind == kind && is_of_this_build(one);
   });
 }
 
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
-  make_folder();
-  const OwnFileLock file_lock(path_);
+  const OwnFileLock file_lock = lock_file();
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
@@ -267,9 +268,10 @@ void Trust::add(std::vector<TrustEntry> entries) {
   cannot_write_ |= !written.ok();
 }
 
-void Trust::make_folder() const {
+OwnFileLock Trust::lock_file() const {
   std::error_code ignored;  // writing says what is wrong
   if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  return OwnFileLock(path_);
 }
 
 Result<void> Trust::write() const {
@@ -280,7 +282,7 @@ Result<void> Trust::write() const {
 
 Result<size_t> Trust::forget(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  const OwnFileLock file_lock(path_);
+  const OwnFileLock file_lock = lock_file();
   read(file_);
   const size_t gone =
       std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });

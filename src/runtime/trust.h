@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/own_file.h"
 #include "base/result.h"
 #include "capture/capture.h"
 
@@ -19,8 +20,7 @@ namespace skillet::runtime {
 // The silicon and who drives it: what was seen there holds for nobody else.
 struct DeviceIdentity {
   std::string chip;
-  std::string
-      kernel_driver;  // with the kernel's release: "rocket, Linux 6.18.2"; else "rocket, simulated", "rocket, virtual"
+  std::string kernel_driver;       // "rocket, Linux 6.18.2" (its release), "rocket, simulated", "rocket, virtual"
   std::vector<std::string> facts;  // "model=0x8000", "serial=..."
 
   std::string text() const;       // in one line
@@ -48,6 +48,8 @@ struct TrustEntry {
   bool operator==(const TrustEntry&) const = default;
 };
 
+// Others say nothing of this build's jobs.
+bool is_of_this_build(const TrustEntry& entry);
 // Of an assumption whose probe ran; `what` was wrong with it.
 TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_view what);
 
@@ -87,7 +89,7 @@ class Trust {
 
  private:
   void read(TrustFile& to) const;
-  void make_folder() const;
+  OwnFileLock lock_file() const;  // makes the folder, too
   Result<void> write() const;
 
   mutable std::mutex mutex_;

@@ -92,25 +92,31 @@ TEST_F(TrustStore, ForgettingKeepsWhatOthersAddedMeanwhile) {
   EXPECT_TRUE(now.find(TrustKind::assumption, "b") && now.find(TrustKind::assumption, "c"));
 }
 
+TEST_F(TrustStore, NothingCanBeForgottenOfNoFile) {
+  Trust trust(kDevice, folder_.string());
+  const auto gone = trust.forget("");
+  EXPECT_TRUE(gone.ok() && *gone == 0U);
+}
+
 TEST_F(TrustStore, AFullDiskKeepsTheOldFileWhole) {
   {
     Trust trust(kDevice, folder_.string());
     trust.add({entry("old")});
   }
   const auto before = fs::file_size(file());
-  for (const rlim_t room : {rlim_t{0}, rlim_t{before / 2}, rlim_t{before + 10}}) {
+  for (const rlim_t limit_bytes : {rlim_t{0}, rlim_t{before / 2}, rlim_t{before + 10}}) {
     EXPECT_TRUE(ended_well(in_child([&] {
       std::signal(SIGXFSZ, SIG_IGN);
-      const rlimit limit{room, room};
+      const rlimit limit{limit_bytes, limit_bytes};
       ::setrlimit(RLIMIT_FSIZE, &limit);
       Trust trust(kDevice, folder_.string());
       trust.add({entry("new", false)});
       return trust.is_refuted(TrustKind::assumption, "new");  // in this process
-    }))) << room;
+    }))) << limit_bytes;
     const Trust trust(kDevice, folder_.string());
-    EXPECT_TRUE(trust.find(TrustKind::assumption, "old")) << room;
-    EXPECT_FALSE(trust.find(TrustKind::assumption, "new")) << room;
-    EXPECT_EQ(fs::file_size(file()), before) << room;
+    EXPECT_TRUE(trust.find(TrustKind::assumption, "old")) << limit_bytes;
+    EXPECT_FALSE(trust.find(TrustKind::assumption, "new")) << limit_bytes;
+    EXPECT_EQ(fs::file_size(file()), before) << limit_bytes;
   }
 }
 

@@ -93,8 +93,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   SK_TRY(advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
+  report.npu_parts = compile::npu_parts(compiled);
   for (const compile::Part& part : compiled.parts) {
-    report.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
     for (const ir::OpId op : part.partition.op_map) {
       const compile::OpRow& row = ops[static_cast<size_t>(op)];
       report.rows.push_back({.op = row,

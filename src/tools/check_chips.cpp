@@ -123,8 +123,7 @@ Result<ChipCheck> check_chip(const driver::Driver& driver, const driver::Chip& c
   for (size_t i = 0; i < macs.size(); ++i) out.npu_macs += compiled.ops[i].on_npu ? macs[i] : 0;
   out.share = npu_share(work_of(graph, chip.name), compiled, chip.name);
   out.use = compile::model_use(compiled);
-  for (const compile::Part& part : compiled.parts)
-    out.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
+  out.npu_parts = compile::npu_parts(compiled);
   return out;
 }
 

@@ -30,8 +30,8 @@ struct Report {
 };
 
 // Adds the outcome of a self-test; true when it passed.
-bool test_device(const std::string& device, const std::string& title, std::vector<Finding>& findings) {
-  auto target = runtime::open_target(device);
+bool test_device(const Result<runtime::Target>& target, const std::string& device, const std::string& title,
+                 std::vector<Finding>& findings) {
   const auto tested = target.ok() ? self_test(*target) : Result<SelfTest>(target.error());
   if (!tested.ok() && target.ok() && target->simulated && tested.error().code == ErrorCode::unsupported) {
     findings.push_back(
@@ -53,8 +53,7 @@ bool test_device(const std::string& device, const std::string& title, std::vecto
 }
 
 // What the NPU was seen to compute, in three lines.
-void report_trust(const std::string& device, std::vector<Finding>& findings) {
-  const auto target = runtime::open_target(device);
+void report_trust(const Result<runtime::Target>& target, const std::string& device, std::vector<Finding>& findings) {
   if (!target.ok() || target->trust == nullptr) return;
   const TrustSummary known = summary_of_trust(*target);
   const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
@@ -75,8 +74,8 @@ void test_simulated(Report& report) {
   for (const driver::Driver* driver : driver::drivers()) {
     for (const driver::Chip& chip : driver->chips()) {
       const std::string device = "sim:" + chip.name;
-      if (!runtime::open_target(device).ok()) continue;
-      if (!test_device(device, chip.title, report.simulated_findings)) continue;
+      const auto target = runtime::open_target(device);
+      if (!target.ok() || !test_device(target, device, chip.title, report.simulated_findings)) continue;
       report.simulated.push_back(device);
       if (chip.is_sold) report.sold.push_back(device);
     }
@@ -87,11 +86,13 @@ Report examine(const Options& options) {
   const MachineFacts facts = gather_facts(options.root);
   Report report{.findings = diagnose(facts)};
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
+    const std::string& device = npu.core.info.node;
+    const auto target = runtime::open_target(device);
     // What is unproven runs on silicon when its owner says so, not to see what happens.
     if ((npu.chip.unproven.empty() || facts.takes_unproven) &&
-        test_device(npu.core.info.node, npu.chip.title, report.findings))
-      report.ready.push_back(npu.core.info.node);
-    report_trust(npu.core.info.node, report.findings);
+        test_device(target, device, npu.chip.title, report.findings))
+      report.ready.push_back(device);
+    report_trust(target, device, report.findings);
   }
   test_simulated(report);
   return report;

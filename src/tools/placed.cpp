@@ -43,8 +43,7 @@ Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runt
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, options));
   Placed out{.use = compile::model_use(compiled)};
   out.left = static_cast<size_t>(std::ranges::count(compile::works_on_npu(compiled), false));
-  for (const compile::Part& part : compiled.parts)
-    out.npu_parts += part.partition.on_npu && !(part.program && part.program->jobs.empty()) ? 1 : 0;
+  out.npu_parts = compile::npu_parts(compiled);
   add_macs(out, graph, compiled);
   SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
   SK_TRY(add_claims(out, target, graph, options));

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "compile/build_id.h"
 #include "runtime/device_context.h"
 #include "tools/text_table.h"
 #include "tools/trust_summary.h"
@@ -23,12 +22,11 @@ struct Options {
   bool json = false, apply = false;
 };
 
-bool counts(const TrustEntry& entry) { return entry.build == compile::build_id(); }
-
 std::string_view kind_name(TrustKind kind) { return runtime::kTrustKindNames[static_cast<size_t>(kind)]; }
 
 std::string verdict(const TrustEntry& entry) {
-  return fmt::format("{}{}", entry.confirmed ? "confirmed" : "refuted", counts(entry) ? "" : " (another build)");
+  return fmt::format("{}{}", entry.confirmed ? "confirmed" : "refuted",
+                     runtime::is_of_this_build(entry) ? "" : " (another build)");
 }
 
 nlohmann::json json_of(const TrustFile& file, const std::string& path, const TrustSummary& known) {
@@ -37,7 +35,7 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const Tru
     entries.push_back({{"kind", kind_name(one.kind)},
                        {"name", one.name},
                        {"confirmed", one.confirmed},
-                       {"counts", counts(one)},
+                       {"counts", runtime::is_of_this_build(one)},
                        {"date", one.date},
                        {"evidence", one.evidence}});
   return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", known.open}};
@@ -68,7 +66,7 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   if (given.device != here)
     return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
                  given.device.text(), here.text());
-  std::erase_if(given.entries, [](const TrustEntry& one) { return !counts(one); });
+  std::erase_if(given.entries, [](const TrustEntry& one) { return !runtime::is_of_this_build(one); });
   for (const TrustEntry& one : given.entries)
     out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
   out("{} entries of this build{}\n", given.entries.size(),

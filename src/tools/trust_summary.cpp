@@ -1,6 +1,5 @@
 #include "tools/trust_summary.h"
 
-#include "compile/build_id.h"
 #include "driver/driver.h"
 #include "runtime/trust.h"
 
@@ -14,7 +13,7 @@ TrustSummary summary_of_trust(const runtime::Target& target) {
     (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
   }
   for (const runtime::TrustEntry& one : target.trust->file().entries) {
-    if (one.build != compile::build_id()) continue;
+    if (!runtime::is_of_this_build(one)) continue;
     if (one.kind == TrustKind::program && one.confirmed) ++out.programs;
     if (one.kind == TrustKind::operation && !one.confirmed) ++out.refuted_operations;
   }

@@ -304,13 +304,7 @@ TEST_F(RocketCalls, TheKernelRefuses) {
   abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
   ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &data), 0);
   abi::Task task{.regcmd = 0, .regcmd_count = 1};
-  abi::SubmitJob job{.tasks = reinterpret_cast<uintptr_t>(&task),
-                     .in_bo_handles = 0,
-                     .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
-                     .task_count = 1,
-                     .task_struct_size = sizeof task,
-                     .in_bo_handle_count = 0,
-                     .out_bo_handle_count = 1};
+  abi::SubmitJob job = job_of(task, data);
   const abi::Submit plain{
       .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
   const auto submit = [&](auto change) {

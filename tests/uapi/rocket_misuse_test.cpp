@@ -272,13 +272,7 @@ struct Raw {
     store_le(bytes, address + 64);
     store_le(bytes + 4, address + 65);
     task.regcmd = address;
-    job = {.tasks = reinterpret_cast<uintptr_t>(&task),
-           .in_bo_handles = 0,
-           .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
-           .task_count = 1,
-           .task_struct_size = sizeof task,
-           .in_bo_handle_count = 0,
-           .out_bo_handle_count = 1};
+    job = job_of(task, data);
   }
   int submit() {
     abi::Submit call{
@@ -391,13 +385,7 @@ TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
     ASSERT_EQ(file->ioctl(abi::kCreateBo, &data), 0);
     // A command that is all zeros: the chip waits for ever, or it has done nothing when the kernel's time is over.
     const abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
-    const abi::SubmitJob job{.tasks = reinterpret_cast<uintptr_t>(&task),
-                             .in_bo_handles = 0,
-                             .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
-                             .task_count = 1,
-                             .task_struct_size = sizeof task,
-                             .in_bo_handle_count = 0,
-                             .out_bo_handle_count = 1};
+    const abi::SubmitJob job = job_of(task, data);
     abi::Submit call{
         .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
     ASSERT_EQ(file->ioctl(abi::kSubmit, &call), 0);

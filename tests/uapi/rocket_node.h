@@ -23,6 +23,17 @@ using std::chrono::milliseconds;
 namespace abi = ::skillet::uapi::rocket;
 namespace drm = ::skillet::uapi::drm;
 
+// One task, which writes `data`. Both are borrowed.
+inline abi::SubmitJob job_of(const abi::Task& task, const abi::CreateBo& data) {
+  return {.tasks = reinterpret_cast<uintptr_t>(&task),
+          .in_bo_handles = 0,
+          .out_bo_handles = reinterpret_cast<uintptr_t>(&data.handle),
+          .task_count = 1,
+          .task_struct_size = sizeof task,
+          .in_bo_handle_count = 0,
+          .out_bo_handle_count = 1};
+}
+
 // A command is two addresses: the byte at the second becomes that at the first, and one more. Two zeros stall the chip.
 class Adder : public sim::Device {
  public:

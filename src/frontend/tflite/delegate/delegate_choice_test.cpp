@@ -105,8 +105,8 @@ TEST(Delegate, PredictsNothingOfSizesThatAreFree) {
   }
 }
 
-// The first operation that stays is not why: the second one could go.
-TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
+// The tensors of two operations, one after the other.
+ir::Graph of_two_ops() {
   ir::Graph graph("two");
   for (const char* name : {"in", "between", "out"})
     graph.add_tensor({.name = name,
@@ -114,6 +114,12 @@ TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
                       .shape = {1, 4, 4, 8},
                       .quant = {.scales = {1.0F}, .zero_points = {0}}});
   graph.inputs = {0}, graph.outputs = {2};
+  return graph;
+}
+
+// The first operation that stays is not why: the second one could go.
+TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
+  ir::Graph graph = of_two_ops();
   graph.add_op({.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}, .inputs = {0}, .outputs = {1}});
   graph.add_op({.kind = ir::OpKind::relu, .attrs = {}, .inputs = {1}, .outputs = {2}});
   Wrapped wrapped;
@@ -130,13 +136,7 @@ TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
 // The host runs variables and calls; they are no reason, and there is nothing to convert.
 TEST(Delegate, SaysNothingOfVariablesThatTheHostRuns) {
   for (const bool has_network : {false, true}) {
-    ir::Graph graph("state");
-    for (const char* name : {"in", "between", "out"})
-      graph.add_tensor({.name = name,
-                        .dtype = ir::DType::uint8,
-                        .shape = {1, 4, 4, 8},
-                        .quant = {.scales = {1.0F}, .zero_points = {0}}});
-    graph.inputs = {0}, graph.outputs = {2};
+    ir::Graph graph = of_two_ops();
     for (const ir::TensorId id : {0, 1}) {
       ir::Op op{.kind = ir::OpKind::opaque, .opaque_name = id == 0 ? "VAR_HANDLE" : "CALL_ONCE"};
       op.attrs = ir::default_attrs(ir::OpKind::opaque);
