@@ -7,3 +7,7 @@ endif()
 if(NOT DEFINED ENV{SKILLET_PARTITION})
   set(ENV{SKILLET_PARTITION} all)
 endif()
+# ThreadSanitizer sleeps for a second at the end of each process; a test measures how long that takes.
+if(NOT DEFINED ENV{TSAN_OPTIONS})
+  set(ENV{TSAN_OPTIONS} atexit_sleep_ms=0)
+endif()
