@@ -7,14 +7,14 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ir/macs.h"
-#include "ref/ref.h"
+#include "graph/ir/macs.h"
+#include "graph/ref/ref.h"
 #include "runtime/session.h"
-#include "tools/command_line.h"
-#include "tools/model.h"
-#include "tools/progress.h"
-#include "tools/tensor_file.h"
-#include "tools/text_table.h"
+#include "tools/cli/command_line.h"
+#include "tools/model/model.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+#include "tools/tensors/tensor_file.h"
 
 namespace skillet::tools {
 namespace {

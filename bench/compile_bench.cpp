@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "compile/compile.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "runtime/program_cache.h"
 
 namespace skillet {
@@ -19,7 +19,7 @@ size_t constant_bytes(const compile::Compiled& compiled) {
   size_t bytes = 0;
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
-    for (const driver::Buffer& buffer : part.program->buffers) bytes += buffer.contents.size();
+    for (const npu::Buffer& buffer : part.program->buffers) bytes += buffer.contents.size();
   }
   return bytes;
 }
@@ -77,9 +77,9 @@ int run(int argc, char** argv) {
   }
   const std::string folder =
       std::filesystem::temp_directory_path() / ("skillet-compile-bench-" + std::to_string(getpid()));
-  for (const driver::Driver* driver : driver::drivers()) {
+  for (const npu::Driver* driver : npu::drivers()) {
     const auto cache = std::make_shared<runtime::CachingDriver>(*driver, folder);
-    for (const driver::Chip& chip : driver->chips()) {
+    for (const npu::Chip& chip : driver->chips()) {
       for (size_t i = 0; i < graphs.size(); ++i) {
         const auto add = [&](const char* what, const compile::Options& options) {
           const std::string name = std::string(chip.name) + what + argv[i + 1];

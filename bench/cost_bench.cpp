@@ -11,7 +11,7 @@
 
 #include "compile/compile.h"
 #include "compile/report.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "runtime/session.h"
 
 namespace skillet {
@@ -56,11 +56,11 @@ Result<void> add_compiled(const ir::Graph& graph, const runtime::Target& target,
   cost.npu_ops = use.npu_ops, cost.ops = use.ops;
   for (const compile::Part& part : last->parts) {
     if (!part.program) continue;
-    for (const driver::Job& job : part.program->jobs) {
+    for (const npu::Job& job : part.program->jobs) {
       ++cost.jobs;
       cost.tasks += job.commands.size();
     }
-    for (const driver::Buffer& buffer : part.program->buffers) cost.memory_bytes += buffer.size_bytes;
+    for (const npu::Buffer& buffer : part.program->buffers) cost.memory_bytes += buffer.size_bytes;
   }
   return {};
 }

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "frontend/tflite/delegate/plugin.h"
-#include "frontend/tflite/delegate/testing/allocations.h"
-#include "frontend/tflite/delegate/testing/fake_host.h"
-#include "frontend/tflite/import.h"
+#include "frontend/tflite_delegate/plugin.h"
+#include "frontend/tflite_delegate/testing/allocations.h"
+#include "frontend/tflite_delegate/testing/fake_host.h"
+#include "graph/import/import.h"
 
 namespace skillet::delegate {
 namespace {

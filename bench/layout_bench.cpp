@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "driver/layout.h"
+#include "program/layout.h"
 
-namespace skillet::driver {
+namespace skillet::npu {
 namespace {
 
 constexpr ImageShape kShapes[] = {{.height = 224, .width = 224, .channels = 3},
@@ -65,11 +65,11 @@ void add(const ImageShape& shape) {
 }
 
 }  // namespace
-}  // namespace skillet::driver
+}  // namespace skillet::npu
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  for (const auto& shape : skillet::driver::kShapes) skillet::driver::add(shape);
+  for (const auto& shape : skillet::npu::kShapes) skillet::npu::add(shape);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

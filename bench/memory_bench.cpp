@@ -14,9 +14,9 @@
 #include "base/int_math.h"
 #include "capture/capture.h"
 #include "compile/compile.h"
-#include "driver/memory_plan.h"
-#include "driver/testing/smallest_plan.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
+#include "program/memory_plan.h"
+#include "program/testing/smallest_plan.h"
 #include "runtime/session.h"
 #include "runtime/shared_constants.h"
 
@@ -32,8 +32,8 @@ struct Memory {
 };
 
 // The operation that a word of a buffer belongs to.
-std::optional<uint32_t> operation_at(const driver::Program& program, driver::BufferId buffer, uint64_t at_byte) {
-  for (const driver::DebugEntry& one : program.debug_map) {
+std::optional<uint32_t> operation_at(const npu::Program& program, npu::BufferId buffer, uint64_t at_byte) {
+  for (const npu::DebugEntry& one : program.debug_map) {
     if (one.buffer == buffer && one.operation >= 0 && at_byte >= one.offset_bytes &&
         at_byte - one.offset_bytes < one.size_bytes)
       return static_cast<uint32_t>(one.operation);
@@ -43,77 +43,77 @@ std::optional<uint32_t> operation_at(const driver::Program& program, driver::Buf
 
 // An intermediate tensor, or a buffer of scratch that is none.
 struct Piece {
-  driver::BufferId buffer = 0;
+  npu::BufferId buffer = 0;
   uint64_t offset = 0;
-  driver::Lifetime lifetime;
+  npu::Lifetime lifetime;
   bool used = false;
 
-  bool holds(const driver::Relocation& r) const {
+  bool holds(const npu::Relocation& r) const {
     return r.target == buffer && r.target_offset_bytes >= offset &&
            r.target_offset_bytes - offset < lifetime.size_bytes;
   }
 };
 
-std::vector<Piece> pieces_of(const driver::Program& program) {
+std::vector<Piece> pieces_of(const npu::Program& program) {
   std::vector<Piece> pieces;
-  for (const driver::TensorBinding& one : program.intermediates)
+  for (const npu::TensorBinding& one : program.intermediates)
     pieces.push_back({one.buffer, one.offset_bytes, {one.layout.size_bytes}});
-  for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
-    const driver::Buffer& buffer = program.buffers[id];
-    if (buffer.role == driver::BufferRole::scratch && std::ranges::count(pieces, id, &Piece::buffer) == 0)
+  for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const npu::Buffer& buffer = program.buffers[id];
+    if (buffer.role == npu::BufferRole::scratch && std::ranges::count(pieces, id, &Piece::buffer) == 0)
       pieces.push_back({id, 0, {buffer.size_bytes}});
   }
   return pieces;
 }
 
 // `program` keeps its intermediates.
-std::vector<driver::Lifetime> lifetimes_of(const driver::Program& program) {
+std::vector<npu::Lifetime> lifetimes_of(const npu::Program& program) {
   std::vector<Piece> pieces = pieces_of(program);
-  for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
-    for (const driver::Relocation& r : program.buffers[id].relocations) {
+  for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
+    for (const npu::Relocation& r : program.buffers[id].relocations) {
       const auto operation = operation_at(program, id, r.at_byte);
       const auto piece = std::ranges::find_if(pieces, [&](const Piece& one) { return one.holds(r); });
       if (!operation || piece == pieces.end()) continue;
-      driver::Lifetime& lifetime = piece->lifetime;
+      npu::Lifetime& lifetime = piece->lifetime;
       lifetime.first = piece->used ? std::min(lifetime.first, *operation) : *operation;
       lifetime.last = piece->used ? std::max(lifetime.last, *operation) : *operation;
       piece->used = true;
     }
   }
-  std::vector<driver::Lifetime> lifetimes;
+  std::vector<npu::Lifetime> lifetimes;
   for (const Piece& one : pieces) {
     if (one.used) lifetimes.push_back(one.lifetime);
   }
   return lifetimes;
 }
 
-Memory memory_of(const driver::Program& program) {
+Memory memory_of(const npu::Program& program) {
   Memory out;
   const runtime::ConstantLayout block = runtime::lay_out_constants(program);
   out.all = out.shared = align_up(block.size_bytes, kPageBytes);
-  for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
-    const driver::Buffer& buffer = program.buffers[id];
+  for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const npu::Buffer& buffer = program.buffers[id];
     if (buffer.is_constant()) out.constants += buffer.size_bytes;
-    if (buffer.role == driver::BufferRole::input || buffer.role == driver::BufferRole::output)
+    if (buffer.role == npu::BufferRole::input || buffer.role == npu::BufferRole::output)
       out.host_tensors += buffer.size_bytes;
     if (std::ranges::count(block.buffers, id) == 0) out.all += align_up(buffer.size_bytes, kPageBytes);
   }
   return out;
 }
 
-Result<std::vector<driver::Program>> compile_all(const ir::Graph& graph, const compile::Target& target,
-                                                 const driver::CompileOptions& options) {
+Result<std::vector<npu::Program>> compile_all(const ir::Graph& graph, const compile::Target& target,
+                                              const npu::CompileOptions& options) {
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(graph, target, {.driver = options}));
-  std::vector<driver::Program> programs;
+  std::vector<npu::Program> programs;
   for (compile::Part& part : compiled.parts) {
     if (part.program) programs.push_back(std::move(*part.program));
   }
   return programs;
 }
 
-Memory sum_of(const std::vector<driver::Program>& programs) {
+Memory sum_of(const std::vector<npu::Program>& programs) {
   Memory sum;
-  for (const driver::Program& program : programs) {
+  for (const npu::Program& program : programs) {
     const Memory one = memory_of(program);
     sum.all += one.all;
     sum.shared += one.shared;
@@ -153,10 +153,10 @@ struct Row {
 constexpr uint64_t kAlign = 64;
 
 // In whole pages, with the choices that the timing model prefers.
-Result<uint64_t> tuned_bytes(const ir::Graph& graph, const driver::Chip& chip) {
+Result<uint64_t> tuned_bytes(const ir::Graph& graph, const npu::Chip& chip) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(fmt::format("sim:{}", chip.name)));
   SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_for(target, graph, {.compile = {.tuning = driver::Tuning::tuned}, .cores = 1}));
+                runtime::compile_for(target, graph, {.compile = {.tuning = npu::Tuning::tuned}, .cores = 1}));
   uint64_t sum = 0;
   for (const compile::Part& part : compiled.parts) {
     if (part.program) sum += memory_of(*part.program).all;
@@ -167,19 +167,19 @@ Result<uint64_t> tuned_bytes(const ir::Graph& graph, const driver::Chip& chip) {
 Result<std::optional<Row>> row_of(const std::string& model, const ir::Graph& graph, const compile::Target& target) {
   SK_TRY_ASSIGN(const auto recorded, recorded_bytes(target.chip.name, model));
   if (!recorded) return std::optional<Row>();
-  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.unproven = driver::Unproven::take}));
+  SK_TRY_ASSIGN(const auto ours, compile_all(graph, target, {.unproven = npu::Unproven::take}));
   SK_TRY_ASSIGN(const auto kept,
-                compile_all(graph, target, {.keep_intermediates = true, .unproven = driver::Unproven::take}));
+                compile_all(graph, target, {.keep_intermediates = true, .unproven = npu::Unproven::take}));
   if (ours.empty()) return std::optional<Row>();
   const Memory now = sum_of(ours);
   uint64_t at_once = now.host_tensors;
   Planned plan;
-  for (const driver::Program& program : kept) {
-    const std::vector<driver::Lifetime> lifetimes = lifetimes_of(program);
-    at_once += driver::least_memory(lifetimes, 1);
+  for (const npu::Program& program : kept) {
+    const std::vector<npu::Lifetime> lifetimes = lifetimes_of(program);
+    at_once += npu::least_memory(lifetimes, 1);
     plan.tensors += lifetimes.size();
-    plan.planned += driver::plan_memory(lifetimes, kAlign).size_bytes;
-    plan.least += driver::least_memory(lifetimes, kAlign);
+    plan.planned += npu::plan_memory(lifetimes, kAlign).size_bytes;
+    plan.least += npu::least_memory(lifetimes, kAlign);
   }
   SK_TRY_ASSIGN(const uint64_t tuned, tuned_bytes(graph, target.chip));
   std::string text =
@@ -200,9 +200,9 @@ std::string random_plans() {
     int exact = 0;
     double worst = 1;
     for (int i = 0; i < kCases; ++i) {
-      const std::vector<driver::Lifetime> lifetimes = driver::testing::random_lifetimes(random, count);
-      const uint64_t plan = driver::plan_memory(lifetimes, 1).size_bytes;
-      const uint64_t best = driver::testing::smallest_memory(lifetimes);
+      const std::vector<npu::Lifetime> lifetimes = npu::testing::random_lifetimes(random, count);
+      const uint64_t plan = npu::plan_memory(lifetimes, 1).size_bytes;
+      const uint64_t best = npu::testing::smallest_memory(lifetimes);
       planned += plan, smallest += best, exact += plan == best ? 1 : 0;
       worst = std::max(worst, static_cast<double>(plan) / static_cast<double>(best));
     }
@@ -231,8 +231,8 @@ Result<Tables> tables_of(std::span<const std::string> files) {
   for (const std::string& file : files) {
     SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(file).with_context(file));
     const std::string model = std::filesystem::path(file).stem().string();
-    for (const driver::Driver* driver : driver::drivers()) {
-      for (const driver::Chip& chip : driver->chips()) {
+    for (const npu::Driver* driver : npu::drivers()) {
+      for (const npu::Chip& chip : driver->chips()) {
         SK_TRY_ASSIGN(const auto row, row_of(model, graph, {driver, chip}).with_context(chip.name));
         if (!row) continue;
         out.models += row->text;

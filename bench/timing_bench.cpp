@@ -3,9 +3,9 @@
 // does. Beside the time: tasks, and microseconds of CPU time for each.
 #include <benchmark/benchmark.h>
 
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "runtime/record_program.h"
-#include "tools/program_timing.h"
+#include "tools/time/program_timing.h"
 
 namespace skillet {
 namespace {
@@ -13,10 +13,10 @@ namespace {
 using Parts = std::vector<compile::Part>;
 
 Result<Parts> compile_for(const std::string& chip_name, const ir::Graph& graph) {
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(chip_name));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(chip_name));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   SK_TRY_ASSIGN(compile::Compiled compiled,
-                compile::compile(graph, {driver, chip}, {.driver = {.unproven = driver::Unproven::take}}));
+                compile::compile(graph, {driver, chip}, {.driver = {.unproven = npu::Unproven::take}}));
   return std::move(compiled.parts);
 }
 

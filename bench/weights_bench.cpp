@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/splitmix64.h"
-#include "drivers/vivante/weights.h"
+#include "npus/vivante/compiler/weights.h"
 
-namespace skillet::drivers::vivante {
+namespace skillet::npus::vivante {
 namespace {
 
 constexpr int32_t kChannels = 512;
@@ -54,14 +54,14 @@ void add(const char* chip, SymbolMapChoice symbol_map) {
 }
 
 }  // namespace
-}  // namespace skillet::drivers::vivante
+}  // namespace skillet::npus::vivante
 
 int main(int argc, char** argv) {
-  using skillet::drivers::vivante::SymbolMapChoice;
+  using skillet::npus::vivante::SymbolMapChoice;
   benchmark::Initialize(&argc, argv);
-  skillet::drivers::vivante::add("a311d", SymbolMapChoice::recorded);
-  skillet::drivers::vivante::add("imx8mp", SymbolMapChoice::recorded);
-  skillet::drivers::vivante::add("imx8mp", SymbolMapChoice::smallest);
+  skillet::npus::vivante::add("a311d", SymbolMapChoice::recorded);
+  skillet::npus::vivante::add("imx8mp", SymbolMapChoice::recorded);
+  skillet::npus::vivante::add("imx8mp", SymbolMapChoice::smallest);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

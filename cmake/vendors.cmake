@@ -1,5 +1,5 @@
 # NPU families: which are built, and the one list that the registries in C++ are made of. No other file lists families.
-file(GLOB vendor_folders RELATIVE ${PROJECT_SOURCE_DIR}/src/drivers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/drivers/*)
+file(GLOB vendor_folders RELATIVE ${PROJECT_SOURCE_DIR}/src/npus CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/npus/*)
 set(SKILLET_VENDORS "vivante;rockchip;toy" CACHE STRING
   "NPU families to build, of ${vendor_folders}; the first chip of the first one with a simulator is the default")
 foreach(vendor IN LISTS SKILLET_VENDORS)
@@ -13,15 +13,15 @@ add_library(skillet_vendors INTERFACE)
 target_include_directories(skillet_vendors INTERFACE ${SKILLET_GENERATED_DIR})
 
 # skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET VENDOR [LIBRARY]): in the folder of a family, for each part that it has.
-# DRIVER:     skillet::drivers::VENDOR::driver()
+# DRIVER:     skillet::npus::VENDOR::driver()
 # SIMULATOR:  skillet::sim::VENDOR::simulator_of(chip, quirks), skillet::sim::VENDOR::quirks(chip)
-# ETNAVIV:    skillet::standin::etnaviv::VENDOR::identity_of(chip), how its chips show to that kernel driver
-# ROCKET:     skillet::standin::rocket::VENDOR::cores_of(chip), the same
+# ETNAVIV:    skillet::fake::etnaviv::VENDOR::identity_of(chip), how its chips show to that kernel driver
+# ROCKET:     skillet::fake::rocket::VENDOR::cores_of(chip), the same
 function(skillet_register part vendor)
   set(library ${ARGN})
   set_property(GLOBAL APPEND PROPERTY SKILLET_VENDOR_ROWS "${part}(${vendor})")
   if(part STREQUAL "DRIVER")
-    target_link_libraries(skillet_driver PUBLIC skillet_${library})
+    target_link_libraries(skillet_npu PUBLIC skillet_${library})
   elseif(part STREQUAL "SIMULATOR")
     target_link_libraries(skillet_sim PUBLIC skillet_${library})
     set_property(GLOBAL APPEND PROPERTY SKILLET_SIMULATORS ${library} ${vendor}_hw)
@@ -48,7 +48,7 @@ function(skillet_write_vendors)
   set(others ${vendor_folders})
   list(REMOVE_ITEM others ${SKILLET_VENDORS})
   foreach(vendor IN LISTS SKILLET_VENDORS others)
-    set(chips ${PROJECT_SOURCE_DIR}/src/drivers/${vendor}/hw/chips.def)
+    set(chips ${PROJECT_SOURCE_DIR}/src/npus/${vendor}/hw/chips.def)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${chips})
     file(STRINGS ${chips} lines REGEX "^CHIP\\([a-z0-9_]+,")
     foreach(line IN LISTS lines)

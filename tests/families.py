@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each family of NPUs built alone (SKILLET_VENDORS), and the fast tests there whose result depends on which families are built.
 
-usage: families.py [FAMILY...]     (default: all folders of src/drivers); exit code 1 where a build or a test fails.
+usage: families.py [FAMILY...]     (default: all folders of src/npus); exit code 1 where a build or a test fails.
 Builds lie in build/family-NAME, with the compiler cache of the others.
 """
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # What is made of the list of families: a test that links none of these has nothing to do with it.
-REGISTRIES = re.compile(r"^src/(driver/libskillet_driver|sim/libskillet_sim|standin/libskillet_\w+)\.a$", re.M)
+REGISTRIES = re.compile(r"^src/(npu/libskillet_npu|sim/libskillet_sim|kernels/fake/libskillet_\w+)\.a$", re.M)
 
 
 def output_of(*command):
@@ -21,7 +21,7 @@ def output_of(*command):
 
 
 def families():
-    return sorted(folder.name for folder in (ROOT / "src/drivers").iterdir() if (folder / "CMakeLists.txt").is_file())
+    return sorted(folder.name for folder in (ROOT / "src/npus").iterdir() if (folder / "compiler/CMakeLists.txt").is_file())
 
 
 def wanted_targets(test, build, outputs):

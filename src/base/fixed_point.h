@@ -1,6 +1,6 @@
 // Fixed-point arithmetic of quantized networks: Q31 multipliers with a power-of-two shift, rounded twice.
-// Called by ref/ and everything that must agree with it bit for bit. Same results as gemmlowp and TFLite's default
-// build. Must not know: anything above base/.
+// Called by graph/ref/ and everything that must agree with it bit for bit. Same results as gemmlowp and TFLite's
+// default build. Must not know: anything above base/.
 #pragma once
 
 #include <cmath>

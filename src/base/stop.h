@@ -1,6 +1,7 @@
 // Whether the program was asked to end: what loops and waits look at, so that devices are closed in order. The
-// command's handler of signals sets it (tools/orderly_end.h); libraries install none, so in other programs it is never
-// set. Called by what runs jobs or layers one after the other, and by what reads for long. Must not know: who asked.
+// command's handler of signals sets it (tools/cli/orderly_end.h); libraries install none, so in other programs it is
+// never set. Called by what runs jobs or layers one after the other, and by what reads for long. Must not know: who
+// asked.
 #pragma once
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 // The descriptor engine: a hardware bit position is written in one row; packing, unpacking, printing, diffing,
 // the docs table and the simulators' decoders all come from that row.
-// Called by drivers/<v>/hw (rows), encoders (pack), simulators and tools (unpack, print, diff).
+// Called by npus/<v>/hw (rows), encoders (pack), simulators and tools (unpack, print, diff).
 // Must not know: any chip.
 //
 // A descriptor type lists its rows in a .def file, one FIELD line per field:

@@ -2,9 +2,9 @@
 // the struct's namespace:
 //   #define SK_BITS_TYPE NnInstruction
 //   #define SK_BITS_WORDS 32
-//   #define SK_BITS_FILE "drivers/vivante/hw/nn_instruction.def"
+//   #define SK_BITS_FILE "npus/vivante/hw/nn_instruction.def"
 //   #include "bits/declare.h"
-// Included many times on purpose: no include guard. Called by drivers/<v>/hw/<v>.h only.
+// Included many times on purpose: no include guard. Called by npus/<v>/hw/<v>.h only.
 // Must not know: any chip.
 struct SK_BITS_TYPE {
   static constexpr int kWords = SK_BITS_WORDS;

@@ -1,6 +1,6 @@
 // Declares enums whose values print by name. Define SK_BITS_FILE, then include this file inside the enums' namespace.
 // Rows: ENUM(Type), VALUE(name, number) ..., ENUM_END().
-// Included many times on purpose: no include guard. Called by drivers/<v>/hw/<v>.h only.
+// Included many times on purpose: no include guard. Called by npus/<v>/hw/<v>.h only.
 // Must not know: any chip.
 #define ENUM(type) enum class type : uint16_t {
 #define VALUE(name, number) name = number,

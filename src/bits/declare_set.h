@@ -1,6 +1,6 @@
 // Declares one struct per register of a set. Define SK_BITS_FILE, then include this file inside the structs' namespace.
 // Rows: REGISTER(Type, "block.name", address), its FIELD rows (bits/bits.h) in word 0, END(); ascending addresses.
-// Included many times on purpose: no include guard. Called by drivers/<v>/hw/<v>.h only.
+// Included many times on purpose: no include guard. Called by npus/<v>/hw/<v>.h only.
 // Must not know: any chip.
 #define REGISTER(type, name, address)                       \
   struct type {                                             \

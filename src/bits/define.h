@@ -1,6 +1,6 @@
 // Defines the table of one descriptor struct. Define SK_BITS_TYPE, SK_BITS_NAME and SK_BITS_FILE, then include this
 // file in the struct's namespace, after `using namespace skillet::bits`. Included many times on purpose: no include
-// guard. Called by drivers/<v>/hw/<v>.cpp only. Must not know: any chip.
+// guard. Called by npus/<v>/hw/<v>.cpp only. Must not know: any chip.
 #define SK_BITS_JOIN_(a, b) a##b
 #define SK_BITS_JOIN(a, b) SK_BITS_JOIN_(a, b)
 #define SK_BITS_ROWS SK_BITS_JOIN(kRowsOf, SK_BITS_TYPE)

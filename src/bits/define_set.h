@@ -1,6 +1,6 @@
 // Defines the tables of a register set. Define SK_BITS_SET (a name for the array of descriptors) and SK_BITS_FILE, then
 // include this file in the structs' namespace, after `using namespace skillet::bits`. Included many times on purpose:
-// no include guard. Called by drivers/<v>/hw/<v>.cpp only. Must not know: any chip.
+// no include guard. Called by npus/<v>/hw/<v>.cpp only. Must not know: any chip.
 #define REGISTER(type, name, address) \
   namespace {                         \
   namespace rows_of_##type {          \

@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
+#include "base/file_limits.h"
 #include "base/zstd_frame.h"
-#include "capture/file_limits.h"
 #include "capture_generated.h"
 
 namespace skillet::capture {

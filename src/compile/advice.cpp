@@ -60,7 +60,7 @@ size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& ta
     return differs(scales) && std::ranges::min(scales) > 0;  // 0 is no scale to share
   };
   if (std::ranges::none_of(graph.ops, is_per_channel)) return 0;
-  if (target.per_channel == driver::PerChannel::approximate) return 0;
+  if (target.per_channel == npu::PerChannel::approximate) return 0;
   const ir::Graph coarse = per_tensor(graph);
   ir::Graph shared = graph;
   if (!passes::share_weight_scales(shared, target).ok()) return 0;
@@ -120,21 +120,21 @@ std::string remarks(const OpRow& row) {
 }
 
 std::string ReasonGroup::remedy_text() const {
-  if (nowhere && remedy == driver::Remedy::none)
+  if (nowhere && remedy == npu::Remedy::none)
     return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate "
            "(check --delegate)";
-  std::string out(driver::remedy_text(remedy));
+  std::string out(npu::remedy_text(remedy));
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
-  return out + (remedy == driver::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
-                                               : fmt::format("; now {} on the CPU (simulated)", ms));
+  return out + (remedy == npu::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
+                                            : fmt::format("; now {} on the CPU (simulated)", ms));
 }
 
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
   std::map<int32_t, bool> is_taken;  // by operation of the model: all that it became
   for (const OpRow& row : compile::rows(with_unproven)) {
     const int32_t source = with_unproven.graph.op(row.op).source_index;
-    const bool takes = row.on_npu || row.remedy == driver::Remedy::take_all;  // it is only predicted to be slower
+    const bool takes = row.on_npu || row.remedy == npu::Remedy::take_all;  // it is only predicted to be slower
     const auto [at, is_new] = is_taken.try_emplace(source, takes);
     if (!is_new) at->second = at->second && takes;
   }
@@ -142,11 +142,11 @@ void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Comp
     if (const auto at = is_taken.find(now); at != is_taken.end()) is_taken.emplace(gone, at->second);
   for (OpRow& row : rows) {
     const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
-    using enum driver::Remedy;
+    using enum npu::Remedy;
     // Remedies that ask for another model, where an option does.
     const bool is_open = row.remedy == none || row.remedy == form || row.remedy == pixels || row.remedy == one_image ||
-                         row.remedy == driver::remedy_of_op(compiled.graph, row.op);
-    if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = driver::Remedy::unproven;
+                         row.remedy == npu::remedy_of_op(compiled.graph, row.op);
+    if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = npu::Remedy::unproven;
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compile/report.h"
-#include "passes/passes.h"
+#include "graph/passes/passes.h"
 
 namespace skillet::compile {
 
@@ -20,7 +20,7 @@ struct ReasonGroup {
   std::string reason;
   std::string form;            // the same without numbers: what the ops share
   size_t ops = 0, others = 0;  // others: of them with other numbers
-  driver::Remedy remedy = driver::Remedy::none;
+  npu::Remedy remedy = npu::Remedy::none;
   double cpu_us = -1;  // of all of them; below 0: not known
   bool nowhere = false;
 

@@ -19,10 +19,10 @@ double bytes_of(const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
   return sum;
 }
 
-double copy_in_us(const driver::CostModel& costs, const ir::Graph& graph) {
+double copy_in_us(const npu::CostModel& costs, const ir::Graph& graph) {
   return bytes_of(graph, graph.inputs) / costs.host_in_bytes_per_us;
 }
-double copy_out_us(const driver::CostModel& costs, const ir::Graph& graph) {
+double copy_out_us(const npu::CostModel& costs, const ir::Graph& graph) {
   return bytes_of(graph, graph.outputs) / costs.host_out_bytes_per_us;
 }
 
@@ -49,20 +49,20 @@ class Predictor {
   double compute_us(const ir::Graph& graph) const { return of(graph).compute_us; }
 
  private:
-  driver::Cost of(const ir::Graph& graph) const {
-    driver::Cost sum;
+  npu::Cost of(const ir::Graph& graph) const {
+    npu::Cost sum;
     for (size_t op = 0; op < graph.ops.size(); ++op) sum += costs_.of_op(chip_, graph, static_cast<ir::OpId>(op));
     return sum;
   }
   double on_core(const ir::Graph& graph, size_t busy_cores) const {
-    const driver::Cost cost = of(graph);
+    const npu::Cost cost = of(graph);
     const double share =
         std::min(costs_.core_bytes_per_us, costs_.memory_bytes_per_us / static_cast<double>(busy_cores));
     return cost.start_us + cost.compute_us + cost.memory_bytes / share;
   }
 
-  const driver::Chip& chip_;
-  const driver::CostModel& costs_;
+  const npu::Chip& chip_;
+  const npu::CostModel& costs_;
 };
 
 // One way to divide a part: so many of its row-wise ops in bands.
@@ -165,7 +165,7 @@ class Planner {
   std::optional<BandPlan> divided(const Cut& cut) const {
     BandPlan plan{.parts = passes::cut(graph_, part_, std::span(ops_).first(cut.length)), .bands = {}, .note = {}};
     plan.bands = passes::split_bands(plan.parts[0].graph, options_.cores);
-    const auto is_taken = [&](const driver::Support& support) {
+    const auto is_taken = [&](const npu::Support& support) {
       return support.ok && (!support.rests_on_assumptions() || options_.driver.takes_unproven());
     };
     for (const passes::Band& band : plan.bands) {
@@ -187,7 +187,7 @@ class Planner {
 
 }  // namespace
 
-Prediction time_of_bands(const driver::CostModel& costs, std::span<const ir::Graph* const> bands,
+Prediction time_of_bands(const npu::CostModel& costs, std::span<const ir::Graph* const> bands,
                          std::span<const double> core_us) {
   Prediction out;
   std::vector<double> ready;

@@ -18,7 +18,7 @@ struct Prediction {
 };
 // Of bands at the same time whose cores take so long each: the host fills and starts one core after the other, and then
 // fetches from them in this order.
-Prediction time_of_bands(const driver::CostModel& costs, std::span<const ir::Graph* const> bands,
+Prediction time_of_bands(const npu::CostModel& costs, std::span<const ir::Graph* const> bands,
                          std::span<const double> core_us);
 
 struct BandPlan {

@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "passes/testing/layers.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/layers.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {
@@ -15,40 +15,39 @@ namespace {
 using passes::Layers;
 
 // A microsecond for 100 elements of the result, and its bytes; 3 to start.
-driver::Cost cost_of(const driver::Chip&, const ir::Graph& graph, ir::OpId op) {
+npu::Cost cost_of(const npu::Chip&, const ir::Graph& graph, ir::OpId op) {
   const auto elems = static_cast<double>(graph.tensor(graph.op(op).outputs[0]).shape.elems());
   return {.start_us = 3, .compute_us = elems / 100, .memory_bytes = elems};
 }
 
 class BandDriver : public passes::AddMulDriver {
  public:
-  driver::CostModel model{.of_op = cost_of,
-                          .core_bytes_per_us = 400,
-                          .memory_bytes_per_us = 1000,
-                          .host_in_bytes_per_us = 2000,
-                          .host_out_bytes_per_us = 500,
-                          .submit_us = 4};
+  npu::CostModel model{.of_op = cost_of,
+                       .core_bytes_per_us = 400,
+                       .memory_bytes_per_us = 1000,
+                       .host_in_bytes_per_us = 2000,
+                       .host_out_bytes_per_us = 500,
+                       .submit_us = 4};
   int refused_height = -1;   // of a result
   int unproven_height = -1;  // of a result
   int bad_height = -1;       // of a result that the compiler does not take
   ErrorCode code = ErrorCode::out_of_range;
 
-  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+  npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     const int height = graph.tensor(graph.op(op).outputs[0]).shape[1];
     if (height == refused_height || graph.op(op).kind == ir::OpKind::relu)
-      return driver::Support::no(driver::Remedy::none, "no such height");
-    return height == unproven_height ? driver::Support::yes_unproven("a new height") : driver::Support::yes();
+      return npu::Support::no(npu::Remedy::none, "no such height");
+    return height == unproven_height ? npu::Support::yes_unproven("a new height") : npu::Support::yes();
   }
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
-                                  const driver::CompileOptions&) const override {
-    driver::Program program;
+  Result<npu::Program> compile(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&) const override {
+    npu::Program program;
     for (const ir::Op& op : graph.ops) {
       if (graph.tensor(op.outputs[0]).shape[1] == bad_height) return error(code, "{} rows", bad_height);
       program.operations.push_back({static_cast<ir::OpId>(program.operations.size()), "x", 1});
     }
     return program;
   }
-  const driver::CostModel* costs(const driver::Chip&) const override { return &model; }
+  const npu::CostModel* costs(const npu::Chip&) const override { return &model; }
 };
 
 struct Net {
@@ -211,7 +210,7 @@ TEST(PlanBands, OnlyWhereTheyAreWanted) {
       {"two", {.cores = 2}, "N[bcd]/2"},
       {"one", {.cores = 1}, "N[bcd]"},
       {"results inside are kept", {.driver = {.keep_intermediates = true}, .cores = 2}, "N[bcd]"},
-      {"as recorded", {.driver = {.tuning = driver::Tuning::recorded}, .cores = 2}, "N[bcd]"},
+      {"as recorded", {.driver = {.tuning = npu::Tuning::recorded}, .cores = 2}, "N[bcd]"},
       {"not worth the way", {.min_macs_per_byte = 1'000'000, .cores = 2}, "C[bcd]"},
       {"worth it", {.min_macs_per_byte = 10, .cores = 2}, "N[bcd]/2"},
   };
@@ -225,8 +224,8 @@ TEST(PlanBands, TakesTheNextBestWhereABandIsRefused) {
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "N[bc]/2 N[d]");
   driver.refused_height = -1;
   driver.unproven_height = 26;
-  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = driver::Unproven::refuse}, .cores = 2}), "N[bc]/2 N[d]");
-  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = driver::Unproven::take}, .cores = 2}), "N[bcd]/2");
+  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = npu::Unproven::refuse}, .cores = 2}), "N[bc]/2 N[d]");
+  EXPECT_EQ(compiled(kChain, driver, {.driver = {.unproven = npu::Unproven::take}, .cores = 2}), "N[bcd]/2");
 }
 
 TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {
@@ -242,7 +241,7 @@ TEST(PlanBands, AfterTheWeighing) {
   const BandDriver driver;
   Prices prices;
   double us = 1;
-  prices.judge = [&](const driver::Program& program) -> Result<std::vector<OperationCost>> {
+  prices.judge = [&](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     return std::vector<OperationCost>(program.operations.size(), OperationCost{.device_us = us});
   };
   prices.cpu = {.macs_per_us = 1000, .bytes_per_us = 1000};

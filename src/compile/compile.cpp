@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "compile/bands.h"
-#include "ir/macs.h"
+#include "graph/ir/macs.h"
 
 namespace skillet::compile {
 namespace {
 
-using driver::Remedy;
-using driver::Support;
+using npu::Remedy;
+using npu::Support;
 
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
 constexpr int kMaxSearches = 64;
@@ -101,7 +101,7 @@ class Compiler {
     target.weight_changes = &changes_;
     target.takes_unproven = options_.driver.takes_unproven();
     target.constants_max = passes::constants_max(out_.graph);
-    if (options_.rewrite && options_.driver.tuning != driver::Tuning::recorded) target.rewrites = &out_.rewrites;
+    if (options_.rewrite && options_.driver.tuning != npu::Tuning::recorded) target.rewrites = &out_.rewrites;
     target.tried = &tried_;
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
@@ -201,25 +201,25 @@ class Compiler {
     return settle();
   }
 
-  bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != driver::Tuning::recorded; }
+  bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != npu::Tuning::recorded; }
 
   void gate(Support& support) const {
     if (!support.ok || !support.rests_on_assumptions() || options_.driver.takes_unproven()) return;
     if (support.reason.empty())
       support.reason =
-          fmt::format("no recording shows the whole job: {}", fmt::join(driver::names_of(support.stands_on), ", "));
+          fmt::format("no recording shows the whole job: {}", fmt::join(npu::names_of(support.stands_on), ", "));
     const Remedy remedy = support.remedy == Remedy::none ? Remedy::unproven : support.remedy;
     support = Support::no(remedy, "{} (unproven on silicon, unproven=refuse)", support.reason);
   }
 
   // Few bytes of a model must not ask for all of the machine's memory.
   void bound_constants(uint64_t limit) {
-    if (target_.driver == nullptr || options_.driver.tuning == driver::Tuning::recorded) return;
+    if (target_.driver == nullptr || options_.driver.tuning == npu::Tuning::recorded) return;
     uint64_t total = 0;
     std::set<std::string> keys;
     for (size_t i = 0; i < support_.size(); ++i) {
       if (!support_[i].ok) continue;
-      const driver::MadeConstants made =
+      const npu::MadeConstants made =
           target_.driver->made_constants(target_.chip, out_.graph, static_cast<ir::OpId>(i));
       if (!made.key.empty() && keys.contains(made.key)) continue;
       if (made.bytes > limit - total) {
@@ -252,7 +252,7 @@ class Compiler {
 
   bool may_divide_runs() const {
     return options_.cores > 1 && !options_.driver.keep_intermediates &&
-           options_.driver.tuning != driver::Tuning::recorded && target_.driver->costs(target_.chip) != nullptr;
+           options_.driver.tuning != npu::Tuning::recorded && target_.driver->costs(target_.chip) != nullptr;
   }
 
   // In one piece, or as a run of layers in bands and what is left.
@@ -288,7 +288,7 @@ class Compiler {
     part.compile_ms = watch.ms();
     return true;
   }
-  const driver::Driver& compiler() const { return options_.compiler != nullptr ? *options_.compiler : *target_.driver; }
+  const npu::Driver& compiler() const { return options_.compiler != nullptr ? *options_.compiler : *target_.driver; }
 
   // False: ops have been left out, so that the graph must be divided anew.
   Result<bool> compile_parts() {
@@ -389,7 +389,7 @@ class Compiler {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
         if (!support.ok && support.remedy == Remedy::none && target_.driver != nullptr)
-          support.remedy = driver::remedy_of_op(out_.graph, op);
+          support.remedy = npu::remedy_of_op(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {
             support.ok, std::move(support.reason), support.unproven, part, "", support.remedy, {}};
         if (support.ok) out_.ops[static_cast<size_t>(op)].stands_on = std::move(support.stands_on);

@@ -9,10 +9,10 @@
 
 #include "base/result.h"
 #include "compile/prices.h"
-#include "driver/driver.h"
-#include "ir/graph.h"
-#include "passes/bands.h"
-#include "passes/passes.h"
+#include "graph/ir/graph.h"
+#include "graph/passes/divide/bands.h"
+#include "graph/passes/passes.h"
+#include "npu/driver.h"
 
 namespace skillet::compile {
 
@@ -23,9 +23,9 @@ using passes::Target;
 enum class Runs : uint8_t { that_pay, fastest, longest };
 
 struct Options {
-  driver::CompileOptions driver;
+  npu::CompileOptions driver;
   // Compiles parts in the driver's place: one that tunes, or keeps what it compiled. Borrowed; null: the driver does.
-  const driver::Driver* compiler = nullptr;
+  const npu::Driver* compiler = nullptr;
   // Parts that do fewer multiply-accumulates for each byte that enters or leaves stay on the CPU. 0: none do.
   uint64_t min_macs_per_byte = 0;
   // In its place: parts, and ops of parts, that are predicted to be faster on the CPU stay there. Borrowed; null, and
@@ -52,22 +52,22 @@ struct OpPlace {
   bool unproven = false;  // on the NPU, though no known driver ever ran this on silicon
   size_t part = 0;        // index into the parts
   std::string note;       // what passes changed about it that may move its result, or could not; empty: nothing
-  driver::Remedy remedy = driver::Remedy::none;      // where it is not on the NPU: what can be done about it
-  std::vector<const driver::Assumption*> stands_on;  // where it is
+  npu::Remedy remedy = npu::Remedy::none;         // where it is not on the NPU: what can be done about it
+  std::vector<const npu::Assumption*> stands_on;  // where it is
 };
 
 // What one core does of a part that is divided.
 struct Band {
   passes::Band rows;
-  driver::Program program;  // of rows.graph
+  npu::Program program;  // of rows.graph
 };
 
 struct Part {
   passes::Partition partition;
-  std::optional<driver::Program> program;  // none for the CPU, bands, and where only a plan was asked for
-  std::vector<Band> bands;                 // which compute the part together; none: it is in one piece
-  bool is_piece = false;                   // of what the division made one part
-  std::string note;                        // what was thought about bands, for people; empty: nothing
+  std::optional<npu::Program> program;  // none for the CPU, bands, and where only a plan was asked for
+  std::vector<Band> bands;              // which compute the part together; none: it is in one piece
+  bool is_piece = false;                // of what the division made one part
+  std::string note;                     // what was thought about bands, for people; empty: nothing
   double compile_ms = 0;
   bool is_weighed = false;  // and found profitable to offload
 };
@@ -75,7 +75,7 @@ struct Part {
 // A program of a part, and what it was compiled from.
 struct PartProgram {
   const ir::Graph* graph = nullptr;
-  driver::Program* program = nullptr;
+  npu::Program* program = nullptr;
   std::string band;  // ", band 1"; empty: of the part in one piece
 };
 std::vector<PartProgram> programs(Part& part);

@@ -9,7 +9,7 @@
 
 #include "compile/advice.h"
 #include "compile/report.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {
@@ -19,28 +19,27 @@ using passes::Letters;
 // Takes all but RELU; its compiler refuses what the test says.
 class PickyDriver : public passes::AddMulDriver {
  public:
-  std::map<std::string, driver::MadeConstants> made;  // by name of the tensor that is computed
-  std::set<std::string> bad;                          // names of tensors: who computes them does not compile
-  size_t max_ops = SIZE_MAX;                          // of one program
+  std::map<std::string, npu::MadeConstants> made;  // by name of the tensor that is computed
+  std::set<std::string> bad;                       // names of tensors: who computes them does not compile
+  size_t max_ops = SIZE_MAX;                       // of one program
   bool wrong_options = false;
   mutable int compiled = 0;
 
-  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
-    if (graph.op(op).kind == ir::OpKind::relu) return driver::Support::no(driver::Remedy::none, "no RELU");
-    if (graph.op(op).kind == ir::OpKind::byte_table) return driver::Support::no(driver::Remedy::none, "no tables");
-    return graph.op(op).kind == ir::OpKind::mul ? driver::Support::yes_unproven("MUL is new") : driver::Support::yes();
+  npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    if (graph.op(op).kind == ir::OpKind::relu) return npu::Support::no(npu::Remedy::none, "no RELU");
+    if (graph.op(op).kind == ir::OpKind::byte_table) return npu::Support::no(npu::Remedy::none, "no tables");
+    return graph.op(op).kind == ir::OpKind::mul ? npu::Support::yes_unproven("MUL is new") : npu::Support::yes();
   }
-  driver::MadeConstants made_constants(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+  npu::MadeConstants made_constants(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     const auto at = made.find(graph.tensor(graph.op(op).outputs[0]).name);
-    return at == made.end() ? driver::MadeConstants{} : at->second;
+    return at == made.end() ? npu::MadeConstants{} : at->second;
   }
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
-                                  const driver::CompileOptions&) const override {
+  Result<npu::Program> compile(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&) const override {
     ++compiled;
     EXPECT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
     if (wrong_options) return error(ErrorCode::invalid_argument, "no switch 'x'");
     if (graph.ops.size() > max_ops) return error(ErrorCode::unsupported, "{} ops are too many", graph.ops.size());
-    driver::Program program;
+    npu::Program program;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const std::string& name = graph.tensor(graph.ops[i].outputs[0]).name;
       if (bad.contains(name)) return error(ErrorCode::out_of_range, "{} does not fit", name);
@@ -53,10 +52,10 @@ class PickyDriver : public passes::AddMulDriver {
 // As a chip with one scale for all weights of an operation.
 class OneScaleDriver : public PickyDriver {
  public:
-  driver::Support supports(const driver::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+  npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     if (graph.tensor(graph.op(op).input(1)).quant.scales.size() > 1)
-      return driver::Support::no(driver::Remedy::share_scales, "too many scales");
-    return driver::Support::yes();
+      return npu::Support::no(npu::Remedy::share_scales, "too many scales");
+    return npu::Support::yes();
   }
 };
 
@@ -215,9 +214,9 @@ TEST(Compile, ErrorsWhenNothingMayBeLeftOut) {
 TEST(Compile, TakesUnprovenOpsWhenTold) {
   const Letters letters("a", {"c=add(a,a)", "d=mul(c,c)"}, "d");
   const PickyDriver driver;
-  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = driver::Unproven::refuse}}),
+  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = npu::Unproven::refuse}}),
             "N[c] C[d]\nd: MUL is new (unproven on silicon, unproven=refuse)");
-  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = driver::Unproven::take}}), "N[cd]\nd: MUL is new");
+  EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = npu::Unproven::take}}), "N[cd]\nd: MUL is new");
 }
 
 // Every tensor has 16 bytes.
@@ -279,7 +278,7 @@ TEST(Advice, ReasonsAreGroupedWithoutNames) {
                         {.why = "shape 1x2x3 of int8 CONV_2D"},
                         {.why = "shape 4 of int8 CONV_2D"},
                         {.why = "shape 4 of int16 CONV_2D"},
-                        {.why = "shape 4 of int8 CONV_2D", .remedy = driver::Remedy::fold},
+                        {.why = "shape 4 of int8 CONV_2D", .remedy = npu::Remedy::fold},
                         {.why = ""}};
   const auto groups = group_reasons(rows);
   ASSERT_EQ(groups.size(), 5U);
@@ -295,7 +294,7 @@ TEST(Advice, SaysHowToQuantize) {
     ir::DType weights, result;
     std::vector<float> scales;
     const char* words;
-    const driver::Driver* driver = nullptr;
+    const npu::Driver* driver = nullptr;
   };
   const OneScaleDriver coarse;
   const PickyDriver fine;             // takes any scales
@@ -417,7 +416,7 @@ TEST(Report, SaysWhatWasRewritten) {
   EXPECT_EQ(absorbed_by(result.rewrites), (std::map<int32_t, int32_t>{{1, 0}, {3, 2}}));
   const passes::Rewrite chain[] = {{"", 1, {0}, ""}, {"", 2, {1, 3}, ""}};
   EXPECT_EQ(absorbed_by(chain), (std::map<int32_t, int32_t>{{0, 2}, {1, 2}, {3, 2}}));
-  const Options recorded = {.driver = {.tuning = driver::Tuning::recorded}};
+  const Options recorded = {.driver = {.tuning = npu::Tuning::recorded}};
   EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
 }
 
@@ -465,7 +464,7 @@ TEST(Report, SaysWhereEachOpRuns) {
   const Letters letters("ab", {"c=add(a,b)", "d=mul(c,c)", "e=relu(d)"}, "e");
   const PickyDriver driver;
   const auto all =
-      compile(letters.graph, {&driver, {}}, {.driver = {.unproven = driver::Unproven::take}, .rewrite = false}).value();
+      compile(letters.graph, {&driver, {}}, {.driver = {.unproven = npu::Unproven::take}, .rewrite = false}).value();
   const auto table = [](const std::vector<OpRow>& rows) {
     std::string out;
     for (const OpRow& row : rows)

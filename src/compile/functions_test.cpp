@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/compile.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {

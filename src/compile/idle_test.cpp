@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/report.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {
@@ -11,8 +11,8 @@ namespace {
 class Jobs : public passes::AddMulDriver {
  public:
   bool has_job = false;
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph&, const driver::CompileOptions&) const override {
-    driver::Program program;
+  Result<npu::Program> compile(const npu::Chip&, const ir::Graph&, const npu::CompileOptions&) const override {
+    npu::Program program;
     if (has_job) program.jobs.emplace_back();
     return program;
   }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/macs.h"
+#include "graph/ir/macs.h"
 
 namespace skillet::compile {
 namespace {
@@ -211,12 +211,12 @@ size_t Alternative::npu_ops() const {
   return out;
 }
 
-Result<Weighing> weigh(const ir::Graph& part, const driver::Program& program, const Prices& prices) {
+Result<Weighing> weigh(const ir::Graph& part, const npu::Program& program, const Prices& prices) {
   SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
   return Scale(part, prices, npu).weigh();
 }
 
-Result<Times> times_on_npu(const ir::Graph& part, const driver::Program& program, const Prices& prices) {
+Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const Prices& prices) {
   SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
   return Scale(part, prices, npu).all_on_npu();
 }

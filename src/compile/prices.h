@@ -11,8 +11,8 @@
 
 #include "base/result.h"
 #include "compile/tune.h"
-#include "driver/program.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "program/program.h"
 
 namespace skillet::compile {
 
@@ -74,10 +74,10 @@ bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices);
 
 // `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster; of all other sets of runs
 // of ops the fastest is chosen where that is faster still, beyond doubt. Error: the judge cannot price it.
-Result<Weighing> weigh(const ir::Graph& part, const driver::Program& program, const Prices& prices);
+Result<Weighing> weigh(const ir::Graph& part, const npu::Program& program, const Prices& prices);
 
 // The same of a part as it is, all on the NPU.
-Result<Times> times_on_npu(const ir::Graph& part, const driver::Program& program, const Prices& prices);
+Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const Prices& prices);
 
 // Why the ops that `weighing` moves to the CPU are there.
 std::string why_moved(const Weighing& weighing);

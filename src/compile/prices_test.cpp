@@ -9,7 +9,7 @@
 #include <set>
 
 #include "compile/compile.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {
@@ -21,9 +21,8 @@ constexpr double kTensorBytes = 16;  // of Letters
 // An operation for each op, named as the op's result.
 class NamingDriver : public passes::AddMulDriver {
  public:
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
-                                  const driver::CompileOptions&) const override {
-    driver::Program program;
+  Result<npu::Program> compile(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&) const override {
+    npu::Program program;
     for (size_t i = 0; i < graph.ops.size(); ++i)
       program.operations.push_back({static_cast<ir::OpId>(i), graph.tensor(graph.ops[i].outputs[0]).name, 0, 1});
     return program;
@@ -35,9 +34,9 @@ const NamingDriver kDriver;
 Prices prices_of(std::map<std::string, double> npu_us, double cpu_byte_us, double way_byte_us, double submit_us,
                  double doubt = 0) {
   Prices out;
-  out.judge = [npu_us = std::move(npu_us)](const driver::Program& program) -> Result<std::vector<OperationCost>> {
+  out.judge = [npu_us = std::move(npu_us)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> costs;
-    for (const driver::OperationInfo& one : program.operations) {
+    for (const npu::OperationInfo& one : program.operations) {
       const auto at = npu_us.find(one.kind);
       if (at == npu_us.end()) return error(ErrorCode::unsupported, "no price of {}", one.kind);
       costs.push_back({.device_us = at->second, .tasks = 1});
@@ -244,7 +243,7 @@ std::string compiled(const Letters& letters, const Options& options) {
     EXPECT_EQ(part.program.has_value(), part.partition.on_npu);
   }
   for (const OpPlace& op : got->ops)
-    if (!op.on_npu) out += fmt::format("\n{}: {}", driver::remedy_name(op.remedy), op.reason);
+    if (!op.on_npu) out += fmt::format("\n{}: {}", npu::remedy_name(op.remedy), op.reason);
   return out;
 }
 
@@ -259,7 +258,7 @@ TEST(Compile, DividesByPredictedTime) {
   const Prices far = prices_of({{"c", 1}, {"e", 1}, {"f", 1}}, 1, 9, 10);
   options.prices = &far;
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
-  options.driver.tuning = driver::Tuning::recorded;
+  options.driver.tuning = npu::Tuning::recorded;
   EXPECT_EQ(compiled(two, options).substr(0, 17), "N[c] C[d] N[ef]\nn") << "as recorded";
   // What cannot be priced is judged by its work.
   const Prices none = prices_of({}, 1, 9, 10);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/macs.h"
+#include "graph/ir/macs.h"
 
 namespace skillet::compile {
 namespace {
@@ -50,7 +50,7 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
                    .unproven = ops[i].unproven && fallback.empty(),
                    .note = fallback.empty() ? ops[i].note : "",
                    .remedy = ops[i].remedy,
-                   .stands_on = fallback.empty() ? ops[i].stands_on : std::vector<const driver::Assumption*>()});
+                   .stands_on = fallback.empty() ? ops[i].stands_on : std::vector<const npu::Assumption*>()});
     out.back().plain = without_names(out.back().why, graph, out.back().op);
   }
   return out;

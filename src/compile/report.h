@@ -17,13 +17,13 @@ struct OpRow {
   std::string kind, output;  // "CONV_2D"; "1x112x112x32" of the first output
   size_t part = 0;
   bool on_npu = false;
-  std::string why;                                   // why not on the NPU, or "unproven: ..."
-  std::string plain;                                 // the same without the names of tensors
-  bool nowhere = false;                              // nor does the CPU have a kernel for it: who knows the CPU says so
-  bool unproven = false;                             // on the NPU, though no known driver ever ran this on silicon
-  std::string note;                                  // what passes changed about it that may move its result
-  driver::Remedy remedy = driver::Remedy::none;      // where it is not on the NPU
-  std::vector<const driver::Assumption*> stands_on;  // on the NPU: what its program rests on that nobody has seen
+  std::string why;                                // why not on the NPU, or "unproven: ..."
+  std::string plain;                              // the same without the names of tensors
+  bool nowhere = false;                           // nor does the CPU have a kernel for it: who knows the CPU says so
+  bool unproven = false;                          // on the NPU, though no known driver ever ran this on silicon
+  std::string note;                               // what passes changed about it that may move its result
+  npu::Remedy remedy = npu::Remedy::none;         // where it is not on the NPU
+  std::vector<const npu::Assumption*> stands_on;  // on the NPU: what its program rests on that nobody has seen
   double cpu_us = -1;  // what it takes there, predicted by who knows the chip's CPU; below 0: not known
 };
 

@@ -31,9 +31,9 @@ struct Question {
   }
 };
 
-std::vector<Question> questions_of(const std::vector<driver::Choice>& choices, size_t ops) {
+std::vector<Question> questions_of(const std::vector<npu::Choice>& choices, size_t ops) {
   std::vector<Question> out;
-  for (const driver::Choice& one : choices) {
+  for (const npu::Choice& one : choices) {
     auto at = std::ranges::find(out, one.name, &Question::name);
     if (at == out.end()) at = out.insert(out.end(), {one.name, std::vector<std::vector<int32_t>>(ops)});
     at->values.at(static_cast<size_t>(one.op)).push_back(one.value);
@@ -43,25 +43,25 @@ std::vector<Question> questions_of(const std::vector<driver::Choice>& choices, s
 
 class Search {
  public:
-  Search(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
-         const driver::CompileOptions& options, const Judge& judge)
+  Search(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
+         const Judge& judge)
       : driver_(driver), chip_(chip), graph_(graph), options_(options), judge_(judge) {
     options_.choices.clear();
   }
 
   Result<Tuned> run() {
     SK_TRY_ASSIGN(out_.before, try_with({}));
-    SK_TRY_ASSIGN(const std::vector<driver::Choice> open, driver_.choices(chip_, graph_, options_));
+    SK_TRY_ASSIGN(const std::vector<npu::Choice> open, driver_.choices(chip_, graph_, options_));
     out_.after = out_.before;
     for (const Question& question : questions_of(open, graph_.ops.size())) SK_TRY(ask(question));
-    std::ranges::stable_sort(out_.choices, {}, &driver::Choice::op);
+    std::ranges::stable_sort(out_.choices, {}, &npu::Choice::op);
     return std::move(out_);
   }
 
  private:
   // All ops at once take their next value: what one takes does not depend on the others.
   Result<void> ask(const Question& question) {
-    const std::vector<driver::Choice> before = out_.choices;
+    const std::vector<npu::Choice> before = out_.choices;
     std::vector<OperationCost> best = out_.after;
     std::vector<int32_t> chosen(graph_.ops.size());
     for (size_t round = 0; round < question.rounds(); ++round) {
@@ -79,7 +79,7 @@ class Search {
   }
 
   // Together they may be worth less than each alone: what is shared was counted to one of them.
-  Result<void> keep(std::vector<driver::Choice> choices) {
+  Result<void> keep(std::vector<npu::Choice> choices) {
     if (choices == out_.choices) return {};
     SK_TRY_ASSIGN(std::vector<OperationCost> costs, try_with(choices));
     if (score(costs) >= score(out_.after)) return {};
@@ -88,26 +88,26 @@ class Search {
     return {};
   }
 
-  static std::vector<driver::Choice> joined(std::vector<driver::Choice> choices, const std::string& name,
-                                            const std::vector<int32_t>& values) {
+  static std::vector<npu::Choice> joined(std::vector<npu::Choice> choices, const std::string& name,
+                                         const std::vector<int32_t>& values) {
     for (size_t op = 0; op < values.size(); ++op) {
       if (values[op] != 0) choices.push_back({static_cast<ir::OpId>(op), name, values[op]});
     }
     return choices;
   }
 
-  Result<std::vector<OperationCost>> try_with(std::vector<driver::Choice> choices) {
-    driver::CompileOptions options = options_;
+  Result<std::vector<OperationCost>> try_with(std::vector<npu::Choice> choices) {
+    npu::CompileOptions options = options_;
     options.choices = std::move(choices);
     ++out_.tried;
-    SK_TRY_ASSIGN(const driver::Program program, driver_.compile(chip_, graph_, options));
+    SK_TRY_ASSIGN(const npu::Program program, driver_.compile(chip_, graph_, options));
     return price_ops(program, graph_, judge_);
   }
 
-  const driver::Driver& driver_;
-  const driver::Chip& chip_;
+  const npu::Driver& driver_;
+  const npu::Chip& chip_;
   const ir::Graph& graph_;
-  driver::CompileOptions options_;
+  npu::CompileOptions options_;
   const Judge& judge_;
   Tuned out_;
 };
@@ -128,8 +128,7 @@ OperationCost sum_of(const std::vector<OperationCost>& costs) {
   return sum;
 }
 
-Result<std::vector<OperationCost>> price_ops(const driver::Program& program, const ir::Graph& graph,
-                                             const Judge& judge) {
+Result<std::vector<OperationCost>> price_ops(const npu::Program& program, const ir::Graph& graph, const Judge& judge) {
   SK_TRY_ASSIGN(const std::vector<OperationCost> costs, judge(program));
   std::vector<OperationCost> by_op(graph.ops.size());
   ir::OpId op = static_cast<ir::OpId>(graph.ops.size()) - 1;  // of what stands behind all
@@ -140,8 +139,8 @@ Result<std::vector<OperationCost>> price_ops(const driver::Program& program, con
   return by_op;
 }
 
-Result<Tuned> tune(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
-                   const driver::CompileOptions& options, const Judge& judge) {
+Result<Tuned> tune(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
+                   const npu::CompileOptions& options, const Judge& judge) {
   return Search(driver, chip, graph, options, judge).run();
 }
 

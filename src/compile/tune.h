@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "driver/driver.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "npu/driver.h"
 
 namespace skillet::compile {
 
@@ -26,20 +26,19 @@ struct OperationCost {
 OperationCost sum_of(const std::vector<OperationCost>& costs);
 
 // By Program::operations.
-using Judge = std::function<Result<std::vector<OperationCost>>(const driver::Program&)>;
+using Judge = std::function<Result<std::vector<OperationCost>>(const npu::Program&)>;
 
 struct Tuned {
-  std::vector<driver::Choice> choices;       // by op, then by name in the driver's order; none: nothing is better
+  std::vector<npu::Choice> choices;          // by op, then by name in the driver's order; none: nothing is better
   std::vector<OperationCost> before, after;  // by op of the graph; what a driver inserts counts to the op behind it
   size_t tried = 0;                          // programs
 };
 // Names one after the other; of each, every op takes the value of least wall time. What is gained must be more than
 // what is not known of a task (see kTaskDoubtUs). Error: the graph does not compile, or the judge cannot price it.
-Result<Tuned> tune(const driver::Driver& driver, const driver::Chip& chip, const ir::Graph& graph,
-                   const driver::CompileOptions& options, const Judge& judge);
+Result<Tuned> tune(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
+                   const npu::CompileOptions& options, const Judge& judge);
 
 // The judge's word, by op of the graph.
-Result<std::vector<OperationCost>> price_ops(const driver::Program& program, const ir::Graph& graph,
-                                             const Judge& judge);
+Result<std::vector<OperationCost>> price_ops(const npu::Program& program, const ir::Graph& graph, const Judge& judge);
 
 }  // namespace skillet::compile

@@ -7,24 +7,23 @@
 #include <cstring>
 
 #include "compile/tuning_file.h"
-#include "passes/testing/letters.h"
+#include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
 namespace {
 
-using driver::Choice;
+using npu::Choice;
 
 // An operation for each op, and one that is inserted before each; the program's chip is the list of its choices.
 class ListingDriver : public passes::AddMulDriver {
  public:
   explicit ListingDriver(std::vector<Choice> open) : open_(std::move(open)) {}
-  Result<std::vector<Choice>> choices(const driver::Chip&, const ir::Graph&,
-                                      const driver::CompileOptions&) const override {
+  Result<std::vector<Choice>> choices(const npu::Chip&, const ir::Graph&, const npu::CompileOptions&) const override {
     return open_;
   }
-  Result<driver::Program> compile(const driver::Chip&, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override {
-    driver::Program program;
+  Result<npu::Program> compile(const npu::Chip&, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
+    npu::Program program;
     for (size_t op = 0; op < graph.ops.size(); ++op) {
       program.operations.push_back({-1, "inserted", 0, 1});
       std::string kind;
@@ -43,9 +42,9 @@ class ListingDriver : public passes::AddMulDriver {
 // Microseconds by what an operation chose; 100 for anything else, 1 for what is inserted.
 Judge judge_of(std::vector<std::pair<std::string, double>> times, std::vector<size_t> tasks = {}) {
   return [times = std::move(times),
-          tasks = std::move(tasks)](const driver::Program& program) -> Result<std::vector<OperationCost>> {
+          tasks = std::move(tasks)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> out;
-    for (const driver::OperationInfo& one : program.operations) {
+    for (const npu::OperationInfo& one : program.operations) {
       OperationCost& cost = out.emplace_back(OperationCost{.device_us = one.op < 0 ? 1.0 : 100.0, .tasks = 1});
       for (size_t i = 0; i < times.size(); ++i) {
         if (times[i].first != one.kind || one.op < 0) continue;
@@ -108,7 +107,7 @@ TEST(Tune, InsertedOperationsBelongToOps) {
 }
 
 TEST(Tune, WhatIsTooMuchTogetherIsNotTaken) {
-  const Judge judge = [](const driver::Program& program) -> Result<std::vector<OperationCost>> {
+  const Judge judge = [](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> out(program.operations.size());
     const bool both = program.operations[1].kind == "a1 " && program.operations[3].kind == "b1 ";
     for (size_t i = 0; i < out.size(); ++i)
@@ -123,7 +122,7 @@ TEST(Tune, WhatIsTooMuchTogetherIsNotTaken) {
 
 TEST(Tune, AJudgeThatCannotPriceIsAnError) {
   const passes::Letters letters("a", {"b=add(a,a)"}, "b");
-  const Judge judge = [](const driver::Program&) -> Result<std::vector<OperationCost>> {
+  const Judge judge = [](const npu::Program&) -> Result<std::vector<OperationCost>> {
     return error(ErrorCode::unsupported, "not this one");
   };
   const auto found = tune(ListingDriver({}), {}, letters.graph, {}, judge);

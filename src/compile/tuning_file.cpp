@@ -26,7 +26,7 @@ Result<TunedPart> part_of(const Json& json, const std::string& where) {
   std::set<std::pair<ir::OpId, std::string>> decided;
   for (size_t i = 0; i < choices->size(); ++i) {
     const std::string at = fmt::format("{}.choices[{}]", where, i);
-    driver::Choice& one = part.choices.emplace_back();
+    npu::Choice& one = part.choices.emplace_back();
     SK_TRY_ASSIGN(one.op, number_of((*choices)[i], at, "op"));
     SK_TRY_ASSIGN(one.name, text_of((*choices)[i], at, "name"));
     SK_TRY_ASSIGN(one.value, number_of((*choices)[i], at, "value"));
@@ -50,7 +50,7 @@ std::string print(const TuningFile& file) {
   out["parts"] = Json::array();
   for (const TunedPart& part : file.parts) {
     nlohmann::ordered_json choices = Json::array();
-    for (const driver::Choice& one : part.choices)
+    for (const npu::Choice& one : part.choices)
       choices.push_back({{"op", one.op}, {"name", one.name}, {"value", one.value}});
     out["parts"].push_back({{"graph", part.graph}, {"switches", part.switches}, {"choices", choices}});
   }

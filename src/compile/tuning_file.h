@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "driver/driver.h"
+#include "npu/driver.h"
 
 namespace skillet::compile {
 
 struct TunedPart {
   std::string graph;  // key of the part's graph and constants
   std::vector<std::string> switches;
-  std::vector<driver::Choice> choices;
+  std::vector<npu::Choice> choices;
 };
 
 struct TuningFile {

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "base/int_math.h"
-#include "driver/decoded_capture.h"
+#include "npu/decoded_capture.h"
 #include "runtime/loaded_program.h"
 
 namespace skillet::runtime {
 namespace {
 
-using driver::AnnotatedField;
+using npu::AnnotatedField;
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kRoomBytes = 4096;  // beyond the contents
@@ -22,44 +22,44 @@ Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(me
 class Placed {
  public:
   // Every other buffer is `gap_pages` further than the last one's end.
-  static Result<Placed> create(const driver::Program& program, uint64_t first, uint64_t gap_pages);
-  Result<driver::Annotated> decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
-                                   driver::Detail detail);
+  static Result<Placed> create(const npu::Program& program, uint64_t first, uint64_t gap_pages);
+  Result<npu::Annotated> decode(const npu::Driver& driver, const npu::Chip& chip, const npu::Job& job,
+                                npu::Detail detail);
   const capture::Submission& submission() const { return submission_; }
-  bool is_constant(driver::BufferId id) const { return program_.buffers[id].is_constant(); }
+  bool is_constant(npu::BufferId id) const { return program_.buffers[id].is_constant(); }
   // Bytes of the list of commands that some job has there; 0: none begins there.
-  uint64_t commands_at(driver::BufferId id, uint64_t offset) const {
+  uint64_t commands_at(npu::BufferId id, uint64_t offset) const {
     const auto found = commands_.find({id, offset});
     return found == commands_.end() ? 0 : found->second;
   }
-  bool holds_commands(driver::BufferId id) const { return program_.buffers[id].role == driver::BufferRole::commands; }
+  bool holds_commands(npu::BufferId id) const { return program_.buffers[id].role == npu::BufferRole::commands; }
   // By the job that was decoded last.
-  bool is_written(driver::BufferId id) const { return written_.contains(id); }
+  bool is_written(npu::BufferId id) const { return written_.contains(id); }
 
  private:
-  explicit Placed(const driver::Program& program) : program_(program) {}
-  Result<capture::Commands> commands_of(const driver::ByteRange& range) const;
-  const driver::Program& program_;
+  explicit Placed(const npu::Program& program) : program_(program) {}
+  Result<capture::Commands> commands_of(const npu::ByteRange& range) const;
+  const npu::Program& program_;
   capture::Submission submission_;  // buffer i has handle i
-  std::set<driver::BufferId> written_;
-  std::map<std::pair<driver::BufferId, uint64_t>, uint64_t> commands_;  // of all jobs
+  std::set<npu::BufferId> written_;
+  std::map<std::pair<npu::BufferId, uint64_t>, uint64_t> commands_;  // of all jobs
 };
 
-Result<Placed> Placed::create(const driver::Program& program, uint64_t first, uint64_t gap_pages) {
+Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint64_t gap_pages) {
   Placed placed(program);
   for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
-    for (const driver::Job& job : *jobs) {
-      for (const driver::ByteRange& list : job.commands)
+    for (const npu::Job& job : *jobs) {
+      for (const npu::ByteRange& list : job.commands)
         placed.commands_[{list.buffer, list.offset_bytes}] = list.size_bytes;
     }
   }
   std::vector<uint64_t> addresses;
-  for (const driver::Buffer& one : program.buffers) {
+  for (const npu::Buffer& one : program.buffers) {
     addresses.push_back(first);
     first = align_up(first + one.size_bytes, kPageBytes) + gap_pages * kPageBytes;
   }
-  for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
-    const driver::Buffer& one = program.buffers[id];
+  for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const npu::Buffer& one = program.buffers[id];
     capture::BufferSnapshot buffer{.handle = id, .address = addresses[id], .size_bytes = one.size_bytes};
     buffer.content = one.is_constant() ? capture::Content::bytes : capture::Content::zero;
     buffer.bytes = one.contents;
@@ -67,13 +67,13 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
       // Contents end at the last byte that is not 0, an address may end there too.
       const uint64_t end = std::min(one.size_bytes, one.contents.size() + kRoomBytes);
       Bytes bytes(one.contents.begin(), one.contents.end());
-      for (const driver::Relocation& r : one.relocations) {
+      for (const npu::Relocation& r : one.relocations) {
         if (r.at_byte > end - std::min<uint64_t>(end, r.bytes()))
           return error(ErrorCode::malformed, "buffer '{}': an address at byte {}, {} bytes of contents", one.name,
                        r.at_byte, one.contents.size());
       }
       bytes.resize(end);
-      for (const driver::Relocation& r : one.relocations)
+      for (const npu::Relocation& r : one.relocations)
         SK_TRY(relocate(bytes, r, addresses[r.target]).with_context(one.name));
       buffer.bytes = std::move(bytes);
     }
@@ -83,7 +83,7 @@ Result<Placed> Placed::create(const driver::Program& program, uint64_t first, ui
 }
 
 // For every kind of kernel: the words, and where they lie.
-Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) const {
+Result<capture::Commands> Placed::commands_of(const npu::ByteRange& range) const {
   const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
   if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
   capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
@@ -96,17 +96,17 @@ Result<capture::Commands> Placed::commands_of(const driver::ByteRange& range) co
   return out;
 }
 
-Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const driver::Chip& chip, const driver::Job& job,
-                                         driver::Detail detail) {
+Result<npu::Annotated> Placed::decode(const npu::Driver& driver, const npu::Chip& chip, const npu::Job& job,
+                                      npu::Detail detail) {
   submission_.jobs.assign(1, {});
-  for (const driver::ByteRange& range : job.commands) {
+  for (const npu::ByteRange& range : job.commands) {
     SK_TRY_ASSIGN(capture::Commands commands, commands_of(range));
     submission_.jobs[0].commands.push_back(std::move(commands));
   }
   for (capture::BufferSnapshot& one : submission_.buffers)
-    one.listed = program_.buffers[one.handle].role == driver::BufferRole::commands;
+    one.listed = program_.buffers[one.handle].role == npu::BufferRole::commands;
   written_.clear();
-  for (const driver::BufferUse& use : job.uses) {
+  for (const npu::BufferUse& use : job.uses) {
     submission_.buffers[use.buffer].listed = true;
     if (use.write) written_.insert(use.buffer);
   }
@@ -114,7 +114,7 @@ Result<driver::Annotated> Placed::decode(const driver::Driver& driver, const dri
 }
 
 // Commands that lie among those of jobs are read as what a job has there, and checked with it.
-Result<void> check_commands(const AnnotatedField& field, const driver::BufferPlace& at, const Placed& placed) {
+Result<void> check_commands(const AnnotatedField& field, const npu::BufferPlace& at, const Placed& placed) {
   constexpr uint64_t kFetchBytes = 16;
   const uint64_t listed = placed.commands_at(at.buffer->handle, at.offset);
   if (listed != 0 && field.reach->after <= align_up(listed, kFetchBytes)) return {};
@@ -126,20 +126,20 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
                          const Placed& placed_b) {
   if (a.name != b.name || a.row != b.row || a.kind != b.kind) return bad("what it means depends on where buffers are");
   if (a.unknown) return bad(fmt::format("{} has no known meaning", a.value));
-  if (a.kind == driver::FieldKind::value) {
+  if (a.kind == npu::FieldKind::value) {
     if (a.raw != b.raw) return bad("a relocation where no address is");
     return {};
   }
   if (a.unused && a.address == 0 && b.address == 0) return {};
-  const auto at_a = driver::find_place(placed_a.submission(), a.address);
-  const auto at_b = driver::find_place(placed_b.submission(), b.address);
+  const auto at_a = npu::find_place(placed_a.submission(), a.address);
+  const auto at_b = npu::find_place(placed_b.submission(), b.address);
   if (!at_a || !at_b || at_a->buffer->handle != at_b->buffer->handle || at_a->offset != at_b->offset)
     return bad(fmt::format("address 0x{:x} is not that of a buffer of the program", a.address));
   if (!at_a->buffer->listed) return bad("it points to a buffer that the job does not list");
   // Constants may be other programs' too, and nobody waits for a job that is not said to write.
   if (a.output && !placed_a.is_written(at_a->buffer->handle))
     return bad("it points to a buffer that the job does not say it writes");
-  if (a.kind == driver::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
+  if (a.kind == npu::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
     return bad("it points to a buffer that is not constant");
   if (!a.reach) return bad("how many bytes it touches there is not known");
   if (a.reach->after > at_a->room_bytes)
@@ -147,13 +147,12 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
         fmt::format("the {} bytes from there on are more than the buffer's {}", a.reach->after, at_a->room_bytes));
   if (a.reach->before > at_a->offset)
     return bad(fmt::format("the {} bytes before it are more than the buffer's {}", a.reach->before, at_a->offset));
-  if (a.kind == driver::FieldKind::commands && placed_a.holds_commands(at_a->buffer->handle))
+  if (a.kind == npu::FieldKind::commands && placed_a.holds_commands(at_a->buffer->handle))
     return check_commands(a, *at_a, placed_a);
   return {};
 }
 
-Result<void> check_fields(const driver::Annotated& in_a, const driver::Annotated& in_b, const Placed& a,
-                          const Placed& b) {
+Result<void> check_fields(const npu::Annotated& in_a, const npu::Annotated& in_b, const Placed& a, const Placed& b) {
   if (in_a.fields.size() != in_b.fields.size() || in_a.values != in_b.values)
     return bad("what it does depends on where buffers are");
   for (size_t i = 0; i < in_a.fields.size(); ++i) {
@@ -165,39 +164,39 @@ Result<void> check_fields(const driver::Annotated& in_a, const driver::Annotated
 
 class Check {
  public:
-  static Result<Check> create(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program) {
+  static Result<Check> create(const npu::Driver& driver, const npu::Chip& chip, const npu::Program& program) {
     SK_TRY_ASSIGN(Placed a, Placed::create(program, 0x100000, 1));
     SK_TRY_ASSIGN(Placed b, Placed::create(program, 0x108000, 3));
     return Check(driver, chip, std::move(a), std::move(b));
   }
   // Words for each field cost more than all else; they are for the error.
-  Result<void> job(const driver::Job& one) {
-    if (job_as(one, driver::Detail::addresses).ok()) return {};
-    return job_as(one, driver::Detail::full).with_context(fmt::format("job '{}'", one.name));
+  Result<void> job(const npu::Job& one) {
+    if (job_as(one, npu::Detail::addresses).ok()) return {};
+    return job_as(one, npu::Detail::full).with_context(fmt::format("job '{}'", one.name));
   }
 
  private:
-  Check(const driver::Driver& driver, const driver::Chip& chip, Placed a, Placed b)
+  Check(const npu::Driver& driver, const npu::Chip& chip, Placed a, Placed b)
       : driver_(driver), chip_(chip), a_(std::move(a)), b_(std::move(b)) {}
-  Result<void> job_as(const driver::Job& one, driver::Detail detail) {
-    const driver::Detail second = detail == driver::Detail::full ? detail : driver::Detail::places;
-    SK_TRY_ASSIGN(const driver::Annotated in_a, a_.decode(driver_, chip_, one, detail));
+  Result<void> job_as(const npu::Job& one, npu::Detail detail) {
+    const npu::Detail second = detail == npu::Detail::full ? detail : npu::Detail::places;
+    SK_TRY_ASSIGN(const npu::Annotated in_a, a_.decode(driver_, chip_, one, detail));
     if (!in_a.refused.empty()) return bad(in_a.refused);
-    SK_TRY_ASSIGN(const driver::Annotated in_b, b_.decode(driver_, chip_, one, second));
+    SK_TRY_ASSIGN(const npu::Annotated in_b, b_.decode(driver_, chip_, one, second));
     return check_fields(in_a, in_b, a_, b_);
   }
 
-  const driver::Driver& driver_;
-  const driver::Chip& chip_;
+  const npu::Driver& driver_;
+  const npu::Chip& chip_;
   Placed a_, b_;
 };
 
 }  // namespace
 
-Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program) {
+Result<void> check_addresses(const npu::Driver& driver, const npu::Chip& chip, const npu::Program& program) {
   SK_TRY_ASSIGN(Check check, Check::create(driver, chip, program));
   for (const auto* jobs : {&program.init_jobs, &program.jobs}) {
-    for (const driver::Job& job : *jobs) SK_TRY(check.job(job));
+    for (const npu::Job& job : *jobs) SK_TRY(check.job(job));
   }
   return {};
 }

@@ -4,7 +4,7 @@
 // Must not know: a vendor's descriptors; the driver's decode() does.
 #pragma once
 
-#include "driver/driver.h"
+#include "npu/driver.h"
 
 namespace skillet::runtime {
 
@@ -12,6 +12,6 @@ namespace skillet::runtime {
 // touch around it, and moves with that buffer; what it writes is a buffer that the job says it writes; 0 is allowed
 // only where the operation uses none. Where the driver does not know what is touched, and where commands hold what its
 // compile() never writes (Annotated::refused), the program is refused. Error names job and field.
-Result<void> check_addresses(const driver::Driver& driver, const driver::Chip& chip, const driver::Program& program);
+Result<void> check_addresses(const npu::Driver& driver, const npu::Chip& chip, const npu::Program& program);
 
 }  // namespace skillet::runtime

@@ -6,7 +6,7 @@
 
 #include "base/testing/in_tree.h"
 #include "compile/compile.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 
 namespace skillet::runtime {
 namespace {
@@ -39,15 +39,15 @@ std::vector<std::string> small_models() {
 }
 
 struct Compiled {
-  driver::Chip chip;
-  const driver::Driver* driver = nullptr;
-  std::vector<driver::Program> programs;
+  npu::Chip chip;
+  const npu::Driver* driver = nullptr;
+  std::vector<npu::Program> programs;
 };
 
-Compiled compile_case(const Case& c, driver::Tuning tuning) {
-  Compiled out{.chip = driver::find_chip(c.chip).value()};
-  out.driver = driver::driver_of(out.chip).value();
-  const compile::Options options{.driver = {.tuning = tuning, .unproven = driver::Unproven::take}, .leave_out = false};
+Compiled compile_case(const Case& c, npu::Tuning tuning) {
+  Compiled out{.chip = npu::find_chip(c.chip).value()};
+  out.driver = npu::driver_of(out.chip).value();
+  const compile::Options options{.driver = {.tuning = tuning, .unproven = npu::Unproven::take}, .leave_out = false};
   auto compiled =
       compile::compile(tflite::import_file(kTests + c.model).value(), {out.driver, out.chip}, options).value();
   for (compile::Part& part : compiled.parts) {
@@ -59,9 +59,9 @@ Compiled compile_case(const Case& c, driver::Tuning tuning) {
 std::string message(const Result<void>& result) { return result.ok() ? "" : result.error().message; }
 
 // The bits of a relocation get a constant instead.
-void overwrite(driver::Program& program, driver::BufferId id, size_t index, uint64_t constant) {
-  driver::Buffer& buffer = program.buffers[id];
-  const driver::Relocation r = buffer.relocations[index];
+void overwrite(npu::Program& program, npu::BufferId id, size_t index, uint64_t constant) {
+  npu::Buffer& buffer = program.buffers[id];
+  const npu::Relocation r = buffer.relocations[index];
   buffer.relocations.erase(buffer.relocations.begin() + static_cast<ptrdiff_t>(index));
   Bytes bytes(buffer.contents.begin(), buffer.contents.end());
   bytes.resize(std::max<size_t>(bytes.size(), r.at_byte + r.bytes()));
@@ -75,10 +75,10 @@ void overwrite(driver::Program& program, driver::BufferId id, size_t index, uint
 
 TEST(AddressCheck, TakesWhatCompilersMake) {
   for (const Case& c : kCases) {
-    for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+    for (const auto tuning : {npu::Tuning::proven, npu::Tuning::tuned}) {
       const Compiled compiled = compile_case(c, tuning);
       ASSERT_FALSE(compiled.programs.empty());
-      for (const driver::Program& program : compiled.programs)
+      for (const npu::Program& program : compiled.programs)
         EXPECT_EQ(message(check_addresses(*compiled.driver, compiled.chip, program)), "") << c.chip << " " << c.model;
     }
   }
@@ -89,22 +89,22 @@ TEST(AddressCheck, TakesWhatCompilersMake) {
 // else is refused.
 TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
   size_t taken = 0, recorded_faults = 0;
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) {
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) {
       for (const std::string& path : small_models()) {
         const auto graph = tflite::import_file(path);
         ASSERT_TRUE(graph.ok()) << path << ": " << graph.error().message;
-        for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
-          const auto compiled = compile::compile(*graph, {driver, chip},
-                                                 {.driver = {.tuning = tuning, .unproven = driver::Unproven::take}});
+        for (const auto tuning : {npu::Tuning::recorded, npu::Tuning::proven, npu::Tuning::tuned}) {
+          const auto compiled =
+              compile::compile(*graph, {driver, chip}, {.driver = {.tuning = tuning, .unproven = npu::Unproven::take}});
           if (!compiled.ok()) continue;
           for (const compile::Part& part : compiled->parts) {
             if (!part.program) continue;
             const std::string text = message(check_addresses(*driver, chip, *part.program));
-            const bool copied = tuning == driver::Tuning::recorded && chip.name == "rk3588" &&
+            const bool copied = tuning == npu::Tuning::recorded && chip.name == "rk3588" &&
                                 text.find("bytes from there on are more") != std::string::npos;
             EXPECT_TRUE(text.empty() || copied)
-                << chip.name << " " << path << " " << driver::tuning_name(tuning) << ": " << text;
+                << chip.name << " " << path << " " << npu::tuning_name(tuning) << ": " << text;
             (text.empty() ? taken : recorded_faults) += 1;
           }
         }
@@ -116,15 +116,15 @@ TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
 }
 
 // With words of commands and constants changed: `change` gets all bytes of the buffer.
-driver::Program changed(driver::Program program, driver::BufferId id, auto&& change) {
+npu::Program changed(npu::Program program, npu::BufferId id, auto&& change) {
   Bytes bytes(program.buffers[id].contents.begin(), program.buffers[id].contents.end());
   change(bytes);
   program.buffers[id].contents = std::move(bytes);
   return program;
 }
-driver::BufferId buffer_with(const driver::Program& program, std::string_view name) {
-  const auto found = std::ranges::find(program.buffers, name, &driver::Buffer::name);
-  return static_cast<driver::BufferId>(found - program.buffers.begin());
+npu::BufferId buffer_with(const npu::Program& program, std::string_view name) {
+  const auto found = std::ranges::find(program.buffers, name, &npu::Buffer::name);
+  return static_cast<npu::BufferId>(found - program.buffers.begin());
 }
 
 // Values that compile() never writes: one word of the commands, and what the message says of it.
@@ -148,10 +148,10 @@ TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
         Row{"rk3588", 0x0081000000000008, kRegister, uint64_t{0x60} << 16, "block_enable"},
         Row{"rk3588", 0x2001000000005044, kRegister, uint64_t{0x100} << 16, "dpu_rdma.feature_mode_cfg"}}) {
     const Compiled compiled =
-        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, driver::Tuning::proven);
+        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, npu::Tuning::proven);
     int tried = 0;
-    for (const driver::Program& program : compiled.programs) {
-      const driver::BufferId commands = buffer_with(program, "commands");
+    for (const npu::Program& program : compiled.programs) {
+      const npu::BufferId commands = buffer_with(program, "commands");
       for (size_t at = 0; at + 8 <= program.buffers[commands].contents.size(); at += 8) {
         if ((load_le<uint64_t>(program.buffers[commands].contents.data() + at) & row.bits) != row.from) continue;
         const auto bad =
@@ -178,12 +178,12 @@ outputs 2
 op 0 CONV_2D in=[0 1 -] out=[2] padding=valid
 )");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const auto chip = driver::find_chip("rk3588").value();
-  const driver::Driver& driver = *driver::driver_of(chip).value();
-  const driver::Program program =
-      driver.compile(chip, *graph, {.tuning = driver::Tuning::proven, .unproven = driver::Unproven::take}).value();
+  const auto chip = npu::find_chip("rk3588").value();
+  const npu::Driver& driver = *npu::driver_of(chip).value();
+  const npu::Program program =
+      driver.compile(chip, *graph, {.tuning = npu::Tuning::proven, .unproven = npu::Unproven::take}).value();
   EXPECT_EQ(message(check_addresses(driver, chip, program)), "");
-  const driver::BufferId commands = buffer_with(program, "commands");
+  const npu::BufferId commands = buffer_with(program, "commands");
   int changes = 0;
   const auto bad = changed(program, commands, [&](Bytes& bytes) {
     for (size_t at = 0; at + 8 <= bytes.size(); at += 8) {
@@ -212,9 +212,9 @@ TEST(AddressCheck, RefusesLargerNumbers) {
                       {"rk3588", {0x107C, 0x1084, 0x1030, 0x4024, 0x4030, 0x4034, 0x4038, 0x40C0, 0x504C, 0x506C}, 0}};
   for (const Row& row : rows) {
     const Compiled compiled =
-        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, driver::Tuning::proven);
-    for (const driver::Program& program : compiled.programs) {
-      const driver::BufferId id = buffer_with(program, row.descriptor_words == 0 ? "commands" : "descriptors");
+        compile_case({row.chip, "captures/models/chain_residual_add_i8.tflite"}, npu::Tuning::proven);
+    for (const npu::Program& program : compiled.programs) {
+      const npu::BufferId id = buffer_with(program, row.descriptor_words == 0 ? "commands" : "descriptors");
       for (const size_t word : row.words) {
         int refused = 0;
         const auto refuse = [&](size_t at) {
@@ -227,7 +227,7 @@ TEST(AddressCheck, RefusesLargerNumbers) {
           for (size_t at = 0; at + 8 <= program.buffers[id].contents.size(); at += 8)
             if (load_le<uint16_t>(program.buffers[id].contents.data() + at) == word) refuse(at + 2);
         } else {
-          for (const driver::DebugEntry& entry : program.debug_map)
+          for (const npu::DebugEntry& entry : program.debug_map)
             if (entry.buffer == id && entry.size_bytes == row.descriptor_words * 4)
               refuse(entry.offset_bytes + word * 4);
         }
@@ -242,15 +242,15 @@ TEST(AddressCheck, RefusesLargerNumbers) {
 TEST(AddressCheck, RefusesSmallerBuffers) {
   constexpr uint64_t kSlack = 32768;
   for (const Case& c : kCases) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int refused = 0, tried = 0;
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         if (program.buffers[id].is_constant() || program.buffers[id].size_bytes < 2) continue;
-        driver::Program bad = program;
+        npu::Program bad = program;
         uint64_t& size = bad.buffers[id].size_bytes;
         size = (size > kSlack ? size - kSlack : size) / 2;
-        if (!driver::verify(bad).ok()) continue;  // a binding or witness says it already
+        if (!npu::verify(bad).ok()) continue;  // a binding or witness says it already
         refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
         ++tried;
       }
@@ -264,15 +264,15 @@ constexpr uint64_t kConstants[] = {0x0, 0x100000, 0x101000, 0x110000, 0x12345600
 // Zero, somewhere in the address space, and where the check itself puts buffers.
 TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
   for (const Case& c : kCases) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int tampered = 0;
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
           for (const uint64_t constant : kConstants) {
-            driver::Program bad = program;
+            npu::Program bad = program;
             overwrite(bad, id, i, constant);
-            ASSERT_TRUE(driver::verify(bad).ok());
+            ASSERT_TRUE(npu::verify(bad).ok());
             EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)), "")
                 << c.chip << " " << program.buffers[id].name << " relocation " << i << " " << constant;
             ++tampered;
@@ -288,13 +288,13 @@ TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
 TEST(AddressCheck, RefusesAddressesThatAreNotWritten) {
   constexpr Case kRegisters = {"rk3588", "captures/models/chain_residual_add_i8.tflite"};
   constexpr uint64_t kCommandBytes = 8;
-  const Compiled compiled = compile_case(kRegisters, driver::Tuning::proven);
+  const Compiled compiled = compile_case(kRegisters, npu::Tuning::proven);
   int tried = 0, refused = 0;
-  for (const driver::Program& program : compiled.programs) {
-    for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+  for (const npu::Program& program : compiled.programs) {
+    for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
       for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
-        driver::Program bad = program;
-        driver::Buffer& buffer = bad.buffers[id];
+        npu::Program bad = program;
+        npu::Buffer& buffer = bad.buffers[id];
         Bytes bytes(buffer.contents.begin(), buffer.contents.end());
         const auto command = static_cast<ptrdiff_t>(buffer.relocations[i].at_byte / kCommandBytes * kCommandBytes);
         std::fill_n(bytes.begin() + command, kCommandBytes, uint8_t{0});  // a filler
@@ -313,12 +313,12 @@ TEST(AddressCheck, RefusesAddressesThatAreNotWritten) {
 // A relocation that is right but for its target: beyond what the operation may touch, or of another job.
 TEST(AddressCheck, RefusesOtherTargets) {
   for (const Case& c : kCases) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
-          driver::Program bad = program;
-          driver::Relocation& r = bad.buffers[id].relocations[i];
+          npu::Program bad = program;
+          npu::Relocation& r = bad.buffers[id].relocations[i];
           r.target_offset_bytes = bad.buffers[r.target].size_bytes;
           EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)), "") << c.chip;
         }
@@ -330,13 +330,13 @@ TEST(AddressCheck, RefusesOtherTargets) {
 // What is written must be said to be: else nobody waits for it, and it may be constants that others use.
 TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
   for (const Case& c : kCases) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int tried = 0;
-    for (const driver::Program& program : compiled.programs) {
+    for (const npu::Program& program : compiled.programs) {
       for (size_t i = 0; i < program.jobs.size(); ++i) {
-        driver::Program bad = program;
+        npu::Program bad = program;
         bad.jobs[i].witness = {};
-        for (driver::BufferUse& use : bad.jobs[i].uses) use.write = false;
+        for (npu::BufferUse& use : bad.jobs[i].uses) use.write = false;
         EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)).find("does not say it writes"),
                   std::string::npos)
             << c.chip << " " << c.model;
@@ -350,14 +350,14 @@ TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
 // Weights and tables in memory that jobs write.
 TEST(AddressCheck, RefusesConstantsInTensors) {
   for (const Case& c : {kCases[1], kCases[5]}) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int refused = 0;
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
-          driver::Program bad = program;
-          driver::Relocation& r = bad.buffers[id].relocations[i];
-          if (bad.buffers[r.target].role != driver::BufferRole::constant) continue;
+          npu::Program bad = program;
+          npu::Relocation& r = bad.buffers[id].relocations[i];
+          if (bad.buffers[r.target].role != npu::BufferRole::constant) continue;
           r.target = program.outputs[0].buffer, r.target_offset_bytes = 0;
           const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
           refused += text.find("a buffer that is not constant") != std::string::npos ? 1 : 0;
@@ -371,15 +371,15 @@ TEST(AddressCheck, RefusesConstantsInTensors) {
 // Weights that begin in their buffer, and end beyond it.
 TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
   for (const Case& c : {kCases[1], kCases[5]}) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int refused = 0;
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
-          driver::Program bad = program;
-          driver::Relocation& r = bad.buffers[id].relocations[i];
-          driver::Buffer& target = bad.buffers[r.target];
-          if (target.role != driver::BufferRole::constant) continue;
+          npu::Program bad = program;
+          npu::Relocation& r = bad.buffers[id].relocations[i];
+          npu::Buffer& target = bad.buffers[r.target];
+          if (target.role != npu::BufferRole::constant) continue;
           target.size_bytes = r.target_offset_bytes + 64;  // the header of one chip, a few weights of the other
           const Bytes bytes(target.contents.begin(), target.contents.end());
           target.contents =
@@ -398,15 +398,15 @@ TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
 // address that the operation does not use is there, which may well name a buffer of the job.
 TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
   for (const Case& c : kCases) {
-    const Compiled compiled = compile_case(c, driver::Tuning::proven);
+    const Compiled compiled = compile_case(c, npu::Tuning::proven);
     int tried = 0, refused = 0;
-    for (const driver::Program& program : compiled.programs) {
-      for (driver::BufferId id = 0; id < program.buffers.size(); ++id) {
-        for (driver::Relocation r : program.buffers[id].relocations) {
+    for (const npu::Program& program : compiled.programs) {
+      for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
+        for (npu::Relocation r : program.buffers[id].relocations) {
           r.at_byte += 4, r.lsb = 0, r.width_bits = 32, r.shift = 0;
-          const auto is_there = [&](const driver::Relocation& other) { return other.at_byte / 4 == r.at_byte / 4; };
+          const auto is_there = [&](const npu::Relocation& other) { return other.at_byte / 4 == r.at_byte / 4; };
           if (std::ranges::any_of(program.buffers[id].relocations, is_there)) continue;
-          driver::Program bad = program;
+          npu::Program bad = program;
           bad.buffers[id].relocations.push_back(r);
           refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
           ++tried;
@@ -420,10 +420,10 @@ TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
 
 // Words that lead to what nobody knows: a state or bits without a row.
 TEST(AddressCheck, RefusesWhatHasNoMeaning) {
-  const Compiled compiled = compile_case(kCases[1], driver::Tuning::proven);
-  driver::Program bad = compiled.programs[0];
-  for (driver::Buffer& buffer : bad.buffers) {
-    if (buffer.role != driver::BufferRole::commands) continue;
+  const Compiled compiled = compile_case(kCases[1], npu::Tuning::proven);
+  npu::Program bad = compiled.programs[0];
+  for (npu::Buffer& buffer : bad.buffers) {
+    if (buffer.role != npu::BufferRole::commands) continue;
     Bytes bytes(buffer.contents.begin(), buffer.contents.end());
     store_le<uint32_t>(bytes.data(), 0x08010000 | 0x0500);  // LOAD_STATE of one word, to 0x1400
     buffer.contents = std::move(bytes);

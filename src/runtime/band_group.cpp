@@ -98,8 +98,8 @@ Result<void> BandGroup::run(const HostBytes& bytes_of) {
   return result;
 }
 
-std::vector<const driver::Program*> BandGroup::programs() const {
-  std::vector<const driver::Program*> out;
+std::vector<const npu::Program*> BandGroup::programs() const {
+  std::vector<const npu::Program*> out;
   for (const Member& member : members_) out.push_back(&member.loaded->program());
   return out;
 }

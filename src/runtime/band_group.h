@@ -22,7 +22,7 @@ class BandGroup {
   // One inference of all bands: `bytes_of` gives the part's tensors. Waits for its turn on each file. After an error
   // no band runs any more.
   Result<void> run(const HostBytes& bytes_of);
-  std::vector<const driver::Program*> programs() const;
+  std::vector<const npu::Program*> programs() const;
   uint64_t copied_bytes() const;
 
  private:

@@ -59,8 +59,8 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
   text += fmt::format(
       "options   tuning={} switches={} unproven={} per_channel={} fallback={} timeout_ms={} min_macs_per_byte={} "
       "partition={} host_threads={} cores={} cache={} tuning_file={}\n",
-      driver::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
-      driver::unproven_name(options.compile.unproven), driver::per_channel_name(options.compile.per_channel),
+      npu::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
+      npu::unproven_name(options.compile.unproven), npu::per_channel_name(options.compile.per_channel),
       options.allow_fallback, options.timeout.count(), options.min_macs_per_byte.value_or(kMacsPerByte),
       compile::kPartitionByNames[static_cast<size_t>(partition_of(options))],
       count_name(options.host_threads.value_or(0)), count_name(options.cores), options.cache_dir.empty() ? "no" : "yes",
@@ -68,12 +68,12 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
   return text;
 }
 
-Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph,
-                      const driver::Program& program, bool with_weights) {
+Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph, const npu::Program& program,
+                      bool with_weights) {
   report.files.emplace_back(name + ".graph.txt", text_bytes(ir::print(graph)));
-  report.files.emplace_back(name + ".program.txt", text_bytes(driver::print(program)));
+  report.files.emplace_back(name + ".program.txt", text_bytes(npu::print(program)));
   if (!with_weights) return {};
-  SK_TRY_ASSIGN(Bytes file, driver::serialise(program, true));
+  SK_TRY_ASSIGN(Bytes file, npu::serialise(program, true));
   report.files.emplace_back(name + ".program", std::move(file));
   return {};
 }

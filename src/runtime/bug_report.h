@@ -24,8 +24,8 @@ struct BugReport {
 std::string describe_environment(const Target& target, const SessionOptions& options);
 
 // Files of one program, `name` in front: .graph.txt and .program.txt; `with_weights`: .program too, which tools read.
-Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph,
-                      const driver::Program& program, bool with_weights);
+Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph, const npu::Program& program,
+                      bool with_weights);
 
 // When SKILLET_BUG_DIR is set: a file there for part `index` that `cause` sent to the CPU, and a log line that names
 // it. `graphs`: what its programs were made of, one or a band each. At most a few a process.

@@ -33,15 +33,15 @@ std::optional<compile::Prices> prices_of(const Target& target, int host_threads)
 }
 
 bool asks_trust(const Target& target, const SessionOptions& options) {
-  return target.trust != nullptr && options.compile.unproven == driver::Unproven::verify &&
+  return target.trust != nullptr && options.compile.unproven == npu::Unproven::verify &&
          (target.trust->refutes(TrustKind::assumption) || target.trust->refutes(TrustKind::operation));
 }
 
-driver::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {
-  driver::CompileOptions out = options.compile;
+npu::CompileOptions driver_options(const Target& target, const SessionOptions& options, bool is_tuned) {
+  npu::CompileOptions out = options.compile;
   if (asks_trust(target, options)) out.without = refuted_switches(*target.driver, *target.trust);
   out.keep_intermediates |= options.keep_intermediates;
-  if (is_tuned) out.tuning = driver::Tuning::tuned;
+  if (is_tuned) out.tuning = npu::Tuning::tuned;
   return out;
 }
 
@@ -77,7 +77,7 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
       out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
   }
   std::optional<TrustedDriver> trusted;
-  const driver::Driver* asked = target.driver;
+  const npu::Driver* asked = target.driver;
   if (asks_trust(target, options)) asked = &trusted.emplace(*target.driver, *target.trust);
   return compile(std::move(graph), {asked, target.chip}, out);
 }
@@ -99,7 +99,7 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
   return with(compile::compile, target, std::move(graph), options);
 }
 
-Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
+Result<npu::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(target, options, file != nullptr));
 }
@@ -113,7 +113,7 @@ void forget_cached(const Target& target, const ir::Graph& part, const SessionOpt
 }
 
 // An empty graph can have no other fault than its options.
-Result<void> check_options(const Target& target, const driver::CompileOptions& options) {
+Result<void> check_options(const Target& target, const npu::CompileOptions& options) {
   if (target.driver == nullptr) return {};
   auto tried = target.driver->compile(target.chip, ir::Graph{}, options);
   return tried.ok() ? Result<void>() : std::move(tried).error();

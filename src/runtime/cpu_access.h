@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "uapi/device.h"
+#include "kernels/api/device.h"
 
 namespace skillet::runtime {
 
@@ -16,7 +16,7 @@ namespace skillet::runtime {
 class CpuAccess {
  public:
   // The view is exactly `size_bytes` long, which the device must have mapped.
-  static Result<CpuAccess> begin(uapi::Device& device, uapi::Handle handle, uint64_t size_bytes, bool write) {
+  static Result<CpuAccess> begin(kernels::Device& device, kernels::Handle handle, uint64_t size_bytes, bool write) {
     SK_TRY(device.begin_cpu(handle, write));
     CpuAccess access(device, handle);
     SK_TRY_ASSIGN(access.bytes_, device.map(handle));
@@ -36,9 +36,9 @@ class CpuAccess {
   Result<void> end() { return device_->end_cpu(std::exchange(handle_, 0)); }
 
  private:
-  CpuAccess(uapi::Device& device, uapi::Handle handle) : device_(&device), handle_(handle) {}
-  uapi::Device* device_;
-  uapi::Handle handle_;
+  CpuAccess(kernels::Device& device, kernels::Handle handle) : device_(&device), handle_(handle) {}
+  kernels::Device* device_;
+  kernels::Handle handle_;
   std::span<uint8_t> bytes_;
 };
 

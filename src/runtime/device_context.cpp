@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vendors.h"
-#include "standin/simulated.h"
-#include "uapi/kernels.h"
+#include "kernels/api/kernels.h"
+#include "kernels/fake/simulated.h"
 
 namespace skillet::runtime {
 namespace {
@@ -12,28 +12,29 @@ namespace {
 constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
 // With SKILLET_DEBUG=capture=FILE each device has a file of its own; which one is said where FILE was taken.
-uapi::RecordSink debug_sink() {
+kernels::RecordSink debug_sink() {
   const std::optional<std::string> path = log::debug_value("capture");
-  return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : uapi::RecordSink{};
+  return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : kernels::RecordSink{};
 }
 
-Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, const uapi::Core& core,
-                                                    const uapi::SyscallsRef& calls) {
+Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, const kernels::Core& core,
+                                                    const kernels::SyscallsRef& calls) {
   auto context = std::make_shared<DeviceContext>();
   context->chip = chip;
-  SK_TRY_ASSIGN(context->device, uapi::open_core(core, calls));
+  SK_TRY_ASSIGN(context->device, kernels::open_core(core, calls));
   return context;
 }
 
 // `sink`, where there is one, receives what the core is sent.
-Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& sink) {
-  const uapi::Core& core = named.core;
-  const uapi::SyscallsRef& calls = named.calls;
+Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink) {
+  const kernels::Core& core = named.core;
+  const kernels::SyscallsRef& calls = named.calls;
   Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
   target.simulated = named.simulated;
-  SK_TRY_ASSIGN(target.context, open_context(target.chip.name, core, sink.append ? uapi::record(calls, sink) : calls));
+  SK_TRY_ASSIGN(target.context,
+                open_context(target.chip.name, core, sink.append ? kernels::record(calls, sink) : calls));
   // What is recorded comes from one file.
-  if (const uint64_t cores = core.info.fact(uapi::kCoresFact); cores > 1 && !sink.append)
+  if (const uint64_t cores = core.info.fact(kernels::kCoresFact); cores > 1 && !sink.append)
     target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
       return open_context(chip_name, core, calls);
     });
@@ -42,7 +43,7 @@ Result<Target> target_of(const NamedCore& named, const uapi::RecordSink& sink) {
 
 // For jobs of networks: recorded where the environment asks for it, with what is known of the device. What computes
 // nothing cannot be compared.
-Result<Target> target_with_trust(const NamedCore& named, const uapi::RecordSink& given) {
+Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSink& given) {
   SK_TRY_ASSIGN(Target target, target_of(named, given.append ? given : debug_sink()));
   if (!target.name.starts_with(kNullPrefix))
     target.trust = std::make_shared<Trust>(identity_of(target.chip.name, named.core.info, target.simulated),
@@ -53,9 +54,9 @@ Result<Target> target_with_trust(const NamedCore& named, const uapi::RecordSink&
 // Those that there is a driver and a simulator of; `sold`: of these, those that a person can have.
 std::vector<std::string> simulated_chips(bool sold) {
   std::vector<std::string> names;
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) {
-      if ((chip.is_sold || !sold) && standin::simulated_core(chip.name).ok()) names.push_back(chip.name);
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) {
+      if ((chip.is_sold || !sold) && fake::simulated_core(chip.name).ok()) names.push_back(chip.name);
     }
   }
   return names.empty() && sold ? simulated_chips(false) : names;
@@ -70,7 +71,7 @@ std::string joined(const std::vector<std::string>& names) {
 // "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
-  for (const uapi::KernelDriver& driver : uapi::kernel_drivers()) {
+  for (const kernels::KernelDriver& driver : kernels::kernel_drivers()) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
@@ -80,7 +81,7 @@ std::string meant_device(const std::string& name) {
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
 }
 
-using Simulate = Result<standin::SimulatedCore> (*)(const std::string& chip, const std::string& quirks);
+using Simulate = Result<fake::SimulatedCore> (*)(const std::string& chip, const std::string& quirks);
 
 // "a311d,quirk=NAME+NAME", as it follows "sim:".
 struct SimulatedName {
@@ -99,14 +100,14 @@ Result<SimulatedName> read_simulated_name(const std::string& text) {
 Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Simulate simulate) {
   SK_TRY_ASSIGN(const auto read, read_simulated_name(name.substr(prefix.size())));
   const std::string& chip_name = read.chip;
-  auto known = driver::find_chip(chip_name);
+  auto known = npu::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
     return no_chip(chip_name, "driver",
                    meant.empty() ? "to be simulated: " + joined(simulated_chips(true)) : meant.substr(2));
   }
-  driver::Chip chip = std::move(known).value();
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  npu::Chip chip = std::move(known).value();
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   auto simulated = simulate(chip_name, read.quirks);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
   if (!simulated.ok())
@@ -115,7 +116,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
 }
 
 NamedCore core_of(const FoundNpu& npu) {
-  return {npu.core.info.node, npu.chip, npu.driver, npu.core, uapi::system_calls(), false};
+  return {npu.core.info.node, npu.chip, npu.driver, npu.core, kernels::system_calls(), false};
 }
 
 void add_reason(std::string& text, std::string_view reason) {
@@ -123,9 +124,9 @@ void add_reason(std::string& text, std::string_view reason) {
 }
 
 // The chip of a core, by the first driver that knows it.
-Result<FoundNpu> identify_core(const uapi::Core& core) {
+Result<FoundNpu> identify_core(const kernels::Core& core) {
   std::string reasons;
-  for (const driver::Driver* driver : driver::drivers()) {
+  for (const npu::Driver* driver : npu::drivers()) {
     auto chip = driver->identify(core.info);
     if (chip.ok()) return FoundNpu{.name = {}, .core = core, .chip = std::move(chip).value(), .driver = driver};
     const std::string& reason = chip.error().message;
@@ -137,7 +138,7 @@ Result<FoundNpu> identify_core(const uapi::Core& core) {
 
 Error no_npu(const NpuSearch& search) {
   if (search.rejected.empty())
-    return error(ErrorCode::io, "no NPU here: there is no {} (see skillet doctor)", uapi::searched_nodes());
+    return error(ErrorCode::io, "no NPU here: there is no {} (see skillet doctor)", kernels::searched_nodes());
   return error(ErrorCode::io, "no NPU here: {} (skillet doctor says what is missing)", search.rejected);
 }
 
@@ -152,7 +153,7 @@ Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
 }
 
 // Quiet where there is nothing to use; loud where there may be an NPU that cannot be used.
-Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
+Result<Target> open_npu_or_cpu(const kernels::RecordSink& sink) {
   const NpuSearch search = find_npus();
   const auto core = find_found(search, "npu");
   auto found = core.ok() ? target_with_trust(*core, sink) : Result<Target>(core.error());
@@ -163,7 +164,7 @@ Result<Target> open_npu_or_cpu(const uapi::RecordSink& sink) {
 }
 
 Result<NamedCore> find_node(const std::string& node) {
-  SK_TRY_ASSIGN(uapi::NodeReport report, uapi::ask_node(node));
+  SK_TRY_ASSIGN(kernels::NodeReport report, kernels::ask_node(node));
   const NpuSearch search = identify({std::move(report)});
   if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
   return core_of(search.npus[0]);
@@ -172,12 +173,12 @@ Result<NamedCore> find_node(const std::string& node) {
 // "etnaviv0": a kernel driver that we speak to, then digits. Any other name is a wrong one, not missing hardware.
 bool is_device_name(const std::string& name) {
   const size_t digits = name.find_first_of("0123456789");
-  return digits != std::string::npos && uapi::find_kernel_driver(name.substr(0, digits)) != nullptr &&
+  return digits != std::string::npos && kernels::find_kernel_driver(name.substr(0, digits)) != nullptr &&
          name.find_first_not_of("0123456789", digits) == std::string::npos;
 }
 
-Result<standin::SimulatedCore> compute_nothing(const std::string& chip, const std::string& quirks) {
-  if (quirks.empty()) return standin::null_core(chip);
+Result<fake::SimulatedCore> compute_nothing(const std::string& chip, const std::string& quirks) {
+  if (quirks.empty()) return fake::null_core(chip);
   return error(ErrorCode::invalid_argument, "a device that computes nothing has no quirks");
 }
 
@@ -206,9 +207,9 @@ Result<void> DeviceContext::check_process() const {
       device == nullptr ? chip : device->info().node);
 }
 
-NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
+NpuSearch identify(const std::vector<kernels::NodeReport>& nodes) {
   NpuSearch search;
-  for (const uapi::NodeReport& node : nodes) {
+  for (const kernels::NodeReport& node : nodes) {
     if (node.error) {
       search.blocked = true;
       add_reason(search.rejected, node.error->message);
@@ -216,7 +217,7 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
       add_reason(search.rejected,
                  fmt::format("{}: kernel driver '{}', no core of an NPU", node.node, node.kernel_driver));
     }
-    for (const uapi::Core& core : node.cores) {
+    for (const kernels::Core& core : node.cores) {
       auto npu = identify_core(core);
       if (!npu.ok()) {
         add_reason(search.rejected, fmt::format("core {}: {}", core.index, npu.error().message));
@@ -229,12 +230,12 @@ NpuSearch identify(const std::vector<uapi::NodeReport>& nodes) {
   return search;
 }
 
-NpuSearch find_npus(const std::string& root) { return identify(uapi::find_devices(root)); }
+NpuSearch find_npus(const std::string& root) { return identify(kernels::find_devices(root)); }
 
-Result<NamedCore> find_core(const std::string& name) { return find_core_with(standin::simulated_core, name); }
+Result<NamedCore> find_core(const std::string& name) { return find_core_with(fake::simulated_core, name); }
 
 Result<NamedCore> find_core_for_replay(const std::string& name) {
-  return find_core_with(standin::simulated_core_for_replay, name);
+  return find_core_with(fake::simulated_core_for_replay, name);
 }
 
 Result<Target> open_for_trials(const std::string& name) {
@@ -242,19 +243,19 @@ Result<Target> open_for_trials(const std::string& name) {
   return target_of(core, {});
 }
 
-Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink) {
+Result<Target> open_target(const std::string& name, const kernels::RecordSink& sink) {
   if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
   if (name == "auto") return open_npu_or_cpu(sink);
   SK_TRY_ASSIGN(const NamedCore core, find_core(name));
   return target_with_trust(core, sink);
 }
 
-std::string refusal(const driver::Chip& chip) {
+std::string refusal(const npu::Chip& chip) {
   return chip.unproven.empty() ? "" : "refused by unproven=refuse: " + chip.unproven;
 }
 
-Result<void> check_taken(const Target& target, driver::Unproven unproven) {
-  if (unproven != driver::Unproven::refuse || target.chip.unproven.empty()) return {};
+Result<void> check_taken(const Target& target, npu::Unproven unproven) {
+  if (unproven != npu::Unproven::refuse || target.chip.unproven.empty()) return {};
   return error(ErrorCode::unsupported, "{} is {}", target.name, refusal(target.chip));
 }
 

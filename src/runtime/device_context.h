@@ -14,13 +14,13 @@
 #include "base/own_process.h"
 #include "base/result.h"
 #include "capture/capture.h"
-#include "driver/driver.h"
+#include "kernels/api/device.h"
+#include "kernels/api/recorder.h"
+#include "npu/driver.h"
 #include "runtime/device_pool.h"
 #include "runtime/shared_buffer.h"
 #include "runtime/shared_constants.h"
 #include "runtime/trust.h"
-#include "uapi/device.h"
-#include "uapi/recorder.h"
 
 namespace skillet::runtime {
 
@@ -28,13 +28,13 @@ namespace skillet::runtime {
 struct DeviceContext {
   FairMutex mutex;   // held by code that uses any of the rest: sessions on several threads may share it
   std::string chip;  // its name: what programs are compiled for
-  std::unique_ptr<uapi::Device> device;
+  std::unique_ptr<kernels::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
   std::set<Bytes> init_done;
-  std::optional<uapi::Fence> overdue;  // was waited for in vain: no buffer is touched before it has ended
-  SharedConstants constants;           // of all programs here
-  SharedBuffers shared;                // of the caller; tensors that lie in them are used in place
-  const OwnProcess process;            // that opened it
+  std::optional<kernels::Fence> overdue;  // was waited for in vain: no buffer is touched before it has ended
+  SharedConstants constants;              // of all programs here
+  SharedBuffers shared;                   // of the caller; tensors that lie in them are used in place
+  const OwnProcess process;               // that opened it
   // Before the mutex is taken, which a thread may hold that a child of fork() does not have. Error in such a child: the
   // kernel would take its buffers and jobs for its parent's. There nothing is freed on the device either.
   Result<void> check_process() const;
@@ -43,8 +43,8 @@ struct DeviceContext {
 // Where to run. Without a driver everything runs on the CPU.
 struct Target {
   std::string name;  // "cpu", "sim:a311d"
-  driver::Chip chip;
-  const driver::Driver* driver = nullptr;  // borrowed from the registry
+  npu::Chip chip;
+  const npu::Driver* driver = nullptr;     // borrowed from the registry
   std::shared_ptr<DeviceContext> context;  // null: compile only
   std::shared_ptr<DevicePool> pool;        // of an NPU with several cores: each session takes its context from it
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
@@ -54,9 +54,9 @@ struct Target {
 // An NPU of this machine that one of our drivers knows.
 struct FoundNpu {
   std::string name;  // kernel driver and number: what --device takes beside the node's path
-  uapi::Core core;
-  driver::Chip chip;
-  const driver::Driver* driver = nullptr;  // borrowed from the registry
+  kernels::Core core;
+  npu::Chip chip;
+  const npu::Driver* driver = nullptr;  // borrowed from the registry
 };
 
 struct NpuSearch {
@@ -67,23 +67,23 @@ struct NpuSearch {
 
 // Asks the device nodes under `root` and lets the drivers identify their cores.
 NpuSearch find_npus(const std::string& root = "");
-NpuSearch identify(const std::vector<uapi::NodeReport>& nodes);
+NpuSearch identify(const std::vector<kernels::NodeReport>& nodes);
 
 // "cpu"; "sim:CHIP" (a simulated chip in this process), "sim:CHIP,quirk=NAME[+NAME...]" (the same with quirks, see
 // sim::Quirk); "null:CHIP" (takes jobs, computes nothing); "npu" (the first NPU of this machine); "auto" (the same,
 // else the CPU); a device node; a name that find_npus() gives. `sink`, where there is one, receives every submission.
 // Errors name the chips or devices there are.
-Result<Target> open_target(const std::string& name, const uapi::RecordSink& sink = {});
+Result<Target> open_target(const std::string& name, const kernels::RecordSink& sink = {});
 // The same for jobs that are nobody's: SKILLET_DEBUG=capture has nothing of them, and no trust is kept.
 Result<Target> open_for_trials(const std::string& name);
 
 // A core that a --device text names, and how to reach it; all names of open_target() but those that may be the CPU.
 struct NamedCore {
   std::string name;
-  driver::Chip chip;
-  const driver::Driver* driver = nullptr;
-  uapi::Core core;
-  uapi::SyscallsRef calls;
+  npu::Chip chip;
+  const npu::Driver* driver = nullptr;
+  kernels::Core core;
+  kernels::SyscallsRef calls;
   bool simulated = false;
 };
 Result<NamedCore> find_core(const std::string& name);
@@ -91,8 +91,8 @@ Result<NamedCore> find_core(const std::string& name);
 Result<NamedCore> find_core_for_replay(const std::string& name);
 
 // Why nothing runs on this chip with unproven=refuse; empty: what is proven does.
-std::string refusal(const driver::Chip& chip);
+std::string refusal(const npu::Chip& chip);
 // For code that asked for this device and no other: an error where unproven=refuse leaves it nothing.
-Result<void> check_taken(const Target& target, driver::Unproven unproven);
+Result<void> check_taken(const Target& target, npu::Unproven unproven);
 
 }  // namespace skillet::runtime

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <iterator>
 
-#include "driver/driver.h"
+#include "kernels/api/device.h"
+#include "npu/driver.h"
 #include "runtime/device_context.h"
 #include "runtime/session_keys.h"
-#include "uapi/device.h"
 
 namespace skillet::runtime {
 namespace {
@@ -26,17 +26,17 @@ std::string kernel_driver_of(const fs::path& node) {
 }
 
 // "core 1" of several that are asked for one by one, "3 cores" that the kernel shares out.
-std::string cores_text(const uapi::Core& core) {
-  const uint64_t cores = core.info.fact(uapi::kCoresFact);
+std::string cores_text(const kernels::Core& core) {
+  const uint64_t cores = core.info.fact(kernels::kCoresFact);
   return cores > 1 ? fmt::format("{} cores", cores) : fmt::format("core {}", core.index);
 }
 
 // One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
 std::vector<ListedDevice> real_devices() {
   std::vector<ListedDevice> rows;
-  const std::vector<uapi::NodeReport> nodes = uapi::find_devices();
+  const std::vector<kernels::NodeReport> nodes = kernels::find_devices();
   const NpuSearch all = identify(nodes);
-  const bool allowed = unproven_of_environment() != driver::Unproven::refuse;
+  const bool allowed = unproven_of_environment() != npu::Unproven::refuse;
   for (const FoundNpu& npu : all.npus) {
     const std::string& unproven = npu.chip.unproven;
     const std::string note = unproven.empty() ? "" : "; " + (allowed ? "unproven: " + unproven : refusal(npu.chip));
@@ -47,7 +47,7 @@ std::vector<ListedDevice> real_devices() {
                     .usable = unproven.empty() || allowed,
                     .is_node = true});
   }
-  for (const uapi::NodeReport& node : nodes) {
+  for (const kernels::NodeReport& node : nodes) {
     const NpuSearch search = identify({node});
     if (!search.npus.empty()) continue;
     const std::string driver = node.kernel_driver.empty() ? kernel_driver_of(node.node) : node.kernel_driver;
@@ -58,7 +58,7 @@ std::vector<ListedDevice> real_devices() {
   return rows;
 }
 
-std::string note_of(const driver::Chip& chip, const Result<Target>& target) {
+std::string note_of(const npu::Chip& chip, const Result<Target>& target) {
   if (!target.ok()) return chip.unproven.empty() ? target.error().message : chip.unproven;
   const std::string note = "simulated in this process";
   return chip.unproven.empty() ? note : fmt::format("{}; unproven: {}", note, chip.unproven);
@@ -66,8 +66,8 @@ std::string note_of(const driver::Chip& chip, const Result<Target>& target) {
 
 std::vector<ListedDevice> simulated_devices() {
   std::vector<ListedDevice> rows;
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) {
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) {
       const std::string device = "sim:" + chip.name;
       const auto target = open_target(device);
       rows.push_back({.device = device,

@@ -15,7 +15,7 @@ struct ListedDevice {
   bool usable = false;
   bool is_node = false;    // a device node of this machine
   bool simulated = false;  // a chip in this process
-  bool is_sold = true;     // of a simulated one: see driver::Chip
+  bool is_sold = true;     // of a simulated one: see npu::Chip
 };
 
 // Nodes by name, simulated chips by family, the CPU.

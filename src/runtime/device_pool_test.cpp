@@ -118,7 +118,7 @@ TEST(DevicePool, AChildOfForkGivesNothingBack) {
 
 TEST(Identify, SaysWhyANodeHasNone) {
   const auto core = [](const char* kernel, const char* node, uint32_t index) {
-    uapi::Core out;
+    kernels::Core out;
     out.info.kernel_driver = kernel;
     out.info.node = node;
     out.index = index;
@@ -138,12 +138,12 @@ TEST(Identify, SaysWhyANodeHasNone) {
 
 TEST(CheckTaken, RealChipsThatWereNeverSeenAreTakenWhenToldOnly) {
   Target target{.name = "/dev/accel/accel0", .chip = {.name = "c"}, .driver = nullptr, .context = nullptr};
-  EXPECT_TRUE(check_taken(target, driver::Unproven::refuse).ok());
+  EXPECT_TRUE(check_taken(target, npu::Unproven::refuse).ok());
   target.chip.unproven = "never seen";
-  const auto refused = check_taken(target, driver::Unproven::refuse);
+  const auto refused = check_taken(target, npu::Unproven::refuse);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message, "/dev/accel/accel0 is refused by unproven=refuse: never seen");
-  EXPECT_TRUE(check_taken(target, driver::Unproven::verify).ok());
+  EXPECT_TRUE(check_taken(target, npu::Unproven::verify).ok());
   EXPECT_EQ(refusal({.name = "c"}), "");
 }
 

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "compile/prices.h"
-#include "driver/driver.h"
+#include "npu/driver.h"
 #include "sim/timing.h"
 
 namespace skillet::runtime {
 
 // Error unsupported, with the reason: the chip is not timed.
-Result<compile::Judge> timing_judge(const driver::Chip& chip);
+Result<compile::Judge> timing_judge(const npu::Chip& chip);
 // The same with the CPU of such a board, of which so many large cores compute (0: all; never more than there are), and
 // the way to it and back.
-Result<compile::Prices> timing_prices(const driver::Driver& driver, const driver::Chip& chip, int host_threads = 0);
+Result<compile::Prices> timing_prices(const npu::Driver& driver, const npu::Chip& chip, int host_threads = 0);
 // Of all large cores.
 compile::CpuSpeed cpu_speed(const sim::Timer& timer);
 

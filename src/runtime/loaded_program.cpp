@@ -11,28 +11,28 @@ namespace skillet::runtime {
 namespace {
 
 // The tensors of the graph, as the program binds them.
-Result<void> check_bindings(const driver::Program& program, const ir::Graph& graph) {
+Result<void> check_bindings(const npu::Program& program, const ir::Graph& graph) {
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
-    for (const driver::TensorBinding& one : *list) {
+    for (const npu::TensorBinding& one : *list) {
       if (static_cast<size_t>(one.tensor) >= graph.tensors.size())
         return error(ErrorCode::malformed, "program binds tensor {}; the graph has {}", one.tensor,
                      graph.tensors.size());
-      const driver::ImageShape& s = one.shape;
-      const driver::ImageShape whole = driver::image_shape(graph.tensor(one.tensor));
-      if (s != whole && s != driver::in_blocks(whole))
+      const npu::ImageShape& s = one.shape;
+      const npu::ImageShape whole = npu::image_shape(graph.tensor(one.tensor));
+      if (s != whole && s != npu::in_blocks(whole))
         return error(ErrorCode::malformed, "program binds {} as {}x{}x{}x{}, {} bytes each",
                      ir::describe_tensor(graph, one.tensor), s.images, s.height, s.width, s.channels, s.elem_bytes);
     }
   }
-  const auto same = [&](const std::vector<driver::TensorBinding>& list,
+  const auto same = [&](const std::vector<npu::TensorBinding>& list,
                         const std::vector<ir::TensorId>& wanted) -> Result<void> {
-    for (const driver::TensorBinding& one : list) {
+    for (const npu::TensorBinding& one : list) {
       if (std::ranges::find(wanted, one.tensor) == wanted.end())
         return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
                      ir::describe_tensor(graph, one.tensor));
     }
     for (const ir::TensorId id : wanted) {
-      if (std::ranges::find(list, id, &driver::TensorBinding::tensor) == list.end())
+      if (std::ranges::find(list, id, &npu::TensorBinding::tensor) == list.end())
         return error(ErrorCode::malformed, "program does not bind {}", ir::describe_tensor(graph, id));
     }
     return {};
@@ -43,14 +43,14 @@ Result<void> check_bindings(const driver::Program& program, const ir::Graph& gra
 
 }  // namespace
 
-Result<void> check_program(const driver::Program& program, std::string_view chip, const ir::Graph& graph) {
-  SK_TRY(driver::verify(program));
+Result<void> check_program(const npu::Program& program, std::string_view chip, const ir::Graph& graph) {
+  SK_TRY(npu::verify(program));
   if (program.chip != chip)
     return error(ErrorCode::invalid_argument, "the program is for chip '{}', the device has '{}'", program.chip, chip);
   return check_bindings(program, graph);
 }
 
-Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address) {
+Result<void> relocate(std::span<uint8_t> bytes, const npu::Relocation& relocation, uint64_t address) {
   const uint64_t target = address + relocation.target_offset_bytes;
   const uint64_t value = target >> relocation.shift;
   const uint64_t ones = relocation.width_bits == 64 ? ~uint64_t{0} : (uint64_t{1} << relocation.width_bits) - 1;
@@ -67,23 +67,22 @@ Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& reloca
   return {};
 }
 
-Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<DeviceContext> context,
-                                                           driver::Program program, const ir::Graph& graph,
-                                                           std::chrono::nanoseconds timeout) {
+Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<DeviceContext> context, npu::Program program,
+                                                           const ir::Graph& graph, std::chrono::nanoseconds timeout) {
   SK_TRY(context->check_process());
   SK_TRY(check_program(program, context->chip, graph));
   std::unique_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(context), std::move(program), timeout));
-  const driver::Program& own = loaded->program_;
+  const npu::Program& own = loaded->program_;
   const std::lock_guard lock(loaded->context_->mutex);
   loaded->outputs_ = own.outputs;
   SK_TRY(loaded->allocate());
-  for (driver::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
+  for (npu::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
   SK_TRY(loaded->prepare_init_jobs());
   loaded->jobs_.resize(own.jobs.size(), kUnprepared);
   SK_TRY(loaded->prepare_jobs());
   SK_TRY(loaded->run_init_jobs());
   loaded->watch_jobs();
-  for (driver::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
+  for (npu::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
   return loaded;
 }
 
@@ -93,7 +92,7 @@ LoadedProgram::~LoadedProgram() {
   for (const InitJob& job : init_jobs_) {
     if (job.id != kUnprepared) device().release(job.id);
   }
-  for (const uapi::JobId id : jobs_) {
+  for (const kernels::JobId id : jobs_) {
     if (id != kUnprepared) device().release(id);
   }
   for (const Place& place : own_places_) {
@@ -123,10 +122,10 @@ Result<void> LoadedProgram::place_constants() {
 Result<void> LoadedProgram::allocate() {
   own_places_.resize(program_.buffers.size());
   SK_TRY(place_constants());
-  for (driver::BufferId id = 0; id < program_.buffers.size(); ++id) {
+  for (npu::BufferId id = 0; id < program_.buffers.size(); ++id) {
     if (own_places_[id].handle != 0) continue;
-    const driver::Buffer& buffer = program_.buffers[id];
-    const bool is_commands = buffer.role == driver::BufferRole::commands;
+    const npu::Buffer& buffer = program_.buffers[id];
+    const bool is_commands = buffer.role == npu::BufferRole::commands;
     auto handle = is_commands ? device().alloc_commands(buffer.size_bytes) : device().alloc(buffer.size_bytes);
     if (!handle.ok()) return std::move(handle).error().with_context(buffer.name);
     own_places_[id].handle = *handle;
@@ -137,8 +136,8 @@ Result<void> LoadedProgram::allocate() {
 }
 
 // Uploads the contents; buffers come zeroed from the device. Gaps in tensors get their value here, and keep it.
-Result<void> LoadedProgram::fill(driver::BufferId id) {
-  const driver::Buffer& buffer = program_.buffers[id];
+Result<void> LoadedProgram::fill(npu::BufferId id) {
+  const npu::Buffer& buffer = program_.buffers[id];
   if (is_shared(own_places_[id])) return {};
   const auto has_gaps = [&](const Binding& input) {
     return input.buffer == id && input.layout.size_bytes != input.shape.bytes();
@@ -149,14 +148,14 @@ Result<void> LoadedProgram::fill(driver::BufferId id) {
                 CpuAccess::begin(device(), places_[id].handle, buffer.size_bytes, true).with_context(buffer.name));
   if (!buffer.contents.empty()) std::memcpy(access.bytes().data(), buffer.contents.data(), buffer.contents.size());
   for (const Binding& input : program_.inputs) {
-    if (has_gaps(input)) driver::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
+    if (has_gaps(input)) npu::fill_padding(input.layout, input.shape, tensor_bytes(access, input));
   }
   SK_TRY(relocate_all(id, access.bytes()).with_context(buffer.name));
   return access.end().with_context(buffer.name);
 }
 
-Result<void> LoadedProgram::relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const {
-  for (const driver::Relocation& one : program_.buffers[where].relocations) {
+Result<void> LoadedProgram::relocate_all(npu::BufferId where, std::span<uint8_t> bytes) const {
+  for (const npu::Relocation& one : program_.buffers[where].relocations) {
     const uint64_t address = own_places_[one.target].address;
     if (address == 0)
       return error(ErrorCode::unsupported, "byte {}: '{}' has no address on {}", one.at_byte,
@@ -167,18 +166,18 @@ Result<void> LoadedProgram::relocate_all(driver::BufferId where, std::span<uint8
   return {};
 }
 
-Result<uapi::JobId> LoadedProgram::prepare(const driver::Job& job) {
-  uapi::Job to{.name = job.name, .commands = {}, .buffers = list_buffers(job), .sram_bytes = job.sram_bytes};
-  for (const driver::ByteRange& range : job.commands)
+Result<kernels::JobId> LoadedProgram::prepare(const npu::Job& job) {
+  kernels::Job to{.name = job.name, .commands = {}, .buffers = list_buffers(job), .sram_bytes = job.sram_bytes};
+  for (const npu::ByteRange& range : job.commands)
     to.commands.push_back({places_[range.buffer].handle, range.offset_bytes, range.size_bytes});
   return device().prepare(to);
 }
 
 Result<void> LoadedProgram::prepare_init_jobs() {
-  for (const driver::Job& job : program_.init_jobs) {
+  for (const npu::Job& job : program_.init_jobs) {
     InitJob& ready = init_jobs_.emplace_back();
-    for (const driver::ByteRange& range : job.commands) {
-      const auto bytes = driver::bytes_of(program_, range);
+    for (const npu::ByteRange& range : job.commands) {
+      const auto bytes = npu::bytes_of(program_, range);
       ready.commands.insert(ready.commands.end(), bytes.begin(), bytes.end());
     }
     SK_TRY_ASSIGN(ready.id, prepare(job));
@@ -199,7 +198,7 @@ Result<void> LoadedProgram::prepare_jobs() {
 Result<void> LoadedProgram::run_init_jobs() {
   for (const InitJob& job : init_jobs_) {
     if (context_->init_done.contains(job.commands)) continue;
-    SK_TRY_ASSIGN(const uapi::Fence fence, device().submit({&job.id, 1}));
+    SK_TRY_ASSIGN(const kernels::Fence fence, device().submit({&job.id, 1}));
     if (auto waited = wait(fence); !waited.ok()) {
       context_->init_done.clear();
       return waited;
@@ -216,7 +215,7 @@ Result<void> LoadedProgram::submit_jobs() {
   return {};
 }
 
-Result<void> LoadedProgram::wait(uapi::Fence fence) {
+Result<void> LoadedProgram::wait(kernels::Fence fence) {
   auto waited = device().wait(fence, timeout_);
   const bool is_overdue = !waited.ok() && waited.error().code == ErrorCode::timeout;
   context_->overdue = is_overdue ? std::optional(fence) : std::nullopt;
@@ -270,7 +269,7 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
                device().info().node);
 }
 
-Result<CpuAccess> LoadedProgram::open(driver::BufferId id, bool write) {
+Result<CpuAccess> LoadedProgram::open(npu::BufferId id, bool write) {
   const Place& place = places_[id];
   return CpuAccess::begin(device(), place.handle, place.offset_bytes + program_.buffers[id].size_bytes, write);
 }
@@ -286,14 +285,14 @@ Result<void> LoadedProgram::write_input(const Binding& input, std::span<const ui
   if (is_in_place(input, bytes)) return {};
   copied_bytes_ += bytes.size();
   SK_TRY_ASSIGN(CpuAccess access, open(input.buffer, true));
-  driver::store(input.layout, input.shape, bytes, tensor_bytes(access, input));
+  npu::store(input.layout, input.shape, bytes, tensor_bytes(access, input));
   return access.end();
 }
 
 // Looks at all witnesses before the first byte of an output leaves, and at all of them when one is untouched.
 Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
   bool written = true;
-  for (const driver::BufferId id : watched_) {
+  for (const npu::BufferId id : watched_) {
     if (!outputs_.empty() && id == outputs_[0].buffer) continue;  // opened below anyway
     SK_TRY_ASSIGN(CpuAccess access, open(id, true));
     written &= settle(id, access);
@@ -301,7 +300,7 @@ Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
     SK_TRY(access.end());
   }
   for (const Binding& output : outputs_) {
-    const driver::BufferId id = output.buffer;
+    const npu::BufferId id = output.buffer;
     SK_TRY_ASSIGN(CpuAccess access, open(id, is_watched(id)));
     written &= settle(id, access);
     if (written) copy_out(access, output, bytes_of(output.tensor));
@@ -315,7 +314,7 @@ Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
 void LoadedProgram::copy_out(const CpuAccess& access, const Binding& binding, std::span<uint8_t> bytes) {
   if (is_in_place(binding, bytes)) return;
   copied_bytes_ += bytes.size();
-  driver::load(binding.layout, binding.shape, tensor_bytes(access, binding), bytes);
+  npu::load(binding.layout, binding.shape, tensor_bytes(access, binding), bytes);
   if (!has_moved(binding.buffer)) mark(binding.buffer, access);
 }
 
@@ -336,7 +335,7 @@ Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) 
   if (!has_results_) return error(ErrorCode::device, "tensor {}: the last run has failed", tensor);
   if (bytes.size() != binding->shape.bytes())
     return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), binding->shape.bytes());
-  const driver::BufferId id = binding->buffer;
+  const npu::BufferId id = binding->buffer;
   SK_TRY(context_->check_process());
   const std::lock_guard lock(context_->mutex);
   SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));

@@ -1,4 +1,4 @@
-// LoadedProgram: a driver::Program in the buffers of a device, ready to run many times.
+// LoadedProgram: a npu::Program in the buffers of a device, ready to run many times.
 // Called by Session.
 // Must not know: drivers, the CPU kernels.
 #pragma once
@@ -10,15 +10,15 @@
 #include <span>
 #include <vector>
 
-#include "driver/program.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "program/program.h"
 #include "runtime/device_context.h"
 #include "runtime/write_check.h"
 
 namespace skillet::runtime {
 
 // Puts the device address into the bytes of a buffer. Error when it does not fit or when low bits would be lost.
-Result<void> relocate(std::span<uint8_t> bytes, const driver::Relocation& relocation, uint64_t address);
+Result<void> relocate(std::span<uint8_t> bytes, const npu::Relocation& relocation, uint64_t address);
 
 class CpuAccess;
 
@@ -26,19 +26,19 @@ class CpuAccess;
 using HostBytes = std::function<std::span<uint8_t>(ir::TensorId)>;
 
 // Whether it is a program for the chip, of this graph: what load() asks of one, wherever it comes from.
-Result<void> check_program(const driver::Program& program, std::string_view chip, const ir::Graph& graph);
+Result<void> check_program(const npu::Program& program, std::string_view chip, const ir::Graph& graph);
 
 class LoadedProgram {
  public:
   // Allocates and fills all buffers and runs the initialisation jobs that the device has not seen.
   // `graph` is what the program was compiled from; chip and bindings are checked against device and graph.
-  static Result<std::unique_ptr<LoadedProgram>> load(std::shared_ptr<DeviceContext> context, driver::Program program,
+  static Result<std::unique_ptr<LoadedProgram>> load(std::shared_ptr<DeviceContext> context, npu::Program program,
                                                      const ir::Graph& graph, std::chrono::nanoseconds timeout);
   ~LoadedProgram();
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
-  const driver::Program& program() const { return program_; }  // without contents of buffers: they are on the device
+  const npu::Program& program() const { return program_; }  // without contents of buffers: they are on the device
 
   // One inference: takes the graph's inputs, runs all jobs, gives its outputs; inputs are only read. Tensors are in
   // host layout (NHWC, the graph's type), exactly the tensor's size. One in a shared buffer of the device is used in
@@ -56,45 +56,45 @@ class LoadedProgram {
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
   // Each call waits for its turn on the device.
   // Of the program's buffer on the device.
-  uapi::Handle handle(driver::BufferId buffer) const { return own_places_[buffer].handle; }
+  kernels::Handle handle(npu::BufferId buffer) const { return own_places_[buffer].handle; }
   // How many bytes of tensors have been copied so far.
   uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:
-  using Binding = driver::TensorBinding;
+  using Binding = npu::TensorBinding;
   // Where a buffer's bytes are: in a buffer of the program, or inside a shared one.
   struct Place {
-    uapi::Handle handle = 0;
+    kernels::Handle handle = 0;
     uint64_t address = 0;
     uint64_t offset_bytes = 0;  // in the handle's memory
     bool operator==(const Place&) const = default;
   };
-  static constexpr uapi::JobId kUnprepared = 0;
+  static constexpr kernels::JobId kUnprepared = 0;
   struct InitJob {
     Bytes commands;  // what distinguishes it from others
-    uapi::JobId id = kUnprepared;
+    kernels::JobId id = kUnprepared;
   };
   // A job's witness on a device that loses jobs.
   struct Watch {
-    driver::ByteRange witness;
+    npu::ByteRange witness;
     WriteCheck check;
   };
 
-  LoadedProgram(std::shared_ptr<DeviceContext> context, driver::Program program, std::chrono::nanoseconds timeout)
+  LoadedProgram(std::shared_ptr<DeviceContext> context, npu::Program program, std::chrono::nanoseconds timeout)
       : context_(std::move(context)), program_(std::move(program)), timeout_(timeout) {}
-  uapi::Device& device() const { return *context_->device; }
+  kernels::Device& device() const { return *context_->device; }
 
   // ---- loading ----
   Result<void> allocate();
   Result<void> place_constants();
   bool is_shared(const Place& place) const;
-  Result<void> fill(driver::BufferId id);
-  Result<void> relocate_all(driver::BufferId where, std::span<uint8_t> bytes) const;
-  Result<uapi::JobId> prepare(const driver::Job& job);
+  Result<void> fill(npu::BufferId id);
+  Result<void> relocate_all(npu::BufferId where, std::span<uint8_t> bytes) const;
+  Result<kernels::JobId> prepare(const npu::Job& job);
   Result<void> prepare_init_jobs();
 
   // ---- running ----
-  Result<void> wait(uapi::Fence fence);
+  Result<void> wait(kernels::Fence fence);
   Result<void> run_init_jobs();
   Result<void> prepare_jobs();
   Result<void> submit_jobs();
@@ -107,45 +107,45 @@ class LoadedProgram {
 
   // ---- witnesses (witnesses.cpp) ----
   void watch_jobs();
-  bool is_watched(driver::BufferId buffer) const;
+  bool is_watched(npu::BufferId buffer) const;
   std::span<uint8_t> witness_bytes(const CpuAccess& access, const Watch& watch) const;
-  void mark(driver::BufferId buffer, const CpuAccess& access);
+  void mark(npu::BufferId buffer, const CpuAccess& access);
   Result<void> mark_all();
-  bool settle(driver::BufferId buffer, const CpuAccess& access);
+  bool settle(npu::BufferId buffer, const CpuAccess& access);
   void forget_all();
 
   // ---- placement (placement.cpp) ----
   bool can_move(const Binding& binding) const;
-  bool is_written_by_jobs(driver::BufferId buffer) const;
-  Result<void> move(driver::BufferId id, const Place& place);
-  Result<void> readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address);
-  void discard_jobs(driver::BufferId moved);
-  std::vector<uapi::JobBuffer> list_buffers(const driver::Job& job) const;
-  bool has_moved(driver::BufferId id) const { return places_[id] != own_places_[id]; }
+  bool is_written_by_jobs(npu::BufferId buffer) const;
+  Result<void> move(npu::BufferId id, const Place& place);
+  Result<void> readdress(npu::BufferId where, const npu::Relocation& relocation, uint64_t address);
+  void discard_jobs(npu::BufferId moved);
+  std::vector<kernels::JobBuffer> list_buffers(const npu::Job& job) const;
+  bool has_moved(npu::BufferId id) const { return places_[id] != own_places_[id]; }
   // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
   Place best_place(const Binding& binding, std::span<const uint8_t> bytes) const;
   bool is_in_place(const Binding& binding, std::span<const uint8_t> bytes) const;
   Result<void> place(const Binding& binding, std::span<const uint8_t> bytes);
   Result<void> place_output(const Binding& output, const HostBytes& bytes_of);
 
-  Result<CpuAccess> open(driver::BufferId id, bool write);
+  Result<CpuAccess> open(npu::BufferId id, bool write);
   std::span<uint8_t> tensor_bytes(const CpuAccess& access, const Binding& binding) const;
   const Binding* find(ir::TensorId tensor) const;
 
   std::shared_ptr<DeviceContext> context_;
-  driver::Program program_;
+  npu::Program program_;
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<const ConstantBlock> constants_;
   std::vector<Place> own_places_;  // by BufferId
   std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers
   uint64_t copied_bytes_ = 0;
   std::vector<InitJob> init_jobs_;
-  std::optional<uapi::Fence> fence_;  // of jobs that have been submitted and not waited for
-  std::vector<uapi::JobId> jobs_;     // as the program has them; kUnprepared: until the next run
-  std::vector<Binding> outputs_;      // as the program has them, those in buffers with witnesses first
+  std::optional<kernels::Fence> fence_;  // of jobs that have been submitted and not waited for
+  std::vector<kernels::JobId> jobs_;     // as the program has them; kUnprepared: until the next run
+  std::vector<Binding> outputs_;         // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
-  std::vector<driver::BufferId> watched_;  // buffers that hold witnesses, each once
-  bool has_results_ = false;               // of the last run
+  std::vector<npu::BufferId> watched_;  // buffers that hold witnesses, each once
+  bool has_results_ = false;            // of the last run
 };
 
 }  // namespace skillet::runtime

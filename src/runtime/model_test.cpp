@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "base/testing/in_tree.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
+#include "kernels/etnaviv/recorder/replay.h"
+#include "kernels/fake/simulated.h"
 #include "runtime/session.h"
-#include "standin/simulated.h"
-#include "uapi/etnaviv/replay.h"
 
 namespace skillet::runtime {
 namespace {
@@ -22,7 +22,7 @@ constexpr const char* kDevice = "sim:a311d";
 // The chip rounds half a step in its own way, so that it may be one step away from the reference per op.
 constexpr double kMaxSteps = 1;
 
-bool has_simulator() { return driver::find_chip("a311d").ok() && sim::create("a311d").ok(); }
+bool has_simulator() { return npu::find_chip("a311d").ok() && sim::create("a311d").ok(); }
 
 ir::Graph import_or_die(const std::string& path) {
   auto graph = tflite::import_file(path);
@@ -86,8 +86,8 @@ TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
 
   const capture::Capture stored = capture::parse(capture::serialise(capture).value()).value();
   EXPECT_EQ(target->driver->identify(stored.device).value().name, "a311d");
-  const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
-  auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls).value();
+  const fake::SimulatedCore chip = fake::simulated_core("a311d").value();
+  auto replay = kernels::etnaviv::Replay::create(chip.core, chip.calls).value();
   for (size_t i = 0; i < submissions; ++i) {
     const auto ran = replay.run(stored.submissions[i]);
     ASSERT_TRUE(ran.ok()) << ran.error().message;
@@ -111,7 +111,7 @@ TEST(Models, AProgramSurvivesItsFile) {
   const ir::Graph graph = import_or_die(kModels + "chain_conv_dw_pw_i8.tflite");
   const auto program = target->driver->compile(target->chip, graph, {});
   ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto back = driver::deserialise(driver::serialise(*program, true).value());
+  const auto back = npu::deserialise(npu::serialise(*program, true).value());
   ASSERT_TRUE(back.ok()) << back.error().message;
   EXPECT_EQ(*back, *program);
 }

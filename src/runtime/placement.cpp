@@ -17,16 +17,15 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 
 }  // namespace
 
-bool LoadedProgram::is_written_by_jobs(driver::BufferId buffer) const {
-  const auto writes = [&](const driver::BufferUse& use) { return use.buffer == buffer && use.write; };
-  return std::ranges::any_of(program_.jobs,
-                             [&](const driver::Job& job) { return std::ranges::any_of(job.uses, writes); });
+bool LoadedProgram::is_written_by_jobs(npu::BufferId buffer) const {
+  const auto writes = [&](const npu::BufferUse& use) { return use.buffer == buffer && use.write; };
+  return std::ranges::any_of(program_.jobs, [&](const npu::Job& job) { return std::ranges::any_of(job.uses, writes); });
 }
 
 // A tensor can lie outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
 // they are.
 bool LoadedProgram::can_move(const Binding& binding) const {
-  if (!driver::same_as_host(binding.layout, binding.shape) || binding.offset_bytes != 0) return false;
+  if (!npu::same_as_host(binding.layout, binding.shape) || binding.offset_bytes != 0) return false;
   if (program_.buffers[binding.buffer].size_bytes != binding.layout.size_bytes) return false;
   const auto is_there = [&](const Binding& other) { return other.buffer == binding.buffer; };
   const auto inputs = std::ranges::count_if(program_.inputs, is_there),
@@ -38,9 +37,9 @@ bool LoadedProgram::can_move(const Binding& binding) const {
 }
 
 // The bytes that hold the buffer's address get the new one; a job lists a handle once, whatever lies in it.
-Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
-  for (driver::BufferId where = 0; where < program_.buffers.size(); ++where) {
-    for (const driver::Relocation& one : program_.buffers[where].relocations) {
+Result<void> LoadedProgram::move(npu::BufferId id, const Place& place) {
+  for (npu::BufferId where = 0; where < program_.buffers.size(); ++where) {
+    for (const npu::Relocation& one : program_.buffers[where].relocations) {
       if (one.target == id) SK_TRY(readdress(where, one, place.address));
     }
   }
@@ -52,26 +51,26 @@ Result<void> LoadedProgram::move(driver::BufferId id, const Place& place) {
   return {};
 }
 
-Result<void> LoadedProgram::readdress(driver::BufferId where, const driver::Relocation& relocation, uint64_t address) {
+Result<void> LoadedProgram::readdress(npu::BufferId where, const npu::Relocation& relocation, uint64_t address) {
   SK_TRY_ASSIGN(CpuAccess access, open(where, true));
   SK_TRY(relocate(access.bytes(), relocation, address));
   return access.end();
 }
 
 // They are prepared anew when all tensors have their places.
-void LoadedProgram::discard_jobs(driver::BufferId moved) {
+void LoadedProgram::discard_jobs(npu::BufferId moved) {
   for (size_t i = 0; i < jobs_.size(); ++i) {
     const auto& uses = program_.jobs[i].uses;
-    if (std::ranges::find(uses, moved, &driver::BufferUse::buffer) == uses.end()) continue;
+    if (std::ranges::find(uses, moved, &npu::BufferUse::buffer) == uses.end()) continue;
     if (jobs_[i] != kUnprepared) device().release(std::exchange(jobs_[i], kUnprepared));
   }
 }
 
-std::vector<uapi::JobBuffer> LoadedProgram::list_buffers(const driver::Job& job) const {
-  std::vector<uapi::JobBuffer> list;
-  for (const driver::BufferUse& use : job.uses) {
-    const uapi::Handle handle = places_[use.buffer].handle;
-    const auto known = std::ranges::find(list, handle, &uapi::JobBuffer::handle);
+std::vector<kernels::JobBuffer> LoadedProgram::list_buffers(const npu::Job& job) const {
+  std::vector<kernels::JobBuffer> list;
+  for (const npu::BufferUse& use : job.uses) {
+    const kernels::Handle handle = places_[use.buffer].handle;
+    const auto known = std::ranges::find(list, handle, &kernels::JobBuffer::handle);
     if (known == list.end()) {
       list.push_back({handle, use.read, use.write, use.slot, program_.buffers[use.buffer].is_constant()});
     } else {
@@ -97,7 +96,7 @@ bool LoadedProgram::is_in_place(const Binding& binding, std::span<const uint8_t>
 }
 
 Result<void> LoadedProgram::place(const Binding& binding, std::span<const uint8_t> bytes) {
-  const driver::BufferId id = binding.buffer;
+  const npu::BufferId id = binding.buffer;
   const Place wanted = best_place(binding, bytes);
   if (wanted == places_[id]) return {};
   if (move(id, wanted).ok()) return {};

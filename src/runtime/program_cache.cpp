@@ -23,8 +23,8 @@ std::string head_of(const std::string& key) {
   return fmt::format("{:<{}}\n", fmt::format("{}{}", kMagic, key), kHeadBytes - 1);
 }
 
-Result<void> save(const std::string& path, const std::string& key, const driver::Program& program) {
-  SK_TRY_ASSIGN(const Bytes body, driver::serialise(program, false));
+Result<void> save(const std::string& path, const std::string& key, const npu::Program& program) {
+  SK_TRY_ASSIGN(const Bytes body, npu::serialise(program, false));
   const std::string head = head_of(key);
   return replace_own_file(path, {{reinterpret_cast<const uint8_t*>(head.data()), head.size()}, body});
 }
@@ -35,7 +35,7 @@ Result<std::optional<SharedBytes>> read(const std::string& path, const std::stri
   return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) -> Result<void> {
     if (start.size() <= head.size() || !std::equal(head.begin(), head.end(), start.begin()))
       return error(ErrorCode::malformed, "{}: does not begin with its key", path);
-    return driver::check_file_size(start.subspan(head.size()), size_bytes - head.size()).with_context(path);
+    return npu::check_file_size(start.subspan(head.size()), size_bytes - head.size()).with_context(path);
   });
 }
 
@@ -63,7 +63,7 @@ class Hash {
 
 }  // namespace
 
-std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options,
+std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
                       std::string_view extra) {
   Hash hash;
   hash.add(compile::build_id());
@@ -76,7 +76,7 @@ std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const dr
   hash.add(fmt::format("without {}", options.without.size()));
   for (const std::string& name : options.without) hash.add(name);
   hash.add(fmt::format("{} choices", options.choices.size()));
-  for (const driver::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
+  for (const npu::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
   hash.add(extra);
   hash.add(graph);
   return hash.text();
@@ -120,15 +120,15 @@ std::string graph_key(const ir::Graph& graph) {
   return hash.text();
 }
 
-std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, const ir::Graph& graph,
-                                                   const std::string& path, const std::string& key) const {
+std::optional<npu::Program> CachingDriver::load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
+                                                const std::string& key) const {
   auto file = read(path, key);
   if (!file.ok()) {
     log::warning("cache: {}; compiling", file.error().message);
     return std::nullopt;
   }
   if (!*file) return std::nullopt;
-  auto program = driver::deserialise((*file)->subspan(kHeadBytes));
+  auto program = npu::deserialise((*file)->subspan(kHeadBytes));
   // What it is not replaced for here would fail to load each time.
   if (program.ok()) {
     auto checked = check_program(*program, chip.name, graph);
@@ -142,21 +142,20 @@ std::optional<driver::Program> CachingDriver::load(const driver::Chip& chip, con
 
 std::string CachingDriver::path_of(const std::string& key) const { return fmt::format("{}/{}.skp", folder_, key); }
 
-void CachingDriver::forget(const driver::Chip& chip, const ir::Graph& graph,
-                           const driver::CompileOptions& options) const {
+void CachingDriver::forget(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options) const {
   std::error_code ignored;
   std::filesystem::remove(path_of(cache_key(chip, graph, options, extra_)), ignored);
 }
 
-Result<driver::Program> CachingDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
-                                               const driver::CompileOptions& options) const {
+Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
+                                            const npu::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options, extra_);
   const std::string path = path_of(key);
   if (auto program = load(chip, graph, path, key)) {
     log::debug("cache: {}", path);
     return std::move(*program);
   }
-  SK_TRY_ASSIGN(driver::Program program, inner().compile(chip, graph, options));
+  SK_TRY_ASSIGN(npu::Program program, inner().compile(chip, graph, options));
   // What load() would refuse: a recorded driver's faults are copied by the tuning of that name.
   if (auto checked = check_addresses(inner(), chip, program); !checked.ok()) {
     log::debug("cache: not kept: {}", checked.error().message);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "driver/forwarding_driver.h"
+#include "npu/forwarding_driver.h"
 
 namespace skillet::runtime {
 
@@ -15,27 +15,27 @@ namespace skillet::runtime {
 // where the file was read to. Whatever is wrong with a file or the folder: the program is compiled, and a warning says
 // why. What that does not detect: a program that writes into the folder as its user and makes the checksum right may
 // change weights, or what commands do within the program's own buffers, and the results are others.
-class CachingDriver : public driver::ForwardingDriver {
+class CachingDriver : public npu::ForwardingDriver {
  public:
   // `inner` is borrowed. `extra`: what else decides about what it compiles.
-  CachingDriver(const driver::Driver& inner, std::string folder, std::string extra = "")
+  CachingDriver(const npu::Driver& inner, std::string folder, std::string extra = "")
       : ForwardingDriver(inner), folder_(std::move(folder)), extra_(std::move(extra)) {}
 
-  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override;
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override;
   // Removes what is kept of it.
-  void forget(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options) const;
+  void forget(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options) const;
 
  private:
   std::string path_of(const std::string& key) const;
-  std::optional<driver::Program> load(const driver::Chip& chip, const ir::Graph& graph, const std::string& path,
-                                      const std::string& key) const;
+  std::optional<npu::Program> load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
+                                   const std::string& key) const;
 
   std::string folder_, extra_;
 };
 
 // 32 hexadecimal digits. `extra`: what else decides about the program.
-std::string cache_key(const driver::Chip& chip, const ir::Graph& graph, const driver::CompileOptions& options,
+std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
                       std::string_view extra = "");
 // The same of a graph and its constants alone, whatever its tensors are called.
 std::string graph_key(const ir::Graph& graph);

@@ -34,13 +34,13 @@ constexpr uint64_t kGrownBytes = 1 << 29;
 TEST(ProgramCache, CompilesOnce) {
   const std::filesystem::path folder = empty_folder();
   const ir::Graph graph = without_slice();
-  const driver::Chip chip{.name = "toy"};
+  const npu::Chip chip{.name = "toy"};
   const ToyDriver toy;
   const CachingDriver caching(toy, folder.string());
-  const auto compile = [&](const ir::Graph& what, const driver::CompileOptions& options = {}) {
+  const auto compile = [&](const ir::Graph& what, const npu::CompileOptions& options = {}) {
     auto program = caching.compile(chip, what, options);
     EXPECT_TRUE(program.ok()) << program.error().message;
-    return std::pair(program.ok() ? std::move(program).value() : driver::Program{}, toy.compiled);
+    return std::pair(program.ok() ? std::move(program).value() : npu::Program{}, toy.compiled);
   };
   const auto [program, first] = compile(graph);
   EXPECT_EQ(first, 1);
@@ -48,7 +48,7 @@ TEST(ProgramCache, CompilesOnce) {
   ir::Graph other = graph;
   ir::set_constant(other.tensor(kK), Bytes(kElems, 131));
   EXPECT_EQ(compile(other).second, 2) << "other constants";
-  EXPECT_EQ(compile(graph, {.tuning = driver::Tuning::tuned}).second, 3) << "other options";
+  EXPECT_EQ(compile(graph, {.tuning = npu::Tuning::tuned}).second, 3) << "other options";
 
   const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
   const Bytes good = *read_file(path);
@@ -74,27 +74,27 @@ TEST(ProgramCache, CompilesOnce) {
 TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
   const std::filesystem::path folder = empty_folder();
   const ir::Graph graph = without_slice();
-  const driver::Chip chip{.name = "toy"};
+  const npu::Chip chip{.name = "toy"};
   const ToyDriver toy;
   const CachingDriver caching(toy, folder.string());
-  const driver::Program expected = caching.compile(chip, graph, {}).value();
+  const npu::Program expected = caching.compile(chip, graph, {}).value();
   const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
   const Bytes good = *read_file(path);
   constexpr size_t kHeadBytes = 64;
-  const std::function<void(driver::Program&)> edits[] = {
-      [](driver::Program& program) { program.chip = "tox"; },
-      [](driver::Program& program) { program.chip.clear(); },
-      [](driver::Program& program) { program.inputs[0].tensor = 256; },
-      [](driver::Program& program) { program.inputs[0].tensor = program.inputs[1].tensor; },
-      [](driver::Program& program) { program.outputs.pop_back(); },
-      [](driver::Program& program) { program.inputs[0].shape.elem_bytes *= 2; },
+  const std::function<void(npu::Program&)> edits[] = {
+      [](npu::Program& program) { program.chip = "tox"; },
+      [](npu::Program& program) { program.chip.clear(); },
+      [](npu::Program& program) { program.inputs[0].tensor = 256; },
+      [](npu::Program& program) { program.inputs[0].tensor = program.inputs[1].tensor; },
+      [](npu::Program& program) { program.outputs.pop_back(); },
+      [](npu::Program& program) { program.inputs[0].shape.elem_bytes *= 2; },
   };
   int compiled = toy.compiled;
   for (const auto& edit : edits) {
-    driver::Program program = expected;
+    npu::Program program = expected;
     edit(program);
     Bytes file(good.begin(), good.begin() + kHeadBytes);
-    const Bytes body = driver::serialise(program, false).value();
+    const Bytes body = npu::serialise(program, false).value();
     file.insert(file.end(), body.begin(), body.end());
     ASSERT_TRUE(write_file(path, file).ok());
     EXPECT_EQ(caching.compile(chip, graph, {}).value(), expected);
@@ -107,10 +107,10 @@ TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
 TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   const std::filesystem::path folder = empty_folder();
   const ir::Graph graph = without_slice();
-  const driver::Chip chip{.name = "toy"};
+  const npu::Chip chip{.name = "toy"};
   const ToyDriver toy;
   const CachingDriver caching(toy, folder.string());
-  const driver::Program expected = toy.compile(chip, graph, {}).value();
+  const npu::Program expected = toy.compile(chip, graph, {}).value();
   std::filesystem::create_directories(folder);
   const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
   const std::function<void()> obstacles[] = {
@@ -143,8 +143,8 @@ TEST(ProgramCache, ConstantsAreAlignedInTheFile) {
   const ToyDriver toy;
   const CachingDriver caching(toy, empty_folder().string());
   for (int i = 0; i < 2; ++i) {
-    const driver::Program program = caching.compile({.name = "toy"}, without_slice(), {}).value();
-    for (const driver::Buffer& buffer : program.buffers) {
+    const npu::Program program = caching.compile({.name = "toy"}, without_slice(), {}).value();
+    for (const npu::Buffer& buffer : program.buffers) {
       if (i == 1 && !buffer.contents.empty()) {
         EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.contents.data()) % 64, 0u) << buffer.name;
       }
@@ -159,18 +159,18 @@ TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {
   other.tensor(kR).quant.zero_points = {101};
   std::set<std::string> keys;
   size_t tried = 0;
-  const auto add = [&](const driver::Chip& chip, const ir::Graph& what, const driver::CompileOptions& options,
+  const auto add = [&](const npu::Chip& chip, const ir::Graph& what, const npu::CompileOptions& options,
                        std::string_view extra = {}) {
     keys.insert(cache_key(chip, what, options, extra));
     EXPECT_EQ(keys.size(), ++tried);
   };
-  const driver::Chip toy{.name = "toy", .family = "f"};
+  const npu::Chip toy{.name = "toy", .family = "f"};
   add(toy, graph, {});
   add(toy, other, {});
   add({.name = "toy2", .family = "f"}, graph, {});
   add({.name = "toy", .family = "g"}, graph, {});
   add(toy, graph, {}, "extra");
-  add(toy, graph, {.tuning = driver::Tuning::tuned});
+  add(toy, graph, {.tuning = npu::Tuning::tuned});
   add(toy, graph, {.switches = {"a"}});
   add(toy, graph, {.switches = {"a", "b"}});
   add(toy, graph, {.switches = {"ab"}});
@@ -182,7 +182,7 @@ TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {
   add(toy, graph, {.choices = {{0, "a", 2}}});
   add(toy, graph, {.choices = {{0, "a", 1}, {1, "a", 1}}});
   add(toy, graph, {.keep_intermediates = true});
-  add(toy, graph, {.unproven = driver::Unproven::refuse});
+  add(toy, graph, {.unproven = npu::Unproven::refuse});
   add(toy, graph, {.without = {"a"}});
   add(toy, graph, {.without = {"a", "b"}});
   EXPECT_EQ(compile::build_id().size(), 32u);

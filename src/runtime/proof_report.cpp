@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compile/strict_json.h"
-#include "driver/driver.h"
+#include "npu/driver.h"
 #include "runtime/content_hash.h"
 
 namespace skillet::runtime {
@@ -71,9 +71,9 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
 // Names are those of the chip's family: what is printed of a report, and believed of it, is of the tables of this
 // build.
 Result<void> check_steps(const ProofReport& report) {
-  const auto chip = driver::find_chip(report.device.chip);
+  const auto chip = npu::find_chip(report.device.chip);
   if (!chip.ok()) return compile::wrong_field("device.chip", "must be a chip that this build knows");
-  SK_TRY_ASSIGN(const driver::Driver* const family, driver::driver_of(*chip));
+  SK_TRY_ASSIGN(const npu::Driver* const family, npu::driver_of(*chip));
   for (size_t i = 0; i < report.steps.size(); ++i) {
     const ProofStep& step = report.steps[i];
     const std::string where = fmt::format("steps[{}].name", i);
@@ -81,8 +81,7 @@ Result<void> check_steps(const ProofReport& report) {
       if (report.steps[j].kind == step.kind && report.steps[j].name == step.name)
         return compile::wrong_field(where, "is that of another step");
     const auto& rows = family->assumptions();
-    if (step.kind == ProofKind::assumption &&
-        std::ranges::find(rows, step.name, &driver::Assumption::name) == rows.end())
+    if (step.kind == ProofKind::assumption && std::ranges::find(rows, step.name, &npu::Assumption::name) == rows.end())
       return compile::wrong_field(where, fmt::format("must be an assumption about {}", chip->name));
   }
   return {};

@@ -5,12 +5,12 @@
 
 #include "base/stop.h"
 #include "compile/build_id.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "kernels/fake/simulated.h"
 #include "runtime/device_context.h"
 #include "runtime/session.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
-#include "standin/simulated.h"
 
 namespace skillet::runtime {
 namespace {
@@ -62,7 +62,7 @@ std::unique_ptr<Trust> trust_of(const ProofReport& report, const ProofStep* unti
 }
 
 // Whether one of the ways that the simulator knows in which the assumption may fail does not end.
-bool may_hang(const std::string& chip, const driver::Assumption& assumption) {
+bool may_hang(const std::string& chip, const npu::Assumption& assumption) {
   const Trust nothing({}, "");
   return std::ranges::any_of(sim::quirks(chip), [&](const sim::Quirk& quirk) {
     if (quirk.assumption != assumption.name) return false;
@@ -78,7 +78,7 @@ class Prover {
 
   Result<void> run() {
     SK_TRY(begin());
-    for (const driver::Assumption& row : driver_->assumptions()) {
+    for (const npu::Assumption& row : driver_->assumptions()) {
       if (row.probe.empty()) continue;
       const auto graph = ir::parse(row.probe);
       if (graph.ok()) SK_TRY(take(ProofKind::assumption, row.name, *graph, &row));
@@ -127,7 +127,7 @@ class Prover {
     for (const ProofStep& step : report_.steps) stops_ += step.outcome == ProofOutcome::hangs ? 1 : 0;
   }
 
-  Result<void> take(ProofKind kind, std::string_view name, const ir::Graph& graph, const driver::Assumption* row) {
+  Result<void> take(ProofKind kind, std::string_view name, const ir::Graph& graph, const npu::Assumption* row) {
     if (!report_.ended.empty() || report_.find(kind, name) != nullptr) return {};
     if (stops_ >= kProofHangsMax) {
       report_.ended = fmt::format("{} steps hung or failed", stops_);
@@ -187,16 +187,16 @@ class Prover {
 
   // Empty: it is not, or that is wanted. A fault would be taken for one of the wrong row where what it stands on was
   // left out.
-  std::string why_risky(const ir::Graph& graph, const driver::Assumption* row, const Trust& trust) {
+  std::string why_risky(const ir::Graph& graph, const npu::Assumption* row, const Trust& trust) {
     if (options_.risky) return "";
     if (stops_ > 0) return "a step before it hung or failed";
-    SessionOptions how{.compile = {.unproven = driver::Unproven::take}, .partition = compile::PartitionBy::all};
+    SessionOptions how{.compile = {.unproven = npu::Unproven::take}, .partition = compile::PartitionBy::all};
     how.compile.without = refuted_switches(*driver_, trust);
     const auto planned = plan_for(*device_, graph, how);
     if (!planned.ok()) return "";
     bool is_asked = false;
     for (const compile::OpPlace& place : planned->ops) {
-      for (const driver::Assumption* one : place.stands_on) {
+      for (const npu::Assumption* one : place.stands_on) {
         is_asked |= one == row;
         const ProofStep* const before = report_.find(ProofKind::assumption, one->name);
         if (one != row && before != nullptr && is_open(before->outcome))
@@ -218,8 +218,8 @@ class Prover {
   const ProveOptions& options_;
   ProofReport& report_;
   std::optional<Target> device_;
-  const driver::Driver* driver_ = nullptr;
-  driver::Chip chip_;
+  const npu::Driver* driver_ = nullptr;
+  npu::Chip chip_;
   int stops_ = 0;  // steps that hung or failed
 };
 
@@ -247,11 +247,11 @@ std::vector<TrustEntry> trust_entries(const ProofReport& report) {
 }
 
 AssumptionRow row_of(const ProofReport& report, const ProofStep& step) {
-  const auto chip = driver::find_chip(report.device.chip);
-  const auto family = chip.ok() ? driver::driver_of(*chip) : Result<const driver::Driver*>(chip.error());
+  const auto chip = npu::find_chip(report.device.chip);
+  const auto family = chip.ok() ? npu::driver_of(*chip) : Result<const npu::Driver*>(chip.error());
   if (!family.ok()) return {};
   const auto rows = (*family)->assumptions();
-  const auto row = std::ranges::find(rows, step.name, &driver::Assumption::name);
+  const auto row = std::ranges::find(rows, step.name, &npu::Assumption::name);
   return row == rows.end() ? AssumptionRow{} : AssumptionRow{*family, &*row};
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/driver.h"
+#include "npu/driver.h"
 #include "runtime/proof_report.h"
 
 namespace skillet::runtime {
@@ -43,8 +43,8 @@ Result<std::vector<std::string>> candidates_of(const ProofReport& report, const 
 
 // The family and the row of an assumption of a report that was read.
 struct AssumptionRow {
-  const driver::Driver* driver = nullptr;
-  const driver::Assumption* row = nullptr;
+  const npu::Driver* driver = nullptr;
+  const npu::Assumption* row = nullptr;
 };
 AssumptionRow row_of(const ProofReport& report, const ProofStep& step);
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "kernels/api/device.h"
+#include "kernels/api/recorder.h"
+#include "kernels/fake/simulated.h"
 #include "runtime/loaded_program.h"
-#include "standin/simulated.h"
-#include "uapi/device.h"
-#include "uapi/recorder.h"
 
 namespace skillet::runtime {
 namespace {
@@ -14,28 +14,28 @@ namespace {
 constexpr std::chrono::seconds kTimeout{10};
 
 // A graph that the program's bindings agree with: nothing but shapes.
-ir::Graph graph_of(const driver::Program& program) {
+ir::Graph graph_of(const npu::Program& program) {
   ir::Graph graph;
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
-    for (const driver::TensorBinding& binding : *list) {
+    for (const npu::TensorBinding& binding : *list) {
       const auto id = static_cast<size_t>(binding.tensor);
       if (graph.tensors.size() <= id) graph.tensors.resize(id + 1);
-      const driver::ImageShape& s = binding.shape;
+      const npu::ImageShape& s = binding.shape;
       const auto dim = [](int64_t value) { return static_cast<int32_t>(value); };
       graph.tensors[id].dtype = s.elem_bytes == 1 ? ir::DType::uint8 : ir::DType::int16;
       graph.tensors[id].shape = ir::Shape{dim(s.images), dim(s.height), dim(s.width), dim(s.channels)};
     }
   }
-  for (const driver::TensorBinding& input : program.inputs) graph.inputs.push_back(input.tensor);
-  for (const driver::TensorBinding& output : program.outputs) graph.outputs.push_back(output.tensor);
+  for (const npu::TensorBinding& input : program.inputs) graph.inputs.push_back(input.tensor);
+  for (const npu::TensorBinding& output : program.outputs) graph.outputs.push_back(output.tensor);
   return graph;
 }
 
 RecordedProgram places_of(const LoadedProgram& loaded) {
   RecordedProgram out;
-  for (const driver::TensorBinding& one : loaded.program().inputs)
+  for (const npu::TensorBinding& one : loaded.program().inputs)
     out.inputs.push_back({loaded.handle(one.buffer), one.offset_bytes});
-  for (const driver::TensorBinding& one : loaded.program().outputs)
+  for (const npu::TensorBinding& one : loaded.program().outputs)
     out.outputs.push_back({loaded.handle(one.buffer), one.offset_bytes});
   return out;
 }
@@ -43,7 +43,7 @@ RecordedProgram places_of(const LoadedProgram& loaded) {
 Result<void> run(LoadedProgram& loaded, const std::vector<Bytes>& inputs) {
   std::map<ir::TensorId, Bytes> memory;
   for (const auto* list : {&loaded.program().inputs, &loaded.program().outputs}) {
-    for (const driver::TensorBinding& binding : *list) memory[binding.tensor].resize(binding.shape.bytes());
+    for (const npu::TensorBinding& binding : *list) memory[binding.tensor].resize(binding.shape.bytes());
   }
   const auto& bindings = loaded.program().inputs;
   for (size_t i = 0; i < std::min(inputs.size(), bindings.size()); ++i) memory[bindings[i].tensor] = inputs[i];
@@ -54,9 +54,9 @@ Result<void> run(LoadedProgram& loaded, const std::vector<Bytes>& inputs) {
 
 Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<ProgramToRecord> programs) {
   RecordedPrograms out;
-  SK_TRY_ASSIGN(const standin::SimulatedCore null, standin::null_core(chip));
+  SK_TRY_ASSIGN(const fake::SimulatedCore null, fake::null_core(chip));
   auto context = std::make_shared<DeviceContext>();
-  SK_TRY_ASSIGN(context->device, uapi::open_core(null.core, uapi::record(null.core, null.calls, out.capture)));
+  SK_TRY_ASSIGN(context->device, kernels::open_core(null.core, kernels::record(null.core, null.calls, out.capture)));
   context->chip = chip;
   std::vector<std::unique_ptr<LoadedProgram>> loaded;
   for (ProgramToRecord& one : programs) {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "driver/program.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "program/program.h"
 
 namespace skillet::runtime {
 
 struct ProgramToRecord {
-  driver::Program program;
+  npu::Program program;
   const ir::Graph* graph = nullptr;  // borrowed; null: not known, inputs stay zero
   std::vector<Bytes> inputs;         // host bytes, in the order of the program's inputs; empty: zeros
 };

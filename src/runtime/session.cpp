@@ -59,7 +59,7 @@ Result<void> Session::prepare(compile::Compiled compiled) {
     parts_.back()->partition = std::move(part.partition);
   }
   const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
-  if (unproven != 0 && options_.compile.unproven == driver::Unproven::take && target_.trust != nullptr)
+  if (unproven != 0 && options_.compile.unproven == npu::Unproven::take && target_.trust != nullptr)
     log::info("{}: {} ops were never seen on silicon; unproven=verify compares them first", target_.name, unproven);
   take_devices(compiled.parts);
   SK_TRY(prepare_tensors());
@@ -188,10 +188,10 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   return {};
 }
 
-std::vector<const driver::Program*> Session::programs(size_t part) const {
+std::vector<const npu::Program*> Session::programs(size_t part) const {
   if (part >= parts_.size()) return {};
   if (parts_[part]->bands) return parts_[part]->bands->programs();
-  return parts_[part]->loaded ? std::vector{&parts_[part]->loaded->program()} : std::vector<const driver::Program*>();
+  return parts_[part]->loaded ? std::vector{&parts_[part]->loaded->program()} : std::vector<const npu::Program*>();
 }
 
 Result<void> Session::set_input(size_t index, std::span<const uint8_t> bytes) {

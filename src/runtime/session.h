@@ -14,9 +14,9 @@
 #include "compile/compile.h"
 #include "compile/report.h"
 #include "compile/tuning_file.h"
-#include "driver/driver.h"
-#include "ir/graph.h"
-#include "ref/ref.h"
+#include "graph/ir/graph.h"
+#include "graph/ref/ref.h"
+#include "npu/driver.h"
 #include "runtime/device_context.h"
 #include "runtime/loaded_program.h"
 
@@ -27,7 +27,7 @@ namespace skillet::runtime {
 inline constexpr uint64_t kMacsPerByte = 4;
 
 struct SessionOptions {
-  driver::CompileOptions compile;
+  npu::CompileOptions compile;
   // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
@@ -59,12 +59,12 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 // The same without programs: what the driver says it takes.
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 // The program of one part, or of one of its bands, as that made it; never from the cache.
-Result<driver::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options);
+Result<npu::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options);
 // Removes what the cache has of a part that failed to load or run, which may be its program's fault.
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options);
 
 // Error: the target's driver does not take these, whatever the graph.
-Result<void> check_options(const Target& target, const driver::CompileOptions& options);
+Result<void> check_options(const Target& target, const npu::CompileOptions& options);
 
 struct PartReport {
   bool on_npu = false;
@@ -123,7 +123,7 @@ class Session {
   const std::shared_ptr<DeviceContext>& context() const { return target_.context; }
   // Compiled NPU programs of a part: none for CPU parts, several where it is in bands. Contents of buffers are gone
   // once loaded.
-  std::vector<const driver::Program*> programs(size_t part) const;
+  std::vector<const npu::Program*> programs(size_t part) const;
 
   // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
   Result<void> set_input(size_t index, std::span<const uint8_t> bytes);

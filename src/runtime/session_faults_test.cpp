@@ -1,8 +1,8 @@
 // Sessions whose device fails at a job, with and without a CPU that can stand in: each run is right or an error.
 #include <map>
 
+#include "kernels/api/testing/forwarding_device.h"
 #include "runtime/toy_session.h"
-#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::runtime {
 namespace {
@@ -105,17 +105,17 @@ TEST_F(ToySession, OnlyRunsThatSucceededHaveResults) {
 }
 
 // A device of which one call finds no memory.
-class FullDevice : public uapi::ForwardingDevice {
+class FullDevice : public kernels::ForwardingDevice {
  public:
   FullDevice(std::unique_ptr<Device> inner, int& calls_before)
       : ForwardingDevice(std::move(inner)), left_(calls_before) {}
-  Result<uapi::Handle> alloc(uint64_t size_bytes) override { return fill(), ForwardingDevice::alloc(size_bytes); }
-  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc(uint64_t size_bytes) override { return fill(), ForwardingDevice::alloc(size_bytes); }
+  Result<kernels::Handle> alloc_commands(uint64_t size_bytes) override {
     return fill(), ForwardingDevice::alloc_commands(size_bytes);
   }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override { return fill(), ForwardingDevice::map(handle); }
-  Result<uapi::JobId> prepare(const uapi::Job& job) override { return fill(), ForwardingDevice::prepare(job); }
-  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
+  Result<std::span<uint8_t>> map(kernels::Handle handle) override { return fill(), ForwardingDevice::map(handle); }
+  Result<kernels::JobId> prepare(const kernels::Job& job) override { return fill(), ForwardingDevice::prepare(job); }
+  Result<kernels::Fence> submit(std::span<const kernels::JobId> jobs) override {
     return fill(), ForwardingDevice::submit(jobs);
   }
 
@@ -153,13 +153,13 @@ TEST_F(ToySession, WithoutMemoryTheCpuStandsIn) {
 
 // Counts what is taken and given back; one call fails, and the first submissions may be lost, as when another program's
 // job makes the NPU hang.
-class CountedDevice : public uapi::ForwardingDevice {
+class CountedDevice : public kernels::ForwardingDevice {
  public:
   struct Counts {
     int calls_left = -1;
     int lost = 0, submitted = 0;  // submissions
-    std::map<uapi::Handle, int> buffers, accesses;
-    std::map<uapi::JobId, int> jobs;
+    std::map<kernels::Handle, int> buffers, accesses;
+    std::map<kernels::JobId, int> jobs;
 
     // Nothing; or what was not given back, or more than once.
     std::string left() const {
@@ -173,50 +173,50 @@ class CountedDevice : public uapi::ForwardingDevice {
   };
   CountedDevice(std::unique_ptr<Device> inner, Counts& counts) : ForwardingDevice(std::move(inner)), c_(counts) {}
 
-  Result<uapi::Handle> alloc(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc(uint64_t size_bytes) override {
     SK_TRY(call());
     return taken(ForwardingDevice::alloc(size_bytes));
   }
-  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc_commands(uint64_t size_bytes) override {
     SK_TRY(call());
     return taken(ForwardingDevice::alloc_commands(size_bytes));
   }
-  Result<void> free(uapi::Handle handle) override {
+  Result<void> free(kernels::Handle handle) override {
     --c_.buffers[handle];
     return ForwardingDevice::free(handle);
   }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override {
+  Result<std::span<uint8_t>> map(kernels::Handle handle) override {
     SK_TRY(call());
     return ForwardingDevice::map(handle);
   }
-  Result<void> begin_cpu(uapi::Handle handle, bool write) override {
+  Result<void> begin_cpu(kernels::Handle handle, bool write) override {
     SK_TRY(call());
     ++c_.accesses[handle];
     return ForwardingDevice::begin_cpu(handle, write);
   }
-  Result<void> end_cpu(uapi::Handle handle) override {
+  Result<void> end_cpu(kernels::Handle handle) override {
     --c_.accesses[handle];
     SK_TRY(ForwardingDevice::end_cpu(handle));
     return call();
   }
-  Result<uapi::JobId> prepare(const uapi::Job& job) override {
+  Result<kernels::JobId> prepare(const kernels::Job& job) override {
     SK_TRY(call());
     auto id = ForwardingDevice::prepare(job);
     if (id.ok()) ++c_.jobs[*id];
     return id;
   }
-  void release(uapi::JobId id) override {
+  void release(kernels::JobId id) override {
     --c_.jobs[id];
     ForwardingDevice::release(id);
   }
-  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
+  Result<kernels::Fence> submit(std::span<const kernels::JobId> jobs) override {
     SK_TRY(call());
     ++c_.submitted;
     is_lost_ = c_.lost > 0;
-    if (is_lost_) return --c_.lost, uapi::Fence{};
+    if (is_lost_) return --c_.lost, kernels::Fence{};
     return ForwardingDevice::submit(jobs);
   }
-  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
+  Result<void> wait(kernels::Fence fence, std::chrono::nanoseconds timeout) override {
     if (is_lost_) return {};
     SK_TRY(ForwardingDevice::wait(fence, timeout));
     return call();
@@ -228,7 +228,7 @@ class CountedDevice : public uapi::ForwardingDevice {
     if (c_.calls_left-- == 0) return error(ErrorCode::device, "call refused");
     return {};
   }
-  Result<uapi::Handle> taken(Result<uapi::Handle> handle) {
+  Result<kernels::Handle> taken(Result<kernels::Handle> handle) {
     if (handle.ok()) ++c_.buffers[*handle];
     return handle;
   }
@@ -306,18 +306,18 @@ INSTANTIATE_TEST_SUITE_P(Cpu, DeviceFails, ::testing::Bool(),
                          [](const auto& cpu) { return cpu.param ? "StandsIn" : "HasNoKernels"; });
 
 // Jobs end only when they are let; counts the looks at buffers meanwhile.
-class SlowDevice : public uapi::ForwardingDevice {
+class SlowDevice : public kernels::ForwardingDevice {
  public:
   struct State {
     bool hangs = false;
     int waits = 0, looks = 0;
   };
   SlowDevice(std::unique_ptr<Device> inner, State& state) : ForwardingDevice(std::move(inner)), state_(state) {}
-  Result<void> begin_cpu(uapi::Handle handle, bool write) override {
+  Result<void> begin_cpu(kernels::Handle handle, bool write) override {
     state_.looks += state_.hangs && state_.waits > 0 ? 1 : 0;
     return ForwardingDevice::begin_cpu(handle, write);
   }
-  Result<void> wait(uapi::Fence fence, std::chrono::nanoseconds timeout) override {
+  Result<void> wait(kernels::Fence fence, std::chrono::nanoseconds timeout) override {
     state_.waits += state_.hangs ? 1 : 0;
     EXPECT_EQ(timeout, std::chrono::milliseconds(40));
     if (state_.hangs) return error(ErrorCode::timeout, "it hangs");

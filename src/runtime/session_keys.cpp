@@ -23,8 +23,8 @@ bool parse_number(std::string_view text, uint64_t minimum, uint64_t& value) {
 }
 
 bool tuning(std::string_view text, SessionOptions& options) {
-  const auto parsed = driver::tuning_from_name(text);
-  if (!parsed || *parsed == driver::Tuning::recorded) return false;
+  const auto parsed = npu::tuning_from_name(text);
+  if (!parsed || *parsed == npu::Tuning::recorded) return false;
   options.compile.tuning = *parsed;
   return true;
 }
@@ -39,7 +39,7 @@ bool switches(std::string_view text, SessionOptions& options) {
   return true;
 }
 bool unproven(std::string_view text, SessionOptions& options) {
-  const auto parsed = driver::unproven_from_name(text);
+  const auto parsed = npu::unproven_from_name(text);
   if (parsed) options.compile.unproven = *parsed;
   return parsed.has_value();
 }
@@ -47,12 +47,12 @@ bool unproven(std::string_view text, SessionOptions& options) {
 bool allow_unproven(std::string_view text, SessionOptions& options) {
   bool allowed = false;
   if (!parse_bool(text, allowed)) return false;
-  options.compile.unproven = allowed ? driver::Unproven::take : driver::Unproven::refuse;
+  options.compile.unproven = allowed ? npu::Unproven::take : npu::Unproven::refuse;
   warn_of_old_name(fmt::format("allow_unproven={}", printable(text)), options.compile.unproven);
   return true;
 }
 bool per_channel(std::string_view text, SessionOptions& options) {
-  const auto mode = driver::per_channel_from_name(text);
+  const auto mode = npu::per_channel_from_name(text);
   if (mode) options.compile.per_channel = *mode;
   return mode.has_value();
 }
@@ -133,10 +133,9 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-void warn_of_old_name(std::string_view given, driver::Unproven meant) {
+void warn_of_old_name(std::string_view given, npu::Unproven meant) {
   static std::atomic<bool> is_said = false;
-  if (!is_said.exchange(true))
-    log::warning("{} is an old name: write unproven={}", given, driver::unproven_name(meant));
+  if (!is_said.exchange(true)) log::warning("{} is an old name: write unproven={}", given, npu::unproven_name(meant));
 }
 
 std::span<const SessionKey> session_keys() { return kRows; }
@@ -170,7 +169,7 @@ Result<void> set_options_of_environment(SessionOptions& options) {
   return {};
 }
 
-driver::Unproven unproven_of_environment() {
+npu::Unproven unproven_of_environment() {
   SessionOptions options;
   [[maybe_unused]] const auto set = set_options_of_environment(options);
   return options.compile.unproven;

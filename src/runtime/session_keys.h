@@ -30,9 +30,9 @@ std::string environment_name(std::string_view key);
 // What the environment says for every session. An empty variable, as compose files leave them, is one that is not set.
 Result<void> set_options_of_environment(SessionOptions& options);
 // Once in a process: what unproven=... was called before.
-void warn_of_old_name(std::string_view given, driver::Unproven meant);
+void warn_of_old_name(std::string_view given, npu::Unproven meant);
 // Of these the one that says what becomes of unproven operations.
-driver::Unproven unproven_of_environment();
+npu::Unproven unproven_of_environment();
 
 // One line a key.
 std::string session_keys_help();

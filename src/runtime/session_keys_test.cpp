@@ -14,7 +14,7 @@ std::string text_of(const SessionOptions& o) {
   return fmt::format(
       "tuning={} switches={} unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
       "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={}",
-      static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), driver::unproven_name(o.compile.unproven),
+      static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), npu::unproven_name(o.compile.unproven),
       static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
       o.min_macs_per_byte.value_or(kMacsPerByte), static_cast<int>(partition_of(o)), o.host_threads.value_or(0),
       o.timeout.count());
@@ -25,10 +25,10 @@ TEST(SessionKeys, EachSetsWhatItNames) {
   struct Row {
     const char *key, *value, *before, *after;  // texts in all that the options say
   };
-  const auto tuning = [](driver::Tuning one) { return fmt::format("tuning={} ", static_cast<int>(one)); };
-  const auto channels = [](driver::PerChannel one) { return fmt::format("per_channel={} ", static_cast<int>(one)); };
-  const std::string proven = tuning(driver::Tuning::proven), tuned = tuning(driver::Tuning::tuned);
-  const std::string exact = channels(driver::PerChannel::exact), other = channels(driver::PerChannel::approximate);
+  const auto tuning = [](npu::Tuning one) { return fmt::format("tuning={} ", static_cast<int>(one)); };
+  const auto channels = [](npu::PerChannel one) { return fmt::format("per_channel={} ", static_cast<int>(one)); };
+  const std::string proven = tuning(npu::Tuning::proven), tuned = tuning(npu::Tuning::tuned);
+  const std::string exact = channels(npu::PerChannel::exact), other = channels(npu::PerChannel::approximate);
   const Row rows[] = {{"tuning", "tuned", proven.c_str(), tuned.c_str()},
                       {"switches", "one", "switches= ", "switches=one "},
                       {"switches", "+one++two+", "switches= ", "switches=one+two "},
@@ -68,11 +68,11 @@ TEST(SessionKeys, TheDefaultsCanBeSaid) {
       {"tuning_file", ""},        {"cache_dir", ""},    {"cores", "auto"},        {"fallback", "1"},
       {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"}};
   SessionOptions options;
-  options.compile = {.tuning = driver::Tuning::tuned,
+  options.compile = {.tuning = npu::Tuning::tuned,
                      .switches = {"x"},
                      .choices = {},
-                     .unproven = driver::Unproven::take,
-                     .per_channel = driver::PerChannel::approximate};
+                     .unproven = npu::Unproven::take,
+                     .per_channel = npu::PerChannel::approximate};
   options.tuning_file = options.cache_dir = "y";
   options.cores = 3, options.min_macs_per_byte = 7, options.host_threads = 2, options.allow_fallback = false;
   options.timeout = std::chrono::milliseconds(5);

@@ -110,10 +110,10 @@ TEST_F(CallersMemory, OddInputsAreRefused) {
 
 // Memory of the caller that the device reaches stands in for a buffer of the program only where nobody could tell.
 TEST_F(CallersMemory, IsUsedInPlaceOnlyWhereNobodyCanTell) {
-  using driver::Program;
+  using npu::Program;
   constexpr uint64_t kTensor = kElems;
-  const auto input_use = [](Program& p) -> driver::BufferUse& {
-    return *std::ranges::find(p.jobs[0].uses, p.inputs[0].buffer, &driver::BufferUse::buffer);
+  const auto input_use = [](Program& p) -> npu::BufferUse& {
+    return *std::ranges::find(p.jobs[0].uses, p.inputs[0].buffer, &npu::BufferUse::buffer);
   };
   const struct Row {
     const char* what;
@@ -139,8 +139,7 @@ TEST_F(CallersMemory, IsUsedInPlaceOnlyWhereNobodyCanTell) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     Program program = driver_.compile({}, graph, {}).value();
-    for (auto* binding : {&program.inputs[0], &program.outputs[0]})
-      binding->layout = driver::nhwc_layout(binding->shape);
+    for (auto* binding : {&program.inputs[0], &program.outputs[0]}) binding->layout = npu::nhwc_layout(binding->shape);
     row.change(program);
     const auto context = target().context;
     const auto loaded = LoadedProgram::load(context, std::move(program), graph, std::chrono::seconds(1));

@@ -3,7 +3,7 @@
 // Must not know: other parts.
 #pragma once
 
-#include "passes/passes.h"
+#include "graph/passes/passes.h"
 #include "runtime/band_group.h"
 #include "runtime/session.h"
 

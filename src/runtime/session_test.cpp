@@ -168,8 +168,8 @@ TEST_F(ToySession, UnprovenOpsAreTakenWhereTheyAreNotRefused) {
               npu ? "the toy was never made" : "the toy was never made (unproven on silicon, unproven=refuse)");
     return text;
   };
-  EXPECT_EQ(places({.compile = {.unproven = driver::Unproven::refuse}}), "CNCC");
-  EXPECT_EQ(places({.compile = {.unproven = driver::Unproven::take}}), "NNCN");
+  EXPECT_EQ(places({.compile = {.unproven = npu::Unproven::refuse}}), "CNCC");
+  EXPECT_EQ(places({.compile = {.unproven = npu::Unproven::take}}), "NNCN");
 }
 
 TEST_F(ToySession, RefusesProgramsThatDoNotFitTheGraph) {
@@ -187,59 +187,59 @@ TEST_F(ToySession, RefusesProgramsOfOtherChips) {
 
 TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
   const ir::Graph graph = chain_of_one();
-  const driver::Program whole = driver_.compile({}, graph, {}).value();
-  const auto refusal = [&](const std::function<void(driver::Program&)>& change) {
-    driver::Program program = whole;
+  const npu::Program whole = driver_.compile({}, graph, {}).value();
+  const auto refusal = [&](const std::function<void(npu::Program&)>& change) {
+    npu::Program program = whole;
     change(program);
     const auto loaded = LoadedProgram::load(target().context, std::move(program), graph, std::chrono::seconds(1));
     return loaded.ok() ? "" : loaded.error().message;
   };
-  EXPECT_EQ(refusal([](driver::Program&) {}), "");
-  EXPECT_EQ(refusal([](driver::Program& p) { p.inputs.clear(); }), "program does not bind tensor 0 'x' uint8 1x3x2x4");
-  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
-  EXPECT_EQ(refusal([](driver::Program& p) { p.outputs.push_back(p.inputs[0]); }),
+  EXPECT_EQ(refusal([](npu::Program&) {}), "");
+  EXPECT_EQ(refusal([](npu::Program& p) { p.inputs.clear(); }), "program does not bind tensor 0 'x' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
+  EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.push_back(p.inputs[0]); }),
             "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
   // Which buffer the commands are in, by the first job.
-  const driver::BufferId commands = whole.jobs[0].commands[0].buffer;
+  const npu::BufferId commands = whole.jobs[0].commands[0].buffer;
   const std::string& name = whole.buffers[commands].name;
-  EXPECT_EQ(refusal([&](driver::Program& p) { p.buffers[commands].relocations.push_back({.target = commands}); }),
+  EXPECT_EQ(refusal([&](npu::Program& p) { p.buffers[commands].relocations.push_back({.target = commands}); }),
             fmt::format("{}: byte 0: '{}' has no address on sim:toy", name, name));
-  EXPECT_EQ(refusal([](driver::Program& p) { p.jobs[0].commands.push_back(p.jobs[0].commands[0]); }),
+  EXPECT_EQ(refusal([](npu::Program& p) { p.jobs[0].commands.push_back(p.jobs[0].commands[0]); }),
             fmt::format("job '{}': 2 lists of commands; sim:toy takes one", whole.jobs[0].name));
 }
 
 // As the graph has it, or in blocks of 2x2; as many bytes in any other way are none of its tensors.
 TEST_F(ToySession, RefusesProgramsThatBindOtherShapes) {
-  const driver::ImageShape image{.height = 2, .width = 6, .channels = 2};
+  const npu::ImageShape image{.height = 2, .width = 6, .channels = 2};
   ir::Graph graph = chain_of_one();
-  driver::Program whole = driver_.compile({}, graph, {}).value();
+  npu::Program whole = driver_.compile({}, graph, {}).value();
   for (ir::Tensor& tensor : graph.tensors) tensor.shape = {1, 2, 6, 2};
   for (auto* list : {&whole.inputs, &whole.outputs, &whole.intermediates}) {
-    for (driver::TensorBinding& one : *list) one.shape = image, one.layout = driver::nhwc_layout(image);
+    for (npu::TensorBinding& one : *list) one.shape = image, one.layout = npu::nhwc_layout(image);
   }
-  const auto refusal = [&](const driver::ImageShape& shape, const driver::TensorLayout& layout) {
-    driver::Program program = whole;
+  const auto refusal = [&](const npu::ImageShape& shape, const npu::TensorLayout& layout) {
+    npu::Program program = whole;
     program.inputs[0].shape = shape, program.inputs[0].layout = layout;
     const auto checked = check_program(program, "toy", graph);
     return checked.ok() ? "" : checked.error().message;
   };
-  const driver::ImageShape blocks = driver::in_blocks(image).value();
-  EXPECT_EQ(refusal(image, driver::nhwc_layout(image)), "");
-  EXPECT_EQ(refusal(blocks, driver::blocks_layout(blocks, 8)), "");
-  const driver::ImageShape others[] = {
+  const npu::ImageShape blocks = npu::in_blocks(image).value();
+  EXPECT_EQ(refusal(image, npu::nhwc_layout(image)), "");
+  EXPECT_EQ(refusal(blocks, npu::blocks_layout(blocks, 8)), "");
+  const npu::ImageShape others[] = {
       {.images = 2, .height = 1, .width = 6, .channels = 2},  {.images = 1, .height = 6, .width = 2, .channels = 2},
       {.images = 1, .height = 2, .width = 2, .channels = 6},  {.images = 1, .height = 4, .width = 3, .channels = 2},
       {.images = 2, .height = 2, .width = 3, .channels = 2},  {.images = 1, .height = 1, .width = 1, .channels = 24},
       {.images = 24, .height = 1, .width = 1, .channels = 1}, {.images = 1, .height = 2, .width = 6, .channels = 1}};
-  for (const driver::ImageShape& s : others) {
-    EXPECT_EQ(refusal(s, driver::nhwc_layout(s)),
+  for (const npu::ImageShape& s : others) {
+    EXPECT_EQ(refusal(s, npu::nhwc_layout(s)),
               fmt::format("program binds tensor 0 'x' uint8 1x2x6x2 as {}x{}x{}x{}, 1 bytes each", s.images, s.height,
                           s.width, s.channels));
   }
-  EXPECT_NE(refusal({.height = 2, .width = 3, .channels = 2, .elem_bytes = 2}, driver::nhwc_layout(blocks)), "");
+  EXPECT_NE(refusal({.height = 2, .width = 3, .channels = 2, .elem_bytes = 2}, npu::nhwc_layout(blocks)), "");
   // Rows of an odd number have no blocks.
   for (ir::Tensor& tensor : graph.tensors) tensor.shape = {1, 3, 2, 4};
-  EXPECT_NE(refusal(blocks, driver::blocks_layout(blocks, 8)).find("1x3x2x4 as 1x2x3x4"), std::string::npos);
+  EXPECT_NE(refusal(blocks, npu::blocks_layout(blocks, 8)).find("1x3x2x4 as 1x2x3x4"), std::string::npos);
 }
 
 TEST_F(ToySession, RefusesWrongInputs) {
@@ -272,14 +272,14 @@ TEST_F(ToySession, FreesItsBuffers) {
 
 TEST(Relocate, ShiftsChecksAndKeepsOtherBits) {
   struct Case {
-    driver::Relocation relocation;
+    npu::Relocation relocation;
     uint64_t address;
     Bytes before;
     std::string after;  // hex, or the error
   };
-  const driver::Relocation field{.target_offset_bytes = 0x40, .lsb = 4, .width_bits = 8, .shift = 6};
-  const driver::Relocation command{.at_byte = 2, .width_bits = 32};  // the value of a 64-bit register command
-  const driver::Relocation wide{.at_byte = 1, .lsb = 4, .width_bits = 40};
+  const npu::Relocation field{.target_offset_bytes = 0x40, .lsb = 4, .width_bits = 8, .shift = 6};
+  const npu::Relocation command{.at_byte = 2, .width_bits = 32};  // the value of a 64-bit register command
+  const npu::Relocation wide{.at_byte = 1, .lsb = 4, .width_bits = 40};
   const Case cases[] = {
       {field, 0x3F80, {0x05, 0xEF, 0xCD, 0xAB}, "f5efcdab"},
       {field, 0x3F81, {0, 0, 0, 0}, "address 0x3fc1 is not a multiple of 64"},

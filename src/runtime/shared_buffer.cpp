@@ -28,7 +28,7 @@ class AllLocked {
   AllLocked(const AllLocked&) = delete;
 };
 
-Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
+Result<SharedBuffer> describe(kernels::Device& device, kernels::Handle handle) {
   SharedBuffer buffer{.handle = handle};
   SK_TRY_ASSIGN(buffer.address, device.address(handle));
   SK_TRY_ASSIGN(buffer.bytes, device.map(handle));
@@ -37,7 +37,8 @@ Result<SharedBuffer> describe(uapi::Device& device, uapi::Handle handle) {
 }
 
 // What `described` says, or the handle is gone.
-Result<SharedBuffer> described_or_freed(uapi::Device& device, uapi::Handle handle, Result<SharedBuffer> described) {
+Result<SharedBuffer> described_or_freed(kernels::Device& device, kernels::Handle handle,
+                                        Result<SharedBuffer> described) {
   if (described.ok()) return described;
   if (auto freed = device.free(handle); !freed.ok()) log::warning("freeing a shared buffer: {}", freed.error().message);
   return described;
@@ -81,15 +82,15 @@ Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
   return buffer;
 }
 
-Result<SharedBuffer> SharedBuffers::alloc(uapi::Device& device, uint64_t size_bytes) {
-  SK_TRY_ASSIGN(const uapi::Handle handle, device.alloc_shared(size_bytes));
+Result<SharedBuffer> SharedBuffers::alloc(kernels::Device& device, uint64_t size_bytes) {
+  SK_TRY_ASSIGN(const kernels::Handle handle, device.alloc_shared(size_bytes));
   SK_TRY_ASSIGN(SharedBuffer buffer, described_or_freed(device, handle, describe(device, handle)));
   add(buffer);
   return buffer;
 }
 
-Result<SharedBuffer> SharedBuffers::import(uapi::Device& device, int dmabuf) {
-  SK_TRY_ASSIGN(const uapi::Handle handle, device.import_dmabuf(dmabuf));
+Result<SharedBuffer> SharedBuffers::import(kernels::Device& device, int dmabuf) {
+  SK_TRY_ASSIGN(const kernels::Handle handle, device.import_dmabuf(dmabuf));
   const auto describe_import = [&]() -> Result<SharedBuffer> {
     SharedBuffer buffer{.handle = handle};
     SK_TRY_ASSIGN(buffer.address, device.address(handle));
@@ -105,8 +106,8 @@ Result<SharedBuffer> SharedBuffers::import(uapi::Device& device, int dmabuf) {
   return buffer;
 }
 
-Result<void> SharedBuffers::import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes) {
-  SK_TRY_ASSIGN(const uapi::Handle handle, device.import_dmabuf(dmabuf));
+Result<void> SharedBuffers::import(kernels::Device& device, int dmabuf, std::span<uint8_t> bytes) {
+  SK_TRY_ASSIGN(const kernels::Handle handle, device.import_dmabuf(dmabuf));
   const auto describe_import = [&]() -> Result<SharedBuffer> {
     SK_TRY_ASSIGN(const uint64_t address, device.address(handle));
     SK_TRY_ASSIGN(const std::span<uint8_t> own_view, device.map(handle));
@@ -120,7 +121,7 @@ Result<void> SharedBuffers::import(uapi::Device& device, int dmabuf, std::span<u
   return {};
 }
 
-Result<void> SharedBuffers::free(uapi::Device& device, const uint8_t* start) {
+Result<void> SharedBuffers::free(kernels::Device& device, const uint8_t* start) {
   SK_TRY_ASSIGN(const SharedBuffer buffer, take(start));
   if (buffer.dmabuf >= 0) ::close(buffer.dmabuf);
   return device.free(buffer.handle);

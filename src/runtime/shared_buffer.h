@@ -10,12 +10,12 @@
 
 #include "base/own_process.h"
 #include "base/result.h"
-#include "uapi/device.h"
+#include "kernels/api/device.h"
 
 namespace skillet::runtime {
 
 struct SharedBuffer {
-  uapi::Handle handle = 0;
+  kernels::Handle handle = 0;
   uint64_t address = 0;  // on the device
   std::span<uint8_t> bytes;
   int dmabuf = -1;      // owned; none where the caller has the view
@@ -31,14 +31,14 @@ class SharedBuffers {
   SharedBuffers(const SharedBuffers&) = delete;
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
-  Result<SharedBuffer> alloc(uapi::Device& device, uint64_t size_bytes);
+  Result<SharedBuffer> alloc(kernels::Device& device, uint64_t size_bytes);
   // Memory of another driver: `dmabuf` stays the caller's; what it refers to is mapped, and lives until free().
-  Result<SharedBuffer> import(uapi::Device& device, int dmabuf);
+  Result<SharedBuffer> import(kernels::Device& device, int dmabuf);
   // Memory of another device of this process: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it
   // that find() will be asked about. The caller calls free() before that view ends.
-  Result<void> import(uapi::Device& device, int dmabuf, std::span<uint8_t> bytes);
+  Result<void> import(kernels::Device& device, int dmabuf, std::span<uint8_t> bytes);
   // `start`: the first byte, as alloc() gave it or import() got it. Error: no buffer starts there, or a run uses it.
-  Result<void> free(uapi::Device& device, const uint8_t* start);
+  Result<void> free(kernels::Device& device, const uint8_t* start);
   // The buffer that all of `bytes` lie in; null: none.
   const SharedBuffer* find(std::span<const uint8_t> bytes) const;
   // The same among what alloc() gave for any device, from any thread, without allocating.

@@ -11,45 +11,45 @@
 #include <memory>
 #include <set>
 
+#include "kernels/api/testing/forwarding_device.h"
 #include "runtime/toy_session.h"
-#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::runtime {
 namespace {
 
 // Memory of its own; every call may be the one that fails.
-class MemoryDevice : public uapi::ForwardingDevice {
+class MemoryDevice : public kernels::ForwardingDevice {
  public:
   MemoryDevice() : ForwardingDevice(nullptr) {}
 
-  int calls_left = -1;           // before one fails
-  std::set<uapi::Handle> live;   // handles
-  std::vector<Bytes> memory;     // by handle, from 1
-  std::span<uint8_t> next_view;  // of the next import
-  int not_mine = 0;              // handles that were freed and were not live
+  int calls_left = -1;             // before one fails
+  std::set<kernels::Handle> live;  // handles
+  std::vector<Bytes> memory;       // by handle, from 1
+  std::span<uint8_t> next_view;    // of the next import
+  int not_mine = 0;                // handles that were freed and were not live
 
-  Result<uapi::Handle> alloc_shared(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc_shared(uint64_t size_bytes) override {
     SK_TRY(call());
     return make(size_bytes);
   }
-  Result<uapi::Handle> import_dmabuf(int) override {
+  Result<kernels::Handle> import_dmabuf(int) override {
     SK_TRY(call());
     return make(64);
   }
-  Result<uint64_t> address(uapi::Handle handle) const override {
+  Result<uint64_t> address(kernels::Handle handle) const override {
     SK_TRY(const_cast<MemoryDevice*>(this)->call());
     return 0x1000 * handle;
   }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override {
+  Result<std::span<uint8_t>> map(kernels::Handle handle) override {
     SK_TRY(call());
     if (!next_view.empty()) return next_view;
     return std::span<uint8_t>(memory[handle - 1]);
   }
-  Result<int> export_dmabuf(uapi::Handle) override {
+  Result<int> export_dmabuf(kernels::Handle) override {
     SK_TRY(call());
     return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
-  Result<void> free(uapi::Handle handle) override {
+  Result<void> free(kernels::Handle handle) override {
     not_mine += live.erase(handle) == 0;
     return {};
   }
@@ -59,10 +59,10 @@ class MemoryDevice : public uapi::ForwardingDevice {
     if (calls_left-- == 0) return error(ErrorCode::io, "refused");
     return {};
   }
-  uapi::Handle make(uint64_t size_bytes) {
+  kernels::Handle make(uint64_t size_bytes) {
     memory.emplace_back(size_bytes);
-    live.insert(static_cast<uapi::Handle>(memory.size()));
-    return static_cast<uapi::Handle>(memory.size());
+    live.insert(static_cast<kernels::Handle>(memory.size()));
+    return static_cast<kernels::Handle>(memory.size());
   }
 };
 

@@ -24,7 +24,7 @@ uint64_t secret() {
   return kSecret;
 }
 
-std::pair<uint64_t, uint64_t> key_of(const driver::Program& program, const ConstantLayout& layout) {
+std::pair<uint64_t, uint64_t> key_of(const npu::Program& program, const ConstantLayout& layout) {
   ContentHash hash(secret());
   for (size_t i = 0; i < layout.buffers.size(); ++i) {
     const SharedBytes& contents = program.buffers[layout.buffers[i]].contents;
@@ -36,7 +36,7 @@ std::pair<uint64_t, uint64_t> key_of(const driver::Program& program, const Const
   return hash.value();
 }
 
-Result<void> fill(uapi::Device& device, uapi::Handle handle, const driver::Program& program,
+Result<void> fill(kernels::Device& device, kernels::Handle handle, const npu::Program& program,
                   const ConstantLayout& layout) {
   SK_TRY_ASSIGN(CpuAccess access, CpuAccess::begin(device, handle, layout.size_bytes, true));
   for (size_t i = 0; i < layout.buffers.size(); ++i) {
@@ -53,11 +53,11 @@ ConstantBlock::~ConstantBlock() {
   tidy("freeing constants", [&] { return device_.free(handle_); });
 }
 
-ConstantLayout lay_out_constants(const driver::Program& program) {
+ConstantLayout lay_out_constants(const npu::Program& program) {
   ConstantLayout layout;
-  for (driver::BufferId id = 0; program.constant_align != 0 && id < program.buffers.size(); ++id) {
-    const driver::Buffer& buffer = program.buffers[id];
-    if (buffer.role != driver::BufferRole::constant || !buffer.relocations.empty() || buffer.contents.empty()) continue;
+  for (npu::BufferId id = 0; program.constant_align != 0 && id < program.buffers.size(); ++id) {
+    const npu::Buffer& buffer = program.buffers[id];
+    if (buffer.role != npu::BufferRole::constant || !buffer.relocations.empty() || buffer.contents.empty()) continue;
     layout.buffers.push_back(id);
     layout.offsets.push_back(align_up(layout.size_bytes, uint64_t{program.constant_align}));
     layout.size_bytes = layout.offsets.back() + buffer.size_bytes;
@@ -65,13 +65,13 @@ ConstantLayout lay_out_constants(const driver::Program& program) {
   return layout;
 }
 
-Result<std::shared_ptr<const ConstantBlock>> SharedConstants::take(uapi::Device& device, const driver::Program& program,
+Result<std::shared_ptr<const ConstantBlock>> SharedConstants::take(kernels::Device& device, const npu::Program& program,
                                                                    const ConstantLayout& layout) {
   const Key key = key_of(program, layout);
   if (const auto found = blocks_.find(key); found != blocks_.end()) {
     if (auto block = found->second.lock()) return block;
   }
-  SK_TRY_ASSIGN(const uapi::Handle handle, device.alloc(layout.size_bytes));
+  SK_TRY_ASSIGN(const kernels::Handle handle, device.alloc(layout.size_bytes));
   auto block = std::make_shared<ConstantBlock>(device, handle);
   SK_TRY_ASSIGN(const uint64_t address, device.address(handle));
   SK_TRY(fill(device, handle, program, layout));

@@ -8,42 +8,42 @@
 #include <vector>
 
 #include "base/own_process.h"
-#include "driver/program.h"
-#include "uapi/device.h"
+#include "kernels/api/device.h"
+#include "program/program.h"
 
 namespace skillet::runtime {
 
 // A buffer of the device that nobody writes any more; goes with its last owner.
 class ConstantBlock {
  public:
-  ConstantBlock(uapi::Device& device, uapi::Handle handle) : device_(device), handle_(handle) {}
+  ConstantBlock(kernels::Device& device, kernels::Handle handle) : device_(device), handle_(handle) {}
   ~ConstantBlock();
   ConstantBlock(const ConstantBlock&) = delete;
   ConstantBlock& operator=(const ConstantBlock&) = delete;
 
-  uapi::Handle handle() const { return handle_; }
+  kernels::Handle handle() const { return handle_; }
   uint64_t address() const { return address_; }
   void place_at(uint64_t address) { address_ = address; }
 
  private:
-  uapi::Device& device_;
-  uapi::Handle handle_;
+  kernels::Device& device_;
+  kernels::Handle handle_;
   uint64_t address_ = 0;
   OwnProcess process_;
 };
 
 // What a program puts into a block: constants without addresses of other buffers.
 struct ConstantLayout {
-  std::vector<driver::BufferId> buffers;
+  std::vector<npu::BufferId> buffers;
   std::vector<uint64_t> offsets;  // of each
   uint64_t size_bytes = 0;
 };
-ConstantLayout lay_out_constants(const driver::Program& program);
+ConstantLayout lay_out_constants(const npu::Program& program);
 
 class SharedConstants {
  public:
   // The block with these bytes; it is made and filled where there is none yet.
-  Result<std::shared_ptr<const ConstantBlock>> take(uapi::Device& device, const driver::Program& program,
+  Result<std::shared_ptr<const ConstantBlock>> take(kernels::Device& device, const npu::Program& program,
                                                     const ConstantLayout& layout);
 
  private:

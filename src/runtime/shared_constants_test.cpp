@@ -5,52 +5,52 @@
 #include <map>
 #include <set>
 
+#include "kernels/api/testing/forwarding_device.h"
 #include "runtime/toy_session.h"
-#include "uapi/testing/forwarding_device.h"
 
 namespace skillet::runtime {
 namespace {
 
 // Knows which buffers and prepared jobs there are; one call in `calls_to_failure` from now on fails.
-class CountingDevice : public uapi::ForwardingDevice {
+class CountingDevice : public kernels::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
 
-  Result<uapi::Handle> alloc(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc(uint64_t size_bytes) override {
     if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
-    SK_TRY_ASSIGN(const uapi::Handle handle, ForwardingDevice::alloc(size_bytes));
+    SK_TRY_ASSIGN(const kernels::Handle handle, ForwardingDevice::alloc(size_bytes));
     sizes[handle] = size_bytes;
     return handle;
   }
-  Result<void> free(uapi::Handle handle) override {
+  Result<void> free(kernels::Handle handle) override {
     EXPECT_EQ(sizes.count(handle) + commands.count(handle), 1U) << "freed twice, or never made";
     sizes.erase(handle);
     commands.erase(handle);
     return ForwardingDevice::free(handle);
   }
-  Result<uapi::Handle> alloc_commands(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc_commands(uint64_t size_bytes) override {
     if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
-    SK_TRY_ASSIGN(const uapi::Handle handle, ForwardingDevice::alloc_commands(size_bytes));
+    SK_TRY_ASSIGN(const kernels::Handle handle, ForwardingDevice::alloc_commands(size_bytes));
     commands[handle] = size_bytes;
     return handle;
   }
-  Result<std::span<uint8_t>> map(uapi::Handle handle) override {
+  Result<std::span<uint8_t>> map(kernels::Handle handle) override {
     if (calls_to_failure-- == 0) return error(ErrorCode::io, "no mapping");
     return ForwardingDevice::map(handle);
   }
-  Result<uapi::JobId> prepare(const uapi::Job& job) override {
+  Result<kernels::JobId> prepare(const kernels::Job& job) override {
     if (calls_to_failure-- == 0) return error(ErrorCode::out_of_range, "no memory");
-    SK_TRY_ASSIGN(const uapi::JobId id, ForwardingDevice::prepare(job));
+    SK_TRY_ASSIGN(const kernels::JobId id, ForwardingDevice::prepare(job));
     jobs.insert(id);
     return id;
   }
-  void release(uapi::JobId id) override {
+  void release(kernels::JobId id) override {
     EXPECT_EQ(jobs.erase(id), 1U) << "released twice, or never prepared";
     ForwardingDevice::release(id);
   }
 
-  std::map<uapi::Handle, uint64_t> sizes, commands;
-  std::set<uapi::JobId> jobs;
+  std::map<kernels::Handle, uint64_t> sizes, commands;
+  std::set<kernels::JobId> jobs;
   int calls_to_failure = -1;
 };
 
@@ -163,19 +163,19 @@ TEST_F(SharedConstantsOfSessions, SurviveAFailureAtAnyCall) {
 }
 
 TEST(LayOutConstants, TakesWhatHasNoAddresses) {
-  const auto buffer = [](driver::BufferRole role, size_t size, std::vector<driver::Relocation> relocations = {}) {
-    driver::Buffer one{.name = "b", .role = role, .size_bytes = size, .relocations = std::move(relocations)};
-    if (role != driver::BufferRole::scratch) one.contents = Bytes(size, 1);
+  const auto buffer = [](npu::BufferRole role, size_t size, std::vector<npu::Relocation> relocations = {}) {
+    npu::Buffer one{.name = "b", .role = role, .size_bytes = size, .relocations = std::move(relocations)};
+    if (role != npu::BufferRole::scratch) one.contents = Bytes(size, 1);
     return one;
   };
-  driver::Program program;
-  program.buffers = {buffer(driver::BufferRole::constant, 100),       buffer(driver::BufferRole::scratch, 100),
-                     buffer(driver::BufferRole::constant, 100, {{}}), buffer(driver::BufferRole::commands, 100),
-                     buffer(driver::BufferRole::constant, 1),         buffer(driver::BufferRole::constant, 200)};
+  npu::Program program;
+  program.buffers = {buffer(npu::BufferRole::constant, 100),       buffer(npu::BufferRole::scratch, 100),
+                     buffer(npu::BufferRole::constant, 100, {{}}), buffer(npu::BufferRole::commands, 100),
+                     buffer(npu::BufferRole::constant, 1),         buffer(npu::BufferRole::constant, 200)};
   EXPECT_TRUE(lay_out_constants(program).buffers.empty()) << "each in a buffer of its own";
   program.constant_align = 64;
   const ConstantLayout layout = lay_out_constants(program);
-  EXPECT_EQ(layout.buffers, (std::vector<driver::BufferId>{0, 4, 5}));
+  EXPECT_EQ(layout.buffers, (std::vector<npu::BufferId>{0, 4, 5}));
   EXPECT_EQ(layout.offsets, (std::vector<uint64_t>{0, 128, 192}));
   EXPECT_EQ(layout.size_bytes, 392U);
 }

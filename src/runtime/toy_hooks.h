@@ -1,10 +1,10 @@
-// The toy NPU (drivers/toy, sim/toy) with hooks that tests need: it counts, and fails when it is told to.
+// The toy NPU (npus/toy/compiler, npus/toy/sim) with hooks that tests need: it counts, and fails when it is told to.
 // Called by the tests of runtime/.
 // Must not know: sessions.
 #pragma once
 
-#include "driver/driver.h"
-#include "drivers/toy/hw/toy.h"
+#include "npu/driver.h"
+#include "npus/toy/hw/toy.h"
 #include "sim/sim.h"
 
 namespace skillet::runtime {
@@ -52,7 +52,7 @@ class ToyChip : public sim::Device {
   std::unique_ptr<sim::Device> chip_ = sim::create("toy").value();
 };
 
-class ToyDriver : public driver::Driver {
+class ToyDriver : public npu::Driver {
  public:
   bool refuse_compile = false;
   bool unproven = false;  // MAXIMUM was never seen on silicon
@@ -61,18 +61,18 @@ class ToyDriver : public driver::Driver {
   uint32_t init_argument = 0;  // the chip is set up with another one
 
   std::string_view name() const override { return toy_.name(); }
-  std::span<const driver::Chip> chips() const override { return toy_.chips(); }
-  Result<driver::Chip> identify(const capture::DeviceInfo& info) const override { return toy_.identify(info); }
-  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+  std::span<const npu::Chip> chips() const override { return toy_.chips(); }
+  Result<npu::Chip> identify(const capture::DeviceInfo& info) const override { return toy_.identify(info); }
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     if (unproven && graph.op(op).kind == ir::OpKind::maximum)
-      return driver::Support::yes_unproven("the toy was never made");
+      return npu::Support::yes_unproven("the toy was never made");
     return toy_.supports(chip, graph, op);
   }
-  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override {
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
     ++compiled;
     if (refuse_compile) return error(ErrorCode::unsupported, "the toy refuses");
-    driver::CompileOptions without_switches = options;
+    npu::CompileOptions without_switches = options;
     without_switches.switches.clear();
     auto program = toy_.compile(chip, graph, without_switches);
     if (program.ok() && wrong_binding) program->outputs[0].layout.size_bytes -= 1;
@@ -81,7 +81,7 @@ class ToyDriver : public driver::Driver {
       command.job_address.offset = uint64_t{init_argument} << 6;
       const auto words = bits::pack(command);
       if (!words.ok()) return words.error();
-      const driver::ByteRange range = program->init_jobs[0].commands[0];
+      const npu::ByteRange range = program->init_jobs[0].commands[0];
       auto& contents = program->buffers[range.buffer].contents;
       Bytes bytes(contents.begin(), contents.end());
       std::memcpy(bytes.data() + range.offset_bytes, words->data(), sizeof *words);
@@ -89,13 +89,13 @@ class ToyDriver : public driver::Driver {
     }
     return program;
   }
-  Result<driver::Annotated> decode_as(const driver::Chip& chip, const capture::Submission& submission,
-                                      driver::Detail detail) const override {
+  Result<npu::Annotated> decode_as(const npu::Chip& chip, const capture::Submission& submission,
+                                   npu::Detail detail) const override {
     return toy_.decode_as(chip, submission, detail);
   }
 
  private:
-  const driver::Driver& toy_ = *driver::driver_of({.name = "toy", .family = "toy"}).value();
+  const npu::Driver& toy_ = *npu::driver_of({.name = "toy", .family = "toy"}).value();
 };
 
 }  // namespace skillet::runtime

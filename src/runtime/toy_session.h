@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/fake/simulated.h"
 #include "runtime/session.h"
 #include "runtime/toy_hooks.h"
-#include "standin/simulated.h"
 
 namespace skillet::runtime {
 
@@ -93,8 +93,8 @@ class ToySession : public ::testing::Test {
       target_ = {
           .name = "toy", .chip = {.name = "toy"}, .driver = &driver_, .context = std::make_shared<DeviceContext>()};
       target_.context->chip = "toy";
-      const auto toy = standin::core_of(std::make_unique<ToyChip>(state_), "toy", "sim:toy").value();
-      target_.context->device = uapi::open_core(toy.core, toy.calls).value();
+      const auto toy = fake::core_of(std::make_unique<ToyChip>(state_), "toy", "sim:toy").value();
+      target_.context->device = kernels::open_core(toy.core, toy.calls).value();
     }
     return target_;
   }

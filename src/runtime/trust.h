@@ -32,7 +32,7 @@ Result<DeviceIdentity> parse_identity(const nlohmann::json& file);
 nlohmann::ordered_json json_of(const DeviceIdentity& device);
 DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated);
 
-// assumption: a row of drivers/<v>/assumptions.def, by name. program: what a part was compiled to, by a hash.
+// assumption: a row of npus/<v>/compiler/assumptions.def, by name. program: what a part was compiled to, by a hash.
 // operation: one that was wrong though all its assumptions hold, by a hash of it and its constants.
 enum class TrustKind : uint8_t { assumption, program, operation };
 inline constexpr std::array<std::string_view, 3> kTrustKindNames = {"assumption", "program", "operation"};

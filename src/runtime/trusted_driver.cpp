@@ -7,28 +7,28 @@
 
 namespace skillet::runtime {
 
-driver::Support TrustedDriver::supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
-  driver::Support support = inner().supports(chip, graph, op);
+npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
+  npu::Support support = inner().supports(chip, graph, op);
   if (!support.ok || support.stands_on.empty()) return support;
-  const auto is_switch = [&](const driver::Assumption* one) {
-    return std::ranges::find(inner().switches(), one->name, &driver::TuningSwitch::name) != inner().switches().end();
+  const auto is_switch = [&](const npu::Assumption* one) {
+    return std::ranges::find(inner().switches(), one->name, &npu::TuningSwitch::name) != inner().switches().end();
   };
-  std::erase_if(support.stands_on, [&](const driver::Assumption* one) {
+  std::erase_if(support.stands_on, [&](const npu::Assumption* one) {
     return is_switch(one) && trust_.is_refuted(TrustKind::assumption, one->name);
   });
-  for (const driver::Assumption* one : support.stands_on) {
+  for (const npu::Assumption* one : support.stands_on) {
     if (trust_.is_refuted(TrustKind::assumption, one->name))
-      return driver::Support::no(driver::Remedy::none, "this device computes otherwise than assumed ({}: {})",
-                                 one->name, one->what);
+      return npu::Support::no(npu::Remedy::none, "this device computes otherwise than assumed ({}: {})", one->name,
+                              one->what);
   }
   if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
-    return driver::Support::no(driver::Remedy::none, "this device was seen to compute it wrong");
+    return npu::Support::no(npu::Remedy::none, "this device was seen to compute it wrong");
   return support;
 }
 
-std::vector<std::string> refuted_switches(const driver::Driver& driver, const Trust& trust) {
+std::vector<std::string> refuted_switches(const npu::Driver& driver, const Trust& trust) {
   std::vector<std::string> out;
-  for (const driver::TuningSwitch& one : driver.switches())
+  for (const npu::TuningSwitch& one : driver.switches())
     if (trust.is_refuted(TrustKind::assumption, one.name)) out.emplace_back(one.name);
   return out;
 }

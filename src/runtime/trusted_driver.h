@@ -3,25 +3,25 @@
 // Must not know: how that was found out, a vendor's anything.
 #pragma once
 
-#include "driver/forwarding_driver.h"
+#include "npu/forwarding_driver.h"
 #include "runtime/trust.h"
 
 namespace skillet::runtime {
 
-class TrustedDriver : public driver::ForwardingDriver {
+class TrustedDriver : public npu::ForwardingDriver {
  public:
   // Both are borrowed.
-  TrustedDriver(const driver::Driver& inner, const Trust& trust) : ForwardingDriver(inner), trust_(trust) {}
+  TrustedDriver(const npu::Driver& inner, const Trust& trust) : ForwardingDriver(inner), trust_(trust) {}
 
   // An assumption of a tuning switch's name is no reason to refuse: compile() does without the switch.
-  driver::Support supports(const driver::Chip& chip, const ir::Graph& graph, ir::OpId op) const override;
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override;
 
  private:
   const Trust& trust_;
 };
 
 // Tuning switches that stand on what was refuted, for CompileOptions::without.
-std::vector<std::string> refuted_switches(const driver::Driver& driver, const Trust& trust);
+std::vector<std::string> refuted_switches(const npu::Driver& driver, const Trust& trust);
 // An operation as a graph of its own, with its constants.
 ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op);
 // The name of an operation and its constants in TrustEntry::name, whatever its tensors are called.

@@ -10,13 +10,12 @@
 
 namespace skillet::runtime {
 
-Result<driver::CompileOptions> TunedDriver::from_file(const driver::Chip& chip, const ir::Graph& graph,
-                                                      driver::CompileOptions options,
-                                                      const compile::TunedPart& part) const {
+Result<npu::CompileOptions> TunedDriver::from_file(const npu::Chip& chip, const ir::Graph& graph,
+                                                   npu::CompileOptions options, const compile::TunedPart& part) const {
   options.switches.insert(options.switches.end(), part.switches.begin(), part.switches.end());
-  SK_TRY_ASSIGN(const std::vector<driver::Choice> open,
+  SK_TRY_ASSIGN(const std::vector<npu::Choice> open,
                 inner().choices(chip, graph, options).with_context(file_->path + ": tuning file"));
-  for (const driver::Choice& one : part.choices) {
+  for (const npu::Choice& one : part.choices) {
     if (std::ranges::find(open, one) == open.end())
       return error(ErrorCode::invalid_argument, "{}: tuning file: part {}: op {} has no choice '{}' of {}", file_->path,
                    part.graph, one.op, one.name, one.value);
@@ -25,20 +24,20 @@ Result<driver::CompileOptions> TunedDriver::from_file(const driver::Chip& chip, 
   return options;
 }
 
-Result<driver::Program> TunedDriver::compile(const driver::Chip& chip, const ir::Graph& graph,
-                                             const driver::CompileOptions& options) const {
+Result<npu::Program> TunedDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
+                                          const npu::CompileOptions& options) const {
   if (!options.choices.empty()) return inner().compile(chip, graph, options);
   const compile::TunedPart* const part = file_ != nullptr ? file_->find(graph_key(graph)) : nullptr;
   if (part != nullptr) {
-    SK_TRY_ASSIGN(const driver::CompileOptions chosen, from_file(chip, graph, options, *part));
+    SK_TRY_ASSIGN(const npu::CompileOptions chosen, from_file(chip, graph, options, *part));
     return inner().compile(chip, graph, chosen);
   }
   if (file_ != nullptr)
     log::warning("{}: the tuning file has no part of {} operations that is this one", chip.name, graph.ops.size());
-  SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
+  SK_TRY_ASSIGN(const std::vector<npu::Choice> open, inner().choices(chip, graph, options));
   if (open.empty() || !judge_) return inner().compile(chip, graph, options);
   auto tuned = compile::tune(inner(), chip, graph, options, *judge_);
-  driver::CompileOptions chosen = options;
+  npu::CompileOptions chosen = options;
   if (tuned.ok())
     chosen.choices = std::move(tuned->choices);
   else
@@ -67,7 +66,7 @@ Result<compile::TuningFile> read_tuning_file(const std::string& path) {
 
 }  // namespace
 
-Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip) {
+Result<compile::TuningFile> load_tuning_file(const std::string& path, const npu::Chip& chip) {
   auto file = read_tuning_file(path);
   if (!file.ok()) return file;
   if (file->chip != chip.name)
@@ -82,11 +81,11 @@ Result<compile::TuningFile> load_tuning_file(const std::string& path, const driv
 }
 
 Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
-                                                                   std::span<const driver::Chip> chips) {
+                                                                   std::span<const npu::Chip> chips) {
   std::shared_ptr<const compile::TuningFile> out;
   if (path.empty() || chips.empty()) return out;
   SK_TRY_ASSIGN(const compile::TuningFile read, read_tuning_file(expand_home(path)));
-  const auto at = std::ranges::find(chips, read.chip, &driver::Chip::name);
+  const auto at = std::ranges::find(chips, read.chip, &npu::Chip::name);
   if (at == chips.end() && chips.size() > 1)
     return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', which is none of those asked for",
                  read.path, read.chip);

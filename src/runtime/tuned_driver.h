@@ -10,34 +10,34 @@
 
 #include "compile/tune.h"
 #include "compile/tuning_file.h"
-#include "driver/forwarding_driver.h"
+#include "npu/forwarding_driver.h"
 #include "runtime/device_context.h"
 
 namespace skillet::runtime {
 
-class TunedDriver : public driver::ForwardingDriver {
+class TunedDriver : public npu::ForwardingDriver {
  public:
   // `inner` and `file` are borrowed; null: no file. Without a judge, what no file says stays as it is.
-  TunedDriver(const driver::Driver& inner, std::optional<compile::Judge> judge, const compile::TuningFile* file)
+  TunedDriver(const npu::Driver& inner, std::optional<compile::Judge> judge, const compile::TuningFile* file)
       : ForwardingDriver(inner), judge_(std::move(judge)), file_(file) {}
 
   // Choices in the options stand. Error invalid_argument: the file makes a choice that there is not.
-  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override;
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override;
 
  private:
-  Result<driver::CompileOptions> from_file(const driver::Chip& chip, const ir::Graph& graph,
-                                           driver::CompileOptions options, const compile::TunedPart& part) const;
+  Result<npu::CompileOptions> from_file(const npu::Chip& chip, const ir::Graph& graph, npu::CompileOptions options,
+                                        const compile::TunedPart& part) const;
 
   std::optional<compile::Judge> judge_;
   const compile::TuningFile* file_;
 };
 
 // The file at `path`, for this chip and build. Error names the file, and the field that is wrong.
-Result<compile::TuningFile> load_tuning_file(const std::string& path, const driver::Chip& chip);
+Result<compile::TuningFile> load_tuning_file(const std::string& path, const npu::Chip& chip);
 // Of several chips: for the one that it says, of which it warns; an error where that is none of them. No path: null.
 Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
-                                                                   std::span<const driver::Chip> chips);
+                                                                   std::span<const npu::Chip> chips);
 // The same, for code that wants to know it before a graph comes. No path: fine; no NPU: any chip's is.
 Result<void> check_tuning_file(const Target& target, const std::string& path);
 

@@ -9,7 +9,7 @@
 #include "base/splitmix64.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
-#include "driver/steps_off.h"
+#include "npu/steps_off.h"
 #include "runtime/content_hash.h"
 #include "runtime/trust.h"
 #include "runtime/trusted_driver.h"
@@ -69,13 +69,12 @@ Compiled alone(const compile::Part& part) {
 
 // Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
 // refuted.
-SessionOptions trial_options(const driver::Driver& driver, const Trust& trust, const SessionOptions& options,
-                             bool keep) {
+SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep) {
   return {.compile = {.tuning = options.compile.tuning,
                       .switches = options.compile.switches,
                       .without = refuted_switches(driver, trust),
                       .choices = options.compile.choices,
-                      .unproven = driver::Unproven::take},
+                      .unproven = npu::Unproven::take},
           .allow_fallback = false,
           .keep_intermediates = keep,
           .timeout = options.timeout,
@@ -87,7 +86,7 @@ void note_wrong(const Session& session, const Target& target, std::span<const La
                 std::string& what) {
   for (const LayerDiff& diff : diffs) {
     if (!diff.compared) continue;
-    const int steps = driver::steps_off(*target.driver, target.chip, session.graph(), diff.op);
+    const int steps = npu::steps_off(*target.driver, target.chip, session.graph(), diff.op);
     if (diff.max_abs_diff <= steps) continue;
     if (ops.insert(diff.op).second && what.empty())
       what =
@@ -151,13 +150,13 @@ Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Byte
 }
 
 // Whether the operations say anything of the assumption, if there is one.
-Result<void> check_asked(const Compiled& compiled, const Trust& trust, const driver::CompileOptions& how,
-                         const driver::Assumption* assumption) {
+Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu::CompileOptions& how,
+                         const npu::Assumption* assumption) {
   bool is_asked = assumption == nullptr;
   for (const compile::OpPlace& place : compiled.ops) {
     if (assumption == nullptr && !place.on_npu)
       return error(ErrorCode::unsupported, "the chip does not take it: {}", place.reason);
-    for (const driver::Assumption* one : place.stands_on) {
+    for (const npu::Assumption* one : place.stands_on) {
       is_asked |= one == assumption;
       if (one != assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
         return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
@@ -166,7 +165,7 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const dri
   return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
 }
 
-Result<Trial> try_graph(const Target& target, const Trust& trust, const driver::Assumption* assumption,
+Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Assumption* assumption,
                         const ir::Graph& graph, const SessionOptions& options) {
   std::map<size_t, std::vector<Bytes>> kept;
   std::vector<std::vector<Bytes>> outputs;
@@ -212,7 +211,7 @@ class Verifier {
     log::warning("{}: operations that no known driver ran on silicon run on the CPU: {}", target_.name,
                  why_not_.empty() ? "too many of them are wrong here" : why_not_);
     SessionOptions without = options_;
-    without.compile.unproven = driver::Unproven::refuse;
+    without.compile.unproven = npu::Unproven::refuse;
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, without));
     compiled.verify_ms = verify_ms_;
     return compiled;
@@ -267,12 +266,12 @@ class Verifier {
 
   // In the order of the tables, in which each stands on earlier ones alone.
   bool ask_assumptions(const Compiled& compiled, const std::vector<OpenPart>& open) {
-    std::set<const driver::Assumption*> needed;
+    std::set<const npu::Assumption*> needed;
     for (const OpenPart& part : open)
       for (const ir::OpId op : part.part->partition.op_map)
-        for (const driver::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
+        for (const npu::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
     bool all_hold = true;
-    for (const driver::Assumption& one : target_.driver->assumptions()) {
+    for (const npu::Assumption& one : target_.driver->assumptions()) {
       if (!needed.contains(&one) || asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name))
         continue;
       asked_.insert(one.name);
@@ -369,8 +368,8 @@ class Verifier {
     return trial_options(*target_.driver, *target_.trust, options_, keep);
   }
 
-  static std::span<const driver::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
-                                                              ir::OpId op) {
+  static std::span<const npu::Assumption* const> stands_on(const Compiled& compiled, const compile::Part& part,
+                                                           ir::OpId op) {
     return compiled.ops[static_cast<size_t>(part.partition.op_map[static_cast<size_t>(op)])].stands_on;
   }
 
@@ -413,15 +412,15 @@ class Verifier {
     ContentHash hash;
     const auto add = [&](uint64_t value) { hash.add(&value, sizeof value); };
     for (const compile::PartProgram& one : compile::programs(part)) {
-      for (const driver::Buffer& buffer : one.program->buffers) {
+      for (const npu::Buffer& buffer : one.program->buffers) {
         add(buffer.size_bytes);
         add(buffer.contents.size());
         hash.add(buffer.contents.data(), buffer.contents.size());
-        for (const driver::Relocation& to : buffer.relocations)
+        for (const npu::Relocation& to : buffer.relocations)
           add(to.at_byte), add(to.target), add(to.target_offset_bytes);
       }
-      for (const driver::Job& job : one.program->jobs)
-        for (const driver::ByteRange& range : job.commands)
+      for (const npu::Job& job : one.program->jobs)
+        for (const npu::ByteRange& range : job.commands)
           add(range.buffer), add(range.offset_bytes), add(range.size_bytes);
     }
     return hash.text();
@@ -451,7 +450,7 @@ std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
   return out;
 }
 
-Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
+Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options) {
   if (assumption.probe.empty()) return failed(Outcome::not_asked, {ErrorCode::unsupported, ""});
   return try_twice(target, [&](const Target& device) -> Result<Trial> {
@@ -469,8 +468,8 @@ Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& 
 }
 
 bool verifies(const Target& target, const SessionOptions& options) {
-  return options.compile.unproven == driver::Unproven::verify && target.trust != nullptr &&
-         options.compile.tuning != driver::Tuning::recorded;
+  return options.compile.unproven == npu::Unproven::verify && target.trust != nullptr &&
+         options.compile.tuning != npu::Tuning::recorded;
 }
 
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {

@@ -17,7 +17,7 @@ namespace skillet::runtime {
 // What a device made of a graph's operations.
 struct Trial {
   enum class Outcome : uint8_t {
-    right,     // every operation, within driver::steps_off()
+    right,     // every operation, within npu::steps_off()
     wrong,     // `wrong` says which
     hangs,     // twice: a job did not end, was lost, or the device stopped at it
     not_asked  // nothing was learned: the chip does not take it, or something else failed
@@ -43,7 +43,7 @@ Result<compile::Compiled> compile_verified(const Target& target, ir::Graph graph
 
 // Runs the probe of an assumption on the device that `target` names. Not where its operations stand on something else
 // that `trust` refutes: what would be learned of this one?
-Trial try_assumption(const Target& target, const Trust& trust, const driver::Assumption& assumption,
+Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options);
 
 // The same of any graph. Not asked where the chip does not take all of it, or it stands on what `trust` refutes.

@@ -10,7 +10,7 @@ namespace skillet::runtime {
 
 void LoadedProgram::watch_jobs() {
   if (!device().loses_jobs()) return;
-  for (const driver::Job& job : program_.jobs) {
+  for (const npu::Job& job : program_.jobs) {
     if (job.witness.size_bytes == 0) continue;
     watches_.push_back({job.witness, {}});
     if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
@@ -20,16 +20,16 @@ void LoadedProgram::watch_jobs() {
                         [&](const Binding& output) { return is_watched(output.buffer); });
 }
 
-bool LoadedProgram::is_watched(driver::BufferId buffer) const {
+bool LoadedProgram::is_watched(npu::BufferId buffer) const {
   return std::ranges::find(watched_, buffer) != watched_.end();
 }
 
 std::span<uint8_t> LoadedProgram::witness_bytes(const CpuAccess& access, const Watch& watch) const {
-  const driver::ByteRange& witness = watch.witness;
+  const npu::ByteRange& witness = watch.witness;
   return access.bytes().subspan(places_[witness.buffer].offset_bytes + witness.offset_bytes, witness.size_bytes);
 }
 
-void LoadedProgram::mark(driver::BufferId buffer, const CpuAccess& access) {
+void LoadedProgram::mark(npu::BufferId buffer, const CpuAccess& access) {
   for (Watch& watch : watches_) {
     if (watch.witness.buffer == buffer) watch.check.mark(witness_bytes(access, watch));
   }
@@ -52,7 +52,7 @@ void LoadedProgram::forget_all() {
 }
 
 // False: a job has not written its witness there. Otherwise the bytes are as the last run left them.
-bool LoadedProgram::settle(driver::BufferId buffer, const CpuAccess& access) {
+bool LoadedProgram::settle(npu::BufferId buffer, const CpuAccess& access) {
   bool written = true;
   for (Watch& watch : watches_) {
     if (watch.witness.buffer == buffer) written &= watch.check.settle(witness_bytes(access, watch));

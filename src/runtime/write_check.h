@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "driver/program.h"
+#include "program/program.h"
 
 namespace skillet::runtime {
 
@@ -30,7 +30,7 @@ class WriteCheck {
   enum class State : uint8_t { clear, marked, unchecked };
   uint8_t mark_byte(size_t i) const;
 
-  std::array<uint8_t, driver::kWitnessBytes> kept_{};
+  std::array<uint8_t, npu::kWitnessBytes> kept_{};
   uint8_t flip_ = 0;
   State state_ = State::clear;
 };

@@ -1,6 +1,6 @@
 // sim::Device: a simulated chip behind the kernel boundary: memory and commands in, memory out.
-// Called by standin/ and the golden tests; implemented in sim/<v>/.
-// Must not know: graphs, programs, drivers (other than drivers/<v>/hw/).
+// Called by kernels/fake/ and the golden tests; implemented in npus/<v>/sim/.
+// Must not know: graphs, programs, drivers (other than npus/<v>/hw/).
 #pragma once
 
 #include <cstdint>
@@ -71,11 +71,11 @@ class Device {
   virtual void reset(uint32_t /*core*/) {}
 };
 
-// How the silicon of a chip may differ from what its driver assumes: a row of sim/<v>/quirks.def. Names are unique in a
-// family. It changes what programs do that use the assumed feature, and nothing else.
+// How the silicon of a chip may differ from what its driver assumes: a row of npus/<v>/sim/quirks.def. Names are unique
+// in a family. It changes what programs do that use the assumed feature, and nothing else.
 struct Quirk {
   std::string_view name;
-  std::string_view assumption;  // a row of drivers/<v>/assumptions.def
+  std::string_view assumption;  // a row of npus/<v>/compiler/assumptions.def
   std::string_view what;
 };
 // Those that the chip can have. Empty: the chip is not known, or has none.

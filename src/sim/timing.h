@@ -1,6 +1,6 @@
 // Timer: what jobs cost on a chip: cycles, bytes and time of each task, by the same decoders as the simulated chip.
-// Called by tools (`skillet plan`, `run`, `check`); implemented in sim/<v>/timing*.cpp over rows of
-// sim/<v>/timing_params.def. Must not know: graphs, programs, drivers, what a job computes.
+// Called by tools (`skillet plan`, `run`, `check`); implemented in npus/<v>/sim/timing*.cpp over rows of
+// npus/<v>/sim/timing_params.def. Must not know: graphs, programs, drivers, what a job computes.
 #pragma once
 
 #include <array>

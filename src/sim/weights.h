@@ -1,5 +1,5 @@
 // What the jobs of a chip multiply with: filters as the chip's own decoder reads them from memory.
-// Called by tools (`skillet decode --weights`) and the golden tests; implemented in sim/<v>/weights.cpp.
+// Called by tools (`skillet decode --weights`) and the golden tests; implemented in npus/<v>/sim/weights.cpp.
 // Must not know: graphs, programs, drivers, what a job computes with them.
 #pragma once
 
@@ -30,7 +30,7 @@ struct Weights {
   std::vector<Weights> others;
 };
 
-// By unit of work that the job starts, in order: the same as driver::Annotated::operations; none for those that have no
+// By unit of work that the job starts, in order: the same as npu::Annotated::operations; none for those that have no
 // weights. Error unsupported: the chip's weights cannot be read.
 Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, const Job& job, const Memory& memory);
 

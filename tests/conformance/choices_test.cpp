@@ -7,8 +7,8 @@
 #include <map>
 
 #include "base/log.h"
-#include "driver/forwarding_driver.h"
-#include "passes/testing/layers.h"
+#include "graph/passes/testing/layers.h"
+#include "npu/forwarding_driver.h"
 #include "random_graph.h"
 #include "runtime/session.h"
 
@@ -19,17 +19,17 @@ using Outputs = std::vector<Bytes>;
 using Counts = std::map<std::string, int>;
 
 // Compiles with choices of its own: of each op and name one of the values, or none.
-class RandomChoices : public driver::ForwardingDriver {
+class RandomChoices : public npu::ForwardingDriver {
  public:
-  RandomChoices(const driver::Driver& inner, uint32_t seed, Counts& made)
+  RandomChoices(const npu::Driver& inner, uint32_t seed, Counts& made)
       : ForwardingDriver(inner), seed_(seed), made_(made) {}
 
-  Result<driver::Program> compile(const driver::Chip& chip, const ir::Graph& graph,
-                                  const driver::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const std::vector<driver::Choice> open, inner().choices(chip, graph, options));
-    std::map<std::pair<ir::OpId, std::string>, std::vector<driver::Choice>> questions;
-    for (const driver::Choice& one : open) questions[{one.op, one.name}].push_back(one);
-    driver::CompileOptions chosen = options;
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const std::vector<npu::Choice> open, inner().choices(chip, graph, options));
+    std::map<std::pair<ir::OpId, std::string>, std::vector<npu::Choice>> questions;
+    for (const npu::Choice& one : open) questions[{one.op, one.name}].push_back(one);
+    npu::CompileOptions chosen = options;
     std::mt19937 random(seed_);
     for (const auto& [key, values] : questions) {
       const size_t pick = random() % (values.size() + 1);
@@ -149,10 +149,10 @@ class Choices : public testing::TestWithParam<const char*> {
     target_ = *target;
   }
 
-  Result<Outputs> run(const ir::Graph& graph, const driver::CompileOptions& options, const driver::Driver* compiler,
+  Result<Outputs> run(const ir::Graph& graph, const npu::CompileOptions& options, const npu::Driver* compiler,
                       uint32_t seed) {
-    driver::CompileOptions all = options;
-    all.unproven = driver::Unproven::take;
+    npu::CompileOptions all = options;
+    all.unproven = npu::Unproven::take;
     SK_TRY_ASSIGN(compile::Compiled compiled,
                   compile::compile(graph, {target_.driver, target_.chip}, {.driver = all, .compiler = compiler}));
     SK_TRY_ASSIGN(const auto session,
@@ -162,8 +162,8 @@ class Choices : public testing::TestWithParam<const char*> {
     return session->run(spans);
   }
 
-  void same(const ir::Graph& graph, const driver::CompileOptions& options, const driver::Driver* compiler,
-            uint32_t seed, std::string_view what) {
+  void same(const ir::Graph& graph, const npu::CompileOptions& options, const npu::Driver* compiler, uint32_t seed,
+            std::string_view what) {
     const auto proven = run(graph, {}, nullptr, seed), other = run(graph, options, compiler, seed);
     ASSERT_TRUE(proven.ok()) << proven.error().message;
     ASSERT_TRUE(other.ok()) << what << ", seed " << seed << ": " << other.error().message;
@@ -173,8 +173,8 @@ class Choices : public testing::TestWithParam<const char*> {
   // What is in tuned and not in proven.
   std::vector<std::string> tuned_switches() const {
     std::vector<std::string> names;
-    for (const driver::TuningSwitch& row : target_.driver->switches())
-      if (row.since == driver::Tuning::tuned) names.emplace_back(row.name);
+    for (const npu::TuningSwitch& row : target_.driver->switches())
+      if (row.since == npu::Tuning::tuned) names.emplace_back(row.name);
     return names;
   }
 
@@ -187,8 +187,8 @@ TEST_P(Choices, AnyOfThemGiveTheSameBits) {
   Counts made;
   for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const RandomChoices all(*target_.driver, seed, made);
-    same(NetworkMaker(seed).make(), {.tuning = driver::Tuning::tuned}, &all, seed, "any choices");
-    same(GraphMaker(seed).make(), {.tuning = driver::Tuning::tuned}, &all, seed, "any choices, small graphs");
+    same(NetworkMaker(seed).make(), {.tuning = npu::Tuning::tuned}, &all, seed, "any choices");
+    same(GraphMaker(seed).make(), {.tuning = npu::Tuning::tuned}, &all, seed, "any choices, small graphs");
   }
   std::printf("%s, %u networks: %s\n", GetParam(), count, fmt::format("{}", made).c_str());
   EXPECT_FALSE(made.empty()) << "no network has anything to choose";
@@ -203,7 +203,7 @@ TEST_P(Choices, FirstLayersOfAnyWindow) {
         const passes::Layers layers({1, 12, 10, 3}, {fmt::format("b=conv(a) k={} s=2 c=16{}", k, padding)}, "b", seed);
         ASSERT_EQ(layers.problem, "");
         const RandomChoices all(*target_.driver, seed, made);
-        same(layers.graph, {.tuning = driver::Tuning::tuned}, &all, seed, "first layers");
+        same(layers.graph, {.tuning = npu::Tuning::tuned}, &all, seed, "first layers");
       }
     }
   }
@@ -229,7 +229,7 @@ TEST_P(Choices, WhatTheModelPrefersGivesTheSameBits) {
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const ir::Graph graph = NetworkMaker(seed).make();
-    const runtime::SessionOptions tuned{.compile = {.tuning = driver::Tuning::tuned}, .allow_fallback = false};
+    const runtime::SessionOptions tuned{.compile = {.tuning = npu::Tuning::tuned}, .allow_fallback = false};
     const auto session = runtime::Session::create(graph, target_, tuned);
     ASSERT_TRUE(session.ok()) << session.error().message;
     const std::vector<Bytes> inputs = random_inputs(graph, seed);

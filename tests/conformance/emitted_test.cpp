@@ -53,27 +53,27 @@ struct Line {
 class Emitter {
  public:
   explicit Emitter(const std::string& chip)
-      : chip_(driver::find_chip(chip).value()), driver_(*driver::driver_of(chip_).value()) {
+      : chip_(npu::find_chip(chip).value()), driver_(*npu::driver_of(chip_).value()) {
     if (auto judge = runtime::timing_judge(chip_); judge.ok()) judge_ = std::move(judge).value();
     if (auto prices = runtime::timing_prices(driver_, chip_); prices.ok()) prices_ = std::move(prices).value();
   }
 
-  const driver::Chip& chip() const { return chip_; }
+  const npu::Chip& chip() const { return chip_; }
 
   void add(const ir::Graph& graph, Line& line) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       const auto id = static_cast<ir::OpId>(i);
-      const driver::Support one = driver_.supports(chip_, graph, id);
+      const npu::Support one = driver_.supports(chip_, graph, id);
       line.answers.add(
           fmt::format("{} {} {} {}", one.ok, one.unproven, one.reason, driver_.weight_scales_max(chip_, graph, id)));
     }
-    using driver::Tuning;
+    using npu::Tuning;
     compile::Options options;
     options.driver.tuning = Tuning::recorded;
     add(graph, options, line.recorded, &line);
     options.driver = {.tuning = Tuning::proven, .keep_intermediates = true};
     add(graph, options, line.proven, &line);
-    options.driver = {.tuning = Tuning::tuned, .unproven = driver::Unproven::take};
+    options.driver = {.tuning = Tuning::tuned, .unproven = npu::Unproven::take};
     for (const compile::Part& part : add(graph, options, line.tuned, &line)) {
       if (part.program) look_at(part, options.driver, line);
     }
@@ -89,9 +89,9 @@ class Emitter {
   // With the two tunings that have the fewest and the most rules of their own.
   void add_few(const ir::Graph& graph, Line& line) {
     compile::Options options;
-    options.driver.tuning = driver::Tuning::recorded;
+    options.driver.tuning = npu::Tuning::recorded;
     add(graph, options, line.recorded, &line);
-    options.driver = {.tuning = driver::Tuning::tuned, .unproven = driver::Unproven::take};
+    options.driver = {.tuning = npu::Tuning::tuned, .unproven = npu::Unproven::take};
     add(graph, options, line.tuned, &line);
   }
 
@@ -107,7 +107,7 @@ class Emitter {
     for (compile::Part& part : compiled->parts) {
       to.add(part.note);
       for (const compile::PartProgram& one : compile::programs(part)) {
-        const auto bytes = driver::serialise(*one.program, false);
+        const auto bytes = npu::serialise(*one.program, false);
         EXPECT_TRUE(bytes.ok()) << bytes.error().message;
         if (bytes.ok()) to.add(*bytes);
       }
@@ -120,26 +120,26 @@ class Emitter {
     const auto switches = driver_.switches();
     compile::Options options;
     options.driver = {.switches = {std::string(switches[next_switch_++ % switches.size()].name)},
-                      .unproven = driver::Unproven::take};
+                      .unproven = npu::Unproven::take};
     options.rewrite = next_switch_ % 2 == 0;
     add(graph, options, line.switched, nullptr);
   }
 
   // What else is said of a program.
-  void look_at(const compile::Part& part, driver::CompileOptions options, Line& line) {
-    const driver::Program& program = *part.program;
+  void look_at(const compile::Part& part, npu::CompileOptions options, Line& line) {
+    const npu::Program& program = *part.program;
     const ir::Graph& graph = part.partition.graph;
     const auto choices = driver_.choices(chip_, graph, options);
     ASSERT_TRUE(choices.ok()) << choices.error().message;
-    for (const driver::Choice& choice : *choices) {
+    for (const npu::Choice& choice : *choices) {
       options.choices = {choice};
       const auto chosen = driver_.compile(chip_, graph, options);
       line.chosen.add(fmt::format("{} {} {}", choice.op, choice.name, choice.value));
-      line.chosen.add(chosen.ok() ? driver::serialise(*chosen, false).value() : to_bytes(chosen.error().message));
+      line.chosen.add(chosen.ok() ? npu::serialise(*chosen, false).value() : to_bytes(chosen.error().message));
     }
-    if (const driver::CostModel* costs = driver_.costs(chip_); costs != nullptr) {
+    if (const npu::CostModel* costs = driver_.costs(chip_); costs != nullptr) {
       for (size_t i = 0; i < graph.ops.size(); ++i) {
-        const driver::Cost one = costs->of_op(chip_, graph, static_cast<ir::OpId>(i));
+        const npu::Cost one = costs->of_op(chip_, graph, static_cast<ir::OpId>(i));
         line.priced.add(fmt::format("{:.4g} {:.4g} {:.4g}", one.start_us, one.compute_us, one.memory_bytes));
       }
     }
@@ -159,8 +159,8 @@ class Emitter {
 
   static Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
-  driver::Chip chip_;
-  const driver::Driver& driver_;
+  npu::Chip chip_;
+  const npu::Driver& driver_;
   compile::Judge judge_;  // none for chips that are not timed
   std::optional<compile::Prices> prices_;
   size_t next_switch_ = 0;

@@ -1,15 +1,15 @@
 // Networks whose scales lie at both ends of float, on every simulated chip: the session opens, each op on the chip is
 // within the tolerance that the driver states, and what the passes left computes on the CPU what the network as it came
 // does. SKILLET_RANDOM_GRAPHS sets how many for each chip (default 300), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
-#include "passes/testing/extremes.h"
+#include "graph/passes/testing/extremes.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
 #include "base/log.h"
+#include "graph/passes/testing/patterns.h"
 #include "judge_session.h"
-#include "passes/testing/patterns.h"
 #include "random_case.h"
 #include "random_graph.h"
 #include "runtime/session.h"
@@ -17,7 +17,7 @@
 namespace skillet {
 namespace {
 
-ir::Graph network(uint32_t seed, const driver::Chip& chip) {
+ir::Graph network(uint32_t seed, const npu::Chip& chip) {
   const std::vector<ir::OpKind> kinds = kinds_of(chip);
   ir::Graph graph = seed % 3 == 0   ? passes::Patterns(seed).make()
                     : seed % 3 == 1 ? GraphMaker(seed).make()
@@ -47,8 +47,8 @@ std::string judge(const ir::Graph& graph, uint32_t seed, const runtime::Target& 
   const auto wanted = on_cpu(graph, inputs);
   if (!wanted) return "";
   runtime::SessionOptions options{.allow_fallback = true, .keep_intermediates = true};
-  options.compile.tuning = seed % 2 == 0 ? driver::Tuning::proven : driver::Tuning::tuned;
-  options.compile.per_channel = seed % 4 < 2 ? driver::PerChannel::exact : driver::PerChannel::approximate;
+  options.compile.tuning = seed % 2 == 0 ? npu::Tuning::proven : npu::Tuning::tuned;
+  options.compile.per_channel = seed % 4 < 2 ? npu::PerChannel::exact : npu::PerChannel::approximate;
   auto session = runtime::Session::create(graph, target, options);
   if (!session.ok()) return session.error().message;
   for (size_t i = 0; i < inputs.size(); ++i) {

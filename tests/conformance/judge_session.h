@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/steps_off.h"
-#include "ref/ref.h"
+#include "graph/ref/ref.h"
+#include "npu/steps_off.h"
 #include "runtime/session.h"
 
 namespace skillet {
@@ -18,13 +18,13 @@ struct Tally {
 };
 
 // The ops on the chip, each against the CPU's kernel for the chip's own inputs.
-inline std::string check_chip(runtime::Session& session, const driver::Chip& chip, Tally& tally) {
+inline std::string check_chip(runtime::Session& session, const npu::Chip& chip, Tally& tally) {
   const auto diffs = session.compare_layers();
   if (!diffs.ok()) return diffs.error().message;
   for (const runtime::LayerDiff& diff : *diffs) {
     tally.compared += diff.compared;
     const ir::Graph& graph = session.graph();
-    if (diff.compared && diff.max_abs_diff > driver::steps_off(*driver::driver_of(chip).value(), chip, graph, diff.op))
+    if (diff.compared && diff.max_abs_diff > npu::steps_off(*npu::driver_of(chip).value(), chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(session.graph(), diff.op),
                          diff.differing, diff.elems, diff.max_abs_diff);
   }

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "base/testing/in_tree.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
-#include "ref/ref.h"
+#include "graph/import/import.h"
+#include "graph/ref/ref.h"
 
 namespace skillet::golden {
 namespace {

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "base/testing/in_tree.h"
-#include "frontend/tflite/import.h"
-#include "ref/ref.h"
-#include "tools/picture.h"
+#include "graph/import/import.h"
+#include "graph/ref/ref.h"
+#include "tools/tensors/picture.h"
 
 namespace skillet {
 namespace {

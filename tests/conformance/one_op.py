@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCHEMA = HERE / "../../src/frontend/tflite/schema.fbs"
+SCHEMA = HERE / "../../src/graph/import/schema.fbs"
 TYPES = {"float32": (0, "FLOAT32"), "float16": (1, "FLOAT16"), "int32": (2, "INT32"), "uint8": (3, "UINT8"), "int64": (4, "INT64"),
          "bool": (6, "BOOL"), "int16": (7, "INT16"), "int8": (9, "INT8"),
          "uint32": (15, "UINT32"), "uint16": (16, "UINT16")}

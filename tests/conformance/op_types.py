@@ -19,7 +19,7 @@ from one_op import HERE, case, computed_inputs, constant, model_bytes, random_va
 NAMES = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool")
 QUANTIZED = {"int8": -3, "uint8": 120, "int16": 0}
 CODES = {name: int(code) for code, name in re.findall(
-    r'BUILTIN\((\d+), "(\w+)"\)', (HERE / "../../src/frontend/tflite/builtin_codes.def").read_text())}
+    r'BUILTIN\((\d+), "(\w+)"\)', (HERE / "../../src/graph/import/builtin_codes.def").read_text())}
 FLOATS = ("float32", "float16")
 
 

@@ -8,7 +8,7 @@
 
 #include "base/int_math.h"
 #include "base/log.h"
-#include "driver/steps_off.h"
+#include "npu/steps_off.h"
 #include "random_graph.h"
 #include "runtime/session.h"
 
@@ -154,7 +154,7 @@ std::string differs_unless_kept(const ir::Graph& graph, const runtime::Target& t
   return std::ranges::equal((*outputs)[0], kept.output(0).value()) ? "" : "the output depends on what is kept";
 }
 
-std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChannel mode, Tally& tally) {
+std::string judge(uint32_t seed, const runtime::Target& target, npu::PerChannel mode, Tally& tally) {
   ir::Graph graph = Maker(seed).make();
   const std::string text = "\n" + ir::print(graph).substr(0, 10'000);
   const runtime::SessionOptions options{
@@ -164,7 +164,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChann
   std::map<ir::OpId, int> worst;
   for (const passes::WeightChange& change : compiled->weight_changes) {
     worst[change.op] = change.worst;
-    if (mode == driver::PerChannel::exact && change.worst > 1) return change.text() + text;
+    if (mode == npu::PerChannel::exact && change.worst > 1) return change.text() + text;
     tally.grouped += change.scales > 1;
     tally.far += change.worst > 1;
   }
@@ -184,7 +184,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChann
     for (const runtime::LayerDiff& diff : *diffs) {
       if (!diff.compared) return ir::describe_op(now, diff.op) + ": not compared" + text;
       const OpKind kind = now.op(diff.op).kind;
-      const int tolerance = driver::steps_off(*target.driver, target.chip, now, diff.op);
+      const int tolerance = npu::steps_off(*target.driver, target.chip, now, diff.op);
       const int allowed = std::max(tolerance, worst.contains(diff.op) ? worst[diff.op] : 0);
       if (diff.max_abs_diff > allowed)
         return fmt::format("{}: differs by up to {}, {} allowed{}", ir::describe_op(now, diff.op), diff.max_abs_diff,
@@ -196,7 +196,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, driver::PerChann
   return "";
 }
 
-class PerChannel : public testing::TestWithParam<std::tuple<const char*, driver::PerChannel>> {};
+class PerChannel : public testing::TestWithParam<std::tuple<const char*, npu::PerChannel>> {};
 
 TEST_P(PerChannel, LayersAreAsFarOffAsTheyMayBe) {
   const log::ScopedLevel quiet(log::Level::error);
@@ -218,15 +218,15 @@ TEST_P(PerChannel, LayersAreAsFarOffAsTheyMayBe) {
   EXPECT_GT(tally.weighted, static_cast<int>(count) / 2);
   EXPECT_GT(tally.changed, static_cast<int>(count) / 8);
   EXPECT_GT(tally.grouped, static_cast<int>(count) / 16);
-  EXPECT_EQ(tally.far > 0, mode == driver::PerChannel::approximate);
+  EXPECT_EQ(tally.far > 0, mode == npu::PerChannel::approximate);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, PerChannel,
                          testing::Combine(testing::Values("a311d", "s905d3", "imx8mp"),
-                                          testing::Values(driver::PerChannel::exact, driver::PerChannel::approximate)),
+                                          testing::Values(npu::PerChannel::exact, npu::PerChannel::approximate)),
                          [](const auto& test) {
                            return fmt::format("{}_{}", std::get<0>(test.param),
-                                              driver::per_channel_name(std::get<1>(test.param)));
+                                              npu::per_channel_name(std::get<1>(test.param)));
                          });
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "base/bytes.h"
-#include "ref/ref.h"
+#include "graph/ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/int_math.h"
-#include "driver/chip.h"
+#include "npu/chip.h"
 #include "random_ops.h"
 
 namespace skillet {
@@ -39,7 +39,7 @@ inline constexpr std::array kKinds = {ir::OpKind::conv_2d,
 inline constexpr std::array kMoreKinds = {ir::OpKind::max_pool_2d, ir::OpKind::average_pool_2d, ir::OpKind::mul};
 // Those that chips with a unit that moves bytes anywhere take too.
 inline constexpr std::array kMovingKinds = {ir::OpKind::depth_to_space};
-inline std::vector<ir::OpKind> kinds_of(const driver::Chip& chip) {
+inline std::vector<ir::OpKind> kinds_of(const npu::Chip& chip) {
   std::vector<ir::OpKind> kinds(kKinds.begin(), kKinds.end());
   if (chip.family == "rockchip") kinds.insert(kinds.end(), kMoreKinds.begin(), kMoreKinds.end());
   if (chip.family == "vivante") kinds.insert(kinds.end(), kMovingKinds.begin(), kMovingKinds.end());

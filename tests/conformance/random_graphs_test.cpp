@@ -16,7 +16,7 @@
 namespace skillet {
 namespace {
 
-std::string run_and_check(runtime::Session& session, const driver::Chip& chip, const std::vector<Bytes>& inputs,
+std::string run_and_check(runtime::Session& session, const npu::Chip& chip, const std::vector<Bytes>& inputs,
                           Tally& tally) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (auto set = session.set_input(i, inputs[i]); !set.ok()) return set.error().message;
@@ -36,7 +36,7 @@ std::string run_and_check(runtime::Session& session, const driver::Chip& chip, c
 }
 
 // The same without tensors kept for comparison, so that they share memory: the same results, the second time too.
-std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, driver::Tuning tuning,
+std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, npu::Tuning tuning,
                                 const runtime::Target& target, const std::vector<Bytes>& inputs) {
   auto session = runtime::Session::create(std::move(graph), target, {.compile = {.tuning = tuning}});
   if (!session.ok()) return session.error().message;
@@ -54,7 +54,7 @@ std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, driver:
 }
 
 // Empty when all is well, else what is wrong. The device fails from submission `fail_from` of the first run on.
-std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& target, FailingDevice& device,
+std::string judge(uint32_t seed, npu::Tuning tuning, const runtime::Target& target, FailingDevice& device,
                   int fail_from, Tally& tally) {
   ir::Graph graph = GraphMaker(seed).make();
   const std::string text = "\n" + ir::print(graph).substr(0, 10'000);
@@ -67,7 +67,7 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
       std::move(graph), target, {.compile = {.tuning = tuning}, .allow_fallback = fails, .keep_intermediates = true});
   if (!session.ok()) return session.error().message + text;
   for (size_t part = 0; part < (*session)->report().parts.size(); ++part) {
-    for (const driver::Program* program : (*session)->programs(part))
+    for (const npu::Program* program : (*session)->programs(part))
       tally.jobs_max = std::max(tally.jobs_max, static_cast<int>(program->jobs.size()));
   }
   device.submits = 0;
@@ -83,7 +83,7 @@ std::string judge(uint32_t seed, driver::Tuning tuning, const runtime::Target& t
 }
 
 // A simulated chip and a tuning.
-class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, driver::Tuning>> {
+class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, npu::Tuning>> {
  protected:
   void SetUp() override {
     auto target = runtime::open_target(fmt::format("sim:{}", std::get<0>(GetParam())));
@@ -139,7 +139,7 @@ TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
 TEST(OtherChips, AgreeWithTheCpuKernels) {
   const log::ScopedLevel quiet(log::Level::error);
   int chips = 0;
-  for (const driver::Chip& chip : (*driver::driver_of(*driver::find_chip("a311d")))->chips()) {
+  for (const npu::Chip& chip : (*npu::driver_of(*npu::find_chip("a311d")))->chips()) {
     if (chip.unproven.empty()) continue;
     auto target = runtime::open_target("sim:" + chip.name);
     ASSERT_TRUE(target.ok()) << target.error().message;
@@ -148,7 +148,7 @@ TEST(OtherChips, AgreeWithTheCpuKernels) {
     target->context->device = std::move(failing);
     Tally tally;
     for (uint32_t seed = 1; seed <= 60; ++seed) {
-      const std::string problem = judge(seed, driver::Tuning::proven, *target, device, -1, tally);
+      const std::string problem = judge(seed, npu::Tuning::proven, *target, device, -1, tally);
       ASSERT_TRUE(problem.empty()) << chip.name << ", seed " << seed << ": " << problem;
     }
     EXPECT_GT(tally.compared, 200) << chip.name;
@@ -181,9 +181,9 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
 
 INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
                          testing::Combine(testing::Values("a311d", "imx8mp", "s905d3", "rk3588"),
-                                          testing::Values(driver::Tuning::proven, driver::Tuning::tuned)),
+                                          testing::Values(npu::Tuning::proven, npu::Tuning::tuned)),
                          [](const auto& test) {
-                           const bool proven = std::get<1>(test.param) == driver::Tuning::proven;
+                           const bool proven = std::get<1>(test.param) == npu::Tuning::proven;
                            return fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");
                          });
 

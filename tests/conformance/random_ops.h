@@ -3,18 +3,18 @@
 // Must not know: what the tests judge.
 #pragma once
 
-#include "ir/testing/random_ops.h"
-#include "uapi/testing/forwarding_device.h"
+#include "graph/ir/testing/random_ops.h"
+#include "kernels/api/testing/forwarding_device.h"
 
 namespace skillet {
 
 // A simulated chip whose jobs fail from number `fail_from` on (counting from 0).
-class FailingDevice : public uapi::ForwardingDevice {
+class FailingDevice : public kernels::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
-  Result<uapi::Fence> submit(std::span<const uapi::JobId> jobs) override {
-    uapi::Fence last = 0;
-    for (const uapi::JobId& job : jobs) {
+  Result<kernels::Fence> submit(std::span<const kernels::JobId> jobs) override {
+    kernels::Fence last = 0;
+    for (const kernels::JobId& job : jobs) {
       if (submits++ >= fail_from) return error(ErrorCode::device, "the chip is on fire");
       SK_TRY_ASSIGN(last, ForwardingDevice::submit({&job, 1}));
     }

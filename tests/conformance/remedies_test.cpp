@@ -1,5 +1,5 @@
 // Each refusal names what can be done about it, and what is named helps: over the networks of docs/support.md in every
-// type, random networks, and random operations at and around every limit, on all chips. Each row of driver/remedies.def
+// type, random networks, and random operations at and around every limit, on all chips. Each row of npu/remedies.def
 // is the answer to some refusal.
 #include <gtest/gtest.h>
 
@@ -14,16 +14,16 @@
 namespace skillet {
 namespace {
 
-using driver::Remedy;
+using npu::Remedy;
 
 struct ChipOf {
-  const driver::Driver* driver;
-  driver::Chip chip;
+  const npu::Driver* driver;
+  npu::Chip chip;
 };
 std::vector<ChipOf> all_chips() {
   std::vector<ChipOf> out;
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) out.push_back({driver, chip});
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) out.push_back({driver, chip});
   }
   return out;
 }
@@ -44,8 +44,7 @@ bool has_numbers_of(const ir::Graph& graph, const ir::Op& op, bool (*is)(const i
   return false;
 }
 bool can_be_quantized(const ir::Tensor& tensor) {
-  return driver::remedy_of_type(tensor.dtype) == Remedy::quantize ||
-         (ir::is_8bit(tensor.dtype) && tensor.quant.empty());
+  return npu::remedy_of_type(tensor.dtype) == Remedy::quantize || (ir::is_8bit(tensor.dtype) && tensor.quant.empty());
 }
 
 std::map<Remedy, size_t> count(const compile::Compiled& compiled) {
@@ -58,7 +57,7 @@ std::map<Remedy, size_t> count(const compile::Compiled& compiled) {
 void look_at(const ir::Graph& graph, const ChipOf& on) {
   const compile::Options plain;
   compile::Options refuse = plain;
-  refuse.driver.unproven = driver::Unproven::refuse;
+  refuse.driver.unproven = npu::Unproven::refuse;
   for (const compile::OpPlace& op : planned(graph, on, refuse).ops)
     if (!op.on_npu && (op.remedy == Remedy::unproven || op.remedy == Remedy::one_job)) met[op.remedy].insert(op.reason);
   const compile::Compiled compiled = planned(graph, on, plain);
@@ -66,7 +65,7 @@ void look_at(const ir::Graph& graph, const ChipOf& on) {
     const compile::OpPlace& op = compiled.ops[i];
     if (op.on_npu) continue;
     EXPECT_FALSE(op.reason.empty()) << on.chip.name << "\n" << ir::print(graph);
-    ASSERT_LT(static_cast<size_t>(op.remedy), driver::kRemedyTexts.size());
+    ASSERT_LT(static_cast<size_t>(op.remedy), npu::kRemedyTexts.size());
     met[op.remedy].insert(op.reason);
     if (op.remedy == Remedy::quantize) {
       EXPECT_TRUE(has_numbers_of(compiled.graph, compiled.graph.ops[i], can_be_quantized)) << op.reason;
@@ -75,12 +74,12 @@ void look_at(const ir::Graph& graph, const ChipOf& on) {
   // A switch that is named takes away what it is named for.
   std::map<Remedy, size_t> left = count(compiled);
   compile::Options options;
-  options.driver.unproven = driver::Unproven::take;
+  options.driver.unproven = npu::Unproven::take;
   if (left[Remedy::unproven] > 0) {
     EXPECT_EQ(count(planned(graph, on, options))[Remedy::unproven], 0U) << on.chip.name;
   }
   if (left[Remedy::share_scales] > 0) {
-    options.driver.per_channel = driver::PerChannel::approximate;
+    options.driver.per_channel = npu::PerChannel::approximate;
     EXPECT_EQ(count(planned(graph, on, options))[Remedy::share_scales], 0U) << on.chip.name << "\n" << ir::print(graph);
   }
 }
@@ -123,7 +122,7 @@ TEST(Remedies, OfOperationsAroundLimits) {
     const auto kinds = kinds_of(on.chip);
     for (uint32_t seed = 1; seed <= 3000; ++seed) {
       const Case one = CaseMaker(seed).make(kinds[seed % kinds.size()]);
-      const driver::Support support = on.driver->supports(on.chip, one.graph, one.op);
+      const npu::Support support = on.driver->supports(on.chip, one.graph, one.op);
       if (!support.ok) met[support.remedy].insert(support.reason);
     }
   }
@@ -168,11 +167,11 @@ TEST(Remedies, XEachRowIsAnAnswer) {
   // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and
   // prices_test; numbers that no converter writes; `fix` where a delegate takes less than the compiler.
   const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all, Remedy::report, Remedy::fix};
-  for (size_t i = 0; i < driver::kRemedyTexts.size(); ++i) {
+  for (size_t i = 0; i < npu::kRemedyTexts.size(); ++i) {
     const auto remedy = static_cast<Remedy>(i);
-    std::printf("%-16s %4zu reasons\n", std::string(driver::remedy_name(remedy)).c_str(), met[remedy].size());
+    std::printf("%-16s %4zu reasons\n", std::string(npu::remedy_name(remedy)).c_str(), met[remedy].size());
     if (!elsewhere.contains(remedy)) {
-      EXPECT_FALSE(met[remedy].empty()) << driver::remedy_name(remedy);
+      EXPECT_FALSE(met[remedy].empty()) << npu::remedy_name(remedy);
     }
   }
 }

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "driver/steps_off.h"
+#include "graph/ref/ref.h"
+#include "npu/steps_off.h"
 #include "page.h"
-#include "ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet {
@@ -43,7 +43,7 @@ std::string judge(const ir::Graph& graph, const runtime::Target& target, std::mt
   int allowed = 0;
   for (const runtime::LayerDiff& diff : *diffs) {
     const ir::Graph& own = (*session)->graph();
-    const int tolerance = driver::steps_off(*target.driver, target.chip, own, diff.op);
+    const int tolerance = npu::steps_off(*target.driver, target.chip, own, diff.op);
     allowed += tolerance;
     ran = true;
     if (diff.compared && diff.max_abs_diff > tolerance)

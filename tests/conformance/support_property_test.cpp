@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "driver/steps_off.h"
+#include "graph/ref/ref.h"
+#include "npu/steps_off.h"
 #include "random_case.h"
-#include "ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet {
@@ -35,7 +35,7 @@ Bytes input_bytes(size_t count, std::mt19937& random) {
 }
 
 // Empty when all is well with the op on the chip, else what is wrong.
-std::string judge_on_chip(const Case& one, driver::Tuning tuning, const runtime::Target& target, std::mt19937& random) {
+std::string judge_on_chip(const Case& one, npu::Tuning tuning, const runtime::Target& target, std::mt19937& random) {
   auto session = runtime::Session::create(
       one.graph, target, {.compile = {.tuning = tuning}, .allow_fallback = false, .keep_intermediates = true});
   if (!session.ok()) return session.error().message;
@@ -50,7 +50,7 @@ std::string judge_on_chip(const Case& one, driver::Tuning tuning, const runtime:
   for (const runtime::LayerDiff& diff : *diffs) {
     const ir::Graph& graph = (*session)->graph();
     compared |= diff.op == one.op && diff.compared;
-    if (diff.compared && diff.max_abs_diff > driver::steps_off(*target.driver, target.chip, graph, diff.op))
+    if (diff.compared && diff.max_abs_diff > npu::steps_off(*target.driver, target.chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(graph, diff.op), diff.differing,
                          diff.elems, diff.max_abs_diff);
   }
@@ -67,7 +67,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, std::map<OpKind,
   const Case one = CaseMaker(seed).make(kind);
   const std::string text = "\n" + ir::print(one.graph);
   if (auto fine = ir::verify(one.graph); !fine.ok()) return "the test made a bad graph: " + fine.error().message + text;
-  const driver::Support support = target.driver->supports(target.chip, one.graph, one.op);
+  const npu::Support support = target.driver->supports(target.chip, one.graph, one.op);
   if (!support.ok) {
     ++counts[kind].refused;
     return support.reason.empty() ? "refused without a reason" + text : "";
@@ -76,7 +76,7 @@ std::string judge(uint32_t seed, const runtime::Target& target, std::map<OpKind,
   if (auto kernel = ref::prepare(one.graph, one.op); !kernel.ok())
     return "taken, but the CPU cannot: " + kernel.error().message + text;
   std::mt19937 random(seed ^ 0x5a5a);
-  for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+  for (const auto tuning : {npu::Tuning::proven, npu::Tuning::tuned}) {
     const std::string problem = judge_on_chip(one, tuning, target, random);
     if (!problem.empty()) return problem + text;
   }

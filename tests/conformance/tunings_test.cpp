@@ -16,7 +16,7 @@ namespace {
 
 using Outputs = std::vector<Bytes>;
 
-Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const driver::CompileOptions& options,
+Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const npu::CompileOptions& options,
                     const std::vector<Bytes>& inputs) {
   runtime::SessionOptions session_options{.compile = options, .allow_fallback = false};
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, session_options));
@@ -25,9 +25,9 @@ Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const
 }
 
 // `recorded`, with what it refuses and passes write, and with the switches that are named.
-driver::CompileOptions recorded_with(const driver::Driver& driver, auto&& is_on) {
-  driver::CompileOptions options{.tuning = driver::Tuning::recorded};
-  for (const driver::TuningSwitch& row : driver.switches()) {
+npu::CompileOptions recorded_with(const npu::Driver& driver, auto&& is_on) {
+  npu::CompileOptions options{.tuning = npu::Tuning::recorded};
+  for (const npu::TuningSwitch& row : driver.switches()) {
     if (row.name == "sign_changes" || is_on(row)) options.switches.emplace_back(row.name);
   }
   return options;
@@ -53,9 +53,9 @@ class Tunings : public testing::TestWithParam<const char*> {
     target_ = *target;
   }
   // Nothing where the run fails: a failure of the test, unless the tuning copies faults.
-  Outputs outputs(uint32_t seed, const driver::CompileOptions& options, bool may_fail = false) {
+  Outputs outputs(uint32_t seed, const npu::CompileOptions& options, bool may_fail = false) {
     ir::Graph graph = GraphMaker(seed).make();
-    if (options.tuning == driver::Tuning::recorded) graph = rewritten(std::move(graph), target_);
+    if (options.tuning == npu::Tuning::recorded) graph = rewritten(std::move(graph), target_);
     auto done = run(graph, target_, options, random_inputs(graph, seed));
     if (done.ok()) return std::move(done).value();
     if (!may_fail) {
@@ -72,16 +72,16 @@ class Tunings : public testing::TestWithParam<const char*> {
 TEST_P(Tunings, GiveTheSameBits) {
   const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 150);
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
-  const driver::CompileOptions same =
-      recorded_with(*target_.driver, [](const driver::TuningSwitch& row) { return row.changes_results; });
-  const driver::CompileOptions bytes = recorded_with(*target_.driver, [](const driver::TuningSwitch& row) {
+  const npu::CompileOptions same =
+      recorded_with(*target_.driver, [](const npu::TuningSwitch& row) { return row.changes_results; });
+  const npu::CompileOptions bytes = recorded_with(*target_.driver, [](const npu::TuningSwitch& row) {
     return row.name == "unsigned_bytes" || row.name == "scale_groups";
   });
   uint32_t others = 0;
   for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Outputs proven = outputs(seed, {});
     const std::string at = fmt::format(", seed {}:\n{}", seed, ir::print(GraphMaker(seed).make()).substr(0, 5000));
-    EXPECT_TRUE(outputs(seed, {.tuning = driver::Tuning::tuned}) == proven) << "tuned" << at;
+    EXPECT_TRUE(outputs(seed, {.tuning = npu::Tuning::tuned}) == proven) << "tuned" << at;
     EXPECT_TRUE(outputs(seed, same) == proven) << "recorded with the switches that change results" << at;
     others += outputs(seed, bytes, true) != proven;  // faults of the recorded driver end some jobs, too
   }
@@ -99,7 +99,7 @@ TEST_P(Tunings, AnyOrderOfJobsGivesTheSameBits) {
     ASSERT_TRUE(target.ok()) << target.error().message;
     for (uint32_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
       const ir::Graph graph = GraphMaker(seed).make();
-      for (const auto tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+      for (const auto tuning : {npu::Tuning::proven, npu::Tuning::tuned}) {
         const auto done = run(graph, *target, {.tuning = tuning}, random_inputs(graph, seed));
         ASSERT_TRUE(done.ok()) << "order " << order << ", seed " << seed << ": " << done.error().message;
         EXPECT_TRUE(*done == outputs(seed, {})) << "order " << order << ", seed " << seed;
@@ -129,7 +129,7 @@ op 0 CONV_2D in=[0 1 -] out=[2]
     const auto proven = run(*graph, target_, {}, inputs);
     ASSERT_TRUE(proven.ok()) << kernels << " kernels: " << proven.error().message;
     EXPECT_GT(std::set<uint8_t>(proven->at(0).begin(), proven->at(0).end()).size(), 20U);
-    const auto tuned = run(*graph, target_, {.tuning = driver::Tuning::tuned}, inputs);
+    const auto tuned = run(*graph, target_, {.tuning = npu::Tuning::tuned}, inputs);
     ASSERT_TRUE(tuned.ok()) << kernels << " kernels: " << tuned.error().message;
     EXPECT_TRUE(*tuned == *proven) << kernels;
   }
@@ -139,12 +139,12 @@ op 0 CONV_2D in=[0 1 -] out=[2]
 // assumptions. What they do not concern they leave alone.
 TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
   std::vector<std::string> open;
-  for (const driver::TuningSwitch& row : target_.driver->switches()) {
+  for (const npu::TuningSwitch& row : target_.driver->switches()) {
     if (!row.since) open.emplace_back(row.name);
   }
   ASSERT_FALSE(open.empty());
   for (uint32_t chosen = 0; chosen < 1U << open.size(); ++chosen) {
-    driver::CompileOptions options{.unproven = driver::Unproven::take};
+    npu::CompileOptions options{.unproven = npu::Unproven::take};
     for (size_t i = 0; i < open.size(); ++i) {
       if (chosen >> i & 1) options.switches.push_back(open[i]);
     }
@@ -182,9 +182,9 @@ TEST(OpenSwitches, AnotherAssumptionIsSeen) {
     int seen = 0;
     for (uint32_t seed = 1; seed <= 40; ++seed) {
       const ir::Graph graph = GraphMaker(seed).make();
-      const driver::CompileOptions options{.switches = row.switches, .unproven = driver::Unproven::take};
+      const npu::CompileOptions options{.switches = row.switches, .unproven = npu::Unproven::take};
       const auto other = run(graph, *target, options, random_inputs(graph, seed));
-      const auto right = run(graph, *usual, {.unproven = driver::Unproven::take}, random_inputs(graph, seed));
+      const auto right = run(graph, *usual, {.unproven = npu::Unproven::take}, random_inputs(graph, seed));
       ASSERT_TRUE(right.ok()) << right.error().message;
       seen += !other.ok() || *other != *right;
     }

@@ -20,7 +20,7 @@ from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1)).resolve()
 SOURCE = Path.cwd()
-PAGES = ["README.md", "CONTRIBUTING.md", "src/interpose/README.md", *sorted(str(p) for p in Path("docs").rglob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "src/lab/interpose/README.md", *sorted(str(p) for p in Path("docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`((?:skillet|\./x) [^`]+)`(?!`)")
 

@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
-#include "frontend/tflite/delegate/plugin.h"
-#include "frontend/tflite/delegate/testing/fake_host.h"
-#include "frontend/tflite/import.h"
-#include "tools/picture.h"
+#include "frontend/tflite_delegate/plugin.h"
+#include "frontend/tflite_delegate/testing/fake_host.h"
+#include "graph/import/import.h"
+#include "tools/tensors/picture.h"
 
 namespace skillet::delegate {
 namespace {

@@ -52,7 +52,7 @@ class Model:
         model = {"version": 3, "operator_codes": codes, "subgraphs": [graph], "buffers": self.buffers}
         source = path.with_suffix(".json")
         source.write_text(json.dumps(model))
-        schema = ROOT / "src/frontend/tflite/schema.fbs"
+        schema = ROOT / "src/graph/import/schema.fbs"
         subprocess.run([flatc, "-b", "-o", str(path.parent), str(schema), str(source)], check=True)
         return path
 

@@ -1,10 +1,10 @@
 // Model files as an attacker writes them, through the passes of a chip and back into a file, as `skillet fix` does:
 // what is written can be read, and is what the passes made. Run: rewrite_file_fuzz -max_len=65536 CORPUS tests/models
 #include "base/check.h"
-#include "driver/driver.h"
-#include "frontend/tflite/import.h"
-#include "frontend/tflite/rewrite_file.h"
-#include "passes/passes.h"
+#include "graph/import/import.h"
+#include "graph/import/rewrite_file.h"
+#include "graph/passes/passes.h"
+#include "npu/driver.h"
 
 namespace {
 
@@ -31,12 +31,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto before = tflite::import(file, "fuzz");
   if (!before || !is_small(*before)) return 0;
   for (const char* name : {"a311d", "rk3588"}) {
-    const auto chip = driver::find_chip(name);
+    const auto chip = npu::find_chip(name);
     SK_CHECK(chip.ok());
     std::vector<passes::Rewrite> rewrites;
     std::vector<passes::WeightChange> changes;
-    passes::Target target{.driver = *driver::driver_of(*chip), .chip = *chip};
-    target.per_channel = driver::PerChannel::approximate;
+    passes::Target target{.driver = *npu::driver_of(*chip), .chip = *chip};
+    target.per_channel = npu::PerChannel::approximate;
     target.weight_changes = &changes;
     target.takes_unproven = true;
     target.rewrites = &rewrites;

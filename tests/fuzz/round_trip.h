@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/check.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
 
 namespace skillet::fuzz {
 

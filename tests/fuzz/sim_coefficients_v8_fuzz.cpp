@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "sim/vivante/nn_coefficients.h"
+#include "npus/vivante/sim/nn_coefficients.h"
 
 namespace {
 

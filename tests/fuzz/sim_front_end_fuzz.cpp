@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "sim/vivante/vivante.h"
+#include "npus/vivante/sim/vivante.h"
 
 namespace {
 

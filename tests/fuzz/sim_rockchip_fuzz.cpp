@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sim/rockchip/test_support.h"
+#include "npus/rockchip/sim/test_support.h"
 
 namespace {
 

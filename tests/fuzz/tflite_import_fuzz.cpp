@@ -1,6 +1,6 @@
 // Model files as an attacker writes them: import, verify, print and parse must neither crash nor disagree.
 // Run: tflite_import_fuzz -max_len=65536 CORPUS tests/models
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "round_trip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

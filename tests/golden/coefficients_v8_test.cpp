@@ -10,20 +10,20 @@
 #include "base/int_math.h"
 #include "base/testing/in_tree.h"
 #include "capture/capture.h"
-#include "driver/decoded_capture.h"
-#include "drivers/vivante/weights_v8.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
-#include "sim/vivante/nn_coefficients.h"
+#include "graph/import/import.h"
+#include "npu/decoded_capture.h"
+#include "npus/vivante/compiler/weights_v8.h"
+#include "npus/vivante/sim/nn_coefficients.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace hw = ::skillet::vivante::hw;
 namespace vivante = ::skillet::sim::vivante;
-using drivers::vivante::FilterView;
-using drivers::vivante::KernelSplit;
-using drivers::vivante::SymbolMapChoice;
+using npus::vivante::FilterView;
+using npus::vivante::KernelSplit;
+using npus::vivante::SymbolMapChoice;
 
 constexpr const char* kChipName = "imx8mp";
 const hw::ChipRow& kChip = *hw::find_chip(kChipName);
@@ -53,7 +53,7 @@ void place_kernel(const vivante::Kernel& kernel, RecordedJob& job) {
 
 // What was recorded at an address of the device.
 Result<Bytes> read(const capture::Submission& submission, uint64_t address, uint64_t size_bytes) {
-  const auto place = driver::find_place(submission, address);
+  const auto place = npu::find_place(submission, address);
   if (!place || size_bytes > place->room_bytes) return error(ErrorCode::malformed, "no buffer at {:#x}", address);
   Bytes bytes(place->buffer->bytes.begin(), place->buffer->bytes.end());
   bytes.resize(place->offset + size_bytes);
@@ -171,7 +171,7 @@ ModelFilter model_filter(const ir::Graph& graph, const ir::Op& op, const Recorde
 
 struct Counts {
   int jobs = 0, with_model = 0, byte_identical = 0;
-  drivers::vivante::CoefficientSizes sizes;
+  npus::vivante::CoefficientSizes sizes;
 };
 
 void check_job(const std::string& name, const ir::Graph& graph, const ir::Op& op, const RecordedJob& job,
@@ -195,11 +195,11 @@ void check_job(const std::string& name, const ir::Graph& graph, const ir::Op& op
   const int32_t cores = std::min(view.output_channels, kChip.nn_cores);
   const int32_t superblocks =
       ceil_div(ceil_div(view.output_channels, cores), static_cast<int32_t>(job.shape.kernels_per_core));
-  const KernelSplit split = drivers::vivante::split_kernels(view.output_channels, kChip.nn_cores, superblocks);
+  const KernelSplit split = npus::vivante::split_kernels(view.output_channels, kChip.nn_cores, superblocks);
   const Bytes ours = write_streams_v8(view, split, SymbolMapChoice::recorded).bytes;
   EXPECT_TRUE(ours == job.buffer) << name << ": bytes of the buffer";
   counts.byte_identical += ours == job.buffer;
-  const drivers::vivante::CoefficientSizes sizes = sizes_v8(view, split);
+  const npus::vivante::CoefficientSizes sizes = sizes_v8(view, split);
   EXPECT_LE(sizes.smallest, sizes.recorded) << name;
   EXPECT_LE(sizes.entropy, sizes.format) << name;
   counts.sizes.raw += sizes.raw;

@@ -7,8 +7,8 @@
 
 #include "compile_model.h"
 #include "fingerprint.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
+#include "graph/import/import.h"
 #include "inputs.h"
 #include "runtime/record_program.h"
 #include "twin.h"
@@ -53,12 +53,12 @@ class InputSearch {
  public:
   explicit InputSearch(const capture::Submission& submission) : submission_(submission) {}
 
-  std::optional<driver::KnownTensor> find(size_t index, const Bytes& bytes) {
+  std::optional<npu::KnownTensor> find(size_t index, const Bytes& bytes) {
     for (const capture::BufferSnapshot& buffer : submission_.buffers) {
       const uint64_t offset = next_[buffer.handle];
       if (!buffer.listed || !buffer.read || !holds(buffer, offset, bytes)) continue;
       next_[buffer.handle] = offset + bytes.size();
-      return driver::KnownTensor{fmt::format("input {}", index), buffer.handle, offset};
+      return npu::KnownTensor{fmt::format("input {}", index), buffer.handle, offset};
     }
     return std::nullopt;
   }
@@ -78,8 +78,8 @@ class InputSearch {
 };
 
 // Outputs: buffers that jobs write and never read, in the order of their handles.
-std::vector<driver::KnownTensor> recorded_tensors(const capture::Capture& capture, const std::vector<Bytes>& inputs) {
-  std::vector<driver::KnownTensor> tensors;
+std::vector<npu::KnownTensor> recorded_tensors(const capture::Capture& capture, const std::vector<Bytes>& inputs) {
+  std::vector<npu::KnownTensor> tensors;
   size_t outputs = 0;
   bool is_first = true;
   for (const capture::Submission& submission : capture.submissions) {
@@ -99,7 +99,7 @@ std::vector<driver::KnownTensor> recorded_tensors(const capture::Capture& captur
 // Inputs as the host writes them: device bytes through the binding's XOR.
 std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes>& inputs) {
   std::vector<Bytes> out;
-  for (const driver::TensorBinding& binding : part.program.inputs) {
+  for (const npu::TensorBinding& binding : part.program.inputs) {
     const auto at = std::ranges::find(part.graph.inputs, binding.tensor) - part.graph.inputs.begin();
     const int32_t index = part.model_inputs[static_cast<size_t>(at)];
     out.emplace_back(binding.shape.bytes());
@@ -114,7 +114,7 @@ std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes
 // Names of our tensors: inputs only where the recording's are known too, each once.
 void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& places, const std::vector<Bytes>& inputs,
                   ComparedCase& out, size_t& outputs) {
-  const driver::Program& program = part.program;
+  const npu::Program& program = part.program;
   for (size_t i = 0; i < places.inputs.size(); ++i) {
     const auto at = std::ranges::find(part.graph.inputs, program.inputs[i].tensor) - part.graph.inputs.begin();
     const int32_t index = part.model_inputs[static_cast<size_t>(at)];
@@ -124,8 +124,8 @@ void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& plac
       out.our_inputs.push_back(
           {{name, places.inputs[i].handle, places.inputs[i].offset_bytes}, inputs[static_cast<size_t>(index)]});
     const bool is_known =
-        std::ranges::find(out.recorded_tensors, name, &driver::KnownTensor::name) != out.recorded_tensors.end();
-    const bool is_new = std::ranges::find(out.our_tensors, name, &driver::KnownTensor::name) == out.our_tensors.end();
+        std::ranges::find(out.recorded_tensors, name, &npu::KnownTensor::name) != out.recorded_tensors.end();
+    const bool is_new = std::ranges::find(out.our_tensors, name, &npu::KnownTensor::name) == out.our_tensors.end();
     if (is_known && is_new) out.our_tensors.push_back({name, places.inputs[i].handle, places.inputs[i].offset_bytes});
   }
   for (const runtime::PlacedTensor& place : places.outputs)
@@ -134,14 +134,14 @@ void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& plac
 
 // A recording does not tell which of the buffers that its jobs also read are outputs.
 void forget_outputs_read_by_jobs(ComparedCase& out) {
-  const auto is_output = [](const driver::KnownTensor& tensor) { return tensor.name.starts_with("output"); };
+  const auto is_output = [](const npu::KnownTensor& tensor) { return tensor.name.starts_with("output"); };
   if (std::ranges::count_if(out.recorded_tensors, is_output) == std::ranges::count_if(out.our_tensors, is_output))
     return;
   std::erase_if(out.recorded_tensors, is_output);
   std::erase_if(out.our_tensors, is_output);
 }
 
-Result<void> compile_ours(const std::string& path, const driver::Chip& chip, const driver::CompileOptions& options,
+Result<void> compile_ours(const std::string& path, const npu::Chip& chip, const npu::CompileOptions& options,
                           const std::vector<Bytes>& inputs, ComparedCase& out) {
   SK_TRY_ASSIGN(CompiledModel model, compile_model(path, chip, options));
   out.refusals = std::move(model.refusals);
@@ -162,8 +162,8 @@ Result<void> compile_ours(const std::string& path, const driver::Chip& chip, con
   return {};
 }
 
-Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                                const std::string& judge, const driver::CompileOptions& options) {
+Result<ComparedCase> prepare_by(const std::string& dir, const npu::Chip& chip, const std::string& name,
+                                const std::string& judge, const npu::CompileOptions& options) {
   ComparedCase out;
   const std::string folder = fmt::format("{}/{}/{}", dir, chip.name, judge);
   SK_TRY_ASSIGN(out.recorded, capture::read(folder));
@@ -175,15 +175,15 @@ Result<ComparedCase> prepare_by(const std::string& dir, const driver::Chip& chip
   return out;
 }
 
-Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const std::string& judge,
-                      const driver::CompileOptions& options, Outcome& out, InputCounts* counts = nullptr) {
+Result<void> judge_by(const std::string& dir, const npu::Chip& chip, const std::string& judge,
+                      const npu::CompileOptions& options, Outcome& out, InputCounts* counts = nullptr) {
   SK_TRY_ASSIGN(const ComparedCase c, prepare_by(dir, chip, out.name, judge, options));
   if (!c.has_recorded_job) {
     out.outcome = "no_job";
     out.details = {"the recorded driver sent no job"};
     return {};
   }
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   if (!c.has_our_job) {
     out.outcome = "refused";
     out.details = c.refusals;
@@ -191,7 +191,7 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
     out.summary = hash_text(recorded);
     return {};
   }
-  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare_sides(*driver, chip, c, counts));
+  SK_TRY_ASSIGN(const npu::CaptureComparison comparison, compare_sides(*driver, chip, c, counts));
   out.outcome = comparison.same() ? "identical" : "differs";
   out.details = detail_lines(comparison);
   SK_TRY_ASSIGN(out.summary, summary_of(*driver, chip, c, comparison));
@@ -202,26 +202,26 @@ Result<void> judge_by(const std::string& dir, const driver::Chip& chip, const st
 // recorded driver makes others, which are wrong.
 constexpr std::string_view kTwinSwitch = "unsigned_bytes";
 
-Result<driver::CompileOptions> as_twin(const driver::Chip& chip, driver::CompileOptions options) {
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  if (std::ranges::find(driver->switches(), kTwinSwitch, &driver::TuningSwitch::name) != driver->switches().end())
+Result<npu::CompileOptions> as_twin(const npu::Chip& chip, npu::CompileOptions options) {
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
+  if (std::ranges::find(driver->switches(), kTwinSwitch, &npu::TuningSwitch::name) != driver->switches().end())
     options.switches.emplace_back(kTwinSwitch);
   return options;
 }
 
 // By its own recording, which shows what is copied of the recorded driver. Where that is not what is right, and there
 // is a twin, by the twin's as well. Tunings other than `recorded` may leave the former.
-Result<void> judge(const std::string& dir, const driver::Chip& chip, const driver::CompileOptions& options,
-                   Outcome& out, InputCounts* counts) {
+Result<void> judge(const std::string& dir, const npu::Chip& chip, const npu::CompileOptions& options, Outcome& out,
+                   InputCounts* counts) {
   SK_TRY(judge_by(dir, chip, out.name, options, out, counts));
   if (out.outcome != "identical" && out.outcome != "differs") return {};
   SK_TRY_ASSIGN(const std::string twin, twin_of(dir, chip.name, out.name));
   if (twin.empty()) return {};
-  SK_TRY_ASSIGN(const driver::CompileOptions raised, as_twin(chip, options));
+  SK_TRY_ASSIGN(const npu::CompileOptions raised, as_twin(chip, options));
   Outcome right{.name = out.name};
   SK_TRY(judge_by(dir, chip, out.name, raised, right));
   if (right.outcome != "identical") SK_TRY(judge_by(dir, chip, twin, raised, right));
-  if (out.outcome == "identical" || options.tuning != driver::Tuning::recorded)
+  if (out.outcome == "identical" || options.tuning != npu::Tuning::recorded)
     out = std::move(right);
   else
     out.summary += right.outcome == "identical" ? "; twin identical" : "; twin " + right.summary;
@@ -238,10 +238,10 @@ bool ComparedCase::recorded_sizes_are_exact() const {
   });
 }
 
-std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison) {
+std::vector<std::string> detail_lines(const npu::CaptureComparison& comparison) {
   std::vector<std::string> lines;
-  for (const auto kind : {driver::DifferenceKind::job, driver::DifferenceKind::field, driver::DifferenceKind::bytes}) {
-    for (const driver::Difference& d : comparison.differences) {
+  for (const auto kind : {npu::DifferenceKind::job, npu::DifferenceKind::field, npu::DifferenceKind::bytes}) {
+    for (const npu::Difference& d : comparison.differences) {
       if (d.kind == kind)
         lines.push_back(fmt::format("{}: recorded {}, ours {}", d.path, d.a.empty() ? "nothing" : d.a,
                                     d.b.empty() ? "nothing" : d.b));
@@ -252,45 +252,45 @@ std::vector<std::string> detail_lines(const driver::CaptureComparison& compariso
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:08x}", static_cast<uint32_t>(hash ^ hash >> 32)); }
 
-Result<std::string> summary_of(const driver::Driver& driver, const driver::Chip& chip, const ComparedCase& c,
-                               const driver::CaptureComparison& comparison) {
+Result<std::string> summary_of(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
+                               const npu::CaptureComparison& comparison) {
   if (comparison.same()) return std::string();
   SK_TRY_ASSIGN(const uint64_t recorded, fingerprint(driver, chip, c.recorded_side()));
   SK_TRY_ASSIGN(const uint64_t ours, fingerprint(driver, chip, c.our_side()));
-  const auto count = [&](driver::DifferenceKind kind) { return comparison.count(kind); };
-  return fmt::format("jobs {}, fields {}, bytes {}, {} {}", count(driver::DifferenceKind::job),
-                     count(driver::DifferenceKind::field), count(driver::DifferenceKind::bytes), hash_text(recorded),
+  const auto count = [&](npu::DifferenceKind kind) { return comparison.count(kind); };
+  return fmt::format("jobs {}, fields {}, bytes {}, {} {}", count(npu::DifferenceKind::job),
+                     count(npu::DifferenceKind::field), count(npu::DifferenceKind::bytes), hash_text(recorded),
                      hash_text(ours));
 }
 
-Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                                  const driver::CompileOptions& options) {
+Result<ComparedCase> prepare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
+                                  const npu::CompileOptions& options) {
   return prepare_by(dir, chip, name, name, options);
 }
 
-Result<driver::CaptureComparison> compare_sides(const driver::Driver& driver, const driver::Chip& chip,
-                                                const ComparedCase& c, InputCounts* counts) {
-  SK_TRY_ASSIGN(driver::CaptureComparison comparison, compare(driver, chip, c.recorded_side(), c.our_side()));
+Result<npu::CaptureComparison> compare_sides(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
+                                             InputCounts* counts) {
+  SK_TRY_ASSIGN(npu::CaptureComparison comparison, compare(driver, chip, c.recorded_side(), c.our_side()));
   const InputCounts done = compare_inputs(c, comparison);
   if (counts != nullptr) *counts = done;
   return comparison;
 }
 
-Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
+Result<bool> switch_changes_jobs(const std::string& dir, const npu::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch) {
-  driver::CompileOptions options{.tuning = driver::Tuning::recorded, .unproven = driver::Unproven::take};
+  npu::CompileOptions options{.tuning = npu::Tuning::recorded, .unproven = npu::Unproven::take};
   SK_TRY_ASSIGN(const ComparedCase off, prepare_by(dir, chip, name, name, options));
   options.switches = {std::string(tuning_switch)};
   SK_TRY_ASSIGN(const ComparedCase on, prepare_by(dir, chip, name, name, options));
   if (off.has_our_job != on.has_our_job) return true;
   if (!off.has_our_job) return false;
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
-  SK_TRY_ASSIGN(const driver::CaptureComparison comparison, compare(*driver, chip, off.our_side(), on.our_side()));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
+  SK_TRY_ASSIGN(const npu::CaptureComparison comparison, compare(*driver, chip, off.our_side(), on.our_side()));
   return !comparison.same();
 }
 
-Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                     const driver::CompileOptions& options, InputCounts* counts) {
+Outcome compare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
+                     const npu::CompileOptions& options, InputCounts* counts) {
   Outcome out{.name = name};
   if (auto done = judge(dir, chip, options, out, counts); !done.ok()) {
     out.outcome = "failed";

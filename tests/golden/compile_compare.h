@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "driver/compare.h"
 #include "expectations.h"
+#include "lab/compare/compare.h"
 
 namespace skillet::golden {
 
 // A graph input in our capture.
 struct GraphInput {
-  driver::KnownTensor place;
+  npu::KnownTensor place;
   Bytes bytes;  // as the device counts values: signed ones with 128 added
 };
 // What a buffer held of which the recording keeps no bytes.
@@ -36,27 +36,27 @@ struct InputCounts {
 // A recorded case and the same model compiled by us, both as captures.
 struct ComparedCase {
   capture::Capture recorded, ours;
-  std::vector<driver::KnownTensor> recorded_tensors, our_tensors;
+  std::vector<npu::KnownTensor> recorded_tensors, our_tensors;
   std::vector<GraphInput> our_inputs;
   int inputs_made_by_cpu = 0;  // of parts
   std::vector<BufferHash> recorded_hashes;
   std::vector<std::string> refusals;
   bool has_recorded_job = false, has_our_job = false;
 
-  driver::ComparedSide recorded_side() const {
+  npu::ComparedSide recorded_side() const {
     return {capture::Reader::of(recorded), recorded_tensors, recorded_sizes_are_exact()};
   }
   // A kernel that rounds gives whole pages.
   bool recorded_sizes_are_exact() const;
-  driver::ComparedSide our_side() const { return {capture::Reader::of(ours), our_tensors, true}; }
+  npu::ComparedSide our_side() const { return {capture::Reader::of(ours), our_tensors, true}; }
 };
 // DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.
-Result<ComparedCase> prepare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                                  const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded});
+Result<ComparedCase> prepare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
+                                  const npu::CompileOptions& options = {.tuning = npu::Tuning::recorded});
 
 // Jobs, and what the host writes for graph inputs.
-Result<driver::CaptureComparison> compare_sides(const driver::Driver& driver, const driver::Chip& chip,
-                                                const ComparedCase& c, InputCounts* counts = nullptr);
+Result<npu::CaptureComparison> compare_sides(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
+                                             InputCounts* counts = nullptr);
 
 // Outcomes:
 //   identical   the same to the device in everything but addresses and the number of buffers, and the host writes the
@@ -68,18 +68,18 @@ Result<driver::CaptureComparison> compare_sides(const driver::Driver& driver, co
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
 // A signed case that has an unsigned twin (twin.h) is judged by both recordings; `counts` are of its own.
-Outcome compare_case(const std::string& dir, const driver::Chip& chip, const std::string& name,
-                     const driver::CompileOptions& options = {.tuning = driver::Tuning::recorded},
+Outcome compare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
+                     const npu::CompileOptions& options = {.tuning = npu::Tuning::recorded},
                      InputCounts* counts = nullptr);
 // Whether a switch alone changes what the device is told to do, against no switch.
-Result<bool> switch_changes_jobs(const std::string& dir, const driver::Chip& chip, const std::string& name,
+Result<bool> switch_changes_jobs(const std::string& dir, const npu::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch);
 
 std::string hash_text(uint64_t hash);  // short, for files
 // The summary of what differs between two sides; empty where nothing does.
-Result<std::string> summary_of(const driver::Driver& driver, const driver::Chip& chip, const ComparedCase& c,
-                               const driver::CaptureComparison& comparison);
+Result<std::string> summary_of(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
+                               const npu::CaptureComparison& comparison);
 // The differences as text, those of whole jobs first.
-std::vector<std::string> detail_lines(const driver::CaptureComparison& comparison);
+std::vector<std::string> detail_lines(const npu::CaptureComparison& comparison);
 
 }  // namespace skillet::golden

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "compile/report.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 
 namespace skillet::golden {
 namespace {
@@ -24,13 +24,13 @@ CompiledPart from_part(const ir::Graph& model, compile::Part& part) {
 
 }  // namespace
 
-Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
-                                    const driver::CompileOptions& options) {
+Result<CompiledModel> compile_model(const std::string& path, const npu::Chip& chip,
+                                    const npu::CompileOptions& options) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   // As recorded a driver refuses what the recorded one does; otherwise what does not compile is a fault.
-  compile::Options all{.driver = options, .leave_out = options.tuning == driver::Tuning::recorded};
-  all.driver.unproven = driver::Unproven::take;
+  compile::Options all{.driver = options, .leave_out = options.tuning == npu::Tuning::recorded};
+  all.driver.unproven = npu::Unproven::take;
   const log::ScopedLevel quiet(all.leave_out ? std::optional(log::Level::error) : std::nullopt);  // a warning each
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, chip}, all));
   CompiledModel out{.chip = chip};

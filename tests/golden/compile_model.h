@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "driver/driver.h"
+#include "npu/driver.h"
 
 namespace skillet::golden {
 
@@ -15,16 +15,15 @@ struct CompiledPart {
   std::vector<int32_t> ops;  // of the model file
   ir::Graph graph;
   std::vector<int32_t> model_inputs;  // by input of `graph`: which input of the model it is, or -1
-  driver::Program program;
+  npu::Program program;
 };
 struct CompiledModel {
-  driver::Chip chip;
+  npu::Chip chip;
   std::vector<CompiledPart> parts;    // those on the chip, in execution order
   std::vector<std::string> refusals;  // "op 3 CONV_2D -> 'x': reason"
 };
 
 // Error when the model cannot be read, and when a part does not compile.
-Result<CompiledModel> compile_model(const std::string& path, const driver::Chip& chip,
-                                    const driver::CompileOptions& options);
+Result<CompiledModel> compile_model(const std::string& path, const npu::Chip& chip, const npu::CompileOptions& options);
 
 }  // namespace skillet::golden

@@ -6,7 +6,7 @@
 #include "compile_compare.h"
 #include "compile_model.h"
 #include "golden_case.h"
-#include "tools/diff_side.h"
+#include "tools/jobs/diff_side.h"
 
 namespace skillet::golden {
 namespace {
@@ -16,7 +16,7 @@ struct Counts {
 };
 
 // The recorded folder against the model, and both sides again as capture files of ours.
-void check_case(const std::string& dir, const driver::Chip& chip, const std::string& name, Counts& counts) {
+void check_case(const std::string& dir, const npu::Chip& chip, const std::string& name, Counts& counts) {
   const Outcome outcome = compare_case(dir, chip, name);
   if (outcome.outcome != "identical" && outcome.outcome != "differs") {
     ++counts.other;
@@ -26,8 +26,8 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
   ++(same ? counts.identical : counts.differs);
   const auto c = prepare_case(dir, chip, name);
   ASSERT_TRUE(c.ok()) << c.error().message;
-  const driver::Driver* driver = *driver::driver_of(chip);
-  const driver::CompileOptions options{.tuning = driver::Tuning::recorded};
+  const npu::Driver* driver = *npu::driver_of(chip);
+  const npu::CompileOptions options{.tuning = npu::Tuning::recorded};
   auto folder = tools::load_side(fmt::format("{}/{}/{}", dir, chip.name, name), chip, options);
   auto model = tools::load_side(fmt::format("{}/models/{}.tflite", dir, name), chip, options);
   ASSERT_TRUE(folder.ok()) << folder.error().message;
@@ -48,7 +48,7 @@ void check_case(const std::string& dir, const driver::Chip& chip, const std::str
 
 Counts check_all(const std::string& dir) {
   Counts counts;
-  const driver::Chip chip = *driver::find_chip("a311d");
+  const npu::Chip chip = *npu::find_chip("a311d");
   const auto names = list_captures(dir, chip.name);
   EXPECT_TRUE(names.ok());
   for (const std::string& name : *names) check_case(dir, chip, name, counts);

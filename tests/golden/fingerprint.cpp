@@ -7,21 +7,21 @@
 #include <map>
 #include <set>
 
-#include "driver/decoded_capture.h"
+#include "npu/decoded_capture.h"
 
 namespace skillet::golden {
 namespace {
 
 using capture::BufferSnapshot;
 using capture::Submission;
-using driver::AnnotatedField;
-using driver::FieldKind;
+using npu::AnnotatedField;
+using npu::FieldKind;
 
 class Fingerprint {
  public:
-  explicit Fingerprint(const driver::Outline& outline) : outline_(outline) {}
+  explicit Fingerprint(const npu::Outline& outline) : outline_(outline) {}
 
-  void add(const Submission& submission, const driver::Annotated& decoded) {
+  void add(const Submission& submission, const npu::Annotated& decoded) {
     add("submission", fmt::format("{}", fmt::join(decoded.operations, " ")));
     std::map<std::string, uint64_t> parameters;
     for (const capture::Parameter& p : submission.parameters) parameters[p.name] = p.value;
@@ -32,7 +32,7 @@ class Fingerprint {
     }
     others(submission);
   }
-  void add(const driver::KnownTensor& tensor) { add(tensor.name, place(tensor.handle, tensor.offset_bytes)); }
+  void add(const npu::KnownTensor& tensor) { add(tensor.name, place(tensor.handle, tensor.offset_bytes)); }
   uint64_t value() const { return hash_; }
 
  private:
@@ -44,7 +44,7 @@ class Fingerprint {
   std::string text(const Submission& submission, const AnnotatedField& field) {
     if (field.kind == FieldKind::value) return field.raw;
     if (field.address == 0) return "none";
-    const auto at = driver::find_place(submission, field.address);
+    const auto at = npu::find_place(submission, field.address);
     if (!at) return fmt::format("0x{:x}, in no buffer", field.address);
     named_.insert(at->buffer->handle);
     const uint64_t covered = field.kind == FieldKind::commands ? field.extent_bytes : 0;
@@ -89,7 +89,7 @@ class Fingerprint {
     size_t rank;
     uint64_t first;
   };
-  const driver::Outline& outline_;
+  const npu::Outline& outline_;
   std::map<uint32_t, Place> places_;  // by handle
   std::set<uint32_t> named_;          // handles, in this submission
   uint64_t hash_ = 0;
@@ -97,17 +97,17 @@ class Fingerprint {
 
 }  // namespace
 
-Result<uint64_t> fingerprint(const driver::Driver& driver, const driver::Chip& chip, driver::ComparedSide side) {
-  SK_TRY_ASSIGN(const driver::Outline outline, driver::outline_of(driver, chip, side.reader));
+Result<uint64_t> fingerprint(const npu::Driver& driver, const npu::Chip& chip, npu::ComparedSide side) {
+  SK_TRY_ASSIGN(const npu::Outline outline, npu::outline_of(driver, chip, side.reader));
   side.reader.rewind();
   Fingerprint out(outline);
   while (true) {
     SK_TRY_ASSIGN(const std::optional<Submission> one, side.reader.next());
     if (!one) break;
-    SK_TRY_ASSIGN(const driver::Annotated decoded, driver.decode(chip, *one));
+    SK_TRY_ASSIGN(const npu::Annotated decoded, driver.decode(chip, *one));
     out.add(*one, decoded);
   }
-  for (const driver::KnownTensor& tensor : side.tensors) out.add(tensor);
+  for (const npu::KnownTensor& tensor : side.tensors) out.add(tensor);
   return out.value();
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "base/result.h"
-#include "driver/compare.h"
+#include "lab/compare/compare.h"
 
 namespace skillet::golden {
 
 // Of every value, of the bytes that the device reads, of which memory it uses, of lists and submit parameters. Buffers
 // count by the order in which jobs name them, places in one by their distance from the first that is named. Not in it:
 // sizes of buffers, which allocators round.
-Result<uint64_t> fingerprint(const driver::Driver& driver, const driver::Chip& chip, driver::ComparedSide side);
+Result<uint64_t> fingerprint(const npu::Driver& driver, const npu::Chip& chip, npu::ComparedSide side);
 
 }  // namespace skillet::golden

@@ -19,8 +19,8 @@ const std::string kSmall = skillet::in_tree("tests/golden/small");
 // Allocators, sizes of pages and numbers of buffers are not in it: two sides that the judge finds the same have one.
 void check_identical_cases(const std::string& dir, int& same, int& other) {
   for (const char* name : {"a311d", "imx8mp", "s905d3"}) {
-    const driver::Chip chip = *driver::find_chip(name);
-    const driver::Driver* driver = *driver::driver_of(chip);
+    const npu::Chip chip = *npu::find_chip(name);
+    const npu::Driver* driver = *npu::driver_of(chip);
     const auto cases = list_captures(dir, name);
     for (const std::string& one : cases.ok() ? *cases : std::vector<std::string>()) {
       const auto c = prepare_case(dir, chip, one);
@@ -47,7 +47,7 @@ TEST(Fingerprint, IsThatOfAnIdenticalRecording) {
 // A differing case of ours, and how many of the changes of our side its summary did not see.
 class Planted {
  public:
-  explicit Planted(const char* name) : chip_(*driver::find_chip("a311d")), driver_(**driver::driver_of(chip_)) {
+  explicit Planted(const char* name) : chip_(*npu::find_chip("a311d")), driver_(**npu::driver_of(chip_)) {
     auto c = prepare_case(kSmall, chip_, name);
     EXPECT_TRUE(c.ok()) << c.error().message;
     case_ = std::move(c).value();
@@ -56,7 +56,7 @@ class Planted {
   }
   capture::Capture& ours() { return case_.ours; }
   bool is_input(uint32_t handle) const {
-    return std::ranges::any_of(case_.our_tensors, [&](const driver::KnownTensor& t) {
+    return std::ranges::any_of(case_.our_tensors, [&](const npu::KnownTensor& t) {
       return t.handle == handle && t.name.starts_with("input");
     });
   }
@@ -79,8 +79,8 @@ class Planted {
     return text.ok() ? *text : text.error().message;
   }
 
-  driver::Chip chip_;
-  const driver::Driver& driver_;
+  npu::Chip chip_;
+  const npu::Driver& driver_;
   ComparedCase case_;
   std::string before_;
 };
@@ -117,8 +117,8 @@ TEST(Fingerprint, SeesWhatIsPlantedInACaseThatDiffers) {
 
 // A refused case has only the recorded side: its summary is the hash of that, so that a change of it is seen.
 TEST(Fingerprint, OfTheRecordedSideIsTheSummaryOfARefusedCase) {
-  const driver::Chip chip = *driver::find_chip("a311d");
-  const driver::Driver& driver = **driver::driver_of(chip);
+  const npu::Chip chip = *npu::find_chip("a311d");
+  const npu::Driver& driver = **npu::driver_of(chip);
   const char* name = "ops/sub_i8";
   auto c = prepare_case(kSmall, chip, name);
   ASSERT_TRUE(c.ok()) << c.error().message;

@@ -11,10 +11,10 @@
 #include "base/testing/in_tree.h"
 #include "captures.h"
 #include "compile_compare.h"
-#include "driver/driver.h"
 #include "expectations.h"
+#include "npu/driver.h"
 #include "replay_row.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 #ifdef SKILLET_GOLDEN_VIVANTE
 #include "sim_replay.h"
 #endif
@@ -71,7 +71,7 @@ Row row_of(const ReplayRow& replay) {
 }
 
 // Who runs the recorded jobs of a family; null: nobody.
-SimulateCase simulator_of(const driver::Chip& chip) {
+SimulateCase simulator_of(const npu::Chip& chip) {
   constexpr std::pair<std::string_view, SimulateCase> kFamilies[] = {
 #ifdef SKILLET_GOLDEN_VIVANTE
       {"vivante", simulate_case},
@@ -86,14 +86,13 @@ SimulateCase simulator_of(const driver::Chip& chip) {
   return found == std::end(kFamilies) ? nullptr : found->second;
 }
 
-Row compared(const Options& options, const driver::Chip& chip, const std::string& name) {
+Row compared(const Options& options, const npu::Chip& chip, const std::string& name) {
   Row row;
-  row.outcome =
-      compare_case(options.dir, chip, name, {.tuning = *driver::tuning_from_name(options.tuning)}, &row.inputs);
+  row.outcome = compare_case(options.dir, chip, name, {.tuning = *npu::tuning_from_name(options.tuning)}, &row.inputs);
   return row;
 }
 
-std::vector<Row> run_case(const Options& options, const driver::Chip& chip, const std::string& name) {
+std::vector<Row> run_case(const Options& options, const npu::Chip& chip, const std::string& name) {
   if (!options.simulate) return {compared(options, chip, name)};
   std::vector<Row> rows;
   for (const ReplayRow& replay : simulator_of(chip)(options.dir, chip.name, name)) rows.push_back(row_of(replay));
@@ -229,10 +228,10 @@ Result<int> judge(const Options& options, const std::vector<Row>& rows) {
 }
 
 // What tells the tunings apart: each switch, the first tuning that has it, and how many cases' jobs it alone changes.
-Result<int> print_switches(const Options& options, const driver::Chip& chip, const std::vector<std::string>& names) {
-  SK_TRY_ASSIGN(const driver::Driver* driver, driver::driver_of(chip));
+Result<int> print_switches(const Options& options, const npu::Chip& chip, const std::vector<std::string>& names) {
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   nlohmann::json rows = nlohmann::json::array();
-  for (const driver::TuningSwitch& row : driver->switches()) {
+  for (const npu::TuningSwitch& row : driver->switches()) {
     int changed = 0;
     for (const std::string& name : names) {
       SK_TRY_ASSIGN(const bool changes, switch_changes_jobs(options.dir, chip, name, row.name));
@@ -254,7 +253,7 @@ Result<int> print_switches(const Options& options, const driver::Chip& chip, con
 }
 
 Result<int> run(const Options& options) {
-  SK_TRY_ASSIGN(const driver::Chip chip, driver::find_chip(options.chip));
+  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(options.chip));
   if (options.optional && !std::filesystem::exists(options.dir + "/" + options.chip)) {
     fmt::print("no captures of {} in {}: nothing compared\n", options.chip, options.dir);
     return 0;
@@ -284,7 +283,7 @@ int main(int argc, char** argv) {
   app.option("--expect", options.expect, "expected outcomes (default: tests/expectations/{golden,simulate}-CHIP.txt)");
   app.flag("--simulate", options.simulate, "run the recorded jobs on the simulator");
   app.option("--tuning", options.tuning, "compile with this one (default: recorded; others have no expectations)")
-      .check(skillet::tools::one_of(skillet::driver::kTuningNames));
+      .check(skillet::tools::one_of(skillet::npu::kTuningNames));
   app.flag("--switches", options.switches, "print what tells the tunings apart, and how many cases each changes");
   app.flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
   app.flag("--json", options.json, "machine-readable output");

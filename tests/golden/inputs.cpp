@@ -45,12 +45,12 @@ Bytes bytes_from(const BufferSnapshot& buffer, int64_t offset, uint64_t size) {
 // A graph input in both captures.
 class ComparedInput {
  public:
-  ComparedInput(const ComparedCase& c, const GraphInput& input, driver::CaptureComparison& comparison)
+  ComparedInput(const ComparedCase& c, const GraphInput& input, npu::CaptureComparison& comparison)
       : c_(c), input_(input), comparison_(comparison) {}
 
   void judge(InputCounts& counts) {
     const uint32_t handle = input_.place.handle;
-    const auto match = std::ranges::find(comparison_.memory, handle, &driver::MatchedMemory::handle_b);
+    const auto match = std::ranges::find(comparison_.memory, handle, &npu::MatchedMemory::handle_b);
     if (match == comparison_.memory.end()) {
       ++counts.not_found;
       return;
@@ -99,12 +99,12 @@ class ComparedInput {
   }
   void add(const std::string& what, std::string recorded, std::string ours) {
     comparison_.differences.push_back(
-        {driver::DifferenceKind::bytes, 0, input_.place.name + what, std::move(recorded), std::move(ours)});
+        {npu::DifferenceKind::bytes, 0, input_.place.name + what, std::move(recorded), std::move(ours)});
   }
 
   const ComparedCase& c_;
   const GraphInput& input_;
-  driver::CaptureComparison& comparison_;
+  npu::CaptureComparison& comparison_;
   int64_t distance_ = 0;  // offset in the recorded buffer - offset in ours
 };
 
@@ -126,7 +126,7 @@ Result<std::vector<BufferHash>> read_buffer_hashes(const std::string& folder) {
   return out;
 }
 
-InputCounts compare_inputs(const ComparedCase& c, driver::CaptureComparison& comparison) {
+InputCounts compare_inputs(const ComparedCase& c, npu::CaptureComparison& comparison) {
   InputCounts counts{.made_by_cpu = c.inputs_made_by_cpu};
   std::set<std::pair<uint32_t, uint64_t>> done;
   for (const GraphInput& input : c.our_inputs) {

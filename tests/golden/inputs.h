@@ -14,6 +14,6 @@ namespace skillet::golden {
 Result<std::vector<BufferHash>> read_buffer_hashes(const std::string& folder);
 
 // Adds what differs to `comparison`, which says which buffers stand for which. Counts how each input was judged.
-InputCounts compare_inputs(const ComparedCase& c, driver::CaptureComparison& comparison);
+InputCounts compare_inputs(const ComparedCase& c, npu::CaptureComparison& comparison);
 
 }  // namespace skillet::golden

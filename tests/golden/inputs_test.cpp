@@ -19,9 +19,9 @@ struct KeptCase {
 };
 
 // Changes some bytes of our input buffers, one at a time, from the first to the last.
-void change_inputs(const driver::Chip& chip, ComparedCase& c) {
+void change_inputs(const npu::Chip& chip, ComparedCase& c) {
   constexpr size_t kChanges = 12;
-  const driver::Driver& driver = **driver::driver_of(chip);
+  const npu::Driver& driver = **npu::driver_of(chip);
   int tried = 0;
   for (capture::Submission& submission : c.ours.submissions) {
     for (capture::BufferSnapshot& buffer : submission.buffers) {
@@ -54,12 +54,12 @@ TEST(Inputs, AnyChangedByteIsSeen) {
   };
   for (const KeptCase& one : cases) {
     SCOPED_TRACE(one.name);
-    const auto chip = driver::find_chip(one.chip);
+    const auto chip = npu::find_chip(one.chip);
     if (!chip.ok()) continue;  // not in this build
     auto c = prepare_case(one.dir, *chip, one.name);
     ASSERT_TRUE(c.ok()) << c.error().message;
     InputCounts counts;
-    const auto comparison = compare_sides(**driver::driver_of(*chip), *chip, *c, &counts);
+    const auto comparison = compare_sides(**npu::driver_of(*chip), *chip, *c, &counts);
     ASSERT_TRUE(comparison.ok() && comparison->same());
     EXPECT_GT(counts.*one.kept, 0);
     change_inputs(*chip, *c);

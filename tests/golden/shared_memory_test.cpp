@@ -7,8 +7,8 @@
 
 #include "base/testing/in_tree.h"
 #include "base/testing/noise.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
+#include "graph/import/import.h"
 #include "runtime/session.h"
 
 namespace skillet::golden {
@@ -24,13 +24,13 @@ int64_t tensor_bytes(const ir::Graph& graph) {
 }
 
 // All outputs; `shared`: whether tensors of a program were in one memory.
-Result<std::vector<Bytes>> run(const ir::Graph& graph, const runtime::Target& target, driver::Tuning tuning, bool keep,
+Result<std::vector<Bytes>> run(const ir::Graph& graph, const runtime::Target& target, npu::Tuning tuning, bool keep,
                                bool& shared) {
   SK_TRY_ASSIGN(const auto session,
                 runtime::Session::create(graph, target, {.compile = {.tuning = tuning}, .keep_intermediates = keep}));
   for (size_t part = 0; part < session->report().parts.size(); ++part) {
-    for (const driver::Program* program : session->programs(part))
-      shared |= !keep && std::ranges::count(program->buffers, "intermediates", &driver::Buffer::name) > 0;
+    for (const npu::Program* program : session->programs(part))
+      shared |= !keep && std::ranges::count(program->buffers, "intermediates", &npu::Buffer::name) > 0;
   }
   std::vector<Bytes> inputs;
   for (const ir::TensorId id : graph.inputs)
@@ -45,7 +45,7 @@ struct Tally {
 void compare(const std::string& path, const ir::Graph& graph, const std::string& chip, Tally& tally) {
   const auto target = runtime::open_target("sim:" + chip);
   ASSERT_TRUE(target.ok()) << target.error().message;
-  for (const driver::Tuning tuning : {driver::Tuning::proven, driver::Tuning::tuned}) {
+  for (const npu::Tuning tuning : {npu::Tuning::proven, npu::Tuning::tuned}) {
     bool shared = false;
     const auto kept = run(graph, *target, tuning, true, shared);
     const auto own = run(graph, *target, tuning, false, shared);
@@ -53,7 +53,7 @@ void compare(const std::string& path, const ir::Graph& graph, const std::string&
     if (!kept.ok()) continue;
     ++tally.models;
     tally.shared += shared ? 1 : 0;
-    EXPECT_TRUE(*kept == *own) << path << " on " << chip << ", " << driver::tuning_name(tuning)
+    EXPECT_TRUE(*kept == *own) << path << " on " << chip << ", " << npu::tuning_name(tuning)
                                << ": other outputs where intermediate tensors share memory";
   }
 }
@@ -61,7 +61,7 @@ void compare(const std::string& path, const ir::Graph& graph, const std::string&
 class SharedMemory : public ::testing::TestWithParam<const char*> {};
 TEST_P(SharedMemory, GivesTheOutputsOfKeptIntermediates) {
   const std::string chip = GetParam();
-  if (!driver::find_chip(chip).ok()) GTEST_SKIP() << chip << " is not in this build";
+  if (!npu::find_chip(chip).ok()) GTEST_SKIP() << chip << " is not in this build";
   Tally tally;
   std::vector<std::string> folders = {in_tree("tests/golden/small/models"), in_tree("tests/rockchip/small/models"),
                                       in_tree("tests/models"), in_tree("models")};

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/testing/noise.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 
 namespace skillet::golden {
 namespace {

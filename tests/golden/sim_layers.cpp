@@ -6,16 +6,16 @@
 #include <chrono>
 #include <set>
 
-#include "drivers/vivante/hw/vivante.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
+#include "kernels/etnaviv/recorder/replay.h"
+#include "npus/vivante/hw/vivante.h"
 #include "sim_reference.h"
-#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace hw = ::skillet::vivante::hw;
-using uapi::etnaviv::Replay;
+using kernels::etnaviv::Replay;
 
 // The words of a stream from one NN job (exclusive) to the next (inclusive), with the TP jobs before it.
 struct Piece {
@@ -239,7 +239,7 @@ void keep_results(capture::Capture& capture) {
 }
 
 Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,
-                                               const standin::SimulatedCore& core) {
+                                               const fake::SimulatedCore& core) {
   SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(c.golden.model_path));
   if (graph.inputs.size() != c.golden.inputs.size())
     return error(ErrorCode::malformed, "inputs of case.json and model differ");

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "capture/capture.h"
+#include "kernels/fake/simulated.h"
 #include "sim_case.h"
 #include "sim_replay.h"
-#include "standin/simulated.h"
 
 namespace skillet::golden {
 
 // For networks of convolutions, depthwise convolutions and additions; what the recorded driver left to the CPU in
 // between runs on the reference kernels. Error when jobs and layers do not match.
 Result<std::vector<ReplayRow>> simulate_layers(const ReplayCase& c, const capture::Capture& capture,
-                                               const standin::SimulatedCore& core);
+                                               const fake::SimulatedCore& core);
 
 // The recorded device computed nothing: what simulated jobs have written stays in the buffers, and only what is new in
 // a submission comes from the recording.

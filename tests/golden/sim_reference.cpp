@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "frontend/tflite/import.h"
-#include "ref/ref.h"
+#include "graph/import/import.h"
+#include "graph/ref/ref.h"
 
 namespace skillet::golden {
 

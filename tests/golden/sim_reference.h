@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "golden_case.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
 #include "sim_case.h"
 
 namespace skillet::golden {

@@ -5,24 +5,24 @@
 #include <set>
 
 #include "capture/capture.h"
-#include "drivers/vivante/hw/vivante.h"
-#include "sim/vivante/vivante.h"
+#include "kernels/etnaviv/recorder/replay.h"
+#include "npus/vivante/hw/vivante.h"
+#include "npus/vivante/sim/vivante.h"
 #include "sim_case.h"
 #include "sim_layers.h"
 #include "sim_reference.h"
-#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace vivante = ::skillet::sim::vivante;
-using uapi::etnaviv::Replay;
+using kernels::etnaviv::Replay;
 
-Result<standin::SimulatedCore> create_device(const std::string& chip, std::set<std::string>& assumptions) {
+Result<fake::SimulatedCore> create_device(const std::string& chip, std::set<std::string>& assumptions) {
   SK_TRY_ASSIGN(vivante::Options options, vivante::options_from_environment());
   options.on_assumption = [&assumptions](std::string_view name) { assumptions.emplace(name); };
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, vivante::create(chip, options));
-  return standin::core_of(std::move(simulator), chip, "sim:" + chip);
+  return fake::core_of(std::move(simulator), chip, "sim:" + chip);
 }
 
 // Why the result of jobs that run well says nothing; empty: it does.
@@ -84,7 +84,7 @@ Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Subm
 }
 
 Result<ReplayRow> simulate_outputs(const std::string& chip, const ReplayCase& c, capture::Capture capture,
-                                   const standin::SimulatedCore& core) {
+                                   const fake::SimulatedCore& core) {
   keep_results(capture);
   SK_TRY_ASSIGN(Replay device, Replay::create(core.core, core.calls));
   const capture::Submission* last = nullptr;
@@ -124,7 +124,7 @@ Result<std::vector<ReplayRow>> simulate_or_fail(const std::string& dir, const st
                                                 const std::string& name, std::set<std::string>& assumptions) {
   SK_TRY_ASSIGN(const ReplayCase c, read_replay_case(dir, name));
   SK_TRY_ASSIGN(const capture::Capture capture, capture::read(dir + "/" + chip + "/" + name));
-  SK_TRY_ASSIGN(const standin::SimulatedCore core, create_device(chip, assumptions));
+  SK_TRY_ASSIGN(const fake::SimulatedCore core, create_device(chip, assumptions));
   if (is_network(c)) return simulate_layers(c, capture, core);
   SK_TRY_ASSIGN(ReplayRow row, simulate_outputs(chip, c, capture, core));
   return std::vector<ReplayRow>{std::move(row)};

@@ -5,9 +5,9 @@
 #include "capture/capture.h"
 #include "captures.h"
 #include "golden_case.h"
+#include "kernels/etnaviv/recorder/replay.h"
+#include "kernels/fake/simulated.h"
 #include "sim_replay.h"
-#include "standin/simulated.h"
-#include "uapi/etnaviv/replay.h"
 
 namespace skillet::golden {
 namespace {
@@ -70,8 +70,8 @@ TEST(GoldenReplay, AChangedWeightShows) {
       changed[64 + 4] ^= 0x55;
       buffer.bytes = std::move(changed);
     }
-    const auto chip = standin::simulated_core("a311d").value();
-    auto replay = uapi::etnaviv::Replay::create(chip.core, chip.calls).value();
+    const auto chip = fake::simulated_core("a311d").value();
+    auto replay = kernels::etnaviv::Replay::create(chip.core, chip.calls).value();
     ASSERT_TRUE(replay.place(last.submissions[0]).ok());
     std::ranges::copy(c->inputs[0].bytes, replay.at(input, c->inputs[0].bytes.size()).value().begin());
     const auto done = replay.run_placed();

@@ -11,9 +11,9 @@
 namespace skillet::golden {
 namespace {
 
-using driver::BufferId;
-using driver::Program;
-using driver::Relocation;
+using npu::BufferId;
+using npu::Program;
+using npu::Relocation;
 using Json = nlohmann::json;
 
 constexpr size_t kShownBytes = 512, kChunkBytes = 4096;
@@ -33,7 +33,7 @@ std::string hash(const Items& items) {
 class Cuts {
  public:
   explicit Cuts(const Program& program) : program_(program), starts_(program.buffers.size(), {0}) {
-    for (const driver::Buffer& buffer : program.buffers) add(buffer.relocations);
+    for (const npu::Buffer& buffer : program.buffers) add(buffer.relocations);
     for (BufferId b = 0; b < program.buffers.size(); ++b) add_tensors(b);
   }
 
@@ -49,7 +49,7 @@ class Cuts {
   }
 
  private:
-  bool is_constant(BufferId b) const { return program_.buffers[b].role == driver::BufferRole::constant; }
+  bool is_constant(BufferId b) const { return program_.buffers[b].role == npu::BufferRole::constant; }
   void add(const std::vector<Relocation>& relocations) {
     for (const Relocation& r : relocations) {
       if (is_constant(r.target)) starts_[r.target].insert(r.target_offset_bytes);
@@ -58,7 +58,7 @@ class Cuts {
   void add_tensors(BufferId buffer) {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (const auto* list : {&program_.inputs, &program_.outputs, &program_.intermediates}) {
-      for (const driver::TensorBinding& t : *list) {
+      for (const npu::TensorBinding& t : *list) {
         if (t.buffer == buffer) ranges.emplace_back(t.offset_bytes, t.end());
       }
     }
@@ -81,22 +81,22 @@ class View {
   Json run() {
     Json out;
     out["jobs"] = Json::array();
-    for (const driver::Job& job : program_.init_jobs) out["jobs"].push_back(view(job, "init"));
-    for (const driver::Job& job : program_.jobs) out["jobs"].push_back(view(job, "job"));
+    for (const npu::Job& job : program_.init_jobs) out["jobs"].push_back(view(job, "init"));
+    for (const npu::Job& job : program_.jobs) out["jobs"].push_back(view(job, "job"));
     out["bindings"] = Json::array();
-    for (const driver::TensorBinding& t : program_.inputs) out["bindings"].push_back(view(t, "input"));
-    for (const driver::TensorBinding& t : program_.outputs) out["bindings"].push_back(view(t, "output"));
+    for (const npu::TensorBinding& t : program_.inputs) out["bindings"].push_back(view(t, "input"));
+    for (const npu::TensorBinding& t : program_.outputs) out["bindings"].push_back(view(t, "output"));
     out["constants"] = std::move(constants_);
     out["buffers"] = buffers();
     return out;
   }
 
  private:
-  Json view(const driver::Job& job, std::string_view kind) {
+  Json view(const npu::Job& job, std::string_view kind) {
     touched_.clear();
     Json commands = Json::array();
-    for (const driver::ByteRange& range : job.commands) {
-      const auto raw = driver::bytes_of(program_, range);
+    for (const npu::ByteRange& range : job.commands) {
+      const auto raw = npu::bytes_of(program_, range);
       Bytes bytes(raw.begin(), raw.end());
       Json addresses = take_addresses(bytes, range.offset_bytes, relocations_of(range.buffer));
       commands.push_back({{"bytes", hex(bytes)}, {"addresses", std::move(addresses)}});
@@ -106,9 +106,9 @@ class View {
 
   // How the job lists each buffer that it reaches by an address; "none" where it does not, "unused NAME" the other way
   // round. Constants are shown only where they are listed in an unusual way: any number of them may share a buffer.
-  Json uses(const driver::Job& job) {
+  Json uses(const npu::Job& job) {
     std::map<BufferId, std::string> listed;
-    for (const driver::BufferUse& use : job.uses)
+    for (const npu::BufferUse& use : job.uses)
       listed[use.buffer] += fmt::format("{}{}", use.read ? "r" : "", use.write ? "w" : "");
     std::set<std::string> rows;
     std::set<BufferId> reached;
@@ -144,7 +144,7 @@ class View {
 
   std::string name_of(const Cuts::Cut& cut) {
     std::string name;
-    if (program_.buffers[cut.buffer].role == driver::BufferRole::constant)
+    if (program_.buffers[cut.buffer].role == npu::BufferRole::constant)
       name = constant_name(cut);
     else
       name = memory_.try_emplace(cut, fmt::format("t{}", memory_.size())).first->second;
@@ -194,14 +194,14 @@ class View {
 
   const std::vector<Relocation>& relocations_of(BufferId buffer) const { return program_.buffers[buffer].relocations; }
 
-  Json view(const driver::TensorBinding& t, std::string_view kind) {
+  Json view(const npu::TensorBinding& t, std::string_view kind) {
     const Cuts::Cut cut = cuts_.at(t.buffer, t.offset_bytes);
     return {kind, name_of(cut), t.offset_bytes - cut.begin, t.layout.xor_byte, element_places(t)};
   }
 
   // Hash over the byte offset, from the binding's begin, of every element in the graph's order.
-  std::string element_places(const driver::TensorBinding& t) const {
-    const driver::ImageShape s = driver::image_shape(graph_.tensor(t.tensor));
+  std::string element_places(const npu::TensorBinding& t) const {
+    const npu::ImageShape s = npu::image_shape(graph_.tensor(t.tensor));
     std::vector<uint64_t> places;
     for (int64_t row = 0; row < s.images * s.height; ++row) {
       for (int64_t i = 0; i < s.width * s.channels; ++i)
@@ -210,7 +210,7 @@ class View {
     return hash(places);
   }
 
-  static uint64_t place(const driver::TensorLayout& l, int64_t n, int64_t y, int64_t x, int64_t c) {
+  static uint64_t place(const npu::TensorLayout& l, int64_t n, int64_t y, int64_t x, int64_t c) {
     const auto u = [](int64_t value) { return static_cast<uint64_t>(value); };
     return u(n) * l.image + u(y) * l.row + u(x) * l.px + u(c / l.block) * l.block_stride + u(c % l.block) * l.elem;
   }
@@ -218,7 +218,7 @@ class View {
   Json buffers() const {
     static constexpr std::string_view kRoles[] = {"constant", "commands", "input", "output", "scratch"};
     Json out;
-    for (const driver::Buffer& buffer : program_.buffers) {
+    for (const npu::Buffer& buffer : program_.buffers) {
       Json& row = out[std::string(kRoles[static_cast<size_t>(buffer.role)])];
       if (row.is_null()) row = {0, 0};
       row[0] = row[0].get<uint64_t>() + 1;

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/program.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "program/program.h"
 
 namespace skillet::golden {
 
@@ -17,6 +17,6 @@ namespace skillet::golden {
 //              how the submission lists each place
 //   constants  by content: bytes with address bits 0 (hex, or a hash per 4 KiB), and addresses as above
 // Places: "tN" memory that jobs write and read, in order of first use; "cHASH" constants by their content.
-nlohmann::json device_view(const driver::Program& program, const ir::Graph& graph);
+nlohmann::json device_view(const npu::Program& program, const ir::Graph& graph);
 
 }  // namespace skillet::golden

@@ -14,8 +14,8 @@ namespace {
 
 void print(nlohmann::json row) { fmt::print("{}\n", row.dump()); }
 
-void dump(const std::string& name, const std::string& path, const driver::Chip& chip, driver::Tuning tuning) {
-  nlohmann::json row{{"model", name}, {"chip", chip.name}, {"tuning", driver::tuning_name(tuning)}};
+void dump(const std::string& name, const std::string& path, const npu::Chip& chip, npu::Tuning tuning) {
+  nlohmann::json row{{"model", name}, {"chip", chip.name}, {"tuning", npu::tuning_name(tuning)}};
   const auto model = compile_model(path, chip, {.tuning = tuning});
   if (!model.ok()) {
     row["error"] = model.error().message;
@@ -41,11 +41,11 @@ int main() {
       fmt::print(stderr, "skillet_streams: '{}' is not NAME<tab>MODEL\n", line);
       return 2;
     }
-    for (const skillet::driver::Driver* driver : skillet::driver::drivers()) {
-      for (const skillet::driver::Chip& chip : driver->chips()) {
-        for (const std::string_view tuning : skillet::driver::kTuningNames)
+    for (const skillet::npu::Driver* driver : skillet::npu::drivers()) {
+      for (const skillet::npu::Chip& chip : driver->chips()) {
+        for (const std::string_view tuning : skillet::npu::kTuningNames)
           skillet::golden::dump(line.substr(0, tab), line.substr(tab + 1), chip,
-                                *skillet::driver::tuning_from_name(tuning));
+                                *skillet::npu::tuning_from_name(tuning));
       }
     }
   }

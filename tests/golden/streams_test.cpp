@@ -14,14 +14,14 @@
 namespace skillet::golden {
 namespace {
 
-using driver::BufferId;
-using driver::BufferRole;
-using driver::Program;
+using npu::BufferId;
+using npu::BufferRole;
+using npu::Program;
 
 // A chain with a residual addition: several jobs' descriptors, coefficients, layout copies.
 const CompiledModel& model() {
   static const auto model = compile_model(
-      skillet::in_tree("tests/golden/small/models/gen/add_8_3_1_16_1_0_0_0_4.tflite"), *driver::find_chip("a311d"), {});
+      skillet::in_tree("tests/golden/small/models/gen/add_8_3_1_16_1_0_0_0_4.tflite"), *npu::find_chip("a311d"), {});
   return *model;
 }
 const Program& program() { return model().parts.at(0).program; }
@@ -36,12 +36,12 @@ Bytes copy_of(const SharedBytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
 // Buffer b becomes number to[b], moved by offset[b] bytes.
 Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vector<uint64_t>& offset, size_t count) {
-  std::vector<driver::Buffer> buffers(count);
+  std::vector<npu::Buffer> buffers(count);
   for (size_t b = 0; b < p.buffers.size(); ++b) {
-    driver::Buffer& target = buffers[to[b]];
+    npu::Buffer& target = buffers[to[b]];
     target.role = p.buffers[b].role;
     target.size_bytes = std::max(target.size_bytes, offset[b] + p.buffers[b].size_bytes);
-    for (driver::Relocation r : p.buffers[b].relocations) {
+    for (npu::Relocation r : p.buffers[b].relocations) {
       r.at_byte += offset[b];
       r.target_offset_bytes += offset[r.target];
       r.target = to[r.target];
@@ -55,13 +55,13 @@ Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vect
     target.contents = std::move(all);
   }
   for (auto* jobs : {&p.init_jobs, &p.jobs}) {
-    for (driver::Job& job : *jobs) {
-      for (driver::ByteRange& range : job.commands) {
+    for (npu::Job& job : *jobs) {
+      for (npu::ByteRange& range : job.commands) {
         range.offset_bytes += offset[range.buffer];
         range.buffer = to[range.buffer];
       }
-      std::vector<driver::BufferUse> uses;
-      for (driver::BufferUse use : job.uses) {
+      std::vector<npu::BufferUse> uses;
+      for (npu::BufferUse use : job.uses) {
         use.buffer = to[use.buffer];
         if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
       }
@@ -69,7 +69,7 @@ Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vect
     }
   }
   for (auto* list : {&p.inputs, &p.outputs, &p.intermediates}) {
-    for (driver::TensorBinding& t : *list) {
+    for (npu::TensorBinding& t : *list) {
       t.offset_bytes += offset[t.buffer];
       t.buffer = to[t.buffer];
     }
@@ -94,7 +94,7 @@ TEST(Streams, SharedConstantsAreNotSeen) {
   BufferId next = 1;
   uint64_t end = 0;
   for (size_t b = 0; b < n; ++b) {
-    const driver::Buffer& buffer = program().buffers[b];
+    const npu::Buffer& buffer = program().buffers[b];
     if (buffer.role != BufferRole::constant) {
       to[b] = next++;
       continue;
@@ -106,17 +106,17 @@ TEST(Streams, SharedConstantsAreNotSeen) {
   EXPECT_EQ(view(move_buffers(program(), to, offset, next)), view(program()));
 }
 
-void flip(driver::Buffer& buffer, size_t at, uint8_t mask) {
+void flip(npu::Buffer& buffer, size_t at, uint8_t mask) {
   Bytes bytes = copy_of(buffer.contents);
   bytes.at(at) ^= mask;
   buffer.contents = std::move(bytes);
 }
-driver::Buffer& with_role(Program& p, BufferRole role, bool last = false) {
-  const auto has_role = [role](const driver::Buffer& b) { return b.role == role; };
+npu::Buffer& with_role(Program& p, BufferRole role, bool last = false) {
+  const auto has_role = [role](const npu::Buffer& b) { return b.role == role; };
   return last ? *std::find_if(p.buffers.rbegin(), p.buffers.rend(), has_role)
               : *std::find_if(p.buffers.begin(), p.buffers.end(), has_role);
 }
-driver::Relocation& address(Program& p) { return with_role(p, BufferRole::constant).relocations[1]; }
+npu::Relocation& address(Program& p) { return with_role(p, BufferRole::constant).relocations[1]; }
 
 struct Change {
   const char* what;
@@ -144,9 +144,9 @@ const Change kChanges[] = {
     {"where the output lies", [](Program& p) { p.outputs[0].offset_bytes += 1; }},
     {"the order of the output",
      [](Program& p) {
-       driver::TensorBinding& output = p.outputs[0];
+       npu::TensorBinding& output = p.outputs[0];
        const ir::Graph& graph = model().parts.at(0).graph;
-       output.layout = driver::planar_layout(driver::image_shape(graph.tensor(output.tensor)), output.layout.xor_byte);
+       output.layout = npu::planar_layout(npu::image_shape(graph.tensor(output.tensor)), output.layout.xor_byte);
      }},
     {"the sign of the input", [](Program& p) { p.inputs[0].layout.xor_byte ^= 0x80; }},
     {"input and output exchanged", [](Program& p) { std::swap(p.inputs[0].buffer, p.outputs[0].buffer); }},

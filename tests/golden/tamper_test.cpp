@@ -11,8 +11,8 @@
 #include "base/testing/in_tree.h"
 #include "captures.h"
 #include "compile_compare.h"
-#include "drivers/vivante/hw/vivante.h"
 #include "golden_case.h"
+#include "npus/vivante/hw/vivante.h"
 
 namespace skillet::golden {
 namespace {
@@ -30,7 +30,7 @@ constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/
 class Tampered {
  public:
   explicit Tampered(const std::string& name, const std::string& chip = "a311d", const std::string& dir = kDir)
-      : name_(name), chip_(*driver::find_chip(chip)), driver_(*driver::driver_of(chip_)) {
+      : name_(name), chip_(*npu::find_chip(chip)), driver_(*npu::driver_of(chip_)) {
     auto c = prepare_case(dir, chip_, name);
     EXPECT_TRUE(c.ok()) << c.error().message;
     case_ = std::move(c).value();
@@ -67,7 +67,7 @@ class Tampered {
  private:
   void find_inputs() {
     const auto done = compare_sides(*driver_, chip_, case_);
-    for (const driver::MatchedMemory& pair : done->memory) {
+    for (const npu::MatchedMemory& pair : done->memory) {
       const auto is_there = [&](const GraphInput& input) { return input.place.handle == pair.handle_b; };
       if (std::ranges::any_of(case_.our_inputs, is_there)) inputs_.insert(pair.handle_a);
     }
@@ -82,8 +82,8 @@ class Tampered {
   }
 
   std::string name_;
-  driver::Chip chip_;
-  const driver::Driver* driver_;
+  npu::Chip chip_;
+  const npu::Driver* driver_;
   ComparedCase case_;
   std::set<uint32_t> inputs_;  // recorded buffers that hold graph inputs
 };
@@ -290,7 +290,7 @@ void tamper_sample(const std::string& chip, const std::string& dir) {
   const auto& inputs = Tampered::counts()[chip + ": a bit of a graph input"];
   for (size_t tries = 0; (sampled < kSampled || inputs.tried == 0) && tries < 6 * kSampled; ++tries) {
     const std::string& name = (*names)[random() % names->size()];
-    if (compare_case(dir, *driver::find_chip(chip), name).outcome != "identical") continue;
+    if (compare_case(dir, *npu::find_chip(chip), name).outcome != "identical") continue;
     Tampered t(name, chip, dir);
     flip_some_bits(t, chip, random);
     change_jobs(t);
@@ -306,7 +306,7 @@ void tamper_sample(const std::string& chip, const std::string& dir) {
 class TamperSample : public testing::TestWithParam<const char*> {};
 TEST_P(TamperSample, AnyBitIsSeen) {
   const std::string chip = GetParam();
-  if (!driver::find_chip(chip).ok()) GTEST_SKIP() << chip << " is not in this build";
+  if (!npu::find_chip(chip).ok()) GTEST_SKIP() << chip << " is not in this build";
   Tampered::counts().clear();
   const std::string small = chip == "rk3588" ? skillet::in_tree("tests/rockchip/small") : kDir;
   tamper_sample(chip, find_golden_dir().value_or(small));

@@ -3,7 +3,7 @@
 // compile_compare.cpp. Must not know: chips.
 #pragma once
 
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
 
 namespace skillet::golden {
 

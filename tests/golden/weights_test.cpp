@@ -10,11 +10,11 @@
 #include "base/testing/in_tree.h"
 #include "capture/capture.h"
 #include "captures.h"
-#include "driver/driver.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
-#include "tools/decode_weights.h"
-#include "tools/model_ops.h"
+#include "graph/import/import.h"
+#include "npu/driver.h"
+#include "tools/jobs/decode_weights.h"
+#include "tools/model/model_ops.h"
 
 namespace skillet::golden {
 namespace {
@@ -146,9 +146,9 @@ void check_job(const std::string& where, const std::string& chip, const ir::Grap
 }
 
 void check_case(const std::string& dir, const std::string& chip_name, const std::string& name, Counts& counts) {
-  const auto chip = driver::find_chip(chip_name);
+  const auto chip = npu::find_chip(chip_name);
   ASSERT_TRUE(chip.ok());
-  const driver::Driver* const driver = *driver::driver_of(*chip);
+  const npu::Driver* const driver = *npu::driver_of(*chip);
   const auto capture = capture::read(fmt::format("{}/{}/{}", dir, chip_name, name));
   ASSERT_TRUE(capture.ok()) << name << ": " << capture.error().message;
   const std::string model = fmt::format("{}/models/{}.tflite", dir, name);

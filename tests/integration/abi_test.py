@@ -46,7 +46,7 @@ def main():
     library = environment.tflite_2_9(build / "npm")
     if library is None:
         return 77
-    ours = layout(sys.argv[1], ROOT / "src", "frontend/tflite/delegate/tflite_abi.h")
+    ours = layout(sys.argv[1], ROOT / "src", "frontend/tflite_delegate/tflite_abi.h")
     theirs = layout(sys.argv[1], library.parents[1] / "include", "tensorflow/lite/c/common.h")
     wrong = [f"{key}: {ours[key]}, in TFLite 2.9 {theirs[key]}" for key in ours
              if ours[key] != theirs[key] and not (key in MAY_GROW and ours[key] > theirs[key])]

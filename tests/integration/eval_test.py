@@ -19,7 +19,7 @@ MODEL, DATA = "models/digits.tflite", "models/digits"
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 # A delegate that claims nothing, or what it is told ("take:1,2": and computes nothing), and what is wrong with others. The host's structures: tflite_abi.h.
 SOURCE = r"""
-#include "frontend/tflite/delegate/tflite_abi.h"
+#include "frontend/tflite_delegate/tflite_abi.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

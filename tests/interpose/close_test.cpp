@@ -7,12 +7,12 @@
 
 #include <cerrno>
 
-#include "uapi/rocket/abi.h"
+#include "kernels/rocket/abi.h"
 
 namespace skillet {
 namespace {
 
-namespace abi = uapi::rocket;
+namespace abi = kernels::rocket;
 
 abi::CreateBo new_buffer(int fd) {
   abi::CreateBo buffer{.size = abi::kPageBytes, .handle = 0, .dma_address = 0, .offset = 0};
@@ -47,8 +47,8 @@ TEST(VirtualClose, EndsWhileAJobRuns) {
   EXPECT_EQ(::ioctl(fd, abi::kPrepBo, &soon), -1);
   EXPECT_EQ(errno, ETIMEDOUT) << "the job hangs";
   for (const abi::CreateBo& one : {commands, constants, output}) {
-    uapi::drm::GemClose close{.handle = one.handle, .pad = 0};
-    EXPECT_EQ(::ioctl(fd, uapi::drm::kGemClose, &close), 0);
+    kernels::drm::GemClose close{.handle = one.handle, .pad = 0};
+    EXPECT_EQ(::ioctl(fd, kernels::drm::kGemClose, &close), 0);
   }
   EXPECT_EQ(::close(fd), 0);
 }

@@ -12,13 +12,13 @@
 #include <cstring>
 #include <thread>
 
-#include "uapi/drm.h"
-#include "uapi/rocket/abi.h"
+#include "kernels/api/drm.h"
+#include "kernels/rocket/abi.h"
 
 namespace {
 
-namespace abi = skillet::uapi::rocket;
-namespace drm = skillet::uapi::drm;
+namespace abi = skillet::kernels::rocket;
+namespace drm = skillet::kernels::drm;
 
 constexpr uint64_t kOneCommand = uint64_t{0x0601} << 48;  // of no block: the job ends at once
 

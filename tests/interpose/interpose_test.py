@@ -334,7 +334,7 @@ class Record(unittest.TestCase):
 class Libraries(unittest.TestCase):
     def test_exports_are_the_listed_ones(self):
         for library, listing in ((VIRTUAL_LIBRARY, "virtual.map"), (RECORD_LIBRARY, "record.map")):
-            text = (SOURCE / "src/interpose" / listing).read_text().split("global:")[1].split("local:")[0]
+            text = (SOURCE / "src/lab/interpose" / listing).read_text().split("global:")[1].split("local:")[0]
             names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout
             self.assertEqual(sorted(line.split()[2] for line in names.splitlines()), sorted(re.findall(r"\w+", text)))
 

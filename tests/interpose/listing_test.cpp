@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "uapi/drm.h"
+#include "kernels/api/drm.h"
 
 namespace {
 
 // What we declare of the DRM core is what libdrm's copy of the kernel's header declares.
-namespace drm = ::skillet::uapi::drm;
+namespace drm = ::skillet::kernels::drm;
 static_assert(drm::kVersion == DRM_IOCTL_VERSION && drm::kGetUnique == DRM_IOCTL_GET_UNIQUE);
 static_assert(drm::kGetMagic == DRM_IOCTL_GET_MAGIC && drm::kSetVersion == DRM_IOCTL_SET_VERSION);
 static_assert(drm::kGemClose == DRM_IOCTL_GEM_CLOSE && drm::kGetCap == DRM_IOCTL_GET_CAP);

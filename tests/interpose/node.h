@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "capture/capture.h"
-#include "uapi/etnaviv/abi.h"
+#include "kernels/etnaviv/abi.h"
 
 namespace skillet::interpose_test {
 
-namespace abi = ::skillet::uapi::etnaviv;
-namespace drm = ::skillet::uapi::drm;
+namespace abi = ::skillet::kernels::etnaviv;
+namespace drm = ::skillet::kernels::drm;
 
 inline constexpr const char* kNode = "/dev/dri/renderD128";
 inline constexpr int64_t kForeverSeconds = 1 << 20;

@@ -12,9 +12,9 @@
 #include <functional>
 #include <memory>
 
+#include "kernels/etnaviv/recorder/replay.h"
+#include "kernels/fake/simulated.h"
 #include "node_testing.h"
-#include "standin/simulated.h"
-#include "uapi/etnaviv/replay.h"
 
 namespace skillet::interpose_test {
 namespace {
@@ -230,7 +230,7 @@ TEST(VirtualSubmit, GivesTheBytesThatAReplayGives) {
   ASSERT_EQ(job.allocate(node), "");
   uint32_t fence = 0;
   ASSERT_EQ(job.submit(node, 0, fence), 0);
-  const standin::SimulatedCore chip = standin::simulated_core("a311d").value();
+  const fake::SimulatedCore chip = fake::simulated_core("a311d").value();
   auto replay = abi::Replay::create(chip.core, chip.calls).value();
   const auto input = read_file(kCase + "/input_0.bin");
   ASSERT_TRUE(replay.place(job.recorded()).ok() && replay.set(3, *input).ok() && replay.run_placed().ok());

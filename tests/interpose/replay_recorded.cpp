@@ -6,21 +6,21 @@
 
 #include "base/bytes.h"
 #include "capture/reader.h"
-#include "driver/driver.h"
-#include "standin/simulated.h"
-#include "uapi/etnaviv/replay.h"
+#include "kernels/etnaviv/recorder/replay.h"
+#include "kernels/fake/simulated.h"
+#include "npu/driver.h"
 
 namespace skillet::interpose_test {
 namespace {
 
-Result<driver::Chip> chip_of(const capture::DeviceInfo& info) {
-  for (const driver::Driver* driver : driver::drivers()) {
+Result<npu::Chip> chip_of(const capture::DeviceInfo& info) {
+  for (const npu::Driver* driver : npu::drivers()) {
     if (auto chip = driver->identify(info); chip.ok()) return chip;
   }
   return error(ErrorCode::malformed, "no driver knows the recorded device");
 }
 
-Result<bool> is_output(uapi::etnaviv::Replay& replay, const capture::Submission& job, const Bytes& expected) {
+Result<bool> is_output(kernels::etnaviv::Replay& replay, const capture::Submission& job, const Bytes& expected) {
   for (const capture::BufferSnapshot& one : job.buffers) {
     if (!one.write || one.size_bytes < expected.size()) continue;
     SK_TRY_ASSIGN(const std::span<uint8_t> bytes, replay.buffer(one.handle));
@@ -34,9 +34,9 @@ Result<bool> is_output(uapi::etnaviv::Replay& replay, const capture::Submission&
 Result<void> run(const std::string& path, const std::string& expected_path) {
   SK_TRY_ASSIGN(capture::Reader recorded, capture::Reader::open(path));
   SK_TRY_ASSIGN(const Bytes expected, read_file(expected_path));
-  SK_TRY_ASSIGN(const driver::Chip chip, chip_of(recorded.device()));
-  SK_TRY_ASSIGN(const standin::SimulatedCore simulated, standin::simulated_core(chip.name));
-  SK_TRY_ASSIGN(auto replay, uapi::etnaviv::Replay::create(simulated.core, simulated.calls));
+  SK_TRY_ASSIGN(const npu::Chip chip, chip_of(recorded.device()));
+  SK_TRY_ASSIGN(const fake::SimulatedCore simulated, fake::simulated_core(chip.name));
+  SK_TRY_ASSIGN(auto replay, kernels::etnaviv::Replay::create(simulated.core, simulated.calls));
   std::optional<capture::Submission> last;
   while (true) {
     SK_TRY_ASSIGN(std::optional<capture::Submission> one, recorded.next());

@@ -15,45 +15,48 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 100
 SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
 
-FOLDERS = ["base", "bits", "ir", "ref", "passes", "quantize", "driver", "drivers", "compile", "sim", "uapi", "standin", "runtime",
-           "frontend",
-           "capture", "interpose", "tools"]
+# An area is a folder that rules speak of: (path below src/, area); the first match counts, else the top folder is the area.
+AREAS = [(re.compile(pattern), area) for pattern, area in (
+    (r"npus/\w+/(hw|compiler|sim|fake)/", r"\1"), (r"kernels/(?:\w+/)?fake/", "fake"), (r"kernels/", "kernels"),
+    (r"(?:graph|lab)/(\w+)/", r"\1"))]
+TOP_FOLDERS = {"base", "simd", "bits", "graph", "program", "npu", "npus", "compile", "sim", "kernels", "capture", "runtime", "frontend", "lab", "tools"}
 # From the ground up: a folder in LOWEST includes only itself and those before it.
-LOWEST = ["base", "bits"]
+LOWEST = ["base", "simd", "bits"]
+ABOVE = ["compile", "runtime", "frontend", "compare", "interpose", "tools"]  # what no lower area sees
+DEVICES = ["sim", "kernels", "fake"]
 # who: (what it must not include, what it may include all the same)
 FORBIDDEN = {
-    "compile": (["drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
-    "sim": (["compile", "drivers", "driver", "runtime", "uapi", "standin", "passes", "frontend", "interpose", "tools"],
-            r"drivers/\w+/hw/"),
-    "drivers": (["compile", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
-    "driver": (["compile", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
-    "ir": (["compile", "ref", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture",
-            "interpose", "tools"], None),
-    "ref": (["compile", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture", "interpose",
-             "tools"], None),
-    "frontend": (["drivers", "sim", "uapi", "standin", "interpose", "tools"], None),
-    "passes": (["compile", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "interpose", "tools"], None),
-    "quantize": (["compile", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend", "capture", "interpose", "tools"], None),
-    "capture": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "uapi", "standin", "runtime", "frontend",
-                 "interpose", "tools"], None),
-    "uapi": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "standin", "runtime", "frontend", "interpose", "tools"],
-             None),
-    "standin": (["compile", "ir", "ref", "passes", "driver", "drivers", "runtime", "frontend", "interpose", "tools"],
-                r"drivers/\w+/hw/"),
-    # Simulated devices are made in one place, and the times of programs are told in one; all else of the stand-ins is
-    # behind the kernel boundary.
-    "runtime": (["drivers", "sim", "standin", "frontend", "interpose", "tools"], r"standin/simulated\.h$|sim/timing\.h$"),
-    "interpose": (["compile", "ir", "ref", "passes", "driver", "drivers", "sim", "runtime", "frontend", "tools"], None),
-    "tools": (["drivers", "sim", "standin", "interpose"],
-              r"standin/fault_plan\.h$|interpose/environment\.h$|sim/(timing|weights)\.h$"),
+    "capture": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", *DEVICES, *ABOVE], None),
+    "ir": (["import", "ref", "passes", "quantize", "program", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
+    "import": (["passes", "quantize", "program", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
+    "ref": (["import", "passes", "quantize", "program", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
+    "program": (["import", "passes", "quantize", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
+    "npu": (["import", "passes", "quantize", "compiler", *DEVICES, *ABOVE], None),
+    "passes": (["import", "quantize", "compiler", *DEVICES, *ABOVE], None),
+    "quantize": (["import", "program", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
+    "compiler": (["quantize", *DEVICES, *ABOVE], None),
+    "sim": (["import", "passes", "quantize", "program", "npu", "compiler", "kernels", "fake", *ABOVE], None),
+    "kernels": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "fake", *ABOVE], None),
+    "fake": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", *ABOVE], None),
+    "compile": (["import", "quantize", "compiler", *DEVICES, "runtime", "frontend", "compare", "interpose", "tools"], None),
+    # Simulated devices are made in one place, and the times of programs are told in one; all else of the fakes is behind
+    # the kernel boundary.
+    "runtime": (["import", "quantize", "compiler", "sim", "fake", "frontend", "compare", "interpose", "tools"],
+                r"kernels/fake/simulated\.h$|sim/timing\.h$"),
+    "frontend": (["compiler", *DEVICES, "compare", "interpose", "tools"], r"kernels/api/"),
+    "compare": (["import", "passes", "quantize", "compiler", *DEVICES, "compile", "runtime", "frontend", "interpose", "tools"], None),
+    "interpose": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "compile", "runtime", "frontend", "compare",
+                   "tools"], None),
+    "tools": (["compiler", "sim", "fake", "interpose"],
+              r"kernels/fake/fault_plan\.h$|lab/interpose/environment\.h$|sim/(timing|weights)\.h$"),
 }
-# What knows a single kernel driver: for src/uapi/<kernel>/, src/standin/<kernel>/ and the tables of kernel drivers only.
-KERNEL_PART = re.compile(r"(?:uapi|standin)/(\w+)/")
-TABLES = {"src/uapi/kernels.cpp", "src/standin/kernels.cpp"}
-# What knows a single family: for its own folders, and for the file of its name beside a stand-in. The registries have
-# no name: cmake/vendors.cmake makes their rows.
-FAMILY_PART = re.compile(r"(?:drivers|sim)/(\w+)/")
-FAMILY_HOME = r"src/(?:drivers|sim)/{0}/|src/standin/\w+/{0}\.cpp$"
+# What knows a single kernel driver: for src/kernels/<kernel driver>/, the file of its name in a family's fake/, and the tables.
+KERNEL_PART = re.compile(r"kernels/(?!api/|fake/)(\w+)/")
+KERNEL_HOME = r"src/kernels/{0}/|src/npus/\w+/fake/{0}\.cpp$"
+TABLES = {"src/kernels/api/kernels.cpp", "src/kernels/fake/kernels.cpp"}
+# What knows a single family: for its own folder. The registries have no name: cmake/vendors.cmake makes their rows.
+FAMILY_PART = re.compile(r"npus/(\w+)/")
+FAMILY_HOME = r"src/npus/{0}/"
 
 # What a shared folder must not say in code, and what is said instead. Comments may give examples; tests may say all.
 CONCEPTS = [
@@ -63,23 +66,23 @@ CONCEPTS = [
     ("word of a kernel driver", re.compile(
         r"\b(?:product_?id|customer_?id|eco_?id|softpin|exec_state|pm_?domain|nr_(?:bos|relocs|pmrs)|regcmds?|galcore|rknpu"
         r"|cmdstream)\b|/dev/(?:dri|accel)/(?!renderD128\b)|\b_IO[WR]+\b|DRM_IOCTL", re.IGNORECASE),
-     "uapi/<kernel>/ and standin/<kernel>/, or a fact of a device"),
+     "kernels/<kernel driver>/, or a fact of a device"),
     ("word of a chip", re.compile(
         r"\b(?:nn_instruction|tp_instruction|load_state|coefficients?_v\d|cbuf|zrl|pwl_lut|npu_core)\w*\b", re.IGNORECASE),
-     "drivers/<family>/ and sim/<family>/"),
+     "npus/<family>/"),
     ("format of a chip", re.compile(r"\b(?:nc1hwc2|nhcwb16|nc4hw4)\w*\b", re.IGNORECASE), "a value of TensorLayout"),
 ]
-CONCEPT_HOME = re.compile(r"src/(drivers|sim|uapi|standin)/\w+/")
+CONCEPT_HOME = re.compile(r"src/(npus|kernels/(?!api/|fake/))\w*/")
 # Of texts for people: how a device or chip is named on the command line, and files of ours.
 EXAMPLES = re.compile(r"\b(?:sim|null):\w+|--chip \w+|tests/captures/[\w/.]+|\betnaviv0\b")
 # Where a concept is known all the same: which, and why.
 NAMES, CALLS = CONCEPTS[0][0], CONCEPTS[1][0]
 ALLOWED = {
-    "src/uapi/kernels.cpp": ([NAMES], "the table of kernel drivers: a row each"),
-    "src/standin/kernels.cpp": ([NAMES], "the table of stand-ins: a row each"),
-    "src/uapi/drm.h": ([CALLS], "the calls that all DRM drivers share"),
+    "src/kernels/api/kernels.cpp": ([NAMES], "the table of kernel drivers: a row each"),
+    "src/kernels/fake/kernels.cpp": ([NAMES], "the table of stand-ins: a row each"),
+    "src/kernels/api/drm.h": ([CALLS], "the calls that all DRM drivers share"),
     "src/capture/golden_folder.cpp": ([NAMES, CALLS], "reads folders of recorded calls, each of one of two kernel drivers"),
-    "src/tools/devices.cpp": ([CALLS], "where device nodes are, for people"),
+    "src/tools/machine/devices.cpp": ([CALLS], "where device nodes are, for people"),
 }
 # In the lists of sources: the folders of kernel drivers, and the families that a test needs.
 CMAKE_ALLOWED = re.compile(r"\b(?:etnaviv|rocket|ethosu)/\S+|\bVENDORS( \w+)+|skillet_has_vendors\([^)]*\)|\bhas_\w+|\bETNAVIV\b")
@@ -118,7 +121,7 @@ class Lint:
     def report(self, path, line, what):
         self.findings.append(f"{path}:{line}: {what}")
 
-    def run(self):
+    def run(self, functions=True):
         for path in sorted((self.root / "src").rglob("*")):
             if path.is_file() and path.suffix in SOURCE_SUFFIXES:
                 self.check_file(path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines())
@@ -137,7 +140,8 @@ class Lint:
                 name = path.relative_to(self.root).as_posix()
                 if (PYTHON_TEST.search(name) or folder == "tests") and name not in NAMES_OF_MACHINES:
                     self.check_names(name, path.read_text(encoding="utf-8").splitlines(), PYTHON_FIXED_NAME, "tempfile gives one of this process")
-        self.check_functions()
+        if functions:
+            self.check_functions()
         return self.findings
 
     def check_file(self, path, lines):
@@ -234,25 +238,32 @@ class Lint:
                 self.report(path, fields["line"], f"function {name} has {length} lines; the limit is {MAX_FUNCTION_LINES}")
 
 
+def area_of(path):
+    """The area of a path below src/."""
+    for pattern, area in AREAS:
+        if match := pattern.match(path):
+            return match.expand(area)
+    return path.split("/")[0]
+
+
 def forbidden_include(path, included, is_free):
     """Why PATH must not include INCLUDED, or None. IS_FREE: a test, which may look at what it tests from any side."""
-    folder = path.split("/")[1]
-    target = included.split("/")[0]
-    if target not in FOLDERS:  # beside the file, or a library's
+    if included.split("/")[0] not in TOP_FOLDERS:  # beside the file, or a library's
         return None
-    if folder in LOWEST:
-        allowed = LOWEST[: LOWEST.index(folder) + 1]
-        return None if target in allowed else f"{folder} includes {included}; it may include only {', '.join(allowed)}"
+    area, target = area_of(path.removeprefix("src/")), area_of(included)
+    if area in LOWEST:
+        allowed = LOWEST[: LOWEST.index(area) + 1]
+        return None if target in allowed else f"{area} includes {included}; it may include only {', '.join(allowed)}"
     kernel = KERNEL_PART.match(included)
-    if kernel and not is_free and not re.match(rf"src/(uapi|standin)/{kernel[1]}/", path):
+    if kernel and not is_free and not re.match(KERNEL_HOME.format(kernel[1]), path):
         return f"{included} belongs to one kernel driver; only its own folders may include it"
     family = FAMILY_PART.match(included)
     if family and not is_free and not re.match(FAMILY_HOME.format(family[1]), path):
-        return f"{folder} must not include {included}: it belongs to one family; only its own folders may"
-    targets, exception = FORBIDDEN.get(folder, ([], None))
-    if is_free or target == folder or target not in targets or exception and re.match(exception, included):
+        return f"{area} must not include {included}: it belongs to one family; only its own folders may"
+    targets, exception = FORBIDDEN.get(area, ([], None))
+    if is_free or target == area or target not in targets or exception and re.match(exception, included):
         return None
-    return f"{folder} must not include {included}"
+    return f"{area} must not include {included}"
 
 
 def run_text(command, text="", folder=None):

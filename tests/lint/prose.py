@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 MAX_WORDS = 35  # in a sentence of a page below PAGES
-PAGES = ("docs/", "src/interpose/")
+PAGES = ("docs/", "src/lab/interpose/")
 FOLDERS = ["bench", "docs", "models", "packaging", "src", "tests"]
 HELP = "x"  # the text between <<'HELP' and HELP
 

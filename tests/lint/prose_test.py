@@ -28,14 +28,14 @@ CASES = [
     ("docs/a.md", "Text:\n\n    " + LONG, None),
     ("docs/a.md", "<!-- rows x -->\nThis lies.\n" + LONG + "<!-- end -->\n", None),
     ("docs/a.md", "<!-- not run: " + LONG.strip() + " -->\n", None),
-    ("src/interpose/README.md", LONG, "src/interpose/README.md:1: a sentence of 37 words"),
+    ("src/lab/interpose/README.md", LONG, "src/lab/interpose/README.md:1: a sentence of 37 words"),
     ("README.md", LONG, None),
     ("README.md", "It is\nmended here.\n", "README.md:2: 'mended': write fix, repair"),
     ("src/a/b.md", "| Whom it may concern |\n", "src/a/b.md:1: 'Whom': write the noun"),
     ("docs/a.md", "# A stand-in\n", "docs/a.md:1: 'stand-in': write emulated kernel driver"),
     ("docs/a.md", "<!-- rows x -->\n\n<!-- end -->\nIt lies there.\n", "docs/a.md:4: 'lies'"),
     ("docs/a.md", "```\ncode\n```\nA `b\nc` [d\ne](f) costs; its price is paid.\n", "docs/a.md:6: 'price'"),
-    ("docs/a.md", "See `src/standin/lies.cpp`; lieutenants apprise.\n", None),
+    ("docs/a.md", "See `src/kernels/fake/lies.cpp`; lieutenants apprise.\n", None),
     ("x", "lies\ncat <<'HELP'\n  a  what it tells\nHELP\nlies\n", "x:3: 'tells': write says"),
 ]
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SCHEMA = Path(__file__).resolve().parents[2] / "src/frontend/tflite/schema.fbs"
+SCHEMA = Path(__file__).resolve().parents[2] / "src/graph/import/schema.fbs"
 SIZE, COLOURS = 96, ["red", "green", "blue"]
 SAME, RELU = 0, 1
 FLOAT32, INT32, UINT8 = 0, 2, 3

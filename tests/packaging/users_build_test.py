@@ -75,7 +75,7 @@ class UsersBuild(unittest.TestCase):
         there = [found for one in self.objects if (found := objects_with(BUILD / one))]
         self.assertGreater(len(there), 0.95 * len(self.objects), f"{BUILD} is not whole")
         objects = sum(bytes_without_debug(one) for one in set().union(*there))
-        linked = [path for pattern in ("src/tools/skillet", "src/frontend/**/libskillet*.so*", "src/interpose/libskillet-*.so")
+        linked = [path for pattern in ("src/tools/skillet", "src/frontend/**/libskillet*.so*", "src/lab/interpose/libskillet-*.so")
                   for path in BUILD.glob(pattern) if path.is_file() and not path.is_symlink()]
         self.assertGreaterEqual(len(linked), 5)
         total = 2 * objects + sum(bytes_without_debug(one) for one in linked)

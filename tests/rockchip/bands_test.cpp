@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/testing/in_tree.h"
 #include "base/testing/own_folder.h"
-#include "frontend/tflite/import.h"
-#include "passes/testing/layers.h"
+#include "graph/import/import.h"
+#include "graph/passes/testing/layers.h"
+#include "kernels/fake/simulated.h"
 #include "runtime/session.h"
-#include "standin/simulated.h"
 
 namespace skillet::runtime {
 namespace {
@@ -184,20 +184,20 @@ Layers small_net() {
 // Devices whose submissions can be made to fail; at most `files` of three can be opened.
 struct FailingCores {
   explicit FailingCores(size_t files) {
-    const driver::Chip chip = driver::find_chip("rk3588").value();
+    const npu::Chip chip = npu::find_chip("rk3588").value();
     const auto open = [this, files,
-                       core = standin::simulated_core("rk3588").value()]() -> Result<std::shared_ptr<DeviceContext>> {
+                       core = fake::simulated_core("rk3588").value()]() -> Result<std::shared_ptr<DeviceContext>> {
       if (devices.size() == files) return error(ErrorCode::io, "no more files");
       auto context = std::make_shared<DeviceContext>();
       context->chip = "rk3588";
-      auto device = std::make_unique<FailingDevice>(uapi::open_core(core.core, core.calls).value());
+      auto device = std::make_unique<FailingDevice>(kernels::open_core(core.core, core.calls).value());
       devices.push_back(device.get());
       context->device = std::move(device);
       return context;
     };
     target = {.name = "sim:rk3588",
               .chip = chip,
-              .driver = driver::driver_of(chip).value(),
+              .driver = npu::driver_of(chip).value(),
               .context = open().value(),
               .simulated = true};
     target.pool = std::make_shared<DevicePool>(target.context, 3, open);

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
-#include "ref/ref.h"
+#include "graph/ref/ref.h"
+#include "kernels/api/kernels.h"
+#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/fake/simulated.h"
 #include "runtime/device_context.h"
 #include "runtime/session.h"
-#include "standin/simulated.h"
-#include "uapi/kernels.h"
-#include "uapi/testing/forwarding_device.h"
 
 namespace skillet {
 namespace {
@@ -46,7 +46,7 @@ struct Case {
   const char* attributes;
   float out_scale;
   bool addition;
-  driver::Tuning tuning;
+  npu::Tuning tuning;
   std::vector<int> first;
   uint32_t crc;
 };
@@ -74,7 +74,7 @@ ir::Graph graph_of(const Case& c, Generator& draw, Bytes& input) {
 }
 
 TEST(RockchipCompiled, ModelOutputs) {
-  constexpr auto kProven = driver::Tuning::proven, kRecorded = driver::Tuning::recorded;
+  constexpr auto kProven = npu::Tuning::proven, kRecorded = npu::Tuning::recorded;
   const Case cases[] = {
       {"CONV_2D",
        {1, 5, 5, 3},
@@ -189,19 +189,19 @@ TEST(RockchipCompiled, LongOperationsAreSeveralJobs) {
           "scale=0.01 zero=128 const=zeros:73728\ntensor 2 \"out\" uint8 1x2000x256x128 scale=1 zero=0\n"
           "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2]\n")
           .value();
-  const driver::Chip chip = driver::find_chip("rk3588").value();
-  const auto program = (*driver::driver_of(chip))->compile(chip, graph, {});
+  const npu::Chip chip = npu::find_chip("rk3588").value();
+  const auto program = (*npu::driver_of(chip))->compile(chip, graph, {});
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_GE(program->jobs.size(), 2u);
 }
 
 // A device that is told of a job without one of the buffers that it writes: the lists of a runtime that forgot it.
-class ForgetfulDevice : public uapi::ForwardingDevice {
+class ForgetfulDevice : public kernels::ForwardingDevice {
  public:
-  ForgetfulDevice(std::unique_ptr<uapi::Device> inner, size_t forgotten, bool is_read)
+  ForgetfulDevice(std::unique_ptr<kernels::Device> inner, size_t forgotten, bool is_read)
       : ForwardingDevice(std::move(inner)), forgotten_(forgotten), is_read_(is_read) {}
-  Result<uapi::JobId> prepare(const uapi::Job& job) override {
-    uapi::Job told = job;
+  Result<kernels::JobId> prepare(const kernels::Job& job) override {
+    kernels::Job told = job;
     for (auto one = told.buffers.begin(); one != told.buffers.end(); ++one) {
       if (!one->write || seen++ != forgotten_) continue;
       one->write = false;
@@ -227,17 +227,18 @@ TEST(RockchipCompiled, AListThatLostAnOutputIsNoticed) {
       "out=[3]\nop 1 CONV_2D in=[3 1 2] out=[4]\n";
   const auto graph = ir::parse(kText);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const driver::Chip chip = driver::find_chip("rk3588").value();
-  const auto core = standin::simulated_core("rk3588").value();
+  const npu::Chip chip = npu::find_chip("rk3588").value();
+  const auto core = fake::simulated_core("rk3588").value();
   const auto message_of = [&](size_t forgotten, bool is_read, size_t& listed) -> std::string {
-    auto device = std::make_unique<ForgetfulDevice>(uapi::open_core(core.core, core.calls).value(), forgotten, is_read);
+    auto device =
+        std::make_unique<ForgetfulDevice>(kernels::open_core(core.core, core.calls).value(), forgotten, is_read);
     const ForgetfulDevice& seen_by = *device;
     auto context = std::make_shared<runtime::DeviceContext>();
     context->chip = "rk3588";
     context->device = std::move(device);
     const runtime::Target target{.name = "sim:rk3588",
                                  .chip = chip,
-                                 .driver = driver::driver_of(chip).value(),
+                                 .driver = npu::driver_of(chip).value(),
                                  .context = context,
                                  .simulated = true};
     const auto session = runtime::Session::create(*graph, target, {.allow_fallback = false});

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/bytes.h"
-#include "ref/ref.h"
+#include "graph/ref/ref.h"
 #include "runtime/session.h"
 
 namespace skillet::rockchip_graphs {
@@ -66,7 +66,7 @@ inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
 }
 
 // Each operation, given its own inputs, beside the CPU's; with all tensors kept, and the same bytes without.
-inline void judge(const Row& row, int tolerance, const driver::CompileOptions& options = {}) {
+inline void judge(const Row& row, int tolerance, const npu::CompileOptions& options = {}) {
   std::mt19937 random(7);
   auto graph = ir::parse("graph \"\"\n" + row.text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;

@@ -1,6 +1,6 @@
 // Recorded jobs through the client of rocket and the stand-in for it, against the same tasks run directly on the
 // simulator: every buffer is the same, byte for byte. Small captures of the repository, and all of ../shared/golden.
-#include "standin/rocket/kernel.h"
+#include "kernels/rocket/fake/kernel.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 #include "base/int_math.h"
 #include "base/testing/in_tree.h"
 #include "capture/capture.h"
+#include "kernels/fake/in_process.h"
+#include "kernels/rocket/client/rocket.h"
+#include "npus/rockchip/sim/device.h"
 #include "recorded_memory.h"
-#include "sim/rockchip/device.h"
-#include "standin/in_process.h"
-#include "uapi/rocket/rocket.h"
 
 namespace skillet::rockchip_replay {
 namespace {
@@ -71,19 +71,19 @@ class Kernel {
  public:
   static Result<std::unique_ptr<Kernel>> open() {
     SK_TRY_ASSIGN(auto simulator, sim::rockchip::create_device(kChip));
-    standin::Options options{.faults = {}, .on_fault = standin::OnFault::error, .is_own_process = true};
+    fake::Options options{.faults = {}, .on_fault = fake::OnFault::error, .is_own_process = true};
     auto out = std::make_unique<Kernel>();
-    const auto calls = std::make_shared<standin::InProcess>(
-        standin::rocket::create(kChip, std::move(simulator), std::move(options)), kNode);
-    const uapi::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
-    SK_TRY_ASSIGN(out->device_, uapi::rocket::open_device(core, calls));
+    const auto calls =
+        std::make_shared<fake::InProcess>(fake::rocket::create(kChip, std::move(simulator), std::move(options)), kNode);
+    const kernels::Core core{.info = {.kernel_driver = "rocket", .node = kNode, .compatible = {}, .facts = {}}};
+    SK_TRY_ASSIGN(out->device_, kernels::rocket::open_device(core, calls));
     return out;
   }
 
   Result<void> add(const capture::Submission& submission) {
     for (const capture::BufferSnapshot& buffer : submission.buffers) {
       if (handles_.contains(buffer.address)) continue;
-      SK_TRY_ASSIGN(const uapi::Handle handle, alloc_at(buffer.address, buffer.size_bytes));
+      SK_TRY_ASSIGN(const kernels::Handle handle, alloc_at(buffer.address, buffer.size_bytes));
       SK_TRY(device_->begin_cpu(handle, true));
       SK_TRY_ASSIGN(const auto bytes, device_->map(handle));
       std::ranges::copy(buffer.bytes, bytes.begin());
@@ -94,9 +94,9 @@ class Kernel {
 
   // One call for all jobs of the submission.
   Result<void> run(const capture::Submission& submission) {
-    std::vector<uapi::JobId> ids;
+    std::vector<kernels::JobId> ids;
     for (const capture::Job& recorded : submission.jobs) {
-      uapi::Job job;
+      kernels::Job job;
       for (const capture::Commands& task : recorded.commands) {
         const auto place = std::prev(handles_.upper_bound(task.address));
         job.commands.push_back({place->second, task.address - place->first, task.size_bytes});
@@ -104,10 +104,10 @@ class Kernel {
       for (const capture::BufferSnapshot& one : submission.buffers) {
         if (one.listed) job.buffers.push_back({handles_.at(one.address), one.read, one.write});
       }
-      SK_TRY_ASSIGN(const uapi::JobId id, device_->prepare(job));
+      SK_TRY_ASSIGN(const kernels::JobId id, device_->prepare(job));
       ids.push_back(id);
     }
-    SK_TRY_ASSIGN(const uapi::Fence fence, device_->submit(ids));
+    SK_TRY_ASSIGN(const kernels::Fence fence, device_->submit(ids));
     return device_->wait(fence, std::chrono::seconds(60));
   }
 
@@ -125,7 +125,7 @@ class Kernel {
  private:
   // The kernel gives the first address that is free, so a buffer that nobody uses fills what lies before. Recorded jobs
   // read beyond what was asked for, to the end of the page.
-  Result<uapi::Handle> alloc_at(uint64_t address, uint64_t size_bytes) {
+  Result<kernels::Handle> alloc_at(uint64_t address, uint64_t size_bytes) {
     if (next_ < address) SK_TRY(device_->alloc(address - next_));
     sizes_[address] = size_bytes;
     next_ = align_up(address + size_bytes, kPageBytes);
@@ -136,8 +136,8 @@ class Kernel {
   }
 
   static constexpr uint64_t kPageBytes = 4096;
-  std::unique_ptr<uapi::Device> device_;
-  std::map<uint64_t, uapi::Handle> handles_;
+  std::unique_ptr<kernels::Device> device_;
+  std::map<uint64_t, kernels::Handle> handles_;
   std::map<uint64_t, uint64_t> sizes_;
   uint64_t next_ = kPageBytes;  // after the guard
 };

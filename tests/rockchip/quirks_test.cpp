@@ -16,13 +16,13 @@
 namespace skillet {
 namespace {
 
-using driver::Assumption;
+using npu::Assumption;
 
 constexpr const char* kChip = "rk3588";
 
 std::span<const Assumption> assumptions() {
-  static const driver::Chip chip = driver::find_chip(kChip).value();
-  return driver::driver_of(chip).value()->assumptions();
+  static const npu::Chip chip = npu::find_chip(kChip).value();
+  return npu::driver_of(chip).value()->assumptions();
 }
 
 // One input of a probe: all of its values.
@@ -71,7 +71,7 @@ std::string fault_of(const Assumption& row, const std::string& device) {
     const auto target = runtime::open_target(device);
     if (!target.ok()) return target.error().message;
     const auto session = runtime::Session::create(*graph, *target,
-                                                  {.compile = {.unproven = driver::Unproven::take},
+                                                  {.compile = {.unproven = npu::Unproven::take},
                                                    .allow_fallback = false,
                                                    .keep_intermediates = keep,
                                                    .partition = compile::PartitionBy::all,
@@ -89,11 +89,11 @@ TEST(RockchipQuirks, ProbesAreRightWithoutOne) {
 }
 
 std::set<std::string_view> stands_on(const Assumption& probe) {
-  const driver::Chip chip = driver::find_chip(kChip).value();
+  const npu::Chip chip = npu::find_chip(kChip).value();
   const ir::Graph graph = ir::parse(probe.probe).value();
   std::set<std::string_view> names;
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-    for (const Assumption* one : driver::driver_of(chip).value()->supports(chip, graph, op).stands_on)
+    for (const Assumption* one : npu::driver_of(chip).value()->supports(chip, graph, op).stands_on)
       names.insert(one->name);
   }
   return names;
@@ -152,7 +152,7 @@ bool is_on_npu(const runtime::Session& session, ir::OpId op) {
 Judged judge(const ir::Graph& given, const sim::Quirk& quirk, std::mt19937& random) {
   const auto target = runtime::open_target(fmt::format("sim:{},quirk={}", kChip, quirk.name));
   const auto session = runtime::Session::create(given, *target,
-                                                {.compile = {.unproven = driver::Unproven::take},
+                                                {.compile = {.unproven = npu::Unproven::take},
                                                  .allow_fallback = false,
                                                  .keep_intermediates = true,
                                                  .partition = compile::PartitionBy::all,
@@ -177,7 +177,7 @@ Judged judge(const ir::Graph& given, const sim::Quirk& quirk, std::mt19937& rand
   const auto layers = (*session)->compare_layers();
   if (!layers.ok()) return {layers.error().message, 0};
   for (const runtime::LayerDiff& layer : *layers) {
-    if (!layer.compared || layer.max_abs_diff <= driver::steps_off(*target->driver, target->chip, graph, layer.op))
+    if (!layer.compared || layer.max_abs_diff <= npu::steps_off(*target->driver, target->chip, graph, layer.op))
       continue;
     ++out.wrong;
     if (!stands_on_it(layer.op))

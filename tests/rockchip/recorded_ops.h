@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "capture/capture.h"
-#include "drivers/rockchip/hw/rockchip.h"
+#include "npus/rockchip/hw/rockchip.h"
 
 namespace skillet::rockchip_replay {
 

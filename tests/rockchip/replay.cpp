@@ -8,13 +8,13 @@
 #include "base/testing/noise.h"
 #include "capture/capture.h"
 #include "captures.h"
-#include "frontend/tflite/import.h"
 #include "golden_case.h"
-#include "ir/graph.h"
+#include "graph/import/import.h"
+#include "graph/ir/graph.h"
+#include "graph/ref/ref.h"
 #include "known_faults.h"
+#include "npus/rockchip/sim/npu.h"
 #include "recorded_memory.h"
-#include "ref/ref.h"
-#include "sim/rockchip/npu.h"
 #include "taken_ops.h"
 
 namespace skillet::rockchip_replay {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "npus/rockchip/sim/options.h"
 #include "replay_row.h"
-#include "sim/rockchip/options.h"
 
 namespace skillet::rockchip_replay {
 

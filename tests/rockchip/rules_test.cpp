@@ -11,7 +11,7 @@
 namespace skillet::rockchip_graphs {
 namespace {
 
-using driver::Tuning;
+using npu::Tuning;
 
 // Before the first device is opened.
 class StrictRules : public ::testing::Environment {
@@ -82,7 +82,7 @@ std::vector<Row> rows() {
 void judge_all(Tuning tuning) {
   for (const Row& row : rows()) {
     SCOPED_TRACE(row.what);
-    judge(row, 1, {.tuning = tuning, .unproven = driver::Unproven::take});
+    judge(row, 1, {.tuning = tuning, .unproven = npu::Unproven::take});
   }
 }
 TEST(RockchipRules, ProvenProgramsKeepThem) { judge_all(Tuning::proven); }
@@ -90,17 +90,17 @@ TEST(RockchipRules, TunedProgramsKeepThem) { judge_all(Tuning::tuned); }
 
 // Each way that is left open to compute a graph's operations.
 TEST(RockchipRules, EachChoiceKeepsThem) {
-  const driver::Chip chip = driver::find_chip("rk3588").value();
+  const npu::Chip chip = npu::find_chip("rk3588").value();
   size_t tried = 0;
   for (const Row& row : rows()) {
     const auto graph = ir::parse("graph \"\"\n" + row.text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
-    const driver::CompileOptions tuned{.tuning = Tuning::tuned, .unproven = driver::Unproven::take};
-    const auto choices = driver::driver_of(chip).value()->choices(chip, *graph, tuned);
+    const npu::CompileOptions tuned{.tuning = Tuning::tuned, .unproven = npu::Unproven::take};
+    const auto choices = npu::driver_of(chip).value()->choices(chip, *graph, tuned);
     ASSERT_TRUE(choices.ok()) << choices.error().message;
-    for (const driver::Choice& choice : *choices) {
+    for (const npu::Choice& choice : *choices) {
       SCOPED_TRACE(fmt::format("{}: {} {}", row.what, choice.name, choice.value));
-      driver::CompileOptions options = tuned;
+      npu::CompileOptions options = tuned;
       options.choices = {choice};
       judge({row.what, row.text, 0}, 1, options);
       ++tried;
@@ -130,9 +130,9 @@ TEST(RockchipRules, JobsEndInTime) {
     text += tensor(2 + i, "1x48x48x2048", 0.05F, 99) + fmt::format("op {} CONV_2D in=[0 1 -] out=[{}]\n", i, 2 + i);
   const auto graph = ir::parse("graph \"\"\n" + text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const driver::Chip chip = driver::find_chip("rk3588").value();
+  const npu::Chip chip = npu::find_chip("rk3588").value();
   for (const Tuning tuning : {Tuning::proven, Tuning::tuned}) {
-    auto program = driver::driver_of(chip).value()->compile(chip, *graph, {.tuning = tuning});
+    auto program = npu::driver_of(chip).value()->compile(chip, *graph, {.tuning = tuning});
     ASSERT_TRUE(program.ok()) << program.error().message;
     std::vector<runtime::ProgramToRecord> programs(1);
     programs[0].program = std::move(program).value();

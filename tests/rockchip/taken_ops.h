@@ -3,7 +3,7 @@
 // Must not know: the simulator.
 #pragma once
 
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
 #include "recorded_ops.h"
 
 namespace skillet::rockchip_replay {

@@ -11,7 +11,7 @@
 #include "base/testing/in_tree.h"
 #include "base/testing/noise.h"
 #include "base/testing/threads_in_children.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "runtime/device_pool.h"
 #include "runtime/session.h"
 

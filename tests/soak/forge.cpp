@@ -7,10 +7,10 @@
 namespace skillet::soak {
 namespace {
 
-using driver::Buffer;
-using driver::Job;
-using driver::Program;
-using driver::Relocation;
+using npu::Buffer;
+using npu::Job;
+using npu::Program;
+using npu::Relocation;
 
 class Forger {
  public:
@@ -41,7 +41,7 @@ class Forger {
     std::vector<Buffer*> led, plain;
     for (Buffer& one : p_.buffers) {
       if (!one.contents.empty())
-        (one.relocations.empty() && !(one.role == driver::BufferRole::commands) ? plain : led).push_back(&one);
+        (one.relocations.empty() && !(one.role == npu::BufferRole::commands) ? plain : led).push_back(&one);
     }
     std::vector<Buffer*>& from = !led.empty() && (plain.empty() || below(8) != 0) ? led : plain;
     return from.empty() ? nullptr : any_of(from);
@@ -103,7 +103,7 @@ class Forger {
   }
   void relocation_target() {
     Relocation* const r = any_relocation();
-    if (r != nullptr) r->target = static_cast<driver::BufferId>(below(p_.buffers.size()));
+    if (r != nullptr) r->target = static_cast<npu::BufferId>(below(p_.buffers.size()));
   }
   void relocation_bits() {
     Relocation* const r = any_relocation();
@@ -131,7 +131,7 @@ class Forger {
     if (buffer.contents.size() > buffer.size_bytes)
       buffer.contents =
           Bytes(buffer.contents.begin(), buffer.contents.begin() + static_cast<std::ptrdiff_t>(buffer.size_bytes));
-    if (buffer.role == driver::BufferRole::commands) {
+    if (buffer.role == npu::BufferRole::commands) {
       Bytes bytes(buffer.contents.begin(), buffer.contents.end());
       bytes.resize(buffer.size_bytes);
       buffer.contents = std::move(bytes);

@@ -4,12 +4,12 @@
 
 #include <random>
 
-#include "driver/program.h"
+#include "program/program.h"
 
 namespace skillet::soak {
 
 // One to four changes: words, bytes and bits of constants and commands, addresses and what they point to, sizes of
 // buffers, which buffers jobs list, where their commands lie, the order of jobs.
-driver::Program forge(const driver::Program& program, std::mt19937& random);
+npu::Program forge(const npu::Program& program, std::mt19937& random);
 
 }  // namespace skillet::soak

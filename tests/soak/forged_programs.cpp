@@ -60,7 +60,7 @@ std::string kind_of(const std::string& message) {
 }
 
 struct Base {
-  driver::Program program;
+  npu::Program program;
   ir::Graph graph;
 };
 
@@ -90,8 +90,8 @@ class Soak {
     target_ = runtime::open_target(name_).value();
     const ir::Graph graph = GraphMaker(round).make();
     std::vector<Base> bases;
-    for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven, driver::Tuning::tuned}) {
-      const compile::Options options{.driver = {.tuning = tuning, .unproven = driver::Unproven::take}};
+    for (const auto tuning : {npu::Tuning::recorded, npu::Tuning::proven, npu::Tuning::tuned}) {
+      const compile::Options options{.driver = {.tuning = tuning, .unproven = npu::Unproven::take}};
       auto compiled = compile::compile(graph, {target_.driver, target_.chip}, options);
       if (!compiled.ok()) continue;
       for (compile::Part& part : compiled->parts) {
@@ -99,7 +99,7 @@ class Soak {
         const auto as_made = runtime::check_addresses(*target_.driver, target_.chip, *part.program);
         if (as_made.ok() || unchecked_)
           bases.push_back({std::move(*part.program), std::move(part.partition.graph)});
-        else if (tuning != driver::Tuning::recorded)  // a recorded driver's faults are copied
+        else if (tuning != npu::Tuning::recorded)  // a recorded driver's faults are copied
           report(round, -1, as_made.error().message);
       }
     }
@@ -109,11 +109,11 @@ class Soak {
     }
   }
 
-  void one(uint32_t round, int number, const driver::Program& program, const ir::Graph& graph) {
+  void one(uint32_t round, int number, const npu::Program& program, const ir::Graph& graph) {
     ++forged_;
-    const auto file = driver::serialise(program, false);
+    const auto file = npu::serialise(program, false);
     if (!file.ok()) return;
-    auto read = driver::deserialise(*file);
+    auto read = npu::deserialise(*file);
     if (!read.ok() || !runtime::check_program(*read, target_.chip.name, graph).ok()) return;
     if (!unchecked_ && !runtime::check_addresses(*target_.driver, target_.chip, *read).ok()) return;
     ++taken_;
@@ -124,7 +124,7 @@ class Soak {
     target_ = runtime::open_target(name_).value();
   }
 
-  Result<void> execute(driver::Program program, const ir::Graph& graph) {
+  Result<void> execute(npu::Program program, const ir::Graph& graph) {
     SK_TRY_ASSIGN(auto loaded, runtime::LoadedProgram::load(target_.context, std::move(program), graph, kStall));
     std::map<ir::TensorId, Bytes> tensors;
     return loaded->run([&](ir::TensorId id) -> std::span<uint8_t> {

@@ -181,15 +181,15 @@ const Limit kLimits[] = {
 // ---- what the compilers answer ----
 
 struct Column {
-  const driver::Driver* driver;
-  driver::Chip chip;
+  const npu::Driver* driver;
+  npu::Chip chip;
 };
 
 // The toy is an example.
 std::vector<Column> columns(bool proven) {
   std::vector<Column> out;
-  for (const driver::Driver* driver : driver::drivers()) {
-    for (const driver::Chip& chip : driver->chips()) {
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) {
       if (chip.unproven.empty() == proven && driver->name() != "toy") out.push_back({driver, chip});
     }
   }
@@ -200,7 +200,7 @@ struct Answer {
   bool ok = true, unproven = false;
   bool image_by_image = false;  // the CPU divides the batch, and joins it again
   std::string reason;
-  driver::Remedy remedy = driver::Remedy::none;
+  npu::Remedy remedy = npu::Remedy::none;
 };
 
 Answer answer_of(const compile::Compiled& compiled) {
@@ -223,7 +223,7 @@ Answer answer_of(const compile::Compiled& compiled) {
   return out;
 }
 
-Result<Answer> ask(const Column& column, const ir::Graph& graph, driver::Tuning tuning, driver::Unproven unproven) {
+Result<Answer> ask(const Column& column, const ir::Graph& graph, npu::Tuning tuning, npu::Unproven unproven) {
   const compile::Options options{.driver = {.tuning = tuning, .unproven = unproven}};
   SK_TRY_ASSIGN(const compile::Compiled compiled, compile::compile(graph, {column.driver, column.chip}, options));
   return answer_of(compiled);
@@ -270,13 +270,13 @@ class Page {
 
   Result<std::string> cell(const Column& column, const ir::Graph& graph) {
     const std::string_view kind = ir::op_name(graph.ops[0]);
-    for (const auto tuning : {driver::Tuning::recorded, driver::Tuning::proven}) {
-      SK_TRY_ASSIGN(const Answer answer, ask(column, graph, tuning, driver::Unproven::refuse));
-      const std::string_view name = driver::tuning_name(tuning);
+    for (const auto tuning : {npu::Tuning::recorded, npu::Tuning::proven}) {
+      SK_TRY_ASSIGN(const Answer answer, ask(column, graph, tuning, npu::Unproven::refuse));
+      const std::string_view name = npu::tuning_name(tuning);
       if (answer.ok)
         return answer.image_by_image ? fmt::format("{} ({})", name, note(kImageByImage)) : std::string(name);
     }
-    SK_TRY_ASSIGN(const Answer answer, ask(column, graph, driver::Tuning::proven, driver::Unproven::take));
+    SK_TRY_ASSIGN(const Answer answer, ask(column, graph, npu::Tuning::proven, npu::Unproven::take));
     return fmt::format("{} ({})", answer.ok ? "unproven" : "no", note(answer, kind));
   }
   static constexpr const char* kImageByImage =
@@ -285,7 +285,7 @@ class Page {
   size_t note(const Answer& answer, std::string_view kind) {
     std::string reason = answer.reason;
     if (const size_t at = reason.find(kind); at != std::string::npos) reason.replace(at, kind.size(), "such operation");
-    if (!answer.ok) reason += fmt::format("; *remedy:* {}", driver::remedy_text(answer.remedy));
+    if (!answer.ok) reason += fmt::format("; *remedy:* {}", npu::remedy_text(answer.remedy));
     return note(reason);
   }
   size_t note(const std::string& reason) {
@@ -346,7 +346,7 @@ class Page {
     Form form = limit.form;
     limit.set(form, value);
     SK_TRY_ASSIGN(ir::Graph graph, network(limit.kind, form, Type::uint8));
-    const compile::Options options{.driver = {.unproven = driver::Unproven::take}};
+    const compile::Options options{.driver = {.unproven = npu::Unproven::take}};
     SK_TRY_ASSIGN(const auto compiled, compile::plan(std::move(graph), {column.driver, column.chip}, options));
     const Answer answer = answer_of(compiled);
     return !answer.ok ? 0 : answer.unproven ? 1 : 2;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
 
 namespace skillet::support {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the timing parameters to published measurements, and says how well they hold (./x calibrate).
 
-All times come from `skillet plan`: there is no formula here. Parameters with the mark F in sim/<v>/timing_params.def are
+All times come from `skillet plan`: there is no formula here. Parameters with the mark F in npus/<v>/sim/timing_params.def are
 fitted, one group of chips at a time, by least squares of the logarithms of predicted / measured; the others are left
 alone. Deterministic. What is judged is leave-one-out: each network is predicted by a fit that has not seen it.
 """

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/splitmix64.h"
 #include "base/testing/in_tree.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 #include "judge_session.h"
 #include "random_graph.h"
 #include "runtime/session.h"
@@ -91,7 +91,7 @@ std::set<int32_t> on_npu(const runtime::Session& session) {
 std::set<int32_t> standing_on(const runtime::Session& session, const std::set<std::string_view>& assumptions) {
   std::set<int32_t> out;
   for (size_t i = 0; i < session.graph().ops.size(); ++i)
-    for (const driver::Assumption* one : session.report().ops[i].stands_on)
+    for (const npu::Assumption* one : session.report().ops[i].stands_on)
       if (assumptions.contains(one->name)) out.insert(session.graph().ops[i].source_index);
   return out;
 }
@@ -101,7 +101,7 @@ class Quirks : public testing::TestWithParam<const char*> {
 
  protected:
   Result<std::unique_ptr<runtime::Session>> open(const std::string& quirks, const ir::Graph& graph,
-                                                 driver::Unproven unproven, bool keep) {
+                                                 npu::Unproven unproven, bool keep) {
     const std::string name = fmt::format("sim:{}{}{}", GetParam(), quirks.empty() ? "" : ",quirk=", quirks);
     SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(name));
     return runtime::Session::create(
@@ -111,9 +111,9 @@ class Quirks : public testing::TestWithParam<const char*> {
   // How many operations left the NPU.
   size_t check(const std::string& quirks, const std::set<std::string_view>& assumptions, const Network& network) {
     const std::string where = fmt::format("{} {} {}", GetParam(), quirks, network.name);
-    const auto all = open("", network.graph, driver::Unproven::take, false);
+    const auto all = open("", network.graph, npu::Unproven::take, false);
     if (!all.ok()) return 0;  // no network for this chip, with or without quirks
-    const auto session = open(quirks, network.graph, driver::Unproven::verify, true);
+    const auto session = open(quirks, network.graph, npu::Unproven::verify, true);
     EXPECT_TRUE(session.ok()) << where << ": " << session.error().message;
     if (!session.ok()) return 0;
     const std::vector<Bytes> inputs = random_inputs(network.graph, 5);
@@ -133,7 +133,7 @@ class Quirks : public testing::TestWithParam<const char*> {
     return left;
   }
 
-  driver::Chip target_chip() const { return driver::find_chip(GetParam()).value(); }
+  npu::Chip target_chip() const { return npu::find_chip(GetParam()).value(); }
 };
 
 // Each quirk with one of the small networks in turn; the long test takes all of them.

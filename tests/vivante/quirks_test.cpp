@@ -9,9 +9,9 @@
 
 #include "base/environment.h"
 #include "base/splitmix64.h"
-#include "driver/driver.h"
-#include "drivers/vivante/hw/vivante.h"
-#include "ir/graph.h"
+#include "graph/ir/graph.h"
+#include "npu/driver.h"
+#include "npus/vivante/hw/vivante.h"
 #include "random_graph.h"
 #include "runtime/session.h"
 #include "sim/sim.h"
@@ -27,7 +27,7 @@ enum class Verdict : uint8_t { right, wrong, nothing };
 
 // The graph, compiled once for each chip.
 struct Probe {
-  const driver::Assumption* row;
+  const npu::Assumption* row;
   compile::Compiled compiled;
   std::set<std::string_view> stands_on;
 };
@@ -39,13 +39,13 @@ runtime::SessionOptions options() {
   return out;
 }
 
-Probe make_probe(const Target& target, const driver::Assumption& row) {
+Probe make_probe(const Target& target, const npu::Assumption& row) {
   ir::Graph graph = ir::parse(row.probe).value();
   auto compiled = runtime::compile_for(target, std::move(graph), options());
   EXPECT_TRUE(compiled.ok()) << target.name << " " << row.name << ": " << compiled.error().message;
   Probe probe{&row, std::move(compiled).value(), {}};
   for (const compile::OpPlace& op : probe.compiled.ops) {
-    for (const driver::Assumption* one : op.stands_on) probe.stands_on.insert(one->name);
+    for (const npu::Assumption* one : op.stands_on) probe.stands_on.insert(one->name);
   }
   return probe;
 }
@@ -80,10 +80,10 @@ Verdict judge(const Probe& probe, const Target& target) {
   return Verdict::right;
 }
 
-bool may_stand_on(const Target& target, const driver::Assumption& row) {
+bool may_stand_on(const Target& target, const npu::Assumption& row) {
   const ir::Graph graph = ir::parse(row.probe).value();
   for (size_t op = 0; op < graph.ops.size(); ++op) {
-    const driver::Support support = target.driver->supports(target.chip, graph, static_cast<ir::OpId>(op));
+    const npu::Support support = target.driver->supports(target.chip, graph, static_cast<ir::OpId>(op));
     if (std::ranges::count(support.stands_on, &row) != 0) return true;
   }
   return false;
@@ -93,7 +93,7 @@ bool may_stand_on(const Target& target, const driver::Assumption& row) {
 std::vector<Probe> probes_of(const std::string& chip) {
   const Target target = runtime::open_target("sim:" + chip).value();
   std::vector<Probe> probes;
-  for (const driver::Assumption& row : target.driver->assumptions()) {
+  for (const npu::Assumption& row : target.driver->assumptions()) {
     if (!may_stand_on(target, row)) continue;
     probes.push_back(make_probe(target, row));
     EXPECT_TRUE(probes.back().stands_on.contains(row.name)) << row.name << ": passes change its probe";
@@ -130,7 +130,7 @@ TEST_P(VivanteQuirks, EachShowsInItsProbeAlone) {
 // leaves where it is.
 bool may_be_wrong(const compile::Compiled& compiled, ir::OpId id, std::string_view assumption) {
   const auto stands_on = [&](const compile::OpPlace& op) {
-    return std::ranges::count(op.stands_on, assumption, &driver::Assumption::name) != 0;
+    return std::ranges::count(op.stands_on, assumption, &npu::Assumption::name) != 0;
   };
   const auto& ops = compiled.ops;
   if (stands_on(ops[static_cast<size_t>(id)])) return true;

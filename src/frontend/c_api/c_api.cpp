@@ -7,7 +7,7 @@
 
 #include "base/caught.h"
 #include "frontend/c_api/internal.h"
-#include "frontend/tflite/import.h"
+#include "graph/import/import.h"
 
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;

@@ -55,18 +55,18 @@ Result<runtime::SessionOptions> said(const skillet_options* given) {
   SK_TRY_ASSIGN(const skillet_options options, whole(*given));
   SK_TRY(check_flags(options));
   if (options.cache_dir != nullptr) result.cache_dir = options.cache_dir;
-  if (options.allow_unproven != 0) result.compile.unproven = driver::Unproven::take;
+  if (options.allow_unproven != 0) result.compile.unproven = npu::Unproven::take;
   if (options.cores < 0) return error(ErrorCode::invalid_argument, "options: cores is {}", options.cores);
   if (options.cores != 0) result.cores = options.cores;
   if (options.per_channel != nullptr) {
-    const auto mode = driver::per_channel_from_name(options.per_channel);
+    const auto mode = npu::per_channel_from_name(options.per_channel);
     if (!mode)
       return error(ErrorCode::invalid_argument, "options: per_channel={}: must be exact or approximate",
                    options.per_channel);
     result.compile.per_channel = *mode;
   }
   if (options.tuning_file != nullptr) result.tuning_file = options.tuning_file;
-  if (options.tuned != 0) result.compile.tuning = driver::Tuning::tuned;
+  if (options.tuned != 0) result.compile.tuning = npu::Tuning::tuned;
   result.allow_fallback = options.no_fallback == 0;
   if (options.timeout_ms != 0) result.timeout = std::chrono::milliseconds(options.timeout_ms);
   SK_TRY(set_more(options, result));

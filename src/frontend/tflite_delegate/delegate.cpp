@@ -1,0 +1,190 @@
+#include "frontend/tflite_delegate/delegate.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+#include <span>
+
+#include "base/caught.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "frontend/tflite_delegate/partitioner.h"
+
+namespace skillet::delegate {
+namespace {
+
+// Nothing may be thrown into the host.
+template <typename F>
+Result<void> guarded(F&& f) {
+  try {
+    return f();
+  } catch (const std::exception& caught) {
+    return error(ErrorCode::internal, "{}", text_of(caught));
+  } catch (...) {
+    return error(ErrorCode::internal, "something unknown was thrown");
+  }
+}
+
+TfLiteStatus report(TfLiteContext* context, const Result<void>& done) {
+  if (done.ok()) return kTfLiteOk;
+  context->ReportError(context, "skillet: %s", printable(done.error().message).c_str());
+  return kTfLiteError;
+}
+
+Delegate& from_host(TfLiteDelegate* delegate) { return *reinterpret_cast<Delegate*>(delegate); }
+
+// What the host keeps as a node's user data. Never null, so that a failure shows in prepare and not as a crash.
+struct Node {
+  std::unique_ptr<Kernel> kernel;
+  std::string failure;
+};
+
+Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLiteDelegateParams& params) {
+  Delegate& delegate = from_host(params.delegate);
+  const auto replaced = elements(params.nodes_to_replace), outputs = elements(params.output_tensors);
+  {
+    const std::lock_guard lock(delegate.mutex);
+    const auto matches = [&](const Pending& one) {
+      return one.context == context && std::ranges::equal(one.kernel->nodes(), replaced, {}, &HostNode::index);
+    };
+    const auto found = std::ranges::find_if(delegate.pending, matches);
+    if (found != delegate.pending.end()) {
+      auto kernel = std::move(found->kernel);
+      delegate.pending.erase(found);
+      return kernel;
+    }
+  }
+  // The host divided the graph in another way than it said before.
+  std::vector<HostNode> nodes;
+  for (const int index : replaced) {
+    SK_TRY_ASSIGN(HostNode node, read_node(context, index));
+    nodes.push_back(std::move(node));
+  }
+  return Kernel::create(context, delegate.state, std::move(nodes), {outputs.begin(), outputs.end()});
+}
+
+void* node_init(TfLiteContext* context, const char* buffer, size_t /*length*/) {
+  auto* node = new (std::nothrow) Node;
+  if (node == nullptr) return nullptr;
+  const auto made = guarded([&]() -> Result<void> {
+    SK_TRY_ASSIGN(node->kernel, take_kernel(context, *reinterpret_cast<const TfLiteDelegateParams*>(buffer)));
+    return {};
+  });
+  if (!made.ok()) node->failure = made.error().message;
+  return node;
+}
+
+void node_free(TfLiteContext* /*context*/, void* data) { delete static_cast<Node*>(data); }
+
+Result<Kernel*> kernel_of(const TfLiteNode* host) {
+  const auto* node = static_cast<const Node*>(host->user_data);
+  if (node == nullptr) return error(ErrorCode::internal, "no memory");
+  if (node->kernel == nullptr) return error(ErrorCode::internal, "{}", node->failure);
+  return node->kernel.get();
+}
+
+TfLiteStatus node_prepare(TfLiteContext* context, TfLiteNode* host) {
+  return report(context, guarded([&]() -> Result<void> {
+                  SK_TRY_ASSIGN(Kernel* const kernel, kernel_of(host));
+                  return kernel->prepare(context);
+                }));
+}
+
+TfLiteStatus node_invoke(TfLiteContext* context, TfLiteNode* host) {
+  return report(context, guarded([&]() -> Result<void> {
+                  SK_TRY_ASSIGN(Kernel* const kernel, kernel_of(host));
+                  return kernel->invoke(context);
+                }));
+}
+
+const char* node_profiling_string(const TfLiteContext* /*context*/, const TfLiteNode* host) {
+  const auto* node = static_cast<const Node*>(host->user_data);
+  return node == nullptr || node->kernel == nullptr ? "failed" : node->kernel->summary().c_str();
+}
+
+void log_result(const Partitioner& partitioner) {
+  for (const std::string& line : partitioner.refusals) log::info("{}", line);
+  for (const auto& kernel : partitioner.kernels) log::info("partition of {}", kernel->summary());
+  if (!log::enabled(log::Level::warning)) return;
+  const bool untold = !partitioner.refusals.empty() && !log::enabled(log::Level::info);
+  log::write(log::Level::info,
+             fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
+                         partitioner.kernels.size(), untold ? "; log=info says why not the others" : ""));
+  if (!partitioner.kernels.empty()) return;
+  // Graphs that only set variables or call others, as hosts have them beside the network, are nothing to warn of.
+  if (untold && !partitioner.most_telling.empty())
+    log::warning("nothing is claimed, such as {}", partitioner.most_telling);
+  if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
+}
+
+Result<void> check_strict(const Partitioner& partitioner) {
+  constexpr size_t kShown = 8;
+  if (partitioner.refusals.empty()) return {};
+  const auto shown = std::span(partitioner.refusals).first(std::min(partitioner.refusals.size(), kShown));
+  return error(ErrorCode::unsupported,
+               "strict=1, but {} of {} ops would run on the CPU: {}{}",  // in one line: hosts print it
+               partitioner.refusals.size(), partitioner.ops, fmt::join(shown, "; "),
+               partitioner.refusals.size() > kShown ? "; and more" : "");
+}
+
+Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partitioner& partitioner) {
+  const std::vector<int> claimed = partitioner.claimed();
+  std::vector<int> sized = {static_cast<int>(claimed.size())};
+  sized.insert(sized.end(), claimed.begin(), claimed.end());
+  {
+    const std::lock_guard lock(delegate.mutex);
+    for (auto& kernel : partitioner.kernels) delegate.pending.push_back({context, std::move(kernel)});
+  }
+  TfLiteRegistration registration{};  // zero where older versions of the struct ended
+  registration.init = node_init;
+  registration.free = node_free;
+  registration.prepare = node_prepare;
+  registration.invoke = node_invoke;
+  registration.profiling_string = node_profiling_string;
+  registration.builtin_code = kTfLiteBuiltinDelegate;
+  registration.custom_name = "Skillet";
+  registration.version = 1;
+  const auto status = context->ReplaceNodeSubsetsWithDelegateKernels(
+      context, registration, reinterpret_cast<const TfLiteIntArray*>(sized.data()), &delegate.host);
+  const std::lock_guard lock(delegate.mutex);
+  std::erase_if(delegate.pending, [&](const Pending& one) { return one.context == context; });
+  if (status != kTfLiteOk) return error(ErrorCode::internal, "the host did not take the partitions ({})", int{status});
+  return {};
+}
+
+// Without strict=1 whatever goes wrong here leaves the graph to the host: an error would undo other delegates too.
+TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
+  Delegate& delegate = from_host(host);
+  if (delegate.state->target.driver == nullptr) return kTfLiteOk;
+  const log::ScopedLevel level(delegate.state->options.log);
+  const bool strict = delegate.state->options.strict;
+  Partitioner partitioner(context, delegate.state);
+  auto done = guarded([&]() -> Result<void> {
+    SK_TRY(partitioner.run());
+    log_result(partitioner);
+    return strict ? check_strict(partitioner) : Result<void>();
+  });
+  if (!done.ok()) {
+    log::message(strict ? log::Level::error : log::Level::warning, "nothing claimed: {}", done.error().message);
+    return strict ? report(context, done) : kTfLiteOk;
+  }
+  if (partitioner.kernels.empty()) return kTfLiteOk;
+  return report(context, guarded([&] { return replace_nodes(context, delegate, partitioner); }));
+}
+
+}  // namespace
+
+std::unique_ptr<Delegate> make_delegate(std::shared_ptr<State> state) {
+  auto delegate = std::make_unique<Delegate>();
+  delegate->state = std::move(state);
+  delegate->host.Prepare = delegate_prepare;
+  // Prepare of a kernel is called again after each change of shapes. Without it hosts refuse a graph that has a dynamic
+  // tensor anywhere, and fail instead of leaving such ops out. (With RequirePropagatedShapes they prepare the original
+  // graph too, behind a dynamic tensor from the wrong op on.)
+  delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
+  if (delegate->state->options.profile) delegate->host.flags |= kTfLiteDelegateFlagsPerOperatorProfiling;
+  return delegate;
+}
+
+}  // namespace skillet::delegate

@@ -1,0 +1,158 @@
+#include "frontend/tflite_delegate/delegate_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/parse_bool.h"
+#include "base/text.h"
+#include "runtime/session_keys.h"
+
+namespace skillet::delegate {
+namespace {
+
+// True when `value` is right; it is then in the options.
+using Parse = bool (*)(std::string_view value, Options& options);
+
+// What sessions have no key for.
+struct Row {
+  std::string_view key;
+  Parse parse;
+  std::string_view help;
+  std::string_view instead = "ignored";  // what is done with a value that is none
+};
+
+bool parse_int(std::string_view text, int minimum, int& value) {
+  int parsed = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (failure != std::errc{} || end != text.data() + text.size() || parsed < minimum) return false;
+  value = parsed;
+  return true;
+}
+
+// Some hosts cannot pass a colon: sim-CHIP is sim:CHIP.
+bool parse_device(std::string_view value, Options& options) {
+  if (value.empty()) return false;
+  options.device = value;
+  if (value.starts_with("sim-")) options.device[3] = ':';
+  if (value.starts_with("null-")) options.device[4] = ':';
+  return true;
+}
+bool parse_log(std::string_view value, Options& options) {
+  const auto level = log::parse_level(value);
+  if (level) options.log = level;
+  return level.has_value();
+}
+// Who asks for it in words that we do not know does not want the CPU.
+bool parse_require_npu(std::string_view value, Options& options) {
+  if (parse_bool(value, options.require_npu)) return true;
+  options.require_npu = true;
+  return false;
+}
+bool parse_strict(std::string_view value, Options& options) { return parse_bool(value, options.strict); }
+bool parse_max_partitions(std::string_view value, Options& options) {
+  return parse_int(value, 0, options.max_delegated_partitions);
+}
+bool parse_min_nodes(std::string_view value, Options& options) {
+  return parse_int(value, 0, options.min_nodes_per_partition);
+}
+bool parse_profile(std::string_view value, Options& options) { return parse_bool(value, options.profile); }
+bool parse_help(std::string_view value, Options& options) { return parse_bool(value, options.help); }
+
+constexpr std::array kRows = {
+    Row{"device", parse_device,
+        "auto: an NPU of this machine, else nothing is claimed; npu: the same, but loading fails without one; cpu: "
+        "claim nothing; a device node; sim:CHIP or sim-CHIP: a simulated chip; null-CHIP: a device that computes "
+        "nothing, for measuring the host's part (auto)"},
+    Row{"log", parse_log,
+        "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
+    Row{"require_npu", parse_require_npu, "1: loading fails unless an NPU, or the device that is named, is there (0)",
+        "taking 1"},
+    Row{"strict", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
+    Row{"max_delegated_partitions", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
+    Row{"min_nodes_per_partition", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
+    Row{"profile", parse_profile,
+        "1: tell the host's profiler each operation; those that the NPU runs together share its time by their work "
+        "(0)"},
+    Row{"help", parse_help, "1: print this list (0)"},
+};
+
+constexpr std::string_view kStrictSaysIt = "fallback";           // a key of sessions that is none here
+constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
+
+// What the delegate takes where nothing is said, if that is not what sessions take.
+// A key of the delegate or of sessions.
+struct Key {
+  std::string_view key, help;
+  const Row* own = nullptr;
+  const runtime::SessionKey* of_session = nullptr;
+
+  bool set(std::string_view value, Options& options) const {
+    return own != nullptr ? own->parse(value, options) : of_session->set(value, options.session);
+  }
+};
+
+std::vector<Key> all_keys() {
+  std::vector<Key> all;
+  for (const Row& row : kRows) all.push_back({row.key, row.help, &row, nullptr});
+  for (const runtime::SessionKey& row : runtime::session_keys()) {
+    if (row.key != kStrictSaysIt) all.push_back({row.key, row.help, nullptr, &row});
+  }
+  return all;
+}
+
+void apply(const Key& key, std::string_view name, std::string_view value, Options& options) {
+  if (!key.set(value, options))
+    options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
+                                key.own != nullptr ? key.own->instead : "ignored"});
+}
+
+// What is said, but counts for nothing.
+void warn_of_idle(Options& options) {
+  using compile::PartitionBy;
+  const runtime::SessionOptions& session = options.session;
+  const PartitionBy by = runtime::partition_of(runtime::with_defaults(session));
+  const auto idle = [&](std::string_view key, std::string_view where) {
+    options.problems.push_back({fmt::format("option {} counts with {} only, here partition={}", key, where,
+                                            compile::kPartitionByNames[static_cast<size_t>(by)])});
+  };
+  if (session.min_macs_per_byte && by == PartitionBy::all) idle("min_macs_per_byte", "partition=work");
+  if (session.host_threads && by != PartitionBy::predicted) idle("host_threads", "partition=predicted");
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*)) {
+  Options options;
+  options.session = {};  // what is said, until all is
+  const std::vector<Key> keys = all_keys();
+  for (const Key& key : keys) {
+    const std::string name = runtime::environment_name(key.key);
+    // An empty variable, as compose files leave them, is one that is not set.
+    const char* value = get_environment(name.c_str());
+    if (value != nullptr && *value != '\0') apply(key, name, value, options);
+  }
+  for (const auto& [name, value] : given) {
+    const auto found = std::ranges::find(keys, name == kOfTools ? std::string_view("cache_dir") : name, &Key::key);
+    if (found != keys.end()) {
+      apply(*found, name, value, options);
+      continue;
+    }
+    std::vector<std::string_view> names;
+    for (const Key& key : keys) names.push_back(key.key);
+    options.problems.push_back(
+        {fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names))});
+  }
+  warn_of_idle(options);
+  options.session = runtime::with_defaults(std::move(options.session));
+  return options;
+}
+
+std::string options_help() {
+  std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
+  for (const Key& key : all_keys())
+    text += fmt::format("  {:<26}{:<34}{}\n", key.key, runtime::environment_name(key.key), key.help);
+  return text;
+}
+
+}  // namespace skillet::delegate

@@ -1,0 +1,363 @@
+#include "frontend/tflite_delegate/graph_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "frontend/tflite_delegate/node_attrs.h"
+#include "graph/import/import.h"
+#include "graph/ir/settle.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::delegate {
+namespace {
+
+using ir::DType;
+using ir::TensorId;
+
+// In the order of TfLiteType; 0 is "no type".
+constexpr std::array kTypes = {
+    DType::variant,  DType::float32,   DType::int32,  DType::uint8,   DType::int64,   DType::string,     DType::boolean,
+    DType::int16,    DType::complex64, DType::int8,   DType::float16, DType::float64, DType::complex128, DType::uint64,
+    DType::resource, DType::variant,   DType::uint32, DType::uint16,  DType::int4,    DType::bfloat16,
+};
+
+bool in_range(const TfLiteContext* context, int id) {
+  return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
+}
+
+std::string opaque_name(const TfLiteRegistration& registration) {
+  if (registration.builtin_code == kTfLiteBuiltinCustom || registration.custom_name != nullptr)
+    return registration.custom_name == nullptr ? "CUSTOM" : registration.custom_name;
+  const std::string_view name = tflite::builtin_name(registration.builtin_code);
+  return name.empty() ? fmt::format("BUILTIN_{}", registration.builtin_code) : std::string(name);
+}
+
+void make_opaque(ir::Op& op, std::string name) {
+  op.kind = ir::OpKind::opaque;
+  op.opaque_name = printable(name);  // from a file of others, as names of tensors are
+  op.attrs = ir::default_attrs(ir::OpKind::opaque);
+}
+
+// One tensor. The result always has a type and a shape that the IR can hold; `problem` says what it could not express.
+class TensorReader {
+ public:
+  // `settled`: its contents are there, and count as constant.
+  TensorReader(const TfLiteTensor& from, bool settled) : from_(from), settled_(settled) {}
+
+  ir::Tensor read() {
+    if (from_.name != nullptr) to_.name = printable(from_.name);
+    to_.is_variable = from_.is_variable;
+    read_type();
+    read_shape();
+    if (problem.empty()) read_quant();
+    if (problem.empty()) read_contents();
+    return std::move(to_);
+  }
+
+  std::string problem;
+
+ private:
+  template <typename... Args>
+  void refuse(fmt::format_string<Args...> format, Args&&... args) {
+    if (problem.empty()) problem = fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  void read_type() {
+    to_.dtype = DType::variant;
+    if (from_.type <= 0 || static_cast<size_t>(from_.type) >= kTypes.size()) {
+      refuse("element type {} is not known", from_.type);
+    } else {
+      to_.dtype = kTypes[static_cast<size_t>(from_.type)];
+    }
+    if (from_.sparsity != nullptr) refuse("it is sparse");
+    if (from_.allocation_type == kTfLiteNonCpu) refuse("its memory is not readable by the CPU");
+    if (from_.allocation_type == kTfLiteVariantObject) refuse("it holds an object, not elements");
+  }
+
+  void read_shape() {
+    const auto dims = elements(from_.dims);
+    if (std::ranges::any_of(dims, [](int dim) { return dim < 0; })) return refuse("a dimension is not known");
+    to_.shape.dims.assign(dims.begin(), dims.end());
+  }
+
+  // Accepts what is odd but harmless, as the importer of files does: the axis of a list of scales for one dimension.
+  void read_quant() {
+    if (!ir::is_integer(to_.dtype) || from_.quantization.type == 0 || from_.quantization.params == nullptr) return;
+    if (from_.quantization.type != kTfLiteAffineQuantization)
+      return refuse("quantization of kind {} is not known", from_.quantization.type);
+    const auto& affine = *static_cast<const TfLiteAffineQuantization*>(from_.quantization.params);
+    if (affine.scale == nullptr || affine.scale->size <= 0) return;
+    const auto count = static_cast<size_t>(affine.scale->size);
+    const auto zero_points = elements(affine.zero_point);
+    if (zero_points.size() > 1 && zero_points.size() != count)
+      return refuse("{} scales but {} zero points", count, zero_points.size());
+    to_.quant.scales.assign(affine.scale->data(), affine.scale->data() + count);
+    for (size_t i = 0; i < count; ++i) {
+      to_.quant.zero_points.push_back(zero_points.empty() ? 0 : zero_points[zero_points.size() == 1 ? 0 : i]);
+    }
+    if (count > 1 && to_.shape.rank() != 1) to_.quant.axis = affine.quantized_dimension;
+  }
+
+  void read_contents() {
+    if (settled_) {
+      const auto* bytes = static_cast<const uint8_t*>(from_.data);
+      return ir::set_constant(to_, Bytes(bytes, bytes + from_.bytes));
+    }
+    if (from_.allocation_type != kTfLiteMmapRo || to_.is_variable) return;
+    if (from_.bytes == 0 || from_.data == nullptr) {
+      if (from_.bytes != 0) return refuse("its contents are missing");
+      if (to_.bytes() == 0) ir::set_constant(to_, {});
+      return;
+    }
+    to_.data = {static_cast<const uint8_t*>(from_.data), from_.bytes};
+  }
+
+  const TfLiteTensor& from_;
+  const bool settled_;
+  ir::Tensor to_;
+};
+
+std::string problem_of(const ir::Tensor& tensor) {
+  ir::Graph alone;
+  alone.add_tensor(tensor);
+  const auto checked = ir::verify(alone);
+  return checked.ok() ? std::string{} : checked.error().message;
+}
+
+// `op` and its tensors as a graph of their own.
+ir::Graph only(const ir::Graph& graph, const ir::Op& op) {
+  ir::Graph alone;
+  ir::Op copy = op;
+  std::vector<TensorId> originals;
+  const auto add = [&](TensorId id) {
+    originals.push_back(id);
+    return alone.add_tensor(graph.tensor(id));
+  };
+  for (TensorId& id : copy.inputs) {
+    if (id == ir::kNoTensor) continue;
+    const auto known = std::ranges::find(originals, id);
+    if (known != originals.end()) {
+      id = static_cast<TensorId>(known - originals.begin());
+      continue;
+    }
+    id = add(id);
+    const ir::Tensor& tensor = alone.tensor(id);
+    if (!tensor.is_constant() && !tensor.is_variable) alone.inputs.push_back(id);
+  }
+  for (TensorId& id : copy.outputs) alone.outputs.push_back(id = add(id));
+  alone.add_op(std::move(copy));
+  return alone;
+}
+
+class Builder {
+ public:
+  Builder(TfLiteContext* context, Contents contents)
+      : context_(context), contents_(contents), id_of_(context->tensors_size, ir::kNoTensor) {}
+
+  Result<HostGraph> run(std::span<const HostNode> nodes, std::span<const int> outputs,
+                        std::span<const HostNode> shapes) {
+    std::vector<HostNode> all(nodes.begin(), nodes.end());
+    for (const HostNode& node : nodes) {
+      own_.insert(node.index);
+      made_.insert(node.op.outputs.begin(), node.op.outputs.end());
+    }
+    for (const HostNode& node : shapes) {
+      if (!own_.contains(node.index)) all.push_back(node);
+    }
+    std::ranges::stable_sort(all, {}, &HostNode::index);
+    for (const HostNode& node : all) add_op(node);
+    for (const int output : outputs) {
+      if (in_range(context_, output) && id_of_[static_cast<size_t>(output)] != ir::kNoTensor)
+        out_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
+    }
+    infer_each();
+    leave_out_known(all);
+    add_inputs();
+    SK_TRY(ir::verify(out_.graph));
+    return std::move(out_);
+  }
+
+ private:
+  void leave_out_known(std::span<const HostNode> all);
+
+  // What no op computes, in order of first use.
+  void add_inputs() {
+    const auto producers = ir::producers(out_.graph);
+    const auto readers = ir::consumers(out_.graph);
+    for (size_t i = 0; i < producers.size(); ++i) {
+      const ir::Tensor& tensor = out_.graph.tensors[i];
+      if (producers[i] < 0 && !readers[i].empty() && !tensor.is_constant() && !tensor.is_variable)
+        out_.graph.inputs.push_back(static_cast<TensorId>(i));
+    }
+  }
+
+  void add_op(const HostNode& node) {
+    ir::Op op = node.op;
+    std::string refusal = node.refusal;
+    for (auto* operands : {&op.inputs, &op.outputs}) {
+      for (TensorId& id : *operands) {
+        if (id == ir::kNoTensor) continue;
+        const int host = id;
+        id = tensor(host);
+        const std::string& problem = problems_[static_cast<size_t>(id)];
+        if (refusal.empty() && !problem.empty())
+          refusal = fmt::format("{}: {}", ir::describe_tensor(out_.graph, id), problem);
+      }
+    }
+    const auto id = static_cast<ir::OpId>(out_.graph.ops.size());
+    out_.graph.add_op(std::move(op));
+    if (refusal.empty()) refusal = settle(id);
+    ir::Op& added = out_.graph.ops.back();
+    if (!refusal.empty() && added.kind != ir::OpKind::opaque)
+      make_opaque(added, std::string(ir::op_kind_name(added.kind)));
+    out_.refusal.push_back(std::move(refusal));
+  }
+
+  // Empty, or why the op stays with the host. The copy that it may read instead of its filter is nobody else's.
+  std::string settle(ir::OpId id) {
+    const auto settled = ir::settle_filter(out_.graph, id);
+    out_.host_tensor.resize(out_.graph.tensors.size(), -1);
+    problems_.resize(out_.graph.tensors.size());
+    return settled.ok() ? std::string{} : settled.error().message;
+  }
+
+  TensorId tensor(int host) {
+    TensorId& id = id_of_[static_cast<size_t>(host)];
+    if (id != ir::kNoTensor) return id;
+    const bool settled = !made_.contains(host) && is_shape(context_->tensors[host], contents_);
+    TensorReader reader(context_->tensors[host], settled);
+    ir::Tensor tensor = reader.read();
+    if (settled && reader.problem.empty()) out_.settled.push_back(host);
+    std::string problem = reader.problem.empty() ? problem_of(tensor) : std::move(reader.problem);
+    // Opaque ops may touch it all the same; nothing else will.
+    if (!problem.empty()) tensor = {.name = tensor.name, .dtype = DType::variant};
+    id = out_.graph.add_tensor(std::move(tensor));
+    out_.host_tensor.push_back(host);
+    problems_.push_back(std::move(problem));
+    return id;
+  }
+
+  void infer_each();
+
+  TfLiteContext* context_;
+  const Contents contents_;
+  std::set<int> own_;                  // the host's indices of the nodes asked for
+  std::set<int> made_;                 // the host's tensors that they compute
+  std::vector<TensorId> known_;        // by tensor of the graph: the constant that is read instead of it, or kNoTensor
+  std::vector<TensorId> id_of_;        // by the host's tensor
+  std::vector<std::string> problems_;  // by tensor of the graph
+  HostGraph out_;
+};
+
+// Op by op, so that one odd op (quantization out of range, shapes that contradict each other) stays with the host and
+// does not cost the whole graph.
+void Builder::infer_each() {
+  known_.assign(out_.graph.tensors.size(), ir::kNoTensor);
+  for (size_t i = 0; i < out_.graph.ops.size(); ++i) {
+    ir::Op& op = out_.graph.ops[i];
+    for (TensorId& id : op.inputs) {
+      if (id != ir::kNoTensor && known_[static_cast<size_t>(id)] != ir::kNoTensor) id = known_[static_cast<size_t>(id)];
+    }
+    if (op.kind == ir::OpKind::opaque) continue;
+    ir::Graph alone = only(out_.graph, op);
+    auto checked = ir::infer_shapes(alone);
+    if (checked.ok()) checked = ir::verify(alone);
+    if (!checked.ok()) {
+      const std::string &reason = checked.error().message, self = ir::describe_op(alone, 0) + ": ";
+      out_.refusal[i] = reason.starts_with(self) ? reason.substr(self.size()) : reason;
+      make_opaque(op, std::string(ir::op_kind_name(op.kind)));
+      continue;
+    }
+    for (size_t j = 0; j < op.outputs.size(); ++j)
+      out_.graph.tensor(op.outputs[j]).shape = alone.tensor(alone.outputs[j]).shape;
+    std::vector<ir::Tensor> constants = ir::known_outputs(alone, 0, ref::compute);
+    for (size_t j = 0; j < constants.size(); ++j) {
+      known_[static_cast<size_t>(op.outputs[j])] = out_.graph.add_tensor(std::move(constants[j]));
+      known_.push_back(ir::kNoTensor);
+      out_.host_tensor.push_back(-1);
+    }
+  }
+}
+
+// Ops whose outputs are known go, unless they are asked for; and those that were there only to know them.
+void Builder::leave_out_known(std::span<const HostNode> all) {
+  std::vector<ir::Op> ops;
+  std::vector<std::string> refusal;
+  for (size_t i = 0; i < all.size(); ++i) {
+    ir::Op& op = out_.graph.ops[i];
+    const bool is_own = own_.contains(all[i].index);
+    const bool is_known = !op.outputs.empty() && std::ranges::all_of(op.outputs, [&](TensorId id) {
+      return known_[static_cast<size_t>(id)] != ir::kNoTensor && !std::ranges::count(out_.graph.outputs, id);
+    });
+    if (is_own && !is_known) {
+      ops.push_back(std::move(op));
+      refusal.push_back(std::move(out_.refusal[i]));
+      continue;
+    }
+    if (is_own) out_.shapes.push_back(all[i]);
+    for (const int id : all[i].op.inputs) {
+      if (id != ir::kNoTensor && !made_.contains(id)) out_.sized.push_back(id);
+    }
+  }
+  out_.graph.ops = std::move(ops);
+  out_.refusal = std::move(refusal);
+}
+
+}  // namespace
+
+bool is_shape(const TfLiteTensor& tensor, Contents contents) {
+  constexpr size_t kBytesMax = 64;  // eight dimensions
+  const bool known = tensor.type > 0 && static_cast<size_t>(tensor.type) < kTypes.size();
+  const DType type = known ? kTypes[static_cast<size_t>(tensor.type)] : DType::variant;
+  if ((type != DType::int32 && type != DType::int64) || elements(tensor.dims).size() > 1) return false;
+  if (tensor.is_variable || tensor.data == nullptr || tensor.bytes == 0 || tensor.bytes > kBytesMax) return false;
+  if (contents == Contents::all) return tensor.allocation_type != kTfLiteMmapRo;
+  return tensor.allocation_type == kTfLitePersistentRo;
+}
+
+std::span<const int> elements(const TfLiteIntArray* array) {
+  if (array == nullptr || array->size <= 0) return {};
+  return {array->data(), static_cast<size_t>(array->size)};
+}
+
+Result<HostNode> read_node(TfLiteContext* context, int index) {
+  TfLiteNode* node = nullptr;
+  TfLiteRegistration* registration = nullptr;
+  if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk || node == nullptr ||
+      registration == nullptr)
+    return error(ErrorCode::malformed, "the host does not give node {}", index);
+  HostNode result{.index = index, .op = {}, .refusal = {}};
+  result.op.source_index = index;
+  for (const int id : elements(node->inputs))
+    result.op.inputs.push_back(id == kTfLiteOptionalTensor ? ir::kNoTensor : id);
+  for (const int id : elements(node->outputs)) result.op.outputs.push_back(id);
+  for (const auto* operands : {&result.op.inputs, &result.op.outputs}) {
+    for (const TensorId id : *operands) {
+      if (!in_range(context, id) && !(id == ir::kNoTensor && operands == &result.op.inputs))
+        return error(ErrorCode::malformed, "node {} has tensor {}, the host has {}", index, id, context->tensors_size);
+    }
+  }
+  const auto kind = ir::op_kind_from_tflite_code(registration->builtin_code);
+  make_opaque(result.op, kind ? std::string(ir::op_kind_name(*kind)) : opaque_name(*registration));
+  if (!kind) return result;
+  auto attrs = read_attrs(*kind, node->builtin_data, registration->version);
+  if (!attrs.ok()) {
+    result.refusal = attrs.error().message;
+    return result;
+  }
+  result.op.kind = *kind;
+  result.op.opaque_name.clear();
+  result.op.attrs = std::move(attrs).value();
+  return result;
+}
+
+Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
+                              Contents contents, std::span<const HostNode> shapes) {
+  return Builder(context, contents).run(nodes, outputs, shapes);
+}
+
+}  // namespace skillet::delegate

@@ -1,0 +1,263 @@
+#include "frontend/tflite_delegate/kernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "frontend/tflite_delegate/empty_shapes.h"
+#include "graph/ir/macs.h"
+#include "runtime/verify.h"
+
+namespace skillet::delegate {
+namespace {
+
+// The host frees the array.
+Result<void> resize(TfLiteContext* context, int tensor, const ir::Shape& shape) {
+  const auto rank = static_cast<size_t>(shape.rank());
+  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(TfLiteIntArray) + rank * sizeof(int)));
+  if (array == nullptr) return error(ErrorCode::internal, "no memory");
+  array->size = shape.rank();
+  std::ranges::copy(shape.dims, array->data());
+  if (context->ResizeTensor(context, &context->tensors[tensor], array) == kTfLiteOk) return {};
+  return error(ErrorCode::internal, "the host refuses to resize tensor {} to {}", tensor, shape.to_string());
+}
+
+Result<std::span<uint8_t>> bytes_of(TfLiteContext* context, int id, int64_t size_bytes) {
+  const TfLiteTensor& tensor = context->tensors[id];
+  const auto expected = static_cast<size_t>(size_bytes);
+  if (tensor.bytes != expected)
+    return error(ErrorCode::invalid_argument, "tensor {} has {} bytes; it was prepared for {}", id, tensor.bytes,
+                 expected);
+  if (tensor.data == nullptr && expected != 0)
+    return error(ErrorCode::invalid_argument, "tensor {} has no memory of the CPU", id);
+  return std::span(static_cast<uint8_t*>(tensor.data), expected);
+}
+
+bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
+  return std::ranges::equal(elements(context->tensors[id].dims), shape.dims);
+}
+
+}  // namespace
+
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out = options.session;
+  out.allow_fallback = !options.strict;
+  // What goes to the NPU is chosen when partitions are proposed; one that the host has handed over goes there.
+  out.partition = compile::PartitionBy::all;
+  return out;
+}
+
+Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
+                                               std::vector<HostNode> nodes, std::vector<int> outputs,
+                                               std::vector<HostNode> shapes) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
+  SK_TRY(kernel->build(context, session_options(kernel->state_->options), Use::handed_over));
+  return kernel;
+}
+
+Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::shared_ptr<State> state,
+                                                std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by) {
+  std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
+  runtime::SessionOptions options = session_options(kernel->state_->options);
+  options.partition = by;
+  SK_TRY(kernel->build(context, options, Use::proposed));
+  return kernel;
+}
+
+Kernel::~Kernel() {
+  const log::ScopedLevel level(state_->options.log);
+  const std::lock_guard lock(state_->mutex);
+  session_.reset();
+  // All of them: kernels that stay import theirs again.
+  if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
+}
+
+Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions& options, Use use, Contents contents) {
+  const log::ScopedLevel level(state_->options.log);
+  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents, shapes_));
+  refusals_.clear();
+  for (size_t i = 0; i < host.refusal.size(); ++i) {
+    if (host.refusal[i].empty()) continue;
+    if (use == Use::handed_over)
+      return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(host.graph, static_cast<ir::OpId>(i)),
+                   host.refusal[i]);
+    refusals_.push_back({host.graph.ops[i].source_index, host.refusal[i]});  // before what else is said of it
+  }
+  inputs_.clear();
+  outputs_.clear();
+  for (const ir::TensorId id : host.graph.inputs) inputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  settled_.clear();
+  for (const int id : host.settled) {
+    const auto* bytes = static_cast<const uint8_t*>(context->tensors[id].data);
+    settled_.emplace_back(id, Bytes(bytes, bytes + context->tensors[id].bytes));
+  }
+  sized_.clear();
+  for (const int id : host.sized) {
+    const auto dims = elements(context->tensors[id].dims);
+    sized_.emplace_back(id, ir::Shape{{dims.begin(), dims.end()}});
+  }
+  for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  input_bytes_.resize(inputs_.size());
+  output_bytes_.resize(outputs_.size());
+  const std::lock_guard lock(state_->mutex);
+  session_.reset();  // its buffers first
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(host.graph), options));
+  if (use == Use::proposed) refuse(compiled);
+  if (!refusals_.empty()) return {};
+  SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));
+  describe();
+  return {};
+}
+
+void Kernel::refuse(const compile::Compiled& compiled) {
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    const compile::OpPlace& place = compiled.ops[i];
+    if (place.on_npu) continue;
+    const bool is_choice = place.remedy == npu::Remedy::take_all;
+    refusals_.push_back(
+        {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
+  }
+}
+
+void Kernel::describe() {
+  macs_ = 0;
+  uint64_t bytes = 0;
+  size_t jobs = 0, unproven = 0;
+  const runtime::Report& report = session_->report();
+  for (size_t part = 0; part < report.parts.size(); ++part) {
+    const std::string& fallback = report.parts[part].fallback;
+    for (const ir::OpId op : report.parts[part].ops) {
+      if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
+      macs_ += ir::op_macs(session_->graph(), op);
+      unproven += report.ops[static_cast<size_t>(op)].stands_on.empty() ? 0 : 1;
+    }
+    for (const npu::Program* program : session_->programs(part)) {
+      jobs += program->jobs.size();
+      for (const npu::Buffer& buffer : program->buffers) bytes += buffer.size_bytes;
+    }
+  }
+  summary_ = fmt::format("{} ops, {} jobs, {} bytes", nodes_.size(), jobs, bytes);
+  if (unproven != 0)
+    summary_ += fmt::format(", {} unproven {} {}", unproven, unproven == 1 ? "op" : "ops",
+                            runtime::verifies(state_->target, state_->options.session) ? "verified on this device"
+                                                                                       : "not verified on this device");
+  profile_.reset();
+  if (state_->options.profile) profile_.emplace(*session_);
+}
+
+// What the session was made for.
+bool Kernel::fits(const TfLiteContext* context, Contents contents) const {
+  if (session_ == nullptr) return false;
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!same_shape(context, inputs_[i], graph.tensor(graph.inputs[i]).shape)) return false;
+  }
+  if (!std::ranges::all_of(sized_, [&](const auto& one) { return same_shape(context, one.first, one.second); }))
+    return false;
+  return std::ranges::all_of(settled_, [&](const auto& one) {
+    const TfLiteTensor& now = context->tensors[one.first];
+    return is_shape(now, contents) && now.bytes == one.second.size() &&
+           std::equal(one.second.begin(), one.second.end(), static_cast<const uint8_t*>(now.data));
+  });
+}
+
+// Integers that are there only while the host runs.
+bool Kernel::waits_for_shapes(const TfLiteContext* context) const {
+  return std::ranges::any_of(nodes_, [&](const HostNode& node) {
+    return std::ranges::any_of(node.op.inputs, [&](int id) {
+      if (id == ir::kNoTensor) return false;
+      TfLiteTensor one = context->tensors[id];
+      if (one.data == nullptr) one.data = &one;  // it will be there
+      return is_shape(one, Contents::all) && !is_shape(one, Contents::prepared);
+    });
+  });
+}
+
+Result<void> Kernel::resize_outputs(TfLiteContext* context) const {
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const ir::Shape& shape = graph.tensor(graph.outputs[i]).shape;
+    const bool dynamic = context->tensors[outputs_[i]].allocation_type == kTfLiteDynamic;
+    if (dynamic || !same_shape(context, outputs_[i], shape)) SK_TRY(resize(context, outputs_[i], shape));
+  }
+  return {};
+}
+
+Result<void> Kernel::prepare(TfLiteContext* context) {
+  const log::ScopedLevel level(state_->options.log);
+  deferred_ = false;
+  has_nothing_ = false;
+  if (const std::set<int> empty = empty_inputs(context, nodes_); !empty.empty()) return prepare_nothing(context, empty);
+  if (!fits(context, Contents::prepared)) {
+    auto built = build(context, session_options(state_->options), Use::handed_over);
+    deferred_ = !built.ok() && waits_for_shapes(context);
+    if (!deferred_) SK_TRY(std::move(built));
+  }
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->buffers.find_library();
+  }
+  if (!deferred_) return resize_outputs(context);
+  // Shapes come with the first run; the host prepares what follows then.
+  session_.reset();
+  for (const int id : host_outputs_) {
+    TfLiteTensor& output = context->tensors[id];
+    if (output.allocation_type != kTfLiteDynamic) output.data = nullptr;
+    output.allocation_type = kTfLiteDynamic;
+  }
+  return {};
+}
+
+Result<void> Kernel::prepare_nothing(TfLiteContext* context, const std::set<int>& empty) {
+  SK_TRY_ASSIGN(const auto outputs, empty_shapes(context, empty, nodes_, host_outputs_, shapes_));
+  for (const auto& [id, shape] : outputs) SK_TRY(resize(context, id, shape));
+  has_nothing_ = true;
+  return {};
+}
+
+Result<void> Kernel::settle(TfLiteContext* context) {
+  if (!fits(context, Contents::all))
+    SK_TRY(build(context, session_options(state_->options), Use::handed_over, Contents::all));
+  return resize_outputs(context);
+}
+
+Result<void> Kernel::invoke(TfLiteContext* context) {
+  const log::ScopedLevel level(state_->options.log);
+  if (has_nothing_) return {};
+  if (deferred_) SK_TRY(settle(context));
+  if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
+  const ir::Graph& graph = session_->graph();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    SK_TRY_ASSIGN(input_bytes_[i], bytes_of(context, inputs_[i], graph.tensor(graph.inputs[i]).bytes()));
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    SK_TRY_ASSIGN(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
+  }
+  import_buffers();
+  SK_TRY(session_->run_on(input_bytes_, output_bytes_));
+  log_copies();
+  if (profile_) profile_->tell(*session_, context->profiler);
+  return {};
+}
+
+// Memory has addresses on one file: a session on another core's file copies.
+void Kernel::import_buffers() {
+  const std::shared_ptr<runtime::DeviceContext>& own = state_->target.context;
+  const std::lock_guard lock(state_->mutex);
+  state_->buffers.drop_freed(*own);
+  if (session_->context().get() != own.get()) return;
+  for (const auto bytes : input_bytes_) state_->buffers.import(*own, bytes);
+  for (const auto bytes : output_bytes_) state_->buffers.import(*own, bytes);
+}
+
+// When it changes: hosts may exchange the memory of tensors from run to run.
+void Kernel::log_copies() {
+  uint64_t copied = 0;
+  for (const runtime::PartReport& part : session_->report().parts) copied += part.copied_bytes;
+  if (copied_bytes_ == copied) return;
+  copied_bytes_ = copied;
+  log::debug("partition of {}: copies {} bytes between host and NPU", summary_, copied);
+}
+
+}  // namespace skillet::delegate

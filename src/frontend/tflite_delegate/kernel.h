@@ -1,0 +1,107 @@
+// Kernel: one partition of a host's graph that we run; and State, which all kernels of one delegate share.
+// Called by delegate.cpp through the host's node callbacks.
+// Must not know: how partitions are chosen.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontend/tflite_delegate/c_api_buffers.h"
+#include "frontend/tflite_delegate/delegate_options.h"
+#include "frontend/tflite_delegate/graph_builder.h"
+#include "frontend/tflite_delegate/profile.h"
+#include "runtime/session.h"
+
+namespace skillet::delegate {
+
+// Kept alive by the delegate and by its kernels: some hosts destroy the delegate before the interpreter.
+struct State {
+  Options options;
+  runtime::Target target;  // without a driver: nothing is claimed
+  CApiBuffers buffers;     // those in use on the target's own file
+  std::mutex mutex;  // of `buffers`, and of building sessions: interpreters on several threads may share a delegate
+};
+
+// What a session of the delegate's options is made with.
+runtime::SessionOptions session_options(const Options& options);
+
+// The end of reasons that are a choice of `partition`.
+constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)";
+
+// A node that stays with the host, and why.
+struct Refusal {
+  int node = -1;  // the host's index
+  std::string reason;
+};
+
+class Kernel {
+ public:
+  // `nodes` in execution order; `outputs`: host tensors that others read; `shapes`: the host's nodes that compute
+  // shapes (HostGraph::shapes). Compiles and loads; what the NPU does not take runs on our CPU kernels.
+  static Result<std::unique_ptr<Kernel>> create(TfLiteContext* context, std::shared_ptr<State> state,
+                                                std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                std::vector<HostNode> shapes = {});
+  // The same for a partition that is still to be chosen, by `by` (null: as sessions do): where the NPU does not take
+  // all of it, or where it is not profitable to offload, nothing is loaded and refusals() has the reasons.
+  static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
+                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
+                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by);
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  // After the host has (re)sized its tensors: compiles again when our inputs changed, and sizes our outputs.
+  Result<void> prepare(TfLiteContext* context);
+  // Reads and writes the host's memory wherever it is now.
+  Result<void> invoke(TfLiteContext* context);
+
+  std::span<const HostNode> nodes() const { return nodes_; }
+  uint64_t macs() const { return macs_; }
+  const std::vector<Refusal>& refusals() const { return refusals_; }
+  // "N ops, M jobs, K bytes"
+  const std::string& summary() const { return summary_; }
+
+ private:
+  Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs,
+         std::vector<HostNode> shapes)
+      : state_(std::move(state)),
+        nodes_(std::move(nodes)),
+        shapes_(std::move(shapes)),
+        host_outputs_(std::move(outputs)) {}
+  enum class Use { proposed, handed_over };
+  Result<void> build(TfLiteContext* context, const runtime::SessionOptions& options, Use use,
+                     Contents contents = Contents::prepared);
+  bool fits(const TfLiteContext* context, Contents contents) const;
+  bool waits_for_shapes(const TfLiteContext* context) const;
+  Result<void> resize_outputs(TfLiteContext* context) const;
+  Result<void> prepare_nothing(TfLiteContext* context, const std::set<int>& empty);
+  Result<void> settle(TfLiteContext* context);  // as prepare(), while the host runs
+  void refuse(const compile::Compiled& compiled);
+  void describe();
+  void import_buffers();
+  void log_copies();
+
+  std::shared_ptr<State> state_;
+  std::vector<HostNode> nodes_, shapes_;
+  std::vector<int> host_outputs_;
+  std::unique_ptr<runtime::Session> session_;
+  std::vector<int> inputs_, outputs_;             // host tensors, in the order of the session's inputs and outputs
+  std::vector<std::pair<int, Bytes>> settled_;    // host tensors that are shapes, as they were
+  std::vector<std::pair<int, ir::Shape>> sized_;  // host tensors that shapes were computed from
+  bool has_nothing_ = false;                      // no elements of inputs, nor of outputs
+  bool deferred_ = false;                         // shapes come with the run
+  std::vector<std::span<const uint8_t>> input_bytes_;
+  std::vector<std::span<uint8_t>> output_bytes_;
+  uint64_t macs_ = 0;
+  std::optional<uint64_t> copied_bytes_;  // in the last run
+  std::vector<Refusal> refusals_;
+  std::string summary_;
+  std::optional<Profile> profile_;  // where the option asks for it
+};
+
+}  // namespace skillet::delegate

@@ -1,0 +1,441 @@
+#include "graph/import/import.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "base/log.h"
+#include "base/magic.h"
+#include "base/text.h"
+#include "graph/import/appended_fields.h"
+#include "graph/import/options.h"
+#include "graph/ir/settle.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::tflite {
+namespace {
+
+using ir::DType;
+using ir::TensorId;
+
+constexpr std::array<std::string_view, 210> kBuiltinNames = {
+#define BUILTIN(code, name) name,
+#include "graph/import/builtin_codes.def"
+#undef BUILTIN
+};
+constexpr int32_t kCustomCode = 32;
+
+// In the order of the schema's TensorType.
+constexpr std::array kTypes = {
+    DType::float32, DType::float16,   DType::int32,  DType::uint8,   DType::int64,      DType::string, DType::boolean,
+    DType::int16,   DType::complex64, DType::int8,   DType::float64, DType::complex128, DType::uint64, DType::resource,
+    DType::variant, DType::uint32,    DType::uint16, DType::int4,    DType::bfloat16,
+};
+
+template <typename T>
+size_t count(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : vector->size();
+}
+
+std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
+
+constexpr size_t kMarkEnd = 8, kStartBytes = 512;
+
+// What people take for a model that we could read, and what to do about it.
+std::string_view other_format(std::span<const uint8_t> file) {
+  static constexpr Magic kRows[] = {
+      {0, "PK\3\4", "a zip archive: unpack it, or convert what it holds (PyTorch, Keras) to .tflite"},
+      {0, "\x1F\x8B", "compressed by gzip: unpack it first"},
+      {257, "ustar", "a tar archive: unpack it first"},
+      {0, "\x89HDF", "a HDF5 file, as Keras writes them: convert it with tf.lite.TFLiteConverter"},
+      {0, "version https://git-lfs", "a pointer of git-lfs, not the file itself: git lfs pull"},
+      {0, "<!", "a page of the web, not the file itself"},
+      {0, "<html", "a page of the web, not the file itself"},
+      {0, "RKNN", "a model of RKNN, which only its vendor's driver reads: use the model it was made of"},
+      {0, "\x80\2", "a pickle of Python (PyTorch): convert it to .tflite"},
+      {0, "\x08", "perhaps ONNX or a frozen TensorFlow graph: convert it to .tflite"}};
+  return name_of_magic(file, kRows);
+}
+
+Result<void> check_mark(std::span<const uint8_t> file) {
+  if (file.empty()) return error(ErrorCode::malformed, "is empty");
+  if (file.size() >= kMarkEnd && schema::ModelBufferHasIdentifier(file.data())) return {};
+  const std::string_view other = other_format(file);
+  return error(ErrorCode::malformed, "not a TensorFlow Lite model ({})", other.empty() ? "no TFL3 mark" : other);
+}
+
+class Importer {
+ public:
+  Importer(std::shared_ptr<const Bytes> file, std::string name, ImportOptions options)
+      : file_(std::move(file)), options_(std::move(options)), budget_(*file_) {
+    graph_.name = printable(name);
+  }
+
+  Result<ir::Graph> run() {
+    SK_TRY(open());
+    for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
+      SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
+                 .with_context(fmt::format("tensor {}", i)));
+    }
+    SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
+    // A tensor that is named twice is one input.
+    std::set<TensorId> named;
+    std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
+                         [&](TensorId id) { return named.insert(id).second; });
+    SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
+    SK_TRY(set_input_shapes());
+    for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
+      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
+                 .with_context(fmt::format("op {}", i)));
+    }
+    add_empty_constants();
+    SK_TRY(ir::infer_shapes(graph_, ref::compute));
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const auto id = static_cast<ir::OpId>(i);
+      SK_TRY(ir::settle_filter(graph_, id).with_context(ir::describe_op(graph_, id)));
+    }
+    SK_TRY(ir::verify(graph_));
+    SK_TRY(check_size());
+    return std::move(graph_);
+  }
+
+ private:
+  // A few bytes must not ask for all of the machine's memory.
+  Result<void> check_size() const {
+    constexpr uint64_t kAlways = 1ULL << 30, kPerByte = 1024;
+    const uint64_t limit = kAlways + kPerByte * file_->size();
+    uint64_t total = 0;
+    for (const ir::Tensor& tensor : graph_.tensors) total += static_cast<uint64_t>(tensor.bytes());
+    if (total <= limit) return {};
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+                 file_->size(), limit);
+  }
+
+  // Lists may be shared within a file, so that a small file could make us copy without end.
+  class Budget {
+   public:
+    explicit Budget(const Bytes& file) : left_bytes_(4 * file.size() + 65536) {}
+
+    template <typename T>
+    Result<std::vector<T>> copy(const flatbuffers::Vector<T>* list) {
+      SK_TRY(spend(count(list) * sizeof(T)));
+      return list == nullptr ? std::vector<T>{} : std::vector<T>(list->begin(), list->end());
+    }
+    // Names are made fit to be shown here, so that nobody who shows them needs to.
+    Result<std::string> copy(const flatbuffers::String* string) {
+      SK_TRY(spend(string == nullptr ? 0 : string->size()));
+      return printable(text_of(string));
+    }
+
+   private:
+    Result<void> spend(size_t bytes) {
+      if (bytes > left_bytes_) return error(ErrorCode::malformed, "the file's lists add up to more than the file");
+      left_bytes_ -= bytes;
+      return {};
+    }
+    size_t left_bytes_;
+  };
+
+  Result<void> open() {
+    // Newer files may have buffers behind the FlatBuffers part, which itself has 31-bit offsets.
+    const size_t checked_bytes = std::min<size_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
+    SK_TRY(check_mark(*file_));
+    flatbuffers::Verifier verifier(file_->data(), checked_bytes);
+    if (!schema::VerifyModelBuffer(verifier)) {
+      return error(ErrorCode::malformed, "the model file is damaged or truncated ({} bytes)", file_->size());
+    }
+    model_ = schema::GetModel(file_->data());
+    if (model_->version() != 3) return error(ErrorCode::unsupported, "schema version {}, not 3", model_->version());
+    if (count(model_->subgraphs()) == 0) return error(ErrorCode::malformed, "the model has no subgraph");
+    return choose_subgraph();
+  }
+
+  Result<void> choose_subgraph() {
+    const auto* signatures = model_->signature_defs();
+    std::vector<std::string> names;
+    uint32_t chosen = 0;
+    for (flatbuffers::uoffset_t i = 0; i < count(signatures); ++i) {
+      SK_TRY_ASSIGN(names.emplace_back(), budget_.copy(signatures->Get(i)->signature_key()));
+      if (names.back() == options_.signature) chosen = signatures->Get(i)->subgraph_index();
+    }
+    if (!options_.signature.empty() && std::ranges::find(names, options_.signature) == names.end()) {
+      return error(ErrorCode::invalid_argument, "no signature '{}'; there {}", printable(options_.signature),
+                   names.empty() ? "are none" : fmt::format("is {}", fmt::join(names, ", ")));
+    }
+    if (chosen >= count(model_->subgraphs())) {
+      return error(ErrorCode::malformed, "signature '{}' is of subgraph {} of {}", printable(options_.signature),
+                   chosen, count(model_->subgraphs()));
+    }
+    subgraph_ = model_->subgraphs()->Get(chosen);
+    if (options_.signature.empty() && names.size() > 1) {
+      log::message(log::Level::warning, "{}: of the signatures {} the first subgraph is read (--signature)",
+                   graph_.name, fmt::join(names, ", "));
+    }
+    return {};
+  }
+
+  Result<void> set_input_shapes() {
+    for (const TensorId id : graph_.inputs) {
+      if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return {};  // verify() tells
+    }
+    std::set<TensorId> given;
+    for (const std::string& text : options_.input_shapes) {
+      SK_TRY_ASSIGN(const TensorId id, set_input_shape(text));
+      given.insert(id);
+    }
+    for (const TensorId id : graph_.inputs) {
+      if (!given.contains(id)) warn_of_free_sizes(id);
+    }
+    return {};
+  }
+
+  // The tensor that `text`, a row of ImportOptions::input_shapes, is for.
+  Result<TensorId> set_input_shape(const std::string& text) {
+    const size_t mark = text.rfind('=');
+    const std::string name = mark == std::string::npos ? "" : text.substr(0, mark);
+    const auto is_named = [&](TensorId id) { return name.empty() || graph_.tensor(id).name == name; };
+    const auto found = std::ranges::find_if(graph_.inputs, is_named);
+    if (found == graph_.inputs.end() || (name.empty() && graph_.inputs.size() > 1)) {
+      std::vector<std::string> names;
+      for (const TensorId id : graph_.inputs) names.push_back(graph_.tensor(id).name);
+      return error(ErrorCode::invalid_argument, "input shape '{}': NAME=SHAPE with one of {}", printable(text),
+                   fmt::join(names, ", "));
+    }
+    ir::Shape shape;
+    std::istringstream dims(mark == std::string::npos ? text : text.substr(mark + 1));
+    for (std::string dim; std::getline(dims, dim, 'x');) {
+      int32_t value = 0;
+      const auto [end, problem] = std::from_chars(dim.data(), dim.data() + dim.size(), value);
+      if (problem != std::errc() || end != dim.data() + dim.size() || value < 1)
+        return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is no size", printable(text), printable(dim));
+      shape.dims.push_back(value);
+    }
+    ir::Tensor& tensor = graph_.tensor(*found);
+    if (shape.rank() != tensor.shape.rank() || text.ends_with('x')) {
+      return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is {}, of {} sizes", printable(text),
+                   tensor.name, tensor.shape.to_string(), tensor.shape.rank());
+    }
+    tensor.shape = std::move(shape);
+    return *found;
+  }
+
+  // Files have a 1 where a size is free. Of the first dimension, the batch, one is what people want.
+  void warn_of_free_sizes(TensorId id) {
+    const auto* signature = subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(id))->shape_signature();
+    const ir::Tensor& tensor = graph_.tensor(id);
+    if (signature == nullptr || signature->size() != static_cast<size_t>(tensor.shape.rank())) return;
+    std::string text;
+    bool is_free = false;
+    for (flatbuffers::uoffset_t i = 0; i < signature->size(); ++i) {
+      is_free |= i > 0 && signature->Get(i) < 0;
+      graph_.has_free_sizes |= i > 0 && signature->Get(i) < 0 && tensor.shape[static_cast<int>(i)] == 1;
+      text += (i == 0 ? "" : "x") + (signature->Get(i) < 0 ? "?" : std::to_string(signature->Get(i)));
+    }
+    if (!is_free) return;
+    log::message(log::Level::warning, "{}: input '{}' has free sizes, {}, and is read as {} (--input-shape)",
+                 graph_.name, tensor.name, text, tensor.shape.to_string());
+  }
+
+  Result<void> import_tensor(const schema::Tensor& from) {
+    ir::Tensor tensor;
+    SK_TRY_ASSIGN(tensor.name, budget_.copy(from.name()));
+    const std::string context = fmt::format("'{}'", tensor.name);
+    SK_TRY(import_type_and_shape(from, tensor).with_context(context));
+    SK_TRY(import_quant(from.quantization(), tensor).with_context(context));
+    tensor.is_variable = from.is_variable();
+    is_sparse_.push_back(from.sparsity() != nullptr);
+    // The contents of a sparse tensor are not the elements; import_op() refuses its use.
+    if (!is_sparse_.back()) SK_TRY(import_contents(from, tensor).with_context(context));
+    graph_.add_tensor(std::move(tensor));
+    return {};
+  }
+
+  Result<void> import_type_and_shape(const schema::Tensor& from, ir::Tensor& tensor) {
+    if (from.type() < 0 || static_cast<size_t>(from.type()) >= kTypes.size()) {
+      return error(ErrorCode::unsupported, "element type {} is not known", static_cast<int>(from.type()));
+    }
+    tensor.dtype = kTypes[static_cast<size_t>(from.type())];
+    SK_TRY_ASSIGN(tensor.shape.dims, budget_.copy(from.shape()));
+    for (int32_t dim : tensor.shape.dims) {
+      if (dim < 0) return error(ErrorCode::malformed, "shape {} has a negative dimension", tensor.shape.to_string());
+    }
+    return {};
+  }
+
+  // Accepts what is odd but harmless: ranges without scales, scales of floats, the axis of a single scale.
+  Result<void> import_quant(const schema::QuantizationParameters* from, ir::Tensor& tensor) {
+    constexpr uint8_t kCustomDetails = 1;  // the plain scales stand beside it
+    if (from == nullptr || !ir::is_integer(tensor.dtype)) return {};
+    if (from->details_type() > kCustomDetails) {
+      return error(ErrorCode::unsupported, "quantization of kind {} is not known", int{from->details_type()});
+    }
+    SK_TRY_ASSIGN(tensor.quant.scales, budget_.copy(from->scale()));
+    const size_t channels = tensor.quant.scales.size(), zero_points = count(from->zero_point());
+    if (channels == 0) return {};
+    if (zero_points > 1 && zero_points != channels) {
+      return error(ErrorCode::malformed, "{} scales but {} zero points", channels, zero_points);
+    }
+    for (size_t i = 0; i < channels; ++i) {
+      // The FlatBuffers verifier checks that lists are aligned to 4 bytes only.
+      const size_t at = zero_points == 1 ? 0 : i;
+      const int64_t zero_point = zero_points == 0 ? 0 : load_le<int64_t>(from->zero_point()->Data() + 8 * at);
+      if (zero_point < INT32_MIN || zero_point > INT32_MAX) {
+        return error(ErrorCode::malformed, "zero point {} is out of range", zero_point);
+      }
+      tensor.quant.zero_points.push_back(static_cast<int32_t>(zero_point));
+    }
+    if (channels > 1 && tensor.shape.rank() != 1) tensor.quant.axis = from->quantized_dimension();
+    return {};
+  }
+
+  // Points `tensor` at its part of the file. No contents: buffer 0, or an empty one.
+  Result<void> import_contents(const schema::Tensor& from, ir::Tensor& tensor) {
+    if (from.external_buffer() != 0) return error(ErrorCode::unsupported, "its contents lie in another file");
+    if (from.buffer() == 0) return {};
+    if (from.buffer() >= count(model_->buffers())) {
+      return error(ErrorCode::malformed, "buffer {} is outside the {} buffers", from.buffer(),
+                   count(model_->buffers()));
+    }
+    const schema::Buffer& buffer = *model_->buffers()->Get(from.buffer());
+    std::span<const uint8_t> data;
+    if (count(buffer.data()) != 0) {
+      data = {buffer.data()->data(), buffer.data()->size()};
+    } else if (buffer.offset() > 1 && buffer.size() > 0) {  // 1 is a place holder of the writer
+      if (buffer.offset() > file_->size() || buffer.size() > file_->size() - buffer.offset()) {
+        return error(ErrorCode::malformed, "buffer {} at {} with {} bytes is outside the file of {} bytes",
+                     from.buffer(), buffer.offset(), buffer.size(), file_->size());
+      }
+      data = std::span(*file_).subspan(buffer.offset(), buffer.size());
+    }
+    if (data.empty()) return {};
+    tensor.data = data;
+    tensor.owner = file_;
+    return {};
+  }
+
+  Result<void> import_op(const schema::Operator& from) {
+    if (from.opcode_index() >= count(model_->operator_codes())) {
+      return error(ErrorCode::malformed, "operation code {} is outside the {} codes", from.opcode_index(),
+                   count(model_->operator_codes()));
+    }
+    const schema::OperatorCode& code = *model_->operator_codes()->Get(from.opcode_index());
+    // Files from before 2020 have only the byte; newer ones have 127 there when the code does not fit it.
+    const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
+    if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
+    ir::Op op;
+    op.source_index = static_cast<int32_t>(graph_.ops.size());
+    const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
+                                            : ir::op_kind_from_tflite_code(number);
+    if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
+    if (op.kind == ir::OpKind::opaque) {
+      SK_TRY_ASSIGN(op.opaque_name, opaque_name(number, code));
+    }
+    const std::string context(ir::op_name(op));
+    SK_TRY(import_operands(from, op).with_context(context));
+    auto attrs = read_attrs(op.kind, from).with_context(context);
+    if (!attrs) return std::move(attrs).error();
+    op.attrs = std::move(attrs).value();
+    add_hidden_quant(from, op);
+    if (std::string newer = why_not_of_version(op, code.version()); options_.newer_fields != nullptr && !newer.empty())
+      options_.newer_fields->emplace(op.source_index, std::move(newer));
+    graph_.add_op(std::move(op));
+    return {};
+  }
+
+  // The quantization of an LSTM's hidden state stands at the fifth of its intermediate tensors, which nobody computes.
+  void add_hidden_quant(const schema::Operator& from, ir::Op& op) const {
+    constexpr flatbuffers::uoffset_t kHidden = 4;
+    auto* attrs = std::get_if<ir::LstmAttrs>(&op.attrs);
+    if (attrs == nullptr || count(from.intermediates()) <= kHidden) return;
+    const int32_t id = from.intermediates()->Get(kHidden);
+    if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return;
+    attrs->hidden_scale = graph_.tensor(id).quant.scale();
+    attrs->hidden_zero_point = graph_.tensor(id).quant.zero_point();
+  }
+
+  Result<std::string> opaque_name(int32_t number, const schema::OperatorCode& code) {
+    if (number == kCustomCode && count(code.custom_code()) != 0) return budget_.copy(code.custom_code());
+    const std::string_view name = builtin_name(number);
+    return name.empty() ? fmt::format("BUILTIN_{}", number) : std::string(name);
+  }
+
+  Result<void> import_operands(const schema::Operator& from, ir::Op& op) {
+    SK_TRY_ASSIGN(op.inputs, budget_.copy(from.inputs()));
+    SK_TRY_ASSIGN(op.outputs, budget_.copy(from.outputs()));
+    for (TensorId id : op.inputs) {
+      if (id < 0 || static_cast<size_t>(id) >= is_sparse_.size() || !is_sparse_[static_cast<size_t>(id)]) continue;
+      return error(ErrorCode::unsupported,
+                   "{} is sparse: its zeros are not stored, which is not read; convert the model without sparsity",
+                   ir::describe_tensor(graph_, id));
+    }
+    return {};
+  }
+
+  // A list without entries (the axes of a squeeze, the shape of a scalar) has no bytes in the file, but is constant.
+  void add_empty_constants() {
+    const std::vector<ir::OpId> producer = ir::producers(graph_);
+    std::vector<bool> given(graph_.tensors.size());
+    for (TensorId id : graph_.inputs) {
+      if (id >= 0 && static_cast<size_t>(id) < given.size()) given[static_cast<size_t>(id)] = true;
+    }
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+      ir::Tensor& tensor = graph_.tensors[i];
+      const auto& dims = tensor.shape.dims;
+      const bool is_index = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
+      const bool empty = is_index && std::find(dims.begin(), dims.end(), 0) != dims.end();
+      if (empty && producer[i] < 0 && !given[i] && !tensor.is_variable && !tensor.is_constant() && !is_sparse_[i]) {
+        ir::set_constant(tensor, {});
+      }
+    }
+  }
+
+  std::shared_ptr<const Bytes> file_;
+  ImportOptions options_;
+  Budget budget_;
+  const schema::Model* model_ = nullptr;
+  const schema::SubGraph* subgraph_ = nullptr;
+  std::vector<bool> is_sparse_;  // by tensor
+  ir::Graph graph_;
+};
+
+Result<ir::Graph> import_shared(std::shared_ptr<const Bytes> file, std::string name, ImportOptions options) {
+  auto graph = Importer(std::move(file), std::move(name), std::move(options)).run();
+  if (graph && log::debug_flag("ir")) log::write(log::Level::info, ir::print(*graph));
+  return graph;
+}
+
+}  // namespace
+
+std::string_view builtin_name(int32_t code) {
+  return code >= 0 && static_cast<size_t>(code) < kBuiltinNames.size() ? kBuiltinNames[static_cast<size_t>(code)]
+                                                                       : std::string_view{};
+}
+
+Result<ir::Graph> import(std::span<const uint8_t> file, std::string name, ImportOptions options) {
+  auto context = fmt::format("model '{}'", name);
+  return import_shared(std::make_shared<const Bytes>(file.begin(), file.end()), std::move(name), std::move(options))
+      .with_context(context);
+}
+
+Result<ir::Graph> import_file(const std::string& path, ImportOptions options) {
+  // A large file that is something else is not read.
+  SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kStartBytes));
+  SK_TRY(check_mark(start).with_context(path));
+  SK_TRY_ASSIGN(Bytes bytes, read_file(path));
+  return import_read(std::move(bytes), path, std::move(options));
+}
+
+Result<ir::Graph> import_read(Bytes file, const std::string& path, ImportOptions options) {
+  std::string name = std::filesystem::path(path).stem().string();
+  return import_shared(std::make_shared<const Bytes>(std::move(file)), std::move(name), std::move(options))
+      .with_context(path);
+}
+
+}  // namespace skillet::tflite

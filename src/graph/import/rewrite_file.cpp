@@ -1,0 +1,367 @@
+#include "graph/import/rewrite_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/int_math.h"
+#include "graph/import/import.h"
+#include "graph/import/options.h"
+
+namespace skillet::tflite {
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::voffset_t;
+
+// Of whatever a file aligns, and more than any runtime asks for.
+constexpr size_t kAlignment = 64;
+constexpr size_t kFileMax = size_t{1} << 30;  // offsets have 31 bits
+
+// Fields of tables, by their ids in the schema.
+constexpr voffset_t field(int id) { return static_cast<voffset_t>(4 + 2 * id); }
+constexpr int kModelFields = 5, kModelFieldsKnown = 16;        // those behind are kept as references
+constexpr int kOperatorFields = 9, kOperatorFieldsKnown = 16;  // those behind would be lost
+
+int8_t type_code(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::float32: return 0;
+    case ir::DType::int32: return 2;
+    case ir::DType::uint8: return 3;
+    case ir::DType::int64: return 4;
+    case ir::DType::boolean: return 6;
+    case ir::DType::int16: return 7;
+    case ir::DType::int8: return 9;
+    default: return -1;  // passes make no tensors of others
+  }
+}
+
+class Writer {
+ public:
+  Writer(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after)
+      : file_(file), before_(before), after_(after), model_(schema::GetModel(file.data())) {}
+
+  Result<Bytes> run() {
+    SK_TRY(check());
+    old_graph_ = model_->subgraphs()->Get(0);
+    place_file();
+    SK_TRY(add_tensors());
+    SK_TRY(add_operators());
+    finish(add_graph());
+    return Bytes(out_.GetBufferPointer(), out_.GetBufferPointer() + out_.GetSize());
+  }
+
+ private:
+  // The importer has verified the tables.
+  Result<void> check() const {
+    if (file_.size() > kFileMax) return error(ErrorCode::unsupported, "a file of {} bytes is too large", file_.size());
+    if (model_->buffers() == nullptr) return {};
+    for (const schema::Buffer* buffer : *model_->buffers()) {
+      if (buffer->offset() > 1)
+        return error(ErrorCode::unsupported, "its constants lie behind its tables, at places that would move");
+    }
+    return {};
+  }
+
+  // Tables are written from the end: the old file comes first, at the end, and what follows refers to it.
+  void place_file() {
+    out_.TrackMinAlign(kAlignment);
+    out_.Pad(align_up(file_.size(), kAlignment) - file_.size());
+    out_.PushBytes(file_.data(), file_.size());
+    end_ = out_.GetSize();
+  }
+  template <typename T>
+  Offset<T> old(const T* table) const {
+    return Offset<T>(static_cast<flatbuffers::uoffset_t>(
+        end_ - static_cast<size_t>(reinterpret_cast<const uint8_t*>(table) - file_.data())));
+  }
+  template <typename T>
+  std::vector<Offset<T>> all_old(const flatbuffers::Vector<Offset<T>>* list) const {
+    std::vector<Offset<T>> out;
+    if (list == nullptr) return out;
+    for (const T* one : *list) out.push_back(old(one));
+    return out;
+  }
+  // A field that is an offset, whatever it is of; nothing: it is not there, or leaves the file.
+  std::optional<Offset<void>> old_field(const flatbuffers::Table* table, voffset_t at) const {
+    const auto* address = reinterpret_cast<const uint8_t*>(table) + table->GetOptionalFieldOffset(at);
+    if (table->GetOptionalFieldOffset(at) == 0) return std::nullopt;
+    const size_t from = static_cast<size_t>(address - file_.data());
+    if (from + 4 > file_.size() || load_le<uint32_t>(address) >= file_.size() - from) return std::nullopt;
+    return Offset<void>(old(address + load_le<uint32_t>(address)).o);
+  }
+
+  // ---- tensors ----
+
+  Result<void> add_tensors() {
+    buffers_ = all_old(model_->buffers());
+    tensors_ = all_old(old_graph_->tensors());
+    for (size_t i = tensors_.size(); i < after_.tensors.size(); ++i) {
+      const ir::Tensor& tensor = after_.tensors[i];
+      if (type_code(tensor.dtype) < 0)
+        return error(ErrorCode::internal, "a new tensor '{}' is {}", tensor.name, ir::dtype_name(tensor.dtype));
+      tensors_.push_back(add_tensor(tensor));
+    }
+    return {};
+  }
+  Offset<schema::Tensor> add_tensor(const ir::Tensor& tensor) {
+    uint32_t buffer = 0;
+    if (tensor.is_constant()) {
+      out_.ForceVectorAlignment(tensor.data.size(), 1, 16);
+      const auto data = out_.CreateVector(tensor.data.data(), tensor.data.size());
+      buffer = static_cast<uint32_t>(buffers_.size());
+      buffers_.push_back(schema::CreateBuffer(out_, data));
+    }
+    Offset<schema::QuantizationParameters> quant;
+    if (!tensor.quant.empty()) {
+      const auto scales = out_.CreateVector(tensor.quant.scales);
+      const auto zeros =
+          out_.CreateVector(std::vector<int64_t>(tensor.quant.zero_points.begin(), tensor.quant.zero_points.end()));
+      quant = schema::CreateQuantizationParameters(out_, 0, 0, scales, zeros, 0, tensor.quant.axis);
+    }
+    const auto shape = out_.CreateVector(tensor.shape.dims);
+    const auto name = out_.CreateString(tensor.name);
+    return schema::CreateTensor(out_, shape, type_code(tensor.dtype), buffer, name, quant);
+  }
+
+  // ---- operators ----
+
+  Result<void> add_operators() {
+    codes_ = all_old(model_->operator_codes());
+    for (const ir::Op& op : after_.ops) {
+      auto one = add_operator(op).with_context(ir::op_name(op));
+      if (!one.ok()) return std::move(one).error();
+      operators_.push_back(*one);
+    }
+    return {};
+  }
+  Result<Offset<schema::Operator>> add_operator(const ir::Op& op) {
+    const auto source = static_cast<size_t>(op.source_index);
+    if (op.source_index < 0 || source >= before_.ops.size())
+      return error(ErrorCode::internal, "comes from no operation of the file");
+    const ir::Op& model = before_.ops[source];
+    const schema::Operator* from = old_graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(source));
+    const bool same_options = op.kind == model.kind && op.opaque_name == model.opaque_name && op.attrs == model.attrs;
+    // Not the importer's operands: it reads what it knows of shapes instead of computing it.
+    const auto is_of_file = [](const std::vector<ir::TensorId>& ids, const flatbuffers::Vector<int32_t>* list) {
+      return list != nullptr ? std::ranges::equal(ids, *list) : ids.empty();
+    };
+    if (same_options && is_of_file(op.inputs, from->inputs()) && is_of_file(op.outputs, from->outputs()))
+      return old(from);
+    const auto inputs = out_.CreateVector(written_inputs(op)), outputs = out_.CreateVector(op.outputs);
+    if (!same_options) return add_new(op, inputs, outputs);
+    for (int id = kOperatorFields; id < kOperatorFieldsKnown; ++id) {
+      if (reinterpret_cast<const flatbuffers::Table*>(from)->GetOptionalFieldOffset(field(id)) != 0)
+        return error(ErrorCode::unsupported, "has options that cannot be kept");
+    }
+    return with_operands(*from, inputs, outputs);
+  }
+  // The published kernels of these two count a bias that is left out, and want one where weights are bytes: zeros.
+  std::vector<ir::TensorId> written_inputs(const ir::Op& op) {
+    std::vector<ir::TensorId> inputs = op.inputs;
+    if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || op.input(2) != ir::kNoTensor)
+      return inputs;
+    inputs.resize(2);
+    const ir::Tensor &in = after_.tensor(op.inputs[0]), &filter = after_.tensor(op.inputs[1]);
+    if (!ir::is_8bit(in.dtype) || !ir::is_8bit(filter.dtype)) return inputs;
+    const int32_t channels = after_.tensor(op.outputs[0]).shape.dims.back();
+    ir::Tensor bias{.name = after_.tensor(op.outputs[0]).name + "/zeros", .dtype = ir::DType::int32, .owner = {}};
+    const Bytes zeros(static_cast<size_t>(channels) * sizeof(int32_t), 0);
+    bias.shape = {channels};
+    bias.quant = filter.quant;
+    bias.quant.axis = 0;
+    for (float& scale : bias.quant.scales) scale *= in.quant.scale();
+    std::ranges::fill(bias.quant.zero_points, 0);
+    bias.data = zeros;
+    inputs.push_back(static_cast<ir::TensorId>(tensors_.size()));
+    tensors_.push_back(add_tensor(bias));
+    return inputs;
+  }
+  using Ints = Offset<flatbuffers::Vector<int32_t>>;
+
+  Offset<schema::Operator> with_operands(const schema::Operator& from, Ints inputs, Ints outputs) {
+    schema::OperatorBuilder one(out_);
+    one.add_opcode_index(from.opcode_index());
+    one.add_inputs(inputs);
+    one.add_outputs(outputs);
+    one.add_builtin_options_type(from.builtin_options_type());
+    if (from.builtin_options() != nullptr)
+      one.add_builtin_options(Offset<void>(old(static_cast<const uint8_t*>(from.builtin_options())).o));
+    if (from.custom_options() != nullptr) one.add_custom_options(old(from.custom_options()));
+    one.add_custom_options_format(from.custom_options_format());
+    if (from.mutating_variable_inputs() != nullptr)
+      one.add_mutating_variable_inputs(old(from.mutating_variable_inputs()));
+    if (from.intermediates() != nullptr) one.add_intermediates(old(from.intermediates()));
+    return one.Finish();
+  }
+
+  Result<Offset<schema::Operator>> add_new(const ir::Op& op, Ints inputs, Ints outputs) {
+    SK_TRY_ASSIGN(const NewOptions options, write_options(op));
+    SK_TRY_ASSIGN(const uint32_t code, code_of(op.kind));
+    schema::OperatorBuilder one(out_);
+    one.add_opcode_index(code);
+    one.add_inputs(inputs);
+    one.add_outputs(outputs);
+    one.add_builtin_options_type(options.type);
+    one.add_builtin_options(options.table);
+    return one.Finish();
+  }
+
+  struct NewOptions {
+    schema::BuiltinOptions type = schema::BuiltinOptions::NONE;
+    Offset<void> table;
+  };
+  // The kinds that passes make.
+  Result<NewOptions> write_options(const ir::Op& op) {
+    if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->rows)
+      return error(ErrorCode::internal, "has rows of padding of its own");
+    if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->float_product)
+      return error(ErrorCode::internal, "rounds its multiplier as FULLY_CONNECTED does");
+    switch (op.kind) {
+      case ir::OpKind::conv_2d: return conv_options(op.as<ir::ConvAttrs>());
+      case ir::OpKind::depthwise_conv_2d: return depthwise_options(op.as<ir::ConvAttrs>());
+      case ir::OpKind::average_pool_2d:
+      case ir::OpKind::max_pool_2d: return pool_options(op.as<ir::PoolAttrs>());
+      case ir::OpKind::fully_connected: {
+        const auto& attrs = op.as<ir::FullyConnectedAttrs>();
+        return NewOptions{schema::BuiltinOptions::FullyConnectedOptions,
+                          schema::CreateFullyConnectedOptions(out_, code(attrs.activation), 0, attrs.keep_num_dims,
+                                                              attrs.asymmetric_inputs)
+                              .Union()};
+      }
+      case ir::OpKind::reshape: {
+        const auto shape = out_.CreateVector(op.as<ir::ReshapeAttrs>().shape);
+        return NewOptions{schema::BuiltinOptions::ReshapeOptions, schema::CreateReshapeOptions(out_, shape).Union()};
+      }
+      case ir::OpKind::concatenation: {
+        const auto& attrs = op.as<ir::ConcatAttrs>();
+        return NewOptions{schema::BuiltinOptions::ConcatenationOptions,
+                          schema::CreateConcatenationOptions(out_, attrs.axis, code(attrs.activation)).Union()};
+      }
+      case ir::OpKind::split:
+        return NewOptions{schema::BuiltinOptions::SplitOptions,
+                          schema::CreateSplitOptions(out_, op.as<ir::SplitAttrs>().count).Union()};
+      case ir::OpKind::pad:
+      case ir::OpKind::transpose: return NewOptions{};  // have none
+      case ir::OpKind::resize_nearest_neighbor: {
+        const auto& attrs = op.as<ir::ResizeAttrs>();
+        return NewOptions{
+            schema::BuiltinOptions::ResizeNearestNeighborOptions,
+            schema::CreateResizeNearestNeighborOptions(out_, attrs.align_corners, attrs.half_pixel_centers).Union()};
+      }
+      case ir::OpKind::depth_to_space:
+        return NewOptions{schema::BuiltinOptions::DepthToSpaceOptions,
+                          schema::CreateDepthToSpaceOptions(out_, op.as<ir::BlockAttrs>().block_size).Union()};
+      case ir::OpKind::add:
+        return NewOptions{schema::BuiltinOptions::AddOptions,
+                          schema::CreateAddOptions(out_, fused(op), pot_scale(op)).Union()};
+      case ir::OpKind::sub:
+        return NewOptions{schema::BuiltinOptions::SubOptions,
+                          schema::CreateSubOptions(out_, fused(op), pot_scale(op)).Union()};
+      case ir::OpKind::mul:
+        return NewOptions{schema::BuiltinOptions::MulOptions, schema::CreateMulOptions(out_, fused(op)).Union()};
+      default: return error(ErrorCode::internal, "its options cannot be written");
+    }
+  }
+  static int8_t code(ir::Activation activation) { return static_cast<int8_t>(activation); }
+  static int8_t code(ir::Padding padding) { return static_cast<int8_t>(padding); }
+  static int8_t fused(const ir::Op& op) { return code(op.as<ir::ActivationAttrs>().activation); }
+  static bool pot_scale(const ir::Op& op) { return op.as<ir::ActivationAttrs>().pot_scale_int16; }
+
+  NewOptions conv_options(const ir::ConvAttrs& a) {
+    return {schema::BuiltinOptions::Conv2DOptions,
+            schema::CreateConv2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, code(a.activation), a.dilation_w,
+                                        a.dilation_h)
+                .Union()};
+  }
+  NewOptions depthwise_options(const ir::ConvAttrs& a) {
+    return {schema::BuiltinOptions::DepthwiseConv2DOptions,
+            schema::CreateDepthwiseConv2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, a.depth_multiplier,
+                                                 code(a.activation), a.dilation_w, a.dilation_h)
+                .Union()};
+  }
+  NewOptions pool_options(const ir::PoolAttrs& a) {
+    return {schema::BuiltinOptions::Pool2DOptions,
+            schema::CreatePool2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, a.filter_w, a.filter_h,
+                                        code(a.activation))
+                .Union()};
+  }
+
+  // The file's own where it has one that is new enough.
+  Result<uint32_t> code_of(ir::OpKind kind) {
+    constexpr int32_t kVersion = 3;  // 8-bit types of both kinds, dilation
+    const bool needs_version = kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d;
+    const int32_t version = needs_version ? kVersion : 1;
+    const int32_t wanted = tflite_code(kind);
+    if (wanted < 0) return error(ErrorCode::internal, "has no code");
+    for (const auto& [number, index] : new_codes_) {
+      if (number == wanted) return index;
+    }
+    for (flatbuffers::uoffset_t i = 0; i < model_->operator_codes()->size(); ++i) {
+      const schema::OperatorCode& one = *model_->operator_codes()->Get(i);
+      const int32_t number = std::max<int32_t>(one.deprecated_builtin_code(), one.builtin_code());
+      if (number == wanted && one.version() >= version) return i;
+    }
+    new_codes_.emplace_back(wanted, static_cast<uint32_t>(codes_.size()));
+    codes_.push_back(schema::CreateOperatorCode(out_, static_cast<int8_t>(std::min(wanted, 127)), 0, version, wanted));
+    return new_codes_.back().second;
+  }
+  static int32_t tflite_code(ir::OpKind kind) {
+    for (int32_t code = 0; !builtin_name(code).empty(); ++code) {
+      if (ir::op_kind_from_tflite_code(code) == kind) return code;
+    }
+    return -1;
+  }
+
+  // ---- the model ----
+
+  Offset<schema::SubGraph> add_graph() {
+    const auto tensors = out_.CreateVector(tensors_);
+    const auto operators = out_.CreateVector(operators_);
+    schema::SubGraphBuilder graph(out_);
+    graph.add_tensors(tensors);
+    if (old_graph_->inputs() != nullptr) graph.add_inputs(old(old_graph_->inputs()));
+    if (old_graph_->outputs() != nullptr) graph.add_outputs(old(old_graph_->outputs()));
+    graph.add_operators(operators);
+    if (old_graph_->name() != nullptr) graph.add_name(old(old_graph_->name()));
+    return graph.Finish();
+  }
+  void finish(Offset<schema::SubGraph> graph) {
+    auto graphs = all_old(model_->subgraphs());
+    graphs[0] = graph;
+    const auto subgraphs = out_.CreateVector(graphs);
+    const auto codes = out_.CreateVector(codes_);
+    const auto buffers = out_.CreateVector(buffers_);
+    schema::ModelBuilder model(out_);
+    model.add_version(model_->version());
+    model.add_operator_codes(codes);
+    model.add_subgraphs(subgraphs);
+    if (model_->description() != nullptr) model.add_description(old(model_->description()));
+    model.add_buffers(buffers);
+    const auto* table = reinterpret_cast<const flatbuffers::Table*>(model_);
+    for (int id = kModelFields; id < kModelFieldsKnown; ++id) {
+      if (const auto kept = old_field(table, field(id))) out_.AddOffset(field(id), *kept);
+    }
+    schema::FinishModelBuffer(out_, model.Finish());
+  }
+
+  std::span<const uint8_t> file_;
+  const ir::Graph &before_, &after_;
+  const schema::Model* model_;
+  const schema::SubGraph* old_graph_ = nullptr;
+  flatbuffers::FlatBufferBuilder out_;
+  size_t end_ = 0;  // of the old file's start, from the end
+  std::vector<Offset<schema::Buffer>> buffers_;
+  std::vector<Offset<schema::Tensor>> tensors_;
+  std::vector<Offset<schema::OperatorCode>> codes_;
+  std::vector<std::pair<int32_t, uint32_t>> new_codes_;  // builtin code, index
+  std::vector<Offset<schema::Operator>> operators_;
+};
+
+}  // namespace
+
+Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after) {
+  return Writer(file, before, after).run();
+}
+
+}  // namespace skillet::tflite

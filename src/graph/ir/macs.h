@@ -1,0 +1,15 @@
+// What an op costs, whatever computes it.
+// Called by compile/ (is a part profitable to offload), the delegate and the tools.
+// Must not know: what a device does for an op.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/ir/graph.h"
+
+namespace skillet::ir {
+
+// Multiply-accumulates, by the row of its kind in macs.def; 0 for ops that have none, or whose work nobody knows.
+uint64_t op_macs(const Graph& graph, OpId op);
+
+}  // namespace skillet::ir

@@ -1,0 +1,104 @@
+#include "graph/ir/op.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace skillet::ir {
+namespace {
+
+struct Row {
+  std::string_view name;
+  int32_t tflite_code;
+  Attrs (*make_attrs)();
+};
+
+template <typename T>
+Attrs make() {
+  return T{};
+}
+
+// In the order of OpKind, without `opaque`.
+constexpr std::array kRows = {
+#define OP(kind, name, code, attrs, doc) Row{name, code, make<attrs>},
+#include "graph/ir/op.def"
+#undef OP
+};
+
+constexpr std::array<std::string_view, 6> kActivationNames = {"none",  "relu", "relu_n1_to_1",
+                                                              "relu6", "tanh", "sign_bit"};
+
+}  // namespace
+
+Attrs::Attrs() = default;
+template <AttrsOfOneKind T>
+Attrs::Attrs(T attrs) : AttrsOfAnyKind(std::move(attrs)) {}
+Attrs::Attrs(const Attrs&) = default;
+Attrs::Attrs(Attrs&&) noexcept = default;
+Attrs& Attrs::operator=(const Attrs&) = default;
+Attrs& Attrs::operator=(Attrs&&) noexcept = default;
+Attrs::~Attrs() = default;
+
+template Attrs::Attrs(NoAttrs);
+template Attrs::Attrs(OpaqueAttrs);
+template Attrs::Attrs(ConvAttrs);
+template Attrs::Attrs(PoolAttrs);
+template Attrs::Attrs(FullyConnectedAttrs);
+template Attrs::Attrs(ActivationAttrs);
+template Attrs::Attrs(ConcatAttrs);
+template Attrs::Attrs(SplitAttrs);
+template Attrs::Attrs(ReshapeAttrs);
+template Attrs::Attrs(SqueezeAttrs);
+template Attrs::Attrs(StridedSliceAttrs);
+template Attrs::Attrs(PackAttrs);
+template Attrs::Attrs(LeakyReluAttrs);
+template Attrs::Attrs(SoftmaxAttrs);
+template Attrs::Attrs(ReduceAttrs);
+template Attrs::Attrs(ResizeAttrs);
+template Attrs::Attrs(BlockAttrs);
+template Attrs::Attrs(MirrorPadAttrs);
+template Attrs::Attrs(GatherAttrs);
+template Attrs::Attrs(GeluAttrs);
+template Attrs::Attrs(OneHotAttrs);
+template Attrs::Attrs(CumsumAttrs);
+template Attrs::Attrs(BatchMatmulAttrs);
+template Attrs::Attrs(LstmAttrs);
+template Attrs::Attrs(DetectionAttrs);
+template Attrs::Attrs(LocalResponseNormalizationAttrs);
+template Attrs::Attrs(ReverseSequenceAttrs);
+
+std::string_view op_kind_name(OpKind kind) {
+  return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;
+}
+
+std::string_view op_name(const Op& op) {
+  return op.kind == OpKind::opaque && !op.opaque_name.empty() ? op.opaque_name : op_kind_name(op.kind);
+}
+
+std::optional<OpKind> op_kind_from_name(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].name == name) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<OpKind> op_kind_from_tflite_code(int32_t code) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (code >= 0 && kRows[i].tflite_code == code) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<OpKind> op_kind_from_custom_name(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].tflite_code == kCustomOp && kRows[i].name == name) return static_cast<OpKind>(i);
+  }
+  return std::nullopt;
+}
+
+Attrs default_attrs(OpKind kind) {
+  return kind == OpKind::opaque ? Attrs{OpaqueAttrs{}} : kRows[static_cast<size_t>(kind)].make_attrs();
+}
+
+std::string_view activation_name(Activation activation) { return kActivationNames[static_cast<size_t>(activation)]; }
+
+}  // namespace skillet::ir

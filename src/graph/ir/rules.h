@@ -1,0 +1,135 @@
+// Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
+// Called by verify.cpp and shape_inference.cpp; the rules are in rules_*.cpp, their table in rules.cpp.
+// Must not know: file formats, chips.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/ir/graph.h"
+
+namespace skillet::ir {
+
+inline constexpr int kMaxRank = 16;
+// So that element counts and byte offsets within a tensor fit int32 arithmetic of kernels.
+inline constexpr int64_t kMaxTensorElems = INT32_MAX;
+inline constexpr int64_t kMaxGraphBytes = int64_t{1} << 36;
+
+using Shapes = std::vector<Shape>;
+
+// Product of the dimensions; error on a negative dimension, on too many dimensions and above kMaxTensorElems.
+Result<int64_t> checked_elems(const Shape& shape);
+
+// Indices, shapes, constants, quantization, order: everything that does not depend on what an op means.
+Result<void> check_structure(const Graph& graph);
+
+// The same of tensors from `first` on alone, and of what all take together: for what is added to a graph that is sound.
+Result<void> check_tensors(const Graph& graph, size_t first = 0);
+
+// Checks one op of a graph that has passed check_structure(). Returns the shapes of its outputs; none where the op is
+// opaque or they depend on values known only at run time. The error does not name the op: the caller adds it.
+Result<Shapes> check_op(const Graph& graph, const Op& op);
+// The same of `count` ops from `first` on, whose outputs have the shapes that follow. The error names the op.
+Result<void> check_ops(const Graph& graph, size_t first, size_t count);
+
+namespace rules {
+
+// An op with its operands at hand. Inputs below the row's minimum are present; others may be absent.
+struct OpView {
+  const Graph& graph;
+  const Op& op;
+
+  bool has(size_t i) const { return op.input(i) != kNoTensor; }
+  const Tensor& in(size_t i) const { return graph.tensor(op.inputs[i]); }
+  const Tensor& out(size_t i) const { return graph.tensor(op.outputs[i]); }
+  const Shape& shape(size_t i) const { return in(i).shape; }
+};
+
+using Rule = Result<Shapes> (*)(const OpView&);
+
+// --- helpers of the rules ---
+Result<void> need_rank(const OpView& v, size_t input, int rank);
+// `axis` may count from the end; the result is in [0, rank).
+Result<int> resolve_axis(int64_t axis, int rank);
+// Values of an index operand (int32 or int64); nothing when it is not constant.
+Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input);
+// Same, of one element.
+Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
+// Error unless the operand is int16, int32 or int64.
+Result<void> need_index_type(const OpView& v, size_t input);
+// The shape that both broadcast to.
+Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b);
+// A computed dimension as int32; error when it is not positive or too large. `what` names it.
+Result<int32_t> dimension(int64_t value, std::string_view what);
+// One output shape from computed dimensions, each checked by dimension().
+Result<Shapes> one_shape(const std::vector<int64_t>& dims);
+
+// --- the rules, by family ---
+Result<Shapes> conv(const OpView& v);
+Result<Shapes> depthwise_conv(const OpView& v);
+Result<Shapes> transpose_conv(const OpView& v);
+Result<Shapes> fully_connected(const OpView& v);
+Result<Shapes> pool(const OpView& v);
+
+Result<Shapes> same_shape(const OpView& v);
+Result<Shapes> broadcast(const OpView& v);
+Result<Shapes> prelu(const OpView& v);
+Result<Shapes> byte_table(const OpView& v);
+Result<Shapes> leaky_relu(const OpView& v);
+Result<Shapes> softmax(const OpView& v);
+Result<Shapes> reduce(const OpView& v);
+Result<Shapes> arg_max(const OpView& v);
+Result<Shapes> resize(const OpView& v);
+Result<Shapes> over_last_axis(const OpView& v);
+Result<Shapes> add_n(const OpView& v);
+Result<Shapes> compare(const OpView& v);
+Result<Shapes> select(const OpView& v);
+Result<Shapes> cumsum(const OpView& v);
+Result<Shapes> batch_matmul(const OpView& v);
+Result<Shapes> lstm(const OpView& v);
+Result<Shapes> detection_post_process(const OpView& v);
+
+Result<Shapes> concat(const OpView& v);
+Result<Shapes> split(const OpView& v);
+Result<Shapes> split_v(const OpView& v);
+Result<Shapes> pack(const OpView& v);
+Result<Shapes> unpack(const OpView& v);
+Result<Shapes> pad(const OpView& v);
+Result<Shapes> reshape(const OpView& v);
+Result<Shapes> squeeze(const OpView& v);
+Result<Shapes> expand_dims(const OpView& v);
+Result<Shapes> transpose(const OpView& v);
+Result<Shapes> strided_slice(const OpView& v);
+Result<Shapes> slice(const OpView& v);
+Result<Shapes> space_to_depth(const OpView& v);
+Result<Shapes> depth_to_space(const OpView& v);
+Result<Shapes> batch_to_space(const OpView& v);
+Result<Shapes> space_to_batch(const OpView& v);
+Result<Shapes> mirror_pad(const OpView& v);
+Result<Shapes> gather(const OpView& v);
+Result<Shapes> gather_nd(const OpView& v);
+Result<Shapes> topk(const OpView& v);
+Result<Shapes> reverse(const OpView& v);
+Result<Shapes> one_hot(const OpView& v);
+Result<Shapes> tile(const OpView& v);
+Result<Shapes> broadcast_to(const OpView& v);
+Result<Shapes> fill(const OpView& v);
+Result<Shapes> shape(const OpView& v);
+Result<Shapes> rank(const OpView& v);
+Result<Shapes> broadcast_args(const OpView& v);
+Result<Shapes> range(const OpView& v);
+Result<Shapes> where(const OpView& v);
+Result<Shapes> local_response_normalization(const OpView& v);
+Result<Shapes> scatter_nd(const OpView& v);
+Result<Shapes> reverse_sequence(const OpView& v);
+Result<Shapes> embedding_lookup(const OpView& v);
+Result<Shapes> matrix_diag(const OpView& v);
+Result<Shapes> matrix_set_diag(const OpView& v);
+Result<Shapes> segment_sum(const OpView& v);
+Result<Shapes> unsorted_segment(const OpView& v);
+Result<Shapes> dynamic_update_slice(const OpView& v);
+Result<Shapes> non_max_suppression(const OpView& v);
+
+}  // namespace rules
+}  // namespace skillet::ir

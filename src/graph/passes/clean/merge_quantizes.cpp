@@ -1,0 +1,45 @@
+// QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing.
+#include <utility>
+
+#include "graph/ir/sign.h"
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+void merge(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op op = rewriter.op(id);
+  if (op.kind != ir::OpKind::quantize) return;
+  const ir::TensorId from = op.inputs[0], to = op.outputs[0];
+  if (!ir::is_8bit(rewriter.tensor(to).dtype) || rewriter.tensor(to).quant.per_channel()) return;
+  if (is_computed_byte(rewriter.tensor(from)) && same_meaning(rewriter.tensor(from), rewriter.tensor(to)) &&
+      rewriter.bypass({id}, from, "QUANTIZE to the same scale is nothing"))
+    return;
+  const ir::OpId producer = rewriter.only_producer(from);
+  if (producer < 0) return;
+  const ir::Op first = rewriter.op(producer);
+  if (first.kind != ir::OpKind::dequantize && first.kind != ir::OpKind::quantize) return;
+  const ir::TensorId source = first.inputs[0];
+  if (!is_computed_byte(rewriter.tensor(source))) return;
+  const bool lossless =
+      first.kind == ir::OpKind::dequantize || ir::only_changes_sign(rewriter.tensor(source), rewriter.tensor(from));
+  if (!lossless) return;
+  if (same_meaning(rewriter.tensor(source), rewriter.tensor(to)) && rewriter.keeps_bytes({first, op}, source, to) &&
+      rewriter.bypass({producer, id}, source, fmt::format("{} and QUANTIZE cancel out", ir::op_name(first))))
+    return;
+  if (first.kind != ir::OpKind::quantize) return;  // floats round otherwise
+  ir::Op merged = op;
+  merged.inputs = {source};
+  rewriter.replace(
+      {.ops = {producer, id}, .kept = id, .by = {merged}, .text = "two QUANTIZE become one", .must_help = false});
+}
+
+}  // namespace
+
+Result<void> merge_quantizes(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "merge_quantizes");
+  rewriter.for_each_op([&](ir::OpId id) { merge(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

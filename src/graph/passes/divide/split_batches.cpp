@@ -1,0 +1,200 @@
+// Ops over several images as the same op for each: between SPLIT and CONCATENATION of the batch, which the CPU does
+// where the chip does not. Where one reads what another writes, nothing is joined between them.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+using ir::OpKind;
+
+constexpr int32_t kImagesMax = 8;
+
+bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::average_pool_2d:
+    case OpKind::max_pool_2d:
+    case OpKind::resize_bilinear:
+    case OpKind::resize_nearest_neighbor:
+    case OpKind::depth_to_space:
+    case OpKind::space_to_depth:
+    case OpKind::relu:
+    case OpKind::relu6:
+    case OpKind::relu_n1_to_1:
+    case OpKind::leaky_relu:
+    case OpKind::prelu:
+    case OpKind::abs:
+    case OpKind::logistic:
+    case OpKind::tanh:
+    case OpKind::hard_swish:
+    case OpKind::byte_table:
+    case OpKind::elu:
+    case OpKind::exp:
+    case OpKind::quantize:
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::maximum:
+    case OpKind::minimum: return true;
+    case OpKind::concatenation: {
+      const int32_t axis = op.as<ir::ConcatAttrs>().axis, rank = graph.tensor(op.outputs[0]).shape.rank();
+      return axis != 0 && axis != -rank;
+    }
+    default: return false;
+  }
+}
+
+// How many images the op is over; 0: it is none that can be divided.
+int32_t images_of(const ir::Graph& graph, const ir::Op& op) {
+  if (op.outputs.size() != 1 || touches_variable(graph, op) || !keeps_images_apart(graph, op)) return 0;
+  const ir::Tensor& out = graph.tensor(op.outputs[0]);
+  const int32_t rank = out.shape.rank(), images = rank == 4 ? out.shape[0] : 0;
+  if (images < 2 || images > kImagesMax || !is_computed_byte(out)) return 0;
+  const bool is_weighted = op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d;
+  for (const ir::TensorId id : op.inputs) {
+    if (id == ir::kNoTensor) continue;
+    const ir::Tensor& one = graph.tensor(id);
+    const bool has_batch = one.shape.rank() == rank && one.shape[0] == images;
+    if (one.is_constant() ? has_batch && !is_weighted : !has_batch || !is_computed_byte(one)) return 0;
+  }
+  return images;
+}
+
+ir::Tensor image_of(const ir::Tensor& batch) {
+  ir::Tensor one = batch;
+  one.shape.dims[0] = 1;
+  return one;
+}
+
+bool takes_all(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "split_batches");
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (rewriter.level(static_cast<ir::OpId>(i)) == Level::refused) return false;
+  }
+  return true;
+}
+
+// The chip takes the op of one image, as it is or after the other passes.
+bool takes_one(const ir::Graph& graph, const ir::Op& op, const Target& target) {
+  ir::Graph alone;
+  std::map<ir::TensorId, ir::TensorId> own;
+  const auto add = [&](ir::TensorId& id) {
+    if (id == ir::kNoTensor) return;
+    const auto [at, added] = own.try_emplace(id, ir::kNoTensor);
+    const ir::Tensor& tensor = graph.tensor(id);
+    if (added) at->second = alone.add_tensor(tensor.is_constant() ? tensor : image_of(tensor));
+    if (added && !tensor.is_constant() && id != op.outputs[0]) alone.inputs.push_back(at->second);
+    id = at->second;
+  };
+  ir::Op copy = op;
+  for (ir::TensorId& id : copy.inputs) add(id);
+  add(copy.outputs[0]);
+  alone.outputs = copy.outputs;
+  alone.add_op(std::move(copy));
+  if (!ir::verify(alone).ok()) return false;
+  std::vector<Rewrite> rewrites;
+  Target trial = target;
+  trial.rewrites = &rewrites;
+  trial.weight_changes = nullptr;
+  for (const Pass& pass : exact_passes()) {
+    if (pass.run != split_batches && !pass.run(alone, trial).ok()) return false;
+  }
+  return takes_all(alone, trial);
+}
+
+class Splitter {
+ public:
+  Splitter(ir::Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+
+  void run() {
+    std::vector<int32_t> images;
+    Rewriter rewriter(graph_, target_, "split_batches");
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const ir::Op& op = graph_.ops[i];
+      const int32_t count = images_of(graph_, op);
+      const bool wanted =
+          count > 0 && rewriter.level(static_cast<ir::OpId>(i)) == Level::refused && takes_one(graph_, op, target_);
+      images.push_back(wanted ? count : 0);
+    }
+    if (std::ranges::all_of(images, [](int32_t count) { return count == 0; })) return;
+    const auto readers = ir::consumers(graph_);
+    const std::vector<ir::Op> old = std::move(graph_.ops);
+    for (size_t i = 0; i < old.size(); ++i) {
+      if (images[i] == 0) {
+        ops_.push_back(old[i]);
+        continue;
+      }
+      divide(old[i], images[i]);
+      const ir::TensorId whole = old[i].outputs[0];
+      const bool is_read = std::ranges::any_of(readers[static_cast<size_t>(whole)], [&](ir::OpId reader) {
+        return images[static_cast<size_t>(reader)] == 0;
+      });
+      if (is_read || std::ranges::find(graph_.outputs, whole) != graph_.outputs.end()) join(old[i]);
+    }
+    graph_.ops = std::move(ops_);
+  }
+
+ private:
+  const std::vector<ir::TensorId>& new_pieces(ir::TensorId whole, int32_t count) {
+    std::vector<ir::TensorId>& pieces = pieces_[whole];
+    for (int32_t i = 0; i < count; ++i) {
+      ir::Tensor one = image_of(graph_.tensor(whole));
+      one.name += fmt::format("/image{}", i);
+      pieces.push_back(graph_.add_tensor(std::move(one)));
+    }
+    return pieces;
+  }
+  const std::vector<ir::TensorId>& pieces_of(ir::TensorId whole, int32_t count, int32_t source) {
+    if (const auto at = pieces_.find(whole); at != pieces_.end()) return at->second;
+    ir::Tensor axis{.name = graph_.tensor(whole).name + "/axis", .dtype = ir::DType::int32, .shape = {}, .owner = {}};
+    ir::set_constant(axis, Bytes(4, 0));
+    ir::Op split{.kind = OpKind::split, .attrs = ir::SplitAttrs{count}, .inputs = {graph_.add_tensor(std::move(axis))}};
+    split.inputs.push_back(whole);
+    split.source_index = source;
+    split.outputs = new_pieces(whole, count);
+    ops_.push_back(std::move(split));
+    return pieces_[whole];
+  }
+
+  void divide(const ir::Op& op, int32_t count) {
+    std::vector<ir::Op> images(static_cast<size_t>(count), op);
+    for (size_t input = 0; input < op.inputs.size(); ++input) {
+      const ir::TensorId id = op.inputs[input];
+      if (id == ir::kNoTensor || graph_.tensor(id).is_constant()) continue;
+      const std::vector<ir::TensorId> pieces = pieces_of(id, count, op.source_index);
+      for (size_t i = 0; i < images.size(); ++i) images[i].inputs[input] = pieces[i];
+    }
+    const std::vector<ir::TensorId> results = new_pieces(op.outputs[0], count);
+    for (size_t i = 0; i < images.size(); ++i) images[i].outputs = {results[i]};
+    ops_.insert(ops_.end(), images.begin(), images.end());
+    target_.rewrites->push_back({"split_batches",
+                                 op.source_index,
+                                 {},
+                                 fmt::format("{} of {} images becomes one for each", ir::op_name(op), count)});
+  }
+  void join(const ir::Op& op) {
+    ir::Op join{.kind = OpKind::concatenation, .attrs = ir::ConcatAttrs{.axis = 0}, .inputs = pieces_[op.outputs[0]]};
+    join.outputs = op.outputs;
+    join.source_index = op.source_index;
+    ops_.push_back(std::move(join));
+  }
+
+  ir::Graph& graph_;
+  const Target& target_;
+  std::vector<ir::Op> ops_;
+  std::map<ir::TensorId, std::vector<ir::TensorId>> pieces_;
+};
+
+}  // namespace
+
+Result<void> split_batches(ir::Graph& graph, const Target& target) {
+  if (target.rewrites != nullptr && target.driver != nullptr) Splitter(graph, target).run();
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,138 @@
+// Scales at both ends of float, zero points and biases at the ends of their types: what a pass cannot take stays as it
+// was. SKILLET_RANDOM_GRAPHS sets how many networks for each pass (default 400), SKILLET_RANDOM_GRAPHS_FIRST the first
+// seed.
+#include "graph/passes/testing/extremes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "graph/passes/testing/patterns.h"
+#include "graph/passes/testing/plain_drivers.h"
+
+namespace skillet::passes {
+namespace {
+
+uint32_t from_environment(const char* name, uint32_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? static_cast<uint32_t>(std::atoi(text)) : otherwise;
+}
+
+std::set<int32_t> sources(const ir::Graph& graph, const std::vector<Rewrite>& rewrites) {
+  std::set<int32_t> out;
+  for (const ir::Op& op : graph.ops) out.insert(op.source_index);
+  for (const Rewrite& one : rewrites) out.insert(one.absorbed.begin(), one.absorbed.end());
+  return out;
+}
+
+class ExtremePass : public ::testing::TestWithParam<size_t> {
+ protected:
+  void rewrite_alike(const ir::Graph& before, uint32_t seed) {
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, ir::print(before)));
+    ir::Graph after = before;
+    const auto rewrites = rewrite(after, pass_);  // verifies it
+    ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
+    if (rewrites->empty()) return;
+    ++rewritten_;
+    EXPECT_EQ(sources(after, *rewrites), sources(before, {})) << ir::print(after);
+    const auto wanted = results(before, seed), got = results(after, seed);
+    if (!wanted) return;  // there was no kernel for it before
+    ASSERT_TRUE(got) << ir::print(after);
+    ASSERT_TRUE(*wanted == *got) << "becomes\n" << ir::print(after);
+  }
+
+  const Pass& pass_ = exact_passes()[GetParam()];
+  uint32_t rewritten_ = 0;
+};
+
+TEST_P(ExtremePass, LeavesWhatItCannotTake) {
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 400);
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    rewrite_alike(Extremes(seed).of(Patterns(seed).make()), seed);
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%u of %u networks are rewritten\n", rewritten_, count);
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, ExtremePass, ::testing::Range<size_t>(0, exact_passes().size()),
+                         [](const auto& one) { return std::string(exact_passes()[one.param].name); });
+
+// A driver with so many scales for the weights of an op.
+class FewScales : public PlainDriver {
+ public:
+  explicit FewScales(size_t scales) : scales_(scales) {}
+  size_t weight_scales_max(const npu::Chip&, const ir::Graph&, ir::OpId) const override { return scales_; }
+
+ private:
+  const size_t scales_;
+};
+
+// All passes, those that share scales among them; `changes`: of weights, in this network.
+void run_all(const ir::Graph& before, uint32_t seed, std::vector<WeightChange>& changes) {
+  SCOPED_TRACE(fmt::format("seed {}\n{}", seed, ir::print(before)));
+  const FewScales driver(1 + seed % 3);
+  ir::Graph after = before;
+  std::vector<Rewrite> rewrites;
+  Target target{.driver = &driver, .chip = {}};
+  target.per_channel = seed % 2 == 0 ? npu::PerChannel::exact : npu::PerChannel::approximate;
+  target.weight_changes = &changes;
+  target.rewrites = &rewrites;
+  const auto done = run_pipeline(after, target);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(sources(after, rewrites), sources(before, {})) << ir::print(after);
+  for (const WeightChange& change : changes) EXPECT_LE(change.scales, change.scales_before);
+  const auto wanted = results(before, seed), got = results(after, seed);
+  ASSERT_TRUE(!wanted || got) << ir::print(after);
+  if (!wanted || !changes.empty()) return;  // how far weights may move is for weight_scales_test.cpp
+  ASSERT_TRUE(*wanted == *got) << "becomes\n" << ir::print(after);
+}
+
+TEST(ExtremePipeline, LeavesWhatItCannotTake) {
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const uint32_t count = 5 * from_environment("SKILLET_RANDOM_GRAPHS", 400);
+  size_t changed = 0;
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    std::vector<WeightChange> changes;
+    run_all(Extremes(seed).of(Patterns(seed).make()), seed, changes);
+    if (HasFatalFailure()) return;
+    changed += changes.size();
+  }
+  EXPECT_GT(changed, count / 100);  // else scales are hardly ever shared
+}
+
+// A scale of a bias that leaves floats, up and down, where weights share their scales.
+TEST(ExtremePipeline, SharesScalesOfBiasesWithinFloats) {
+  const struct {
+    const char *input, *weights, *output;
+    bool is_shared;
+  } kRows[] = {
+      {"0.5", "[0.25 0.125 0.00025]", "40", true},
+      {"1e18", "[2.5e19 1.25e19 2.5e16]", "3e38", true},
+      {"1e-30", "[2.5e-20 1.25e-20 2.5e-23]", "1e-37", true},  // the bias scale is 0
+      {"1e20", "[2.5e19 1.25e19 2.5e16]", "3e38", false},
+  };
+  for (const auto& row : kRows) {
+    auto graph = ir::parse(
+        fmt::format("graph \"shared\"\ntensor 0 \"in\" int8 1x1x1x4 scale={} zero=-128\n"
+                    "tensor 1 \"filter\" int8 3x1x1x4 scale={} zero=0 const=[100 -50 20 127 101 -51 3 127 1 2 3 127]\n"
+                    "tensor 2 \"bias\" int32 3 scale=[1 1 1] zero=0 const=[1000 -1001 7]\n"
+                    "tensor 3 \"out\" int8 1x1x1x3 scale={} zero=-128\ninputs 0\noutputs 3\n"
+                    "op 0 CONV_2D in=[0 1 2] out=[3]\n",
+                    row.input, row.weights, row.output));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const ir::Graph before = *graph;
+    const FewScales driver(2);
+    std::vector<WeightChange> changes;
+    const auto done = run_pipeline(*graph, {&driver, {}, npu::PerChannel::approximate, &changes});
+    ASSERT_TRUE(done.ok()) << row.input << ": " << done.error().message;
+    EXPECT_EQ(!changes.empty(), row.is_shared) << row.input << " " << row.weights;
+    if (changes.empty()) {
+      EXPECT_EQ(ir::print(*graph), ir::print(before));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skillet::passes

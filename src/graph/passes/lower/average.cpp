@@ -1,0 +1,146 @@
+#include "graph/passes/lower/average.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace skillet::passes {
+namespace {
+
+constexpr int64_t kPixelsMax = 1 << 12;  // of a window
+
+// Zero points of bytes, so that sums fit.
+bool has_byte_zero(const ir::Tensor& tensor) {
+  const int32_t lowest = tensor.dtype == ir::DType::int8 ? -128 : 0, zero = tensor.quant.zero_point();
+  return zero >= lowest && zero <= lowest + 255;
+}
+
+bool has_no_padding(const ir::PoolAttrs& attrs, const ir::Shape& in) {
+  if (attrs.rows) return false;
+  if (attrs.padding == ir::Padding::valid) return true;
+  const SamePads y = same_pads(in[1], attrs.filter_h, attrs.stride_h, 1);
+  const SamePads x = same_pads(in[2], attrs.filter_w, attrs.stride_w, 1);
+  return y.before + y.after + x.before + x.after == 0;
+}
+
+std::optional<Average> pool_of(const Rewriter& rewriter, const ir::Op& op) {
+  const auto& attrs = op.as<ir::PoolAttrs>();
+  if (attrs.filter_h > kPixelsMax || attrs.filter_w > kPixelsMax ||
+      !has_no_padding(attrs, rewriter.tensor(op.inputs[0]).shape))
+    return std::nullopt;
+  Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = attrs.filter_h, .columns = attrs.filter_w};
+  out.attrs = {.padding = attrs.padding, .stride_h = attrs.stride_h, .stride_w = attrs.stride_w};
+  out.attrs.activation = attrs.activation;
+  return out;
+}
+
+std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
+  const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &axes = rewriter.tensor(op.inputs[1]);
+  if (from.shape.rank() != 4 || !axes.is_constant() || axes.dtype != ir::DType::int32) return std::nullopt;
+  auto values = axes.values<int32_t>();
+  for (int32_t& axis : values) axis += axis < 0 ? 4 : 0;
+  std::ranges::sort(values);
+  if (values != std::vector<int32_t>{1, 2}) return std::nullopt;
+  Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = from.shape[1], .columns = from.shape[2]};
+  out.attrs.padding = ir::Padding::valid;
+  out.is_mean = true;
+  return out;
+}
+
+// The larger the weight, the finer the scale; half a weight moves what lies between two steps.
+constexpr std::array kWeights = {Weights{1, 0},    Weights{64, 0},   Weights{64, 32},
+                                 Weights{64, -32}, Weights{127, 63}, Weights{127, -63}};
+
+bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  const AverageRounding wanted(average, from, to);
+  const auto by = quantize_multiplier(conv_multiplier(from, average.scale(weights), to));
+  const int64_t lowest = from.dtype == ir::DType::int8 ? -128 : 0, pixels = average.pixels();
+  const int64_t zero = pixels * from.quant.zero_point();
+  if (by.shift > 0) return false;  // larger sums than these would leave 32 bits
+  for (int64_t sum = pixels * lowest; sum <= pixels * (lowest + 255); ++sum) {
+    const auto moved = static_cast<int32_t>(weights.weight * (sum - zero) + weights.bias);
+    const int64_t got = multiply_by_quantized_multiplier(moved, by) + int64_t{to.quant.zero_point()};
+    if (std::clamp(got, lowest, lowest + 255) != std::clamp(wanted(sum), lowest, lowest + 255)) return false;
+  }
+  return true;
+}
+
+// Both kernels round twice, to a step's fraction of 2^-shift and then to a step: together as one rounding that starts
+// half of that fraction earlier. A bias is what the two shifts differ by.
+std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  const int32_t wanted = AverageRounding(average, from, to).shift();
+  for (const int32_t weight : {64, 127, 96, 112, 80}) {
+    Weights one{.weight = weight};
+    const double multiplier = conv_multiplier(from, average.scale(one), to);
+    const int32_t shift = -quantize_multiplier(multiplier).shift;
+    const double bias = (std::ldexp(0.5, -wanted) - std::ldexp(0.5, -shift)) / multiplier;
+    if (!(std::abs(bias) < 1 << 20)) continue;
+    one.bias = static_cast<int32_t>(std::lround(bias));
+    if (is_exact(one, average, from, to)) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to)
+    : pixels_(average.pixels()), zero_(from.quant.zero_point()), out_zero_(to.quant.zero_point()) {
+  if (!average.is_mean) return;
+  const auto ratio =
+      quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
+  int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(pixels_));
+  shift = std::min({shift, 32, 31 + ratio.shift});
+  mean_ =
+      QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
+}
+
+int64_t AverageRounding::operator()(int64_t sum) const {
+  if (mean_)
+    return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
+  const int64_t half = sum > 0 ? pixels_ / 2 : -(pixels_ / 2);
+  return (sum + half) / pixels_;
+}
+
+float Average::scale(const Weights& weights) const {
+  auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  for (int32_t i = 0; i < std::abs(weights.ulps); ++i) out = std::nextafter(out, weights.ulps < 0 ? 0.0F : 1.0F);
+  return out;
+}
+
+std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
+  std::optional<Average> out;
+  if (op.kind == ir::OpKind::average_pool_2d) out = pool_of(rewriter, op);
+  if (op.kind == ir::OpKind::mean) out = mean_of(rewriter, op);
+  if (!out || out->pixels() < 1 || out->pixels() > kPixelsMax) return std::nullopt;
+  const ir::Tensor &from = rewriter.tensor(out->from), &to = rewriter.tensor(out->to);
+  const bool bytes = is_computed_byte(from) && is_computed_byte(to) && from.dtype == to.dtype;
+  if (!bytes || from.shape.rank() != 4 || !has_byte_zero(from) || !has_byte_zero(to)) return std::nullopt;
+  return out;
+}
+
+std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  constexpr std::array kUlps = {0, 1, -1, 2, -2};
+  for (const int32_t ulps : kUlps) {
+    for (Weights weights : kWeights) {
+      weights.ulps = ulps;
+      if (is_exact(weights, average, from, to)) return weights;
+    }
+  }
+  return average.is_mean ? mean_weights(average, from, to) : std::nullopt;
+}
+
+void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
+                 ir::Op& op) {
+  const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
+  const float scale = average.scale(weights);
+  Bytes bytes(static_cast<size_t>(filter.elems()), static_cast<uint8_t>(weights.weight));
+  op.inputs.push_back(
+      rewriter.add_constant(to.name + "/ones", from.dtype, std::move(filter), std::move(bytes), {{scale}, {0}, 0}));
+  Bytes biases(4 * static_cast<size_t>(outputs));
+  for (size_t i = 0; i < biases.size(); i += 4) store_le(biases.data() + i, weights.bias);
+  op.inputs.push_back(rewriter.add_constant(to.name + "/half", ir::DType::int32, {outputs}, std::move(biases),
+                                            {{from.quant.scale() * scale}, {0}, 0}));
+}
+
+}  // namespace skillet::passes

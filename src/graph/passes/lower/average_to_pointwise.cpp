@@ -1,0 +1,63 @@
+// An average over all pixels as a convolution of 1x1: channels become pixels, and the pixels of each its channels,
+// which one filter adds up. For images of so many channels that a filter for each, written out for all of them, is too
+// large.
+#include <cmath>
+#include <utility>
+
+#include "graph/passes/lower/average.h"
+
+namespace skillet::passes {
+namespace {
+
+bool is_global(const Average& average, const ir::Shape& from, const ir::Shape& to) {
+  return from[0] == 1 && average.rows == from[1] && average.columns == from[2] && to.elems() == from[3];
+}
+
+// Chips are best known to take images that are square.
+ir::Shape image_of(int32_t pixels, int32_t channels) {
+  const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
+  if (int64_t{side} * side == pixels) return {1, side, side, channels};
+  return {1, pixels, 1, channels};
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const auto average = average_of(rewriter, rewriter.op(id));
+  if (!average || rewriter.level(id) == Level::proven) return;
+  const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
+  if (!is_global(*average, from.shape, to.shape)) return;
+  const auto weights = exact_weights(*average, from, to);
+  if (!weights) return;
+  const int32_t channels = from.shape[3];
+  const auto pixels = static_cast<int32_t>(average->pixels());
+  const auto like = [&](const ir::Tensor& one, const char* what, ir::Shape shape) {
+    ir::Tensor tensor = one;
+    tensor.name += what;
+    tensor.shape = std::move(shape);
+    return rewriter.add(std::move(tensor));
+  };
+  const ir::TensorId planes = like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
+  const ir::TensorId image = like(from, "/pixels", image_of(channels, pixels));
+  const ir::TensorId sums = like(to, "/pixels", image_of(channels, 1));
+  ir::Op transpose{.kind = ir::OpKind::transpose};
+  transpose.inputs = {average->from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
+  transpose.outputs = {planes};
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+  attrs.activation = average->attrs.activation;
+  ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}, .outputs = {sums}};
+  add_weights(rewriter, *average, *weights, {1, 1, 1, pixels}, 1, conv);
+  std::vector<ir::Op> ops = {std::move(transpose), rewriter.reshape(planes, image), std::move(conv)};
+  ops.push_back(rewriter.reshape(sums, average->to));
+  std::string text =
+      fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)), pixels, pixels);
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> average_to_pointwise(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "average_to_pointwise");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,102 @@
+// CONCATENATION, PACK, SPLIT and UNPACK along an axis with nothing but ones before it, as the same along channels: what
+// is joined there lies one behind the other, as the channels of a single pixel do.
+#include <algorithm>
+#include <utility>
+
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+bool is_join(ir::OpKind kind) { return kind == ir::OpKind::concatenation || kind == ir::OpKind::pack; }
+
+// Of the shape that all pieces are parts of; -1: the op has none, or not one that is known.
+int32_t axis_of(const Rewriter& rewriter, const ir::Op& op, int32_t rank) {
+  int32_t axis = 0;
+  if (op.kind == ir::OpKind::concatenation) {
+    axis = op.as<ir::ConcatAttrs>().axis;
+  } else if (op.kind == ir::OpKind::split) {
+    const ir::Tensor& operand = rewriter.tensor(op.inputs[0]);
+    if (!operand.is_constant() || operand.dtype != ir::DType::int32 || operand.shape.elems() != 1) return -1;
+    axis = operand.values<int32_t>()[0];
+  } else {
+    axis = op.as<ir::PackAttrs>().axis;
+  }
+  if (axis < 0) axis += rank;
+  return axis < 0 || axis >= rank ? -1 : axis;
+}
+
+struct Pieces {
+  ir::TensorId whole = ir::kNoTensor;
+  std::vector<ir::TensorId> pieces;
+};
+Pieces pieces_of(const ir::Op& op) {
+  switch (op.kind) {
+    case ir::OpKind::concatenation:
+    case ir::OpKind::pack: return {op.outputs[0], op.inputs};
+    case ir::OpKind::split: return {op.inputs[1], op.outputs};
+    case ir::OpKind::unpack: return {op.inputs[0], op.outputs};
+    default: return {};
+  }
+}
+
+bool is_plain(const Rewriter& rewriter, const ir::Op& op, const Pieces& all) {
+  const ir::Tensor& whole = rewriter.tensor(all.whole);
+  const auto is_part = [&](ir::TensorId id) {
+    const ir::Tensor& one = rewriter.tensor(id);
+    return is_computed_byte(one) && same_meaning(one, whole) && one.shape.elems() > 0;
+  };
+  const bool limits =
+      op.kind == ir::OpKind::concatenation && op.as<ir::ConcatAttrs>().activation != ir::Activation::none;
+  return !limits && all.pieces.size() > 1 && is_computed_byte(whole) && std::ranges::all_of(all.pieces, is_part);
+}
+
+ir::TensorId flat(Rewriter& rewriter, ir::TensorId id) {
+  ir::Tensor one = rewriter.tensor(id);
+  one.name += "/flat";
+  one.shape = {1, 1, 1, static_cast<int32_t>(one.shape.elems())};
+  return rewriter.add(std::move(one));
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  const Pieces all = pieces_of(old);
+  if (all.whole == ir::kNoTensor || !is_plain(rewriter, old, all)) return;
+  const ir::Shape whole = rewriter.tensor(all.whole).shape;
+  const int32_t axis = axis_of(rewriter, old, whole.rank());
+  const bool is_made = old.kind == ir::OpKind::concatenation || old.kind == ir::OpKind::split;
+  if (axis < 0 || (is_made && axis == whole.rank() - 1)) return;
+  for (int32_t i = 0; i < axis; ++i)
+    if (whole[i] != 1) return;
+  if (rewriter.level(id) == Level::proven) return;
+  const ir::TensorId flat_whole = flat(rewriter, all.whole);
+  std::vector<ir::TensorId> flat_pieces;
+  for (const ir::TensorId piece : all.pieces) flat_pieces.push_back(flat(rewriter, piece));
+  std::vector<ir::Op> ops;
+  if (is_join(old.kind)) {
+    for (size_t i = 0; i < all.pieces.size(); ++i) ops.push_back(rewriter.reshape(all.pieces[i], flat_pieces[i]));
+    ops.push_back({.kind = ir::OpKind::concatenation, .attrs = ir::ConcatAttrs{.axis = 3}, .inputs = flat_pieces});
+    ops.back().outputs = {flat_whole};
+    ops.push_back(rewriter.reshape(flat_whole, all.whole));
+  } else {
+    ops.push_back(rewriter.reshape(all.whole, flat_whole));
+    const ir::TensorId last = rewriter.add_ints(rewriter.tensor(all.whole).name + "/axis", {3});
+    ops.push_back({.kind = ir::OpKind::split, .attrs = ir::SplitAttrs{static_cast<int32_t>(all.pieces.size())}});
+    ops.back().inputs = {last, flat_whole};
+    ops.back().outputs = flat_pieces;
+    for (size_t i = 0; i < all.pieces.size(); ++i) ops.push_back(rewriter.reshape(flat_pieces[i], all.pieces[i]));
+  }
+  std::string text = fmt::format("{} along axis {} becomes {} of channels", ir::op_name(old), axis,
+                                 is_join(old.kind) ? "CONCATENATION" : "SPLIT");
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> joins_to_channels(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "joins_to_channels");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,36 @@
+// Ops that make each pixel of others, in the same way for every channel: sums of pixels in whole parts, divided by what
+// the parts add up to, and rounded as the CPU's kernel does.
+// Called by pixels_to_pointwise.cpp.
+// Must not know: what becomes of them.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+
+struct MixturePart {
+  int32_t pixel = 0, amount = 0;
+};
+
+struct Mixture {
+  ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
+  int32_t whole = 1;  // what the amounts of a pixel add up to
+  std::vector<std::vector<MixturePart>> pixels;
+  ir::Activation activation = ir::Activation::none;
+  // Of a sum of bytes times amounts, before limits; where it turns: what it makes of `turn`. On both sides of it the
+  // kernels round alike, away from it.
+  std::function<int64_t(int64_t)> rounded;
+  int64_t turn = 0, at_turn = 0;
+
+  int32_t most() const;  // of all amounts
+};
+
+// MEAN, AVERAGE_POOL_2D, RESIZE_BILINEAR, and what only chooses pixels: MIRROR_PAD, RESIZE_NEAREST_NEIGHBOR, SLICE,
+// STRIDED_SLICE, GATHER. Nothing: the op is none of these, or not of bytes in one image, or its parts are no whole
+// ones.
+std::optional<Mixture> mixture_of(const Rewriter& rewriter, ir::OpId op);
+
+}  // namespace skillet::passes

@@ -1,0 +1,144 @@
+// What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
+// SPLIT_V, PAD of channels) as a convolution for each result, whose filters have a single 1 each, or none. Which
+// element each one of a result is, the CPU's kernel says: it is run on elements that are their own numbers.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "graph/passes/lower/picks.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr int64_t kElemsMax = 1 << 22;   // of the image
+constexpr int64_t kFilterMax = 1 << 20;  // weights: chips write depthwise filters out for all channels
+constexpr int32_t kStrideMax = 7;
+
+struct Pick {
+  int32_t row = 0, column = 0, channel = 0;
+  bool operator==(const Pick&) const = default;
+};
+// Channel `c` of output pixel (y, x) is channel picks[c].channel of input pixel (stride_h y + picks[c].row, ...).
+struct Moves {
+  std::vector<Pick> picks;
+  int32_t stride_h = 1, stride_w = 1, kernel_h = 1, kernel_w = 1;
+};
+
+constexpr Pick kPadding = {-1, -1, -1};
+
+Pick pick_of(const ir::Shape& from, int32_t element) {
+  if (element < 0) return kPadding;
+  const int32_t pixel = element / from[3];
+  return {pixel / from[2], pixel % from[2], element % from[3]};
+}
+
+// A window so large that there are no more of them than pixels of the result. A single one may have any stride: every
+// chip takes 2.
+int32_t window(int32_t reach, int32_t size, int32_t outputs, int32_t& stride) {
+  if (outputs == 1) stride = reach < size ? 2 : 1;
+  return std::max(reach, size - outputs * stride + 1);
+}
+
+std::optional<Moves> moves_of(const ir::Shape& from, const ir::Shape& to, const std::vector<int32_t>& elements) {
+  const int32_t rows = to[1], columns = to[2], channels = to[3];
+  const auto at = [&](int32_t y, int32_t x, int32_t c) {
+    return pick_of(from, elements[static_cast<size_t>((int64_t{y} * columns + x) * channels + c)]);
+  };
+  Moves out;
+  for (int32_t c = 0; c < channels; ++c) out.picks.push_back(at(0, 0, c));
+  const auto some = std::ranges::find_if(out.picks, [](const Pick& pick) { return pick != kPadding; });
+  if (some == out.picks.end()) return std::nullopt;
+  const auto first_channel = static_cast<int32_t>(some - out.picks.begin());
+  if (rows > 1) out.stride_h = at(1, 0, first_channel).row - some->row;
+  if (columns > 1) out.stride_w = at(0, 1, first_channel).column - some->column;
+  if (std::min(out.stride_h, out.stride_w) < 1 || std::max(out.stride_h, out.stride_w) > kStrideMax)
+    return std::nullopt;
+  for (int32_t y = 0; y < rows; ++y)
+    for (int32_t x = 0; x < columns; ++x)
+      for (int32_t c = 0; c < channels; ++c) {
+        const Pick& first = out.picks[static_cast<size_t>(c)];
+        if (first == kPadding && at(y, x, c) == kPadding) continue;
+        if (at(y, x, c) != Pick{first.row + y * out.stride_h, first.column + x * out.stride_w, first.channel})
+          return std::nullopt;
+      }
+  const auto reach = [&](int32_t Pick::*what) { return std::ranges::max(out.picks, {}, what).*what + 1; };
+  out.kernel_h = window(reach(&Pick::row), from[1], rows, out.stride_h);
+  out.kernel_w = window(reach(&Pick::column), from[2], columns, out.stride_w);
+  return out;
+}
+
+bool is_depthwise(const Moves& moves, const ir::Shape& from) {
+  if (std::ssize(moves.picks) != from[3]) return false;
+  for (size_t c = 0; c < moves.picks.size(); ++c) {
+    if (moves.picks[c] != Pick{moves.picks[0].row, moves.picks[0].column, static_cast<int32_t>(c)}) return false;
+  }
+  return true;
+}
+
+ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, const Moves& moves) {
+  const ir::Tensor from = rewriter.tensor(image), to = rewriter.tensor(result);
+  const bool depthwise = is_depthwise(moves, from.shape);
+  const int32_t inputs = from.shape[3], outputs = to.shape[3];
+  ir::Shape shape{depthwise ? 1 : outputs, moves.kernel_h, moves.kernel_w, inputs};
+  Bytes ones(static_cast<size_t>(shape.elems()), 0);
+  for (int32_t c = 0; c < outputs; ++c) {
+    const Pick& pick = moves.picks[static_cast<size_t>(c)];
+    if (pick == kPadding) continue;
+    const int64_t row = (depthwise ? 0 : int64_t{c} * moves.kernel_h) + pick.row;
+    ones[static_cast<size_t>((row * moves.kernel_w + pick.column) * inputs + pick.channel)] = 1;
+  }
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid, .stride_h = moves.stride_h, .stride_w = moves.stride_w};
+  ir::Op op{.kind = depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d, .attrs = attrs};
+  op.inputs = {
+      image, rewriter.add_constant(to.name + "/picks", from.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
+      ir::kNoTensor};
+  op.outputs = {result};
+  return op;
+}
+
+bool moves_elements(ir::OpKind kind) {
+  return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
+         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v ||
+         kind == ir::OpKind::pad;
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (!moves_elements(old.kind) || old.outputs.empty()) return;
+  const ir::TensorId image = old.inputs[image_operand(old)];
+  if (image == ir::kNoTensor) return;
+  const ir::Tensor from = rewriter.tensor(image);
+  const auto is_image = [](const ir::Tensor& one) {
+    return is_computed_byte(one) && one.shape.rank() == 4 && one.shape[0] == 1 && one.shape.elems() > 0 &&
+           one.shape.elems() <= kElemsMax;
+  };
+  const auto is_piece = [&](ir::TensorId to) {
+    return is_image(rewriter.tensor(to)) && same_meaning(from, rewriter.tensor(to));
+  };
+  if (!is_image(from) || !std::ranges::all_of(old.outputs, is_piece) || rewriter.level(id) == Level::proven) return;
+  const std::vector<std::vector<int32_t>> elements = picked(rewriter, old);
+  if (elements.size() != old.outputs.size()) return;
+  std::vector<ir::Op> ops;
+  std::string text = fmt::format("{} becomes", ir::op_name(old));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const ir::Shape to = rewriter.tensor(old.outputs[i]).shape;
+    if (std::ssize(elements[i]) != to.elems()) return rewriter.drop();
+    const auto moves = moves_of(from.shape, to, elements[i]);
+    if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to[3] > kFilterMax)
+      return rewriter.drop();
+    if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // joins_to_channels moves less
+    ops.push_back(convolution(rewriter, image, old.outputs[i], *moves));
+    text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
+  }
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> moves_to_convolution(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "moves_to_convolution");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,261 @@
+// What makes each pixel of others, in the same way for every channel, as a convolution of 1x1 whose channels are the
+// pixels: for chips that have no other way to pad windows, to mirror or to resize. Where kernels round away from a turn
+// that no convolution knows of, what lies above it and what lies below come from two, each cut off there by the end of
+// the bytes, and are added.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/fixed_point.h"
+#include "graph/passes/lower/mixture.h"
+#include "graph/passes/lower/pointwise.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr int64_t kFilterMax = 1 << 22;  // weights
+constexpr int64_t kMacsMax = 1 << 24;    // more take longer than the CPU
+constexpr std::array kUnits = {1, 2, 4, 7, 8, 14, 16, 32, 64, 127, 112, 96, 80};
+
+// Each part is so large a weight; what is added to the sum; the zero point of the result.
+struct Filter {
+  int32_t unit = 1, bias = 0, zero = 0;
+};
+
+struct Range {
+  int64_t lowest = 0, highest = 255;
+};
+Range bytes_of(const ir::Tensor& tensor) { return tensor.dtype == ir::DType::int8 ? Range{-128, 127} : Range{0, 255}; }
+
+class Search {
+ public:
+  Search(const Mixture& mixture, const ir::Tensor& from, const ir::Tensor& to)
+      : mixture_(mixture),
+        from_(from),
+        to_(to),
+        bytes_(bytes_of(from)),
+        most_(mixture.most()),
+        weight_max_(static_cast<int32_t>(bytes_.highest)) {}
+
+  // All in one.
+  std::optional<Filter> whole() const {
+    const int32_t zero = to_.quant.zero_point();
+    return find({.zero = zero, .sum = mixture_.whole * int64_t{from_.quant.zero_point()}, .value = zero},
+                mixture_.rounded);
+  }
+  // What lies above the turn, from the lowest byte on; below it, down from the highest one. Their zero points add up to
+  // the rest.
+  std::optional<std::array<Filter, 2>> halves() const {
+    const int64_t lowest = bytes_.lowest, highest = bytes_.highest, at_turn = mixture_.at_turn;
+    const int64_t rest = lowest + highest - at_turn + to_.quant.zero_point();
+    const int64_t above = std::max(lowest, rest - highest), below = rest - above;
+    if (above > highest || below < lowest) return std::nullopt;
+    const auto upper = find({above, mixture_.turn, lowest}, [&](int64_t sum) {
+      return lowest + std::max<int64_t>(mixture_.rounded(sum) - at_turn, 0);
+    });
+    if (!upper) return std::nullopt;
+    const auto lower = find({below, mixture_.turn, highest}, [&](int64_t sum) {
+      return highest + std::min<int64_t>(mixture_.rounded(sum) - at_turn, 0);
+    });
+    if (!lower) return std::nullopt;
+    return std::array{*upper, *lower};
+  }
+
+  float scale(int32_t unit) const { return static_cast<float>(1.0 / (static_cast<double>(mixture_.whole) * unit)); }
+
+ private:
+  // The zero point of a result, and one of its values.
+  struct Aim {
+    int64_t zero = 0, sum = 0, value = 0;
+  };
+  // `wanted` of every sum that there can be.
+  template <typename Wanted>
+  std::optional<Filter> find(const Aim& aim, const Wanted& wanted) const {
+    for (const int32_t unit : kUnits) {
+      const double multiplier = conv_multiplier(from_, scale(unit), to_);
+      if (int64_t{unit} * most_ > weight_max_ || !(multiplier > 0)) continue;
+      const int64_t sum = unit * (aim.sum - mixture_.whole * int64_t{from_.quant.zero_point()});
+      const double middle = static_cast<double>(aim.value - aim.zero) / multiplier - static_cast<double>(sum);
+      for (const double off : offsets(unit, multiplier)) {
+        const double bias = std::nearbyint(middle + off);
+        if (!(std::abs(bias) < 1 << 24)) continue;
+        const Filter filter{unit, static_cast<int32_t>(bias), static_cast<int32_t>(aim.zero)};
+        if (gives(filter, multiplier, wanted)) return filter;
+      }
+    }
+    return std::nullopt;
+  }
+  static std::array<double, 9> offsets(int32_t unit, double multiplier) {
+    const double fraction = std::ldexp(0.5, quantize_multiplier(multiplier).shift) / multiplier;
+    return {0, 1, -1, 2, -2, unit / 2.0, -unit / 2.0, fraction, -fraction};
+  }
+
+  template <typename Wanted>
+  bool gives(const Filter& filter, double multiplier, const Wanted& wanted) const {
+    const QuantizedMultiplier by = quantize_multiplier(multiplier);
+    if (by.shift > 0) return false;  // larger sums than these would leave 32 bits
+    const int64_t whole = mixture_.whole, zero = whole * from_.quant.zero_point();
+    const auto byte = [&](int64_t value) { return std::clamp(value, bytes_.lowest, bytes_.highest); };
+    for (int64_t sum = whole * bytes_.lowest; sum <= whole * bytes_.highest; ++sum) {
+      const auto moved = static_cast<int32_t>(filter.unit * (sum - zero) + filter.bias);
+      const int64_t got = multiply_by_quantized_multiplier(moved, by) + int64_t{filter.zero};
+      if (byte(got) != byte(wanted(sum))) return false;
+    }
+    return true;
+  }
+
+  const Mixture& mixture_;
+  const ir::Tensor &from_, &to_;
+  const Range bytes_;
+  const int32_t most_, weight_max_;
+};
+
+class Writer {
+ public:
+  Writer(Rewriter& rewriter, const Mixture& mixture, const Search& search)
+      : rewriter_(rewriter),
+        mixture_(mixture),
+        search_(search),
+        from_(rewriter.tensor(mixture.from)),
+        to_(rewriter.tensor(mixture.to)),
+        outputs_(static_cast<int32_t>(mixture.pixels.size())) {}
+
+  std::vector<ir::Op> write(std::span<const Filter> filters) {
+    const int32_t channels = from_.shape[3];
+    const auto inputs = static_cast<int32_t>(from_.shape.elems() / channels);
+    const ir::TensorId planes = add(from_, "/planes", {1, channels, from_.shape[1], from_.shape[2]});
+    const ir::TensorId image = add(from_, "/pixels", as_image(channels, inputs));
+    move(mixture_.from, planes, {0, 3, 1, 2});
+    ops_.push_back(rewriter_.reshape(planes, image));
+    const ir::TensorId sums = add(to_, "/pixels", as_image(channels, outputs_));
+    if (filters.size() == 1) {
+      convolve(image, sums, filters[0], mixture_.activation);
+    } else {
+      const ir::TensorId above = add_zero("/above", sums, filters[0].zero);
+      const ir::TensorId below = add_zero("/below", sums, filters[1].zero);
+      convolve(image, above, filters[0], ir::Activation::none);
+      convolve(image, below, filters[1], ir::Activation::none);
+      ops_.push_back({.kind = ir::OpKind::add,
+                      .attrs = ir::ActivationAttrs{mixture_.activation},
+                      .inputs = {above, below},
+                      .outputs = {sums}});
+    }
+    return_from(sums, channels);
+    return std::move(ops_);
+  }
+
+ private:
+  ir::TensorId add(const ir::Tensor& like, const char* what, ir::Shape shape) {
+    ir::Tensor one = like;
+    one.name += what;
+    one.shape = std::move(shape);
+    return rewriter_.add(std::move(one));
+  }
+  ir::TensorId add_zero(const char* what, ir::TensorId sums, int32_t zero) {
+    ir::Tensor one = rewriter_.tensor(sums);
+    one.name = to_.name + what;
+    one.quant.zero_points = {zero};
+    return rewriter_.add(std::move(one));
+  }
+  void move(ir::TensorId from, ir::TensorId to, const std::vector<int32_t>& order) {
+    ir::Op op{.kind = ir::OpKind::transpose};
+    op.inputs = {from, rewriter_.add_ints(rewriter_.tensor(to).name + "/order", order)};
+    op.outputs = {to};
+    ops_.push_back(std::move(op));
+  }
+  void return_from(ir::TensorId sums, int32_t channels) {
+    if (outputs_ == 1) {
+      ops_.push_back(rewriter_.reshape(sums, mixture_.to));
+      return;
+    }
+    const ir::TensorId planes = add(to_, "/planes", {1, channels, to_.shape[1], to_.shape[2]});
+    ops_.push_back(rewriter_.reshape(sums, planes));
+    move(planes, mixture_.to, {0, 2, 3, 1});
+  }
+  void convolve(ir::TensorId image, ir::TensorId to, const Filter& filter, ir::Activation activation) {
+    const auto inputs = static_cast<size_t>(rewriter_.tensor(image).shape[3]);
+    Bytes weights(static_cast<size_t>(outputs_) * inputs, 0);
+    for (size_t i = 0; i < mixture_.pixels.size(); ++i) {
+      for (const MixturePart& part : mixture_.pixels[i])
+        weights[i * inputs + static_cast<size_t>(part.pixel)] += static_cast<uint8_t>(filter.unit * part.amount);
+    }
+    Bytes biases(4 * static_cast<size_t>(outputs_));
+    for (size_t i = 0; i < biases.size(); i += 4) store_le(biases.data() + i, filter.bias);
+    const std::string name = rewriter_.tensor(to).name;
+    const float scale = search_.scale(filter.unit), sum_scale = from_.quant.scale() * scale;
+    ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+    attrs.activation = activation;
+    ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}};
+    op.inputs.push_back(rewriter_.add_constant(name + "/parts", from_.dtype,
+                                               {outputs_, 1, 1, static_cast<int32_t>(inputs)}, std::move(weights),
+                                               {{scale}, {0}, 0}));
+    op.inputs.push_back(
+        rewriter_.add_constant(name + "/bias", ir::DType::int32, {outputs_}, std::move(biases), {{sum_scale}, {0}, 0}));
+    op.outputs = {to};
+    ops_.push_back(std::move(op));
+  }
+
+  Rewriter& rewriter_;
+  const Mixture& mixture_;
+  const Search& search_;
+  const ir::Tensor from_, to_;
+  const int32_t outputs_;
+  std::vector<ir::Op> ops_;
+};
+
+bool is_small(const Rewriter& rewriter, const ir::Op& op) {
+  const ir::Shape &from = rewriter.tensor(op.inputs[0]).shape, &to = rewriter.tensor(op.outputs[0]).shape;
+  if (from.rank() != 4 || to.rank() < 1) return false;
+  const int64_t channels = std::max(from[3], 1), inputs = from.elems() / channels, outputs = to.elems() / channels;
+  return outputs <= kFilterMax && inputs <= kFilterMax / std::max<int64_t>(outputs, 1) &&
+         inputs * outputs <= kMacsMax / channels;
+}
+
+// Each pixel is itself.
+bool is_same(const Mixture& mixture) {
+  for (size_t i = 0; i < mixture.pixels.size(); ++i) {
+    const std::vector<MixturePart>& parts = mixture.pixels[i];
+    if (parts.size() != 1 || parts[0].pixel != static_cast<int32_t>(i)) return false;
+  }
+  return mixture.activation == ir::Activation::none;
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.inputs.empty() || old.inputs[0] == ir::kNoTensor || old.outputs.size() != 1 ||
+      rewriter.level(id) == Level::proven)
+    return;
+  const auto mixture = mixture_of(rewriter, id);
+  if (!mixture) return;
+  const ir::Tensor from = rewriter.tensor(mixture->from), to = rewriter.tensor(mixture->to);
+  if (is_same(*mixture) && from.shape == to.shape && same_meaning(from, to)) {
+    std::vector<ir::Op> ops = {rewriter.reshape(mixture->from, mixture->to)};
+    rewriter.replace(
+        {.ops = {id}, .kept = id, .by = std::move(ops), .text = fmt::format("{} becomes RESHAPE", ir::op_name(old))});
+    return;
+  }
+  if (!is_small(rewriter, old)) return;
+  const Search search(*mixture, from, to);
+  std::vector<Filter> filters;
+  if (const auto whole = search.whole()) filters = {*whole};
+  if (filters.empty() && has_exact_steps(to)) {
+    if (const auto two = search.halves()) filters = {two->begin(), two->end()};
+  }
+  if (filters.empty()) return;
+  std::string text =
+      fmt::format("{} becomes {}CONV_2D 1x1 of {} channels{}", ir::op_name(old), filters.size() == 1 ? "" : "two ",
+                  from.shape.elems() / from.shape[3], filters.size() == 1 ? "" : " and ADD");
+  std::vector<ir::Op> ops = Writer(rewriter, *mixture, search).write(filters);
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> pixels_to_pointwise(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "pixels_to_pointwise");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,63 @@
+// FULLY_CONNECTED of several rows as a convolution of 1x1: each row a pixel.
+#include <algorithm>
+#include <utility>
+
+#include "base/fixed_point.h"
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+// TFLite rounds input scale * weight scale to float in FULLY_CONNECTED with one weight scale, and not in an int8
+// CONV_2D: whether both multiply their sums by the same number.
+bool multiplies_alike(const ir::Tensor& input, const ir::Tensor& filter, const ir::Tensor& output) {
+  if (input.dtype == ir::DType::uint8 || filter.quant.per_channel()) return true;
+  const float product = input.quant.scale() * filter.quant.scale();
+  const double dense = static_cast<double>(product) / static_cast<double>(output.quant.scale());
+  return quantize_multiplier(dense) == quantize_multiplier(conv_multiplier(input, filter.quant.scale(), output));
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind != ir::OpKind::fully_connected) return;
+  const ir::Tensor input = rewriter.tensor(old.inputs[0]), output = rewriter.tensor(old.outputs[0]);
+  const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
+  const int32_t depth = filter.shape.back(0), outputs = filter.shape.back(1);
+  if (!is_computed_byte(input) || !is_computed_byte(output) || !filter.is_constant() || filter.quant.empty() ||
+      filter.shape.rank() != 2 || depth < 1 || output.shape.back(0) != outputs)
+    return;
+  // Of a convolution in a file nobody reads another zero point (graph/ir/settle.h).
+  if (filter.dtype == ir::DType::int8 && filter.quant.zero_point() != 0) return;
+  const int64_t rows = input.shape.elems() / depth;
+  const bool float_product = !multiplies_alike(input, filter, output);
+  if (rows < 2 || rows > INT32_MAX || (float_product && for_files) || rewriter.level(id) == Level::proven) return;
+  ir::Tensor pixels = input, results = output;
+  pixels.name += "/pixels";
+  results.name += "/pixels";
+  pixels.shape = as_image(static_cast<int32_t>(rows), depth);
+  results.shape = as_image(static_cast<int32_t>(rows), outputs);
+  ir::Tensor weights = filter;
+  weights.name += "/1x1";
+  weights.shape = {outputs, 1, 1, depth};
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+  attrs.activation = old.as<ir::FullyConnectedAttrs>().activation;
+  attrs.float_product = float_product;
+  ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
+  op.inputs = {rewriter.add(std::move(pixels)), rewriter.add(std::move(weights)), old.input(2)};
+  op.outputs = {rewriter.add(std::move(results))};
+  const ir::TensorId from = op.inputs[0], to = op.outputs[0];
+  rewriter.replace({.ops = {id},
+                    .kept = id,
+                    .by = {rewriter.reshape(old.inputs[0], from), std::move(op), rewriter.reshape(to, old.outputs[0])},
+                    .text = fmt::format("FULLY_CONNECTED of {} rows becomes CONV_2D 1x1", rows)});
+}
+
+}  // namespace
+
+Result<void> rows_to_pixels(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "rows_to_pixels");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id, target.for_files); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,93 @@
+// LEAKY_RELU and PRELU as a sum: what is above zero, and what is below it times its slope, each a depthwise convolution
+// of 1x1 whose type ends at zero. One of the two is zero everywhere, so the sum adds no rounding: all bytes are tried
+// with the CPU kernels.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "graph/passes/lower/pointwise.h"
+
+namespace skillet::passes {
+namespace {
+
+// The factors below zero; no weights: it is not that.
+Factors slopes_of(const Rewriter& rewriter, const ir::Op& op, int32_t channels) {
+  if (op.kind == ir::OpKind::prelu) {
+    const ir::Tensor& alpha = rewriter.tensor(op.inputs[1]);
+    Factors out{.weights = by_channel(alpha, channels), .biases = {}};
+    if (!out.weights.empty()) out.scale = alpha.quant.scale();
+    return out;
+  }
+  const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
+  if (!std::isfinite(alpha)) return {};
+  const int32_t weight = alpha == 0 ? 0 : alpha < 0 ? -kFine : kFine;
+  Factors out{.weights = std::vector<int32_t>(static_cast<size_t>(channels), weight), .biases = {}};
+  if (alpha != 0) out.scale = std::abs(alpha) / kFine;
+  return std::isnormal(out.scale) ? out : Factors{};
+}
+
+// Adds up what each channel has above zero and below it. Slopes that turn the sign make something above zero, too.
+class Sum {
+ public:
+  Sum(Rewriter& rewriter, ir::TensorId from, ir::TensorId to) : rewriter_(rewriter), from_(from), to_(to) {}
+
+  // False: a weight fits no byte.
+  bool add(Factors factors, bool below) {
+    const ir::TensorId part = like(below ? "/below" : "/above", below);
+    auto op = pointwise(rewriter_, from_, part, std::move(factors));
+    if (!op) return false;
+    ops_.push_back(std::move(*op));
+    if (sum_ == ir::kNoTensor) {
+      sum_ = part;
+      return true;
+    }
+    const ir::TensorId sum = below ? to_ : like("/sum", false);
+    ops_.push_back({.kind = ir::OpKind::add, .attrs = ir::ActivationAttrs{}, .inputs = {sum_, part}});
+    ops_.back().outputs = {sum};
+    sum_ = sum;
+    return true;
+  }
+  std::vector<ir::Op> take() { return std::move(ops_); }
+
+ private:
+  ir::TensorId like(std::string_view name, bool above) {
+    return rewriter_.add(ending_at_zero(rewriter_.tensor(to_), name, above));
+  }
+
+  Rewriter& rewriter_;
+  const ir::TensorId from_, to_;
+  ir::TensorId sum_ = ir::kNoTensor;
+  std::vector<ir::Op> ops_;
+};
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind != ir::OpKind::leaky_relu && old.kind != ir::OpKind::prelu) return;
+  const ir::TensorId from = old.inputs[0], to = old.outputs[0];
+  const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(to);
+  if (!is_pointwise(in, out) || rewriter.level(id) == Level::proven) return;
+  const Factors slopes = slopes_of(rewriter, old, in.shape[3]);
+  if (slopes.weights.empty()) return;
+  Factors falling = slopes, rising = slopes;
+  for (int32_t& weight : falling.weights) weight = std::min(weight, 0);
+  for (int32_t& weight : rising.weights) weight = std::max(weight, 0);
+  const bool falls = falling.weights != std::vector<int32_t>(falling.weights.size(), 0);
+  Sum sum(rewriter, from, to);
+  if (!sum.add(ones(in.shape[3]), false) || (falls && !sum.add(falling, false)) || !sum.add(rising, true))
+    return rewriter.drop();
+  std::vector<ir::Op> ops = sum.take();
+  if (!rewriter.same_bytes({old}, ops, from, to)) return rewriter.drop();
+  std::string text =
+      fmt::format("{} becomes the ADD of {} DEPTHWISE_CONV_2D 1x1", ir::op_name(old), falls ? "three" : "two");
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> slopes_to_sum(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "slopes_to_sum");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

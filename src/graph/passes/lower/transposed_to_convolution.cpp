@@ -1,0 +1,205 @@
+// TRANSPOSE_CONV as a convolution that makes all phases of the output as channels, and DEPTH_TO_SPACE that puts them in
+// their places; RESHAPE where only columns have phases, or images are one column wide. Filters of a phase see a window
+// of the image that has its middle at their pixel; where the output ends elsewhere, the image is padded at its end, and
+// what is too much is cut off by a filter of a single one.
+#include <algorithm>
+#include <utility>
+
+#include "base/int_math.h"
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr int64_t kBytesMax = 1 << 25;  // of the filters
+constexpr int32_t kStrideMax = 16;
+
+// Along rows or columns. Output o = stride * q + phase is the sum over taps t of input q + t - reach by filter
+// phase + pad - stride * (t - reach), where the filter has that.
+struct Axis {
+  int32_t stride = 1, kernel = 1, pad = 0, inputs = 0, outputs = 0;
+
+  int32_t blocks() const { return static_cast<int32_t>(ceil_div(int64_t{outputs}, stride)); }
+  int32_t more() const { return std::max(blocks() - inputs, 0); }  // pixels of padding at the image's end
+  int32_t cut() const { return (inputs + more()) * stride - outputs; }
+  int32_t reach() const {
+    const int32_t before = kernel - 1 - pad, after = stride - 1 + pad;
+    return std::max({before > 0 ? before / stride : 0, after / stride, 0});
+  }
+  int32_t taps() const { return 2 * reach() + 1; }
+  int32_t at(int32_t phase, int32_t tap) const { return phase + pad - stride * (tap - reach()); }  // of the filter
+  bool has(int32_t phase, int32_t tap) const { return at(phase, tap) >= 0 && at(phase, tap) < kernel; }
+};
+
+Axis axis_of(const ir::ConvAttrs& attrs, int32_t stride, int32_t kernel, int32_t inputs, int32_t outputs) {
+  Axis axis{.stride = stride, .kernel = kernel, .inputs = inputs, .outputs = outputs};
+  if (attrs.padding == ir::Padding::same) axis.pad = same_pads(outputs, kernel, stride, 1).before;
+  return axis;
+}
+
+// [output][row][column][input] for each phase of rows, of columns.
+Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
+  const auto inputs = static_cast<size_t>(filter.shape[3]);
+  const int32_t outputs = filter.shape[0];
+  Bytes out;
+  for (int32_t phase_y = 0; phase_y < rows.stride; ++phase_y)
+    for (int32_t phase_x = 0; phase_x < columns.stride; ++phase_x)
+      for (int32_t output = 0; output < outputs; ++output)
+        for (int32_t y = 0; y < rows.taps(); ++y)
+          for (int32_t x = 0; x < columns.taps(); ++x) {
+            if (!rows.has(phase_y, y) || !columns.has(phase_x, x)) {
+              out.insert(out.end(), inputs, static_cast<uint8_t>(filter.quant.zero_point()));
+              continue;
+            }
+            const int64_t row = int64_t{output} * rows.kernel + rows.at(phase_y, y);
+            const auto from = static_cast<size_t>(row * columns.kernel + columns.at(phase_x, x)) * inputs;
+            out.insert(out.end(), filter.data.begin() + static_cast<ptrdiff_t>(from),
+                       filter.data.begin() + static_cast<ptrdiff_t>(from + inputs));
+          }
+  return out;
+}
+
+template <typename T>
+std::vector<T> repeated(const std::vector<T>& values, int32_t times) {
+  if (values.size() <= 1) return values;
+  std::vector<T> out;
+  for (int32_t i = 0; i < times; ++i) out.insert(out.end(), values.begin(), values.end());
+  return out;
+}
+
+ir::TensorId add_like(Rewriter& rewriter, ir::TensorId id, std::string_view name, ir::Shape shape) {
+  ir::Tensor one = rewriter.tensor(id);
+  one.name += name;
+  one.shape = std::move(shape);
+  return rewriter.add(std::move(one));
+}
+
+// The same bytes without the last rows and columns.
+ir::Op cut_off(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, int32_t rows, int32_t columns) {
+  const ir::Tensor out = rewriter.tensor(to);
+  const int32_t channels = out.shape[3];
+  Bytes one(static_cast<size_t>(channels) * static_cast<size_t>(rows + 1) * static_cast<size_t>(columns + 1), 0);
+  std::fill_n(one.begin(), channels, 1);
+  ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = ir::ConvAttrs{.padding = ir::Padding::valid}};
+  op.inputs = {from,
+               rewriter.add_constant(out.name + "/first", out.dtype, {1, rows + 1, columns + 1, channels},
+                                     std::move(one), {{1.0F}, {0}, 0}),
+               ir::kNoTensor};
+  op.outputs = {to};
+  return op;
+}
+
+bool is_plain(const ir::Tensor& in, const ir::Tensor& filter, const ir::Tensor& out) {
+  const std::vector<int32_t>& zeros = filter.quant.zero_points;
+  return is_computed_byte(in) && is_computed_byte(out) && in.dtype == out.dtype && filter.is_constant() &&
+         ir::is_8bit(filter.dtype) && in.shape.elems() > 0 && out.shape.elems() > 0 && filter.shape.elems() > 0 &&
+         !zeros.empty() && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
+}
+
+// One for each phase.
+ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
+  if (old.input(3) == ir::kNoTensor) return ir::kNoTensor;
+  ir::Tensor bias = rewriter.tensor(old.inputs[3]);
+  Bytes bytes;
+  for (int32_t i = 0; i < block; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
+  bias.quant.scales = repeated(bias.quant.scales, block);
+  bias.quant.zero_points = repeated(bias.quant.zero_points, block);
+  return rewriter.add_constant(bias.name + "/phases", ir::DType::int32,
+                               {rewriter.tensor(old.inputs[1]).shape[0] * block}, std::move(bytes),
+                               std::move(bias.quant));
+}
+
+// The convolution of all phases, whose image ends where that of `out` does.
+ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, const Axis& rows, const Axis& columns) {
+  const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
+  const int32_t block = rows.stride * columns.stride;
+  ir::Quant quant = filter.quant;
+  quant.scales = repeated(quant.scales, block);
+  quant.zero_points = repeated(quant.zero_points, block);
+  const ir::Shape shape{filter.shape[0] * block, rows.taps(), columns.taps(), filter.shape[3]};
+  ir::ConvAttrs attrs;
+  attrs.activation = old.as<ir::ConvAttrs>().activation;
+  ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
+  op.inputs = {image,
+               rewriter.add_constant(filter.name + "/phases", filter.dtype, shape, phases(filter, rows, columns),
+                                     std::move(quant)),
+               ir::kNoTensor};
+  op.inputs[2] = bias_of(rewriter, old, block);
+  return op;
+}
+
+// Phases side by side in memory.
+bool reshapes(const Axis& rows, const Axis& columns) {
+  return rows.stride == 1 || (columns.stride == 1 && columns.inputs + columns.more() == 1);
+}
+
+// Puts phases in their places.
+ir::Op places(Rewriter& rewriter, ir::TensorId apart, ir::TensorId result, const Axis& rows, const Axis& columns) {
+  if (rows.stride != columns.stride) return rewriter.reshape(apart, result);
+  return {
+      .kind = ir::OpKind::depth_to_space, .attrs = ir::BlockAttrs{rows.stride}, .inputs = {apart}, .outputs = {result}};
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind != ir::OpKind::transpose_conv) return;
+  const auto& attrs = old.as<ir::ConvAttrs>();
+  const ir::Tensor in = rewriter.tensor(old.inputs[2]), filter = rewriter.tensor(old.inputs[1]);
+  const ir::Tensor out = rewriter.tensor(old.outputs[0]);
+  const bool bias_known = old.input(3) == ir::kNoTensor || (rewriter.tensor(old.inputs[3]).is_constant() &&
+                                                            rewriter.tensor(old.inputs[3]).dtype == ir::DType::int32);
+  if (!is_plain(in, filter, out) || !bias_known || std::max(attrs.stride_h, attrs.stride_w) > kStrideMax ||
+      !rewriter.tensor(old.inputs[0]).is_constant() || rewriter.level(id) == Level::proven)
+    return;
+  const Axis rows = axis_of(attrs, attrs.stride_h, filter.shape[1], in.shape[1], out.shape[1]);
+  const Axis columns = axis_of(attrs, attrs.stride_w, filter.shape[2], in.shape[2], out.shape[2]);
+  const int32_t block = rows.stride * columns.stride;
+  if (attrs.stride_h != attrs.stride_w && !reshapes(rows, columns)) return;
+  if (filter.shape.elems() / rows.kernel / columns.kernel > kBytesMax / block / rows.taps() / columns.taps() ||
+      std::max(rows.cut(), columns.cut()) > 4)
+    return;
+  std::vector<ir::Op> ops;
+  ir::TensorId image = old.inputs[2];
+  if (rows.more() + columns.more() > 0) {
+    image = add_like(rewriter, image, "/longer",
+                     {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
+    const std::vector<int32_t> amounts = {0, 0, 0, rows.more(), 0, columns.more(), 0, 0};
+    Bytes bytes(amounts.size() * 4);
+    for (size_t i = 0; i < amounts.size(); ++i) store_le(bytes.data() + 4 * i, amounts[i]);
+    const ir::TensorId margins =
+        rewriter.add_constant(in.name + "/margins", ir::DType::int32, {4, 2}, std::move(bytes));
+    ops.push_back({.kind = ir::OpKind::pad, .inputs = {old.inputs[2], margins}, .outputs = {image}});
+  }
+  const ir::Shape from = rewriter.tensor(image).shape;
+  ops.push_back(convolution(rewriter, old, image, rows, columns));
+  ir::TensorId result = ops.back().outputs.emplace_back(old.outputs[0]);
+  if (block > 1) {
+    const bool cuts = rows.cut() + columns.cut() > 0;
+    const ir::TensorId apart = add_like(rewriter, result, "/phases", {from[0], from[1], from[2], out.shape[3] * block});
+    ops.back().outputs = {apart};
+    if (cuts)
+      result = add_like(rewriter, result, "/whole",
+                        {from[0], from[1] * rows.stride, from[2] * columns.stride, out.shape[3]});
+    ops.push_back(places(rewriter, apart, result, rows, columns));
+  } else if (rows.cut() + columns.cut() > 0) {
+    result = add_like(rewriter, result, "/whole", {from[0], from[1], from[2], out.shape[3]});
+    ops.back().outputs = {result};
+  }
+  if (result != old.outputs[0]) ops.push_back(cut_off(rewriter, result, old.outputs[0], rows.cut(), columns.cut()));
+  std::string text = fmt::format("TRANSPOSE_CONV {}x{} becomes CONV_2D {}x{}{}", rows.kernel, columns.kernel,
+                                 rows.taps(), columns.taps(),
+                                 block == 1                      ? ""
+                                 : rows.stride == columns.stride ? " and DEPTH_TO_SPACE"
+                                                                 : " and RESHAPE");
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+}  // namespace
+
+Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "transposed_to_convolution");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,131 @@
+// graph/passes/: everything that rewrites or divides a graph before a driver sees it; one line per pass.
+// Called by compile/.
+// Must not know: chips (it asks the driver), devices, file formats.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/ir/graph.h"
+#include "npu/driver.h"
+
+namespace skillet::passes {
+
+// An op whose weights a pass replaced, and what that can cost.
+struct WeightChange {
+  ir::OpId op = -1;
+  std::vector<ir::TensorId> inputs;  // of the op before
+  size_t scales_before = 0, scales = 0;
+  // Output steps between the CPU's result before and a chip's after, given the same input: the most that any input can
+  // cause; and the root mean square for inputs that are spread evenly over their range, before rounding.
+  int worst = 0;
+  double expected = 0;
+
+  // "96 weight scales become 4: up to 12 steps off, 0.40 expected"
+  std::string text() const;
+};
+
+// What a pass made of ops. The results are the same, bit by bit.
+struct Rewrite {
+  std::string_view pass;
+  int32_t source = -1;            // Op::source_index of what computes their results now
+  std::vector<int32_t> absorbed;  // of ops that are gone
+  std::string text;               // "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7"
+};
+
+// What a graph is made ready for.
+struct Target {
+  const npu::Driver* driver = nullptr;  // borrowed; null: everything runs on the CPU
+  npu::Chip chip;
+  npu::PerChannel per_channel = npu::PerChannel::exact;
+  std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
+  bool takes_unproven = false;                          // what is unproven counts as taken by the chip
+  std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
+  // Borrowed; where passes write down what the chip would not take, and why: tables of several ops.
+  std::vector<Rewrite>* tried = nullptr;
+  bool for_files = false;               // ops have only what a model file can say
+  uint64_t constants_max = UINT64_MAX;  // bytes of constants of the graph, those that passes make among them
+};
+
+// Bytes of constants that a model of `graph` may ask for, its own among them: so many at any rate, and more by what it
+// has.
+uint64_t constants_max(const ir::Graph& graph);
+// Of all tensors; those that share their memory count once.
+uint64_t constant_bytes(const ir::Graph& graph);
+
+// Passes of the pipeline. Tensors keep their ids; ops may get new ones (Op::source_index stays).
+Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs nobody reads
+
+// The same results by ops that the chip takes, or takes better: rewrite.h.
+Result<void> fold_constants(ir::Graph& graph, const Target& target);        // ops of constants become constants
+Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // QUANTIZE that undoes another, or nothing
+Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
+Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
+Result<void> tiles_to_resize(ir::Graph& graph, const Target& target);       // rows and pixels repeated by TILE
+Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
+Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
+Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
+Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
+Result<void> byte_functions(ir::Graph& graph, const Target& target);        // SiLU and other trees: one table
+Result<void> unstride(ir::Graph& graph, const Target& target);              // strides of a single window
+Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
+Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
+Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
+Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> pixels_to_pointwise(ir::Graph& graph,
+                                 const Target& target);  // pixels of others: padded, mirrored, resized
+Result<void> moves_to_convolution(ir::Graph& graph,
+                                  const Target& target);  // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+Result<void> joins_to_channels(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
+Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
+Result<void> pads_to_steps(ir::Graph& graph, const Target& target);        // PAD by more than the chip does
+Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);        // LEAKY_RELU, PRELU
+Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);    // MAX_POOL_2D of small windows
+Result<void> differences_to_sums(ir::Graph& graph, const Target& target);  // SUB, MAXIMUM, MINIMUM
+Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
+Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
+Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
+Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows
+
+// Weights that have more scales than the chip takes get fewer; last, since it names ops by their places.
+Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
+
+// All that keep each bit of the results, by name and in order: for tests of each one alone.
+struct Pass {
+  std::string_view name;
+  Result<void> (*run)(ir::Graph& graph, const Target& target);
+  std::string_view elsewhere = {};  // how results may move in a published runtime; empty: they do not
+  bool for_files = true;            // what it makes can be written to a model file
+};
+std::span<const Pass> exact_passes();
+
+// Runs all passes in order and verifies the graph before the first and after each one.
+Result<void> run_pipeline(ir::Graph& graph, const Target& target);
+
+// A part of a graph that runs in one place.
+struct Partition {
+  bool on_npu = false;
+  std::vector<ir::OpId> op_map;  // ops of the original graph, in order; position = op id in `graph`
+  // on_npu only: the ops as a graph of their own. Inputs: computed tensors from outside, in order of first use.
+  // Outputs: tensors that other parts read or the original graph returns, in order of production.
+  ir::Graph graph;
+  std::vector<ir::TensorId> tensor_map;  // tensor of `graph` -> tensor of the original graph
+};
+
+// It has an order of its own with others that do.
+bool touches_variable(const ir::Graph& graph, const ir::Op& op);
+
+// What the target's driver says of an op; of each op.
+npu::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op);
+std::vector<npu::Support> supports(const ir::Graph& graph, const Target& target);
+
+// Groups the ops that are supported into as few convex parts as the data flow allows, in execution order: every part
+// only needs what earlier parts computed.
+std::vector<Partition> partition(const ir::Graph& graph, std::span<const npu::Support> support);
+
+// `part` of `graph` as those ops of its graph, which need none of the others, and the rest where there is one.
+std::vector<Partition> cut(const ir::Graph& graph, const Partition& part, std::span<const ir::OpId> head);
+
+}  // namespace skillet::passes

@@ -1,0 +1,90 @@
+// The one ordered list of passes.
+#include <algorithm>
+#include <map>
+
+#include "base/log.h"
+#include "graph/passes/passes.h"
+
+namespace skillet::passes {
+namespace {
+
+// What one leaves another may finish: constants first, what moves data, then what computes, in the order in which one
+// makes work for the next.
+constexpr Pass kExact[] = {
+    {"remove_dead_ops", remove_dead_ops},
+    {"fold_constants", fold_constants},
+    {"merge_quantizes", merge_quantizes},
+    {"merge_transposes", merge_transposes},
+    {"merge_reshapes", merge_reshapes},
+    {"tiles_to_resize", tiles_to_resize},
+    {"flatten_in_dense", flatten_in_dense},
+    {"fold_space_to_batch", fold_space_to_batch},
+    {"fold_pads", fold_pads},
+    {"fuse_activations", fuse_activations},
+    {"byte_functions", byte_functions, {}, false},
+    {"split_batches", split_batches},
+    {"unstride", unstride},
+    {"expand_dilation", expand_dilation},
+    {"depthwise_to_dense", depthwise_to_dense},
+    {"average_to_depthwise", average_to_depthwise},
+    {"average_to_pointwise", average_to_pointwise},
+    {"moves_to_convolution", moves_to_convolution},
+    {"pixels_to_pointwise", pixels_to_pointwise},
+    {"joins_to_channels", joins_to_channels},
+    {"pads_to_steps", pads_to_steps},
+    {"transposed_to_convolution", transposed_to_convolution},
+    {"slopes_to_sum", slopes_to_sum},
+    {"max_pools_to_sums", max_pools_to_sums},
+    {"differences_to_sums", differences_to_sums},
+    {"rescale_joins", rescale_joins},
+    {"rescale_to_depthwise", rescale_to_depthwise},
+    {"rows_to_pixels", rows_to_pixels,
+     "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
+};
+constexpr Pass kLast = {"share_weight_scales", share_weight_scales};
+
+void trace(std::string_view when, const ir::Graph& graph) {
+  if (!log::debug_flag("passes")) return;
+  log::write(log::Level::info, fmt::format("graph {}:\n{}", when, ir::print(graph)));
+}
+
+Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
+  const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
+  SK_TRY(pass.run(graph, target).with_context(pass.name));
+  // A pass that wrote nothing down has left all as it was.
+  const bool only_rewrites = pass.run != remove_dead_ops && pass.run != share_weight_scales;
+  if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
+  SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
+  trace(fmt::format("after {}", pass.name), graph);
+  return {};
+}
+
+}  // namespace
+
+uint64_t constant_bytes(const ir::Graph& graph) {
+  std::map<const uint8_t*, size_t> blocks;
+  for (const ir::Tensor& tensor : graph.tensors) {
+    if (!tensor.is_constant()) continue;
+    size_t& size = blocks[tensor.data.data()];
+    size = std::max(size, tensor.data.size());
+  }
+  uint64_t total = 0;
+  for (const auto& [at, size] : blocks) total += size;
+  return total;
+}
+
+uint64_t constants_max(const ir::Graph& graph) {
+  constexpr uint64_t kAlways = 64ULL << 20, kPerByte = 64;
+  return kAlways + kPerByte * constant_bytes(graph);
+}
+
+std::span<const Pass> exact_passes() { return kExact; }
+
+Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
+  SK_TRY(ir::verify(graph));
+  trace("before passes", graph);
+  for (const Pass& pass : kExact) SK_TRY(run(pass, graph, target));
+  return run(kLast, graph, target);
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,106 @@
+// Ops replaced by others that give the same results, bit by bit, where the target's chip then takes more of them.
+// Called by the passes that rewrite, one file each.
+// Must not know: which pass does what.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/passes/passes.h"
+
+namespace skillet::passes {
+
+// How sure the chip is of an op.
+enum class Level : uint8_t { refused, unproven, proven };
+
+struct Replacement {
+  std::vector<ir::OpId> ops;  // that go, in order; the new ones stand where the last of them stood
+  ir::OpId kept = -1;         // of `ops`: whose place in the model file the new ones take
+  std::vector<ir::Op> by;     // what computes the outputs of the last one
+  std::string text;
+  bool must_help = true;  // false: it is simpler, and need not be taken better
+};
+
+// Of a depthwise filter, written out for all channels as most chips read it.
+constexpr int64_t kDenseBytesMax = 1 << 22;
+
+class Rewriter {
+ public:
+  Rewriter(ir::Graph& graph, const Target& target, std::string_view pass);
+
+  // Calls match(op) for each op, those that it makes too, which says whether it changed the graph.
+  template <typename Match>
+  void for_each_op(Match match) {
+    if (target_.rewrites == nullptr || target_.driver == nullptr) return;
+    for (at_ = 0; at_ < std::ssize(graph_.ops); ++at_) match(static_cast<ir::OpId>(at_));
+  }
+
+  const ir::Graph& graph() const { return graph_; }
+  const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
+  const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
+  Level level(ir::OpId op);  // as if weights had one scale: how their scales are merged is decided last
+
+  // -1: none, or it is no op's alone: others read it too, or the op in two places, or the graph returns it.
+  ir::OpId only_producer(ir::TensorId tensor) const;
+  ir::OpId only_reader(ir::TensorId tensor) const;
+  bool is_output(ir::TensorId tensor) const;
+  ir::OpId producer(ir::TensorId tensor) const { return producers_[static_cast<size_t>(tensor)]; }
+  const std::vector<ir::OpId>& readers(ir::TensorId tensor) const { return consumers_[static_cast<size_t>(tensor)]; }
+
+  // For replacements; dropped again where one is not taken.
+  ir::TensorId add(ir::Tensor tensor);
+  ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});
+  ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values);
+  ir::Op reshape(ir::TensorId from, ir::TensorId to);
+
+  // The CPU kernels make the same of every byte (of every pair of bytes) of `from` by both, which end in `to`.
+  bool same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,
+                  ir::TensorId to) const;
+  bool keeps_bytes(const std::vector<ir::Op>& ops, ir::TensorId from, ir::TensorId to) const;  // each of them as it is
+  bool same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId a, ir::TensorId b,
+                  ir::TensorId to) const;
+
+  void drop();  // what was added since the last replacement
+
+  // False: the chip takes them no better, or a tensor or op would not be sound (a scale that leaves floats): the graph
+  // is as it was.
+  bool replace(Replacement replacement);
+  // Readers of what `ops` end in read `instead`; the ops are gone. Not for what the graph returns.
+  bool bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, std::string text);
+
+ private:
+  void refresh();
+  bool may_keep_constants() const;
+  bool adds_sound_tensors() const;
+  bool helps(const Replacement& replacement, size_t first, Level before);
+
+  ir::Graph& graph_;
+  const Target& target_;
+  std::string_view pass_;
+  // By hash, what add_constant() made: equal ones are there once.
+  std::unordered_multimap<size_t, std::pair<std::weak_ptr<const void>, std::span<const uint8_t>>> made_;
+  size_t tensors_ = 0;  // before what add() added since the last replacement
+  std::ptrdiff_t at_ = 0;
+  std::vector<ir::OpId> producers_;
+  std::vector<std::vector<ir::OpId>> consumers_;
+};
+
+// Same type and quantization: a byte of one means the same in the other.
+bool same_meaning(const ir::Tensor& a, const ir::Tensor& b);
+bool is_computed_byte(const ir::Tensor& tensor);  // 8-bit, quantized with one scale, not constant
+// Padding `same` before an image and behind it, along one dimension.
+struct SamePads {
+  int32_t before = 0, after = 0, outputs = 0;
+};
+SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilation);
+// So many pixels as an image: a square, of which most is known, or else a column.
+ir::Shape as_image(int32_t pixels, int32_t channels);
+// How sums of a convolution become its output: as the CPU kernels compute it.
+double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output);
+
+}  // namespace skillet::passes

@@ -1,0 +1,134 @@
+// Drivers that take what one pass makes and not what it is to replace, and the results of a graph before and after.
+// Called by the tests of graph/passes/.
+// Must not know: real chips.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/testing/noise.h"
+#include "graph/passes/rewrite.h"
+#include "graph/passes/testing/letters.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::passes {
+
+// Takes what the passes make, and nothing that they are to replace.
+class PlainDriver : public AddMulDriver {
+ public:
+  explicit PlainDriver(std::set<ir::OpKind> more = {}) : taken_(std::move(more)) {
+    taken_.insert({ir::OpKind::conv_2d, ir::OpKind::depthwise_conv_2d, ir::OpKind::reshape});
+  }
+  npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
+    const bool plain = conv == nullptr || (conv->dilation_h == 1 && conv->dilation_w == 1 &&
+                                           conv->depth_multiplier == 1 && conv->stride_h < 3 && conv->stride_w < 3);
+    if (plain && taken_.contains(op.kind) && is_of_channels(graph, op)) return npu::Support::yes();
+    return npu::Support::no(npu::Remedy::none, "{} is not plain", ir::op_name(op));
+  }
+
+ private:
+  // Of what joins and divides.
+  static bool is_of_channels(const ir::Graph& graph, const ir::Op& op) {
+    const int32_t rank = graph.tensor(op.outputs[0]).shape.rank();
+    if (op.kind == ir::OpKind::concatenation) return op.as<ir::ConcatAttrs>().axis == rank - 1;
+    if (op.kind == ir::OpKind::split)
+      return graph.tensor(op.inputs[0]).values<int32_t>() == std::vector<int32_t>{rank - 1};
+    return true;
+  }
+
+  std::set<ir::OpKind> taken_;
+};
+
+inline const PlainDriver kPlain;
+// Chips that move data take more; to others the passes that make it must do nothing.
+inline const PlainDriver kMoving({ir::OpKind::transpose, ir::OpKind::concatenation, ir::OpKind::split});
+
+inline const PlainDriver kAdding({ir::OpKind::add});
+inline const PlainDriver kTransposing({ir::OpKind::add, ir::OpKind::transpose});
+// PAD by at most two, CONCATENATION of one quantization.
+class NarrowDriver : public PlainDriver {
+ public:
+  NarrowDriver() : PlainDriver({ir::OpKind::pad, ir::OpKind::depth_to_space, ir::OpKind::concatenation}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind == ir::OpKind::pad && std::ranges::max(graph.tensor(op.inputs[1]).values<int32_t>()) > 2)
+      return npu::Support::no(npu::Remedy::none, "PAD is not narrow");
+    const auto differs = [&](ir::TensorId input) {
+      return !same_meaning(graph.tensor(input), graph.tensor(op.outputs[0]));
+    };
+    if (op.kind == ir::OpKind::concatenation && std::ranges::any_of(op.inputs, differs))
+      return npu::Support::no(npu::Remedy::none, "CONCATENATION is not of one quantization");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const NarrowDriver kNarrow;
+inline const PlainDriver kTables({ir::OpKind::byte_table});
+inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
+
+// No image becomes a row.
+class ImageDriver : public PlainDriver {
+ public:
+  ImageDriver() : PlainDriver({ir::OpKind::fully_connected}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind == ir::OpKind::reshape && graph.tensor(op.outputs[0]).shape.rank() == 2)
+      return npu::Support::no(npu::Remedy::none, "RESHAPE to rows");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const ImageDriver kImages;
+
+// One image at a time.
+class SingleDriver : public PlainDriver {
+ public:
+  SingleDriver() : PlainDriver({ir::OpKind::add}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Shape& shape = graph.tensor(graph.op(id).outputs[0]).shape;
+    if (shape.rank() == 4 && shape[0] != 1) return npu::Support::no(npu::Remedy::one_image, "a batch of {}", shape[0]);
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const SingleDriver kSingle;
+
+inline const PlainDriver& driver_for(const Pass& pass) {
+  if (pass.name == "split_batches") return kSingle;
+  if (pass.name == "tiles_to_resize") return kResizing;
+  if (pass.name == "byte_functions") return kTables;
+  if (pass.name == "pads_to_steps" || pass.name == "transposed_to_convolution" || pass.name == "rescale_joins")
+    return kNarrow;
+  if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
+    return kAdding;
+  if (pass.name == "pixels_to_pointwise") return kTransposing;
+  if (pass.name == "flatten_in_dense") return kImages;
+  return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
+}
+
+inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {
+  std::vector<Rewrite> rewrites;
+  Target target{.driver = &driver_for(pass), .chip = {}};
+  target.rewrites = &rewrites;
+  SK_TRY(pass.run(graph, target));
+  SK_TRY(ir::verify(graph));
+  return rewrites;
+}
+
+// The outputs for some inputs; nothing where the CPU has no kernel.
+inline std::optional<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
+  auto cpu = ref::Interpreter::create(graph);
+  if (!cpu.ok()) return std::nullopt;
+  for (const ir::TensorId id : graph.inputs) {
+    const std::span<uint8_t> to = cpu->tensor(id);
+    const Bytes bytes = skillet::testing::noise(to.size(), seed);
+    std::copy(bytes.begin(), bytes.end(), to.begin());
+  }
+  if (!cpu->run().ok()) return std::nullopt;
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.outputs) out.emplace_back(cpu->tensor(id).begin(), cpu->tensor(id).end());
+  return out;
+}
+
+}  // namespace skillet::passes

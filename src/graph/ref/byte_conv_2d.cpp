@@ -1,0 +1,174 @@
+// CONV_2D of one group and FULLY_CONNECTED, 8-bit, where the CPU multiplies bytes: windows are gathered as they are,
+// unsigned, and the zero points of both operands are subtracted from the sums instead of the elements.
+#include <algorithm>
+#include <cstring>
+
+#include "base/int_math.h"
+#include "graph/ref/weighted.h"
+#include "graph/ref/window.h"
+#include "simd/byte_gemm.h"
+
+namespace skillet::ref {
+namespace {
+
+constexpr uint8_t kSignBit = 0x80;
+
+struct ByteConvPlan {
+  Window window;
+  uint8_t flip = 0;         // what makes a stored value an unsigned one
+  uint8_t input_zero = 0;   // of unsigned values
+  int32_t filter_zero = 0;  // of signed values
+  size_t channels_in = 0, channels_out = 0;
+  size_t depth = 0, depth_padded = 0;
+  std::vector<int8_t> filters;
+  OutputStage stage;
+  size_t strip_px = 0;
+  // Scratch, reused by every run.
+  std::vector<uint8_t> rows;       // [strip_px][depth_padded], and what copies run over
+  std::vector<int32_t> row_start;  // [strip_px]
+  std::vector<int32_t> sums;       // [strip_px][channels_out]
+};
+
+// Copies run over the end of short rows, into what is written next.
+constexpr size_t kCopyBytes = 16;
+
+void copy_bytes(const uint8_t* from, const uint8_t* end, size_t count, uint8_t* to) {
+  const bool may_run_over = count <= kCopyBytes && static_cast<size_t>(end - from) >= kCopyBytes;
+  may_run_over ? std::memcpy(to, from, kCopyBytes) : std::memcpy(to, from, count);
+}
+
+// Writes the window of output pixel (y, x), as stored; padding is the zero point.
+void gather_window(const ByteConvPlan& plan, const uint8_t* image, size_t y, size_t x, uint8_t* row) {
+  const Window& w = plan.window;
+  const uint8_t* end = image + w.input_px() * plan.channels_in;
+  for (int32_t ky = 0; ky < w.kernel_h; ++ky) {
+    const int32_t in_y = w.input_row(y, ky);
+    for (int32_t kx = 0; kx < w.kernel_w;) {
+      const int32_t in_x = w.input_col(x, kx);
+      const bool inside = w.has_row(in_y) && w.has_col(in_x);
+      const int32_t take = inside && w.dilation_w == 1 ? std::min(w.kernel_w - kx, w.input_w - in_x) : 1;
+      const size_t count = plan.channels_in * static_cast<size_t>(take);
+      if (inside) {
+        copy_bytes(image + w.input_index(in_y, in_x) * plan.channels_in, end, count, row);
+      } else {
+        std::memset(row, plan.input_zero ^ plan.flip, count);
+      }
+      row += count;
+      kx += take;
+    }
+  }
+}
+
+void flip_bits(uint8_t* values, size_t count, uint8_t mask) {
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(values[i] ^ mask);
+}
+
+// The windows of output pixels [first, first + count), unsigned; where they lie is returned.
+const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t first, size_t count) {
+  const Window& w = plan.window;
+  const bool as_stored = w.is_identity() && plan.depth == plan.depth_padded;
+  if (as_stored && plan.flip == 0) return image + first * plan.depth;
+  if (as_stored) {
+    std::memcpy(plan.rows.data(), image + first * plan.depth, count * plan.depth);
+  } else {
+    const auto output_w = static_cast<size_t>(w.output_w);
+    size_t y = first / output_w, x = first % output_w;
+    for (size_t i = 0; i < count; ++i) {
+      gather_window(plan, image, y, x, plan.rows.data() + i * plan.depth_padded);
+      if (++x == output_w) ++y, x = 0;
+    }
+  }
+  if (plan.flip != 0) flip_bits(plan.rows.data(), count * plan.depth_padded, plan.flip);
+  return plan.rows.data();
+}
+
+template <typename T>
+void run_image(ByteConvPlan& plan, const uint8_t* image, T* out) {
+  const size_t pixels = plan.window.output_px();
+  for (size_t first = 0; first < pixels; first += plan.strip_px) {
+    const size_t count = std::min(plan.strip_px, pixels - first);
+    const uint8_t* rows = gather_strip(plan, image, first, count);
+    for (size_t i = 0; plan.filter_zero != 0 && i < count; ++i) {
+      const auto sum = static_cast<uint32_t>(byte_gemm::sum(rows + i * plan.depth_padded, plan.depth));
+      plan.row_start[i] = static_cast<int32_t>(0U - static_cast<uint32_t>(plan.filter_zero) * sum);  // modulo 2^32
+    }
+    byte_gemm::matmul(rows, count, plan.depth_padded, plan.filters, plan.channels_out, plan.depth,
+                      plan.row_start.data(), plan.sums.data(), plan.channels_out);
+    gemm::requantize(plan.sums.data(), count, plan.channels_out, plan.stage.from(0), out + first * plan.channels_out);
+  }
+}
+
+// Signed filters, and in the bias what the zero points add whatever the input is.
+void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
+  std::vector<int8_t> values(filter.data.size());
+  std::transform(filter.data.begin(), filter.data.end(), values.begin(),
+                 [&](uint8_t raw) { return static_cast<int8_t>(raw ^ (plan.flip ^ kSignBit)); });
+  plan.filters = byte_gemm::pack(values.data(), plan.channels_out, plan.depth);
+  for (size_t n = 0; n < plan.channels_out; ++n) {
+    auto sum = static_cast<int32_t>(0U - static_cast<uint32_t>(plan.filter_zero) * static_cast<uint32_t>(plan.depth));
+    for (size_t k = 0; k < plan.depth; ++k) sum = wrapping_add(sum, values[n * plan.depth + k]);
+    const auto constant = static_cast<int32_t>(static_cast<uint32_t>(sum) * plan.input_zero);
+    plan.stage.bias[n] =
+        static_cast<int32_t>(static_cast<uint32_t>(plan.stage.bias[n]) - static_cast<uint32_t>(constant));
+  }
+}
+
+// What lies in the window and the output's stage of the plan is there.
+Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
+  const ir::Tensor &input = c.input(0), &filter = c.input(1);
+  const bool is_signed = input.dtype == ir::DType::int8;
+  plan.flip = is_signed ? kSignBit : 0;
+  plan.input_zero = static_cast<uint8_t>(input.quant.zero_point() + (is_signed ? 128 : 0));
+  plan.filter_zero = filter.quant.zero_point() - (is_signed ? 0 : 128);
+  plan.depth = elem_count(filter) / plan.channels_out;
+  plan.depth_padded = align_up(plan.depth, byte_gemm::kDepthAlign);
+  take_filters(plan, filter);
+  // A strip of windows that stays in the second-level cache.
+  constexpr size_t kStripBytes = 256 * 1024;
+  plan.strip_px = std::clamp<size_t>(kStripBytes / plan.depth_padded, 12, 192);
+  plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
+  plan.row_start.resize(plan.strip_px);
+  plan.sums.resize(plan.strip_px * plan.channels_out);
+  return with_8bit(c.output().dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel(
+        [plan = std::move(plan), batches, in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
+          for (size_t b = 0; b < batches; ++b) {
+            run_image(plan, tensors[in].data() + b * plan.window.input_px() * plan.channels_in,
+                      elements<T>(tensors[out]) + b * plan.window.output_px() * plan.channels_out);
+          }
+        });
+  });
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  const ir::Tensor &input = c.input(0), &output = c.output();
+  ByteConvPlan plan;
+  SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, c.input(1).shape, output.shape));
+  plan.channels_in = dim(input, 3);
+  plan.channels_out = dim(output, 3);
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .channels = plan.channels_out,
+                                          .activation = attrs.activation,
+                                          .float_product = attrs.float_product}));
+  return make_byte_kernel(c, std::move(plan), dim(input, 0));
+}
+
+// A convolution of 1x1 over one row of pixels.
+Result<KernelPtr> prepare_byte_fully_connected(const Context& c) {
+  ByteConvPlan plan;
+  plan.channels_in = dim(c.input(1), 1);
+  plan.channels_out = dim(c.input(1), 0);
+  const auto rows = static_cast<int32_t>(elem_count(c.input(0)) / plan.channels_in);
+  plan.window = {.input_h = 1, .input_w = rows, .output_h = 1, .output_w = rows};
+  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
+                                          .channels = plan.channels_out,
+                                          .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
+                                          .float_product = true}));
+  return make_byte_kernel(c, std::move(plan), 1);
+}
+
+}  // namespace skillet::ref

@@ -1,0 +1,34 @@
+// Kernels of two operands with broadcast, made of a function of two elements.
+// Called by elementwise ops of two operands.
+// Must not know: the arithmetic of single ops.
+#pragma once
+
+#include "graph/ref/broadcast.h"
+#include "graph/ref/kernel.h"
+
+namespace skillet::ref {
+
+// f(a, b) for every pair; operands are loaded bytewise because constants may lie at any address.
+template <typename T, typename F>
+KernelPtr elementwise(const Context& c, F f) {
+  return make_kernel([f, broadcast = Broadcast(c.input(0).shape, c.input(1).shape), a = c.input_index(0),
+                      b = c.input_index(1), out = c.output_index()](Tensors t) {
+    broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
+      T* to = elements<T>(t[out]) + out_at;
+      const uint8_t *from_a = t[a].data() + a_at * sizeof(T), *from_b = t[b].data() + b_at * sizeof(T);
+      const auto row = [&, count = broadcast.row_elems()](size_t step_a, size_t step_b) {
+        for (size_t i = 0; i < count; ++i) {
+          to[i] = f(load_le<T>(from_a + i * step_a * sizeof(T)), load_le<T>(from_b + i * step_b * sizeof(T)));
+        }
+      };
+      // A loop with both known is one that the compiler makes vectors of.
+      a_step == 1 && b_step == 1 ? row(1, 1) : row(a_step, b_step);
+    });
+  });
+}
+
+// int16 operands and result, for prepare functions of other types.
+Prepare prepare_int16_mul, prepare_int16_prelu;
+Result<KernelPtr> prepare_int16_sum(const Context& c, bool subtract);
+
+}  // namespace skillet::ref

@@ -1,0 +1,82 @@
+// GATHER and GATHER_ND: slices of a tensor, picked by indices that are checked at run time. ONE_HOT: the reverse.
+#include <algorithm>
+
+#include "graph/ref/indices.h"
+
+namespace skillet::ref {
+namespace {
+
+struct GatherPlan {
+  std::string op;
+  ir::DType index_type = ir::DType::int32;
+  size_t batches = 1, outer = 1, size = 1, picked = 1, slice_bytes = 1;
+};
+
+Result<void> gather(const GatherPlan& plan, std::span<const uint8_t> from, std::span<const uint8_t> indices,
+                    uint8_t* to) {
+  for (size_t row = 0; row < plan.batches * plan.outer; ++row) {
+    const size_t first = row / plan.outer * plan.picked;
+    for (size_t i = 0; i < plan.picked; ++i, to += plan.slice_bytes) {
+      const int64_t index = load_index(plan.index_type, indices, first + i);
+      if (!is_inside(index, plan.size)) return outside(plan.op, index, plan.size);
+      std::copy_n(from.data() + (row * plan.size + static_cast<size_t>(index)) * plan.slice_bytes, plan.slice_bytes,
+                  to);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_gather(const Context& c) {
+  const auto& attrs = c.attrs<ir::GatherAttrs>();
+  const ir::Shape &input = c.input(0).shape, &indices = c.input(1).shape;
+  const int axis = attrs.axis < 0 ? attrs.axis + input.rank() : attrs.axis;
+  const int batch_dims = attrs.batch_dims < 0 ? attrs.batch_dims + indices.rank() : attrs.batch_dims;
+  GatherPlan plan{.op = c.describe(), .index_type = c.input(1).dtype, .size = dim(c.input(0), axis)};
+  plan.slice_bytes = static_cast<size_t>(ir::dtype_bytes(c.input(0).dtype));
+  if (plan.slice_bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  for (int i = 0; i < input.rank(); ++i) {
+    if (i == axis) continue;
+    (i < batch_dims ? plan.batches : i < axis ? plan.outer : plan.slice_bytes) *= dim(c.input(0), i);
+  }
+  for (int i = batch_dims; i < indices.rank(); ++i) plan.picked *= dim(c.input(1), i);
+  return make_kernel([plan, in = c.input_index(0), at = c.input_index(1), out = c.output_index()](Tensors t) {
+    return gather(plan, t[in], t[at], t[out].data());
+  });
+}
+
+Result<KernelPtr> prepare_gather_nd(const Context& c) {
+  const ir::Tensor &input = c.input(0), &indices = c.input(1);
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(input.dtype));
+  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(input.dtype));
+  return make_kernel([tuples = IndexTuples(c, indices, input.shape), bytes, in = c.input_index(0),
+                      at = c.input_index(1), out = c.output_index()](Tensors t) -> Result<void> {
+    for (size_t i = 0; i < tuples.count; ++i) {
+      SK_TRY_ASSIGN(const size_t first, tuples.place(t[at], i));
+      std::copy_n(t[in].data() + first * bytes, tuples.slice * bytes, t[out].data() + i * tuples.slice * bytes);
+    }
+    return {};
+  });
+}
+
+Result<KernelPtr> prepare_one_hot(const Context& c) {
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(c.output().dtype));
+  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+  SK_TRY(c.constant_ints(1));
+  const int32_t given = c.attrs<ir::OneHotAttrs>().axis;
+  const int axis = given < 0 ? given + c.output().shape.rank() : given;
+  const size_t depth = dim(c.output(), axis);
+  size_t inner = 1;
+  for (int i = axis + 1; i < c.output().shape.rank(); ++i) inner *= dim(c.output(), i);
+  return make_kernel([=, type = c.input(0).dtype, count = elem_count(c.output()), at = c.input_index(0),
+                      on = c.input_index(2), off = c.input_index(3), out = c.output_index()](Tensors t) {
+    for (size_t i = 0; i < count; ++i) {
+      const size_t outer = i / (depth * inner), k = i / inner % depth;
+      const bool hot = load_index(type, t[at], outer * inner + i % inner) == static_cast<int64_t>(k);
+      std::copy_n(t[hot ? on : off].data(), bytes, t[out].data() + i * bytes);
+    }
+  });
+}
+
+}  // namespace skillet::ref

@@ -1,0 +1,171 @@
+// What every kernel of graph/ref/ shares: the op at hand with its tensors, refusals that name it, kernels made of a
+// lambda. Called by the files of graph/ref/ only; the prepare functions that ref.cpp dispatches to are declared at the
+// end. Must not know: the arithmetic of single ops.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/fixed_point.h"
+#include "base/result.h"
+#include "graph/ir/graph.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::ref {
+
+using Tensors = std::span<const std::span<uint8_t>>;
+using KernelPtr = std::unique_ptr<Kernel>;
+
+// An op of a graph that has passed ir::verify(): operand counts, ranks and inferable shapes agree with the op.
+class Context {
+ public:
+  Context(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id) {}
+
+  const ir::Op& op() const { return graph_.op(id_); }
+  template <typename T>
+  const T& attrs() const {
+    return op().as<T>();
+  }
+  size_t input_count() const { return op().inputs.size(); }
+  size_t output_count() const { return op().outputs.size(); }
+  bool has_input(size_t i) const { return op().input(i) != ir::kNoTensor; }
+  const ir::Tensor& input(size_t i) const { return graph_.tensor(op().inputs[i]); }
+  const ir::Tensor& output(size_t i = 0) const { return graph_.tensor(op().outputs[i]); }
+  size_t input_index(size_t i) const { return static_cast<size_t>(op().inputs[i]); }
+  size_t output_index(size_t i = 0) const { return static_cast<size_t>(op().outputs[i]); }
+
+  // "op 3 CONV_2D -> 'x': <text>"
+  template <typename... Args>
+  Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    return refusal(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // "op 3 CONV_2D -> 'x'", for errors of kernels that look at values when they run.
+  std::string describe() const { return ir::describe_op(graph_, id_); }
+  // Values of an int32 or int64 operand; error when it is not constant.
+  Result<std::vector<int64_t>> constant_ints(size_t input) const;
+  Result<int64_t> constant_int(size_t input) const;
+  // Error unless the tensor is 8-bit with one scale and one zero point.
+  Result<void> need_quantized(const ir::Tensor& tensor) const;
+  // Error unless the tensor is int16 with one scale and the zero point 0.
+  Result<void> need_int16(const ir::Tensor& tensor) const;
+
+ private:
+  Error refusal(std::string text) const;
+
+  const ir::Graph& graph_;
+  ir::OpId id_;
+};
+
+template <typename Run>
+class LambdaKernel final : public Kernel {
+ public:
+  explicit LambdaKernel(Run run) : run_(std::move(run)) {}
+  Result<void> run(Tensors tensors) override {
+    if constexpr (std::is_void_v<decltype(run_(tensors))>) {
+      run_(tensors);
+      return {};
+    } else {
+      return run_(tensors);
+    }
+  }
+
+ private:
+  Run run_;
+};
+
+// `run` takes the tensors; it returns nothing or a Result<void>.
+template <typename Run>
+KernelPtr make_kernel(Run run) {
+  return std::make_unique<LambdaKernel<Run>>(std::move(run));
+}
+
+// Contents as elements of T. Only for tensors that are aligned for T: one-byte types, and what Interpreter allocates.
+// Constants lie in model files at any address; read them through load_element().
+template <typename T>
+T* elements(std::span<uint8_t> bytes) {
+  return reinterpret_cast<T*>(bytes.data());
+}
+template <typename T>
+T load_element(std::span<const uint8_t> bytes, size_t i) {
+  return load_le<T>(bytes.data() + i * sizeof(T));
+}
+
+// The nearest integer; saturates far outside of every 8-bit range, and is 0 for what is no number.
+inline int32_t round_to_int(float value) {
+  return std::isnan(value) ? 0 : static_cast<int32_t>(std::clamp(std::round(value), -1e6F, 1e6F));
+}
+
+inline size_t elem_count(const ir::Tensor& tensor) { return static_cast<size_t>(tensor.shape.elems()); }
+inline size_t dim(const ir::Tensor& tensor, int i) { return static_cast<size_t>(tensor.shape[i]); }
+
+// Calls `body` with a value of the C++ type of an 8-bit tensor.
+template <typename Body>
+auto with_8bit(ir::DType dtype, Body body) {
+  return dtype == ir::DType::int8 ? body(int8_t{}) : body(uint8_t{});
+}
+
+// The same for a type of quantized activations: int8, uint8 or int16.
+template <typename Body>
+auto with_quantized(ir::DType dtype, Body body) {
+  return dtype == ir::DType::int16 ? body(int16_t{}) : with_8bit(dtype, body);
+}
+
+// Limits of a quantized output.
+struct Range {
+  int32_t min = 0, max = 0;
+};
+Range type_range(ir::DType dtype);
+// Range of `tensor` narrowed by a fused activation, as TFLite's CalculateActivationRangeQuantized.
+Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor);
+
+// Same for float tensors.
+struct FloatRange {
+  float min = 0, max = 0;
+};
+Result<FloatRange> float_activation_range(const Context& context, ir::Activation activation);
+
+// Output image of a window that slides over an input, and the zeros before its first row or column (TFLite's rule).
+int32_t padding_before(ir::Padding padding, int32_t input, int32_t output, int32_t kernel, int32_t stride,
+                       int32_t dilation);
+
+using Prepare = Result<KernelPtr>(const Context& context);
+Prepare prepare_conv_2d, prepare_depthwise_conv_2d, prepare_float_conv_2d, prepare_transpose_conv;
+Prepare prepare_float_transpose_conv;
+Prepare prepare_fully_connected;
+Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
+Prepare prepare_squared_difference, prepare_pow, prepare_floor_mod, prepare_add_n, prepare_prelu, prepare_batch_matmul;
+Prepare prepare_equal, prepare_not_equal, prepare_greater, prepare_greater_equal, prepare_less, prepare_less_equal;
+Prepare prepare_logical_and, prepare_logical_or, prepare_logical_not, prepare_select;
+Prepare prepare_average_pool_2d, prepare_max_pool_2d;
+Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_relu_0_to_1, prepare_leaky_relu, prepare_abs,
+    prepare_neg;
+Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt;
+Prepare prepare_gelu, prepare_log, prepare_rsqrt, prepare_square, prepare_sin, prepare_cos;
+Prepare prepare_byte_table;
+Prepare prepare_floor, prepare_ceil, prepare_round, prepare_sign, prepare_zeros_like;
+Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max, prepare_arg_min;
+Prepare prepare_reduce_max, prepare_reduce_min, prepare_reduce_prod, prepare_reduce_any;
+Prepare prepare_log_softmax, prepare_l2_normalization, prepare_cumsum, prepare_topk_v2;
+Prepare prepare_resize_bilinear, prepare_resize_nearest_neighbor;
+Prepare prepare_concatenation, prepare_split, prepare_split_v, prepare_pack, prepare_unpack;
+Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, prepare_slice, prepare_mirror_pad;
+Prepare prepare_space_to_depth, prepare_depth_to_space, prepare_space_to_batch_nd, prepare_batch_to_space_nd;
+Prepare prepare_gather, prepare_gather_nd, prepare_one_hot;
+Prepare prepare_tile, prepare_broadcast_to, prepare_reverse_v2, prepare_fill, prepare_shape;
+Prepare prepare_rank, prepare_broadcast_args, prepare_range, prepare_where, prepare_reduce_all;
+Prepare prepare_l2_pool_2d, prepare_local_response_normalization, prepare_non_max_suppression;
+Prepare prepare_scatter_nd, prepare_reverse_sequence, prepare_embedding_lookup, prepare_dynamic_update_slice;
+Prepare prepare_matrix_diag, prepare_matrix_set_diag, prepare_segment_sum;
+Prepare prepare_unsorted_segment_sum, prepare_unsorted_segment_prod, prepare_unsorted_segment_max,
+    prepare_unsorted_segment_min;
+Prepare prepare_bitwise_xor, prepare_right_shift, prepare_atan2;
+Prepare prepare_lstm, prepare_detection_post_process;
+Prepare prepare_quantize, prepare_dequantize, prepare_cast;
+
+}  // namespace skillet::ref

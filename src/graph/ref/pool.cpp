@@ -1,0 +1,177 @@
+// AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D. Padding never counts: windows are cut at the border.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graph/ref/window.h"
+#include "simd/vector_math.h"
+
+namespace skillet::ref {
+namespace {
+
+struct PoolPlan {
+  Window window;
+  size_t batches = 0, channels = 0;
+};
+
+Result<PoolPlan> pool_plan(const Context& c) {
+  const auto& attrs = c.attrs<ir::PoolAttrs>();
+  const ir::ConvAttrs as_conv{
+      .padding = attrs.padding, .rows = attrs.rows, .stride_h = attrs.stride_h, .stride_w = attrs.stride_w};
+  PoolPlan plan{.batches = dim(c.input(0), 0), .channels = dim(c.input(0), 3)};
+  const ir::Shape filter{1, attrs.filter_h, attrs.filter_w, 1};
+  SK_TRY_ASSIGN(plan.window, conv_window(c, as_conv, c.input(0).shape, filter, c.output().shape));
+  return plan;
+}
+
+// For each output pixel: take(input pixel) for each pixel of the window, then finish(output pixel, their number).
+template <typename T, typename Take, typename Finish>
+void list_windows(const PoolPlan& plan, const T* in, T* out, Take take, Finish finish) {
+  const Window& w = plan.window;
+  for (size_t i = 0; i < plan.batches * w.output_px(); ++i, out += plan.channels) {
+    const T* image = in + i / w.output_px() * w.input_px() * plan.channels;
+    const size_t px = i % w.output_px(), output_w = static_cast<size_t>(w.output_w);
+    const int32_t y = w.input_row(px / output_w, 0), x = w.input_col(px % output_w, 0);
+    const int32_t y_end = std::min(y + w.kernel_h, w.input_h), x_end = std::min(x + w.kernel_w, w.input_w);
+    for (int32_t iy = std::max(y, 0); iy < y_end; ++iy) {
+      for (int32_t ix = std::max(x, 0); ix < x_end; ++ix) take(image + w.input_index(iy, ix) * plan.channels);
+    }
+    finish(out, (y_end - std::max(y, 0)) * (x_end - std::max(x, 0)));
+  }
+}
+
+// For each output pixel: resets the accumulators, calls take(accumulators, input pixel) for each pixel of the window,
+// then finish(accumulators, number of pixels, output pixel).
+template <typename T, typename Acc, typename Take, typename Finish>
+void slide(const PoolPlan& plan, const T* in, T* out, Acc initial, Take take, Finish finish) {
+  std::vector<Acc> acc(plan.channels, initial);
+  list_windows(
+      plan, in, out, [&](const T* pixel) { take(acc.data(), pixel); },
+      [&](T* to, int32_t count) {
+        finish(acc.data(), count, to);
+        std::fill(acc.begin(), acc.end(), initial);
+      });
+}
+
+template <typename T>
+KernelPtr byte_max_pool(const Context& c, const PoolPlan& plan, Range range) {
+  const auto taps = static_cast<size_t>(plan.window.kernel_h) * static_cast<size_t>(plan.window.kernel_w);
+  std::vector<const T*> pixels(std::min(taps, plan.window.input_px()));
+  return make_kernel(
+      [plan, range, pixels = std::move(pixels), in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
+        size_t count = 0;
+        // The window's pixels are listed, then looked at all at once.
+        const auto take = [&](const T* pixel) { pixels[count++] = pixel; };
+        const auto finish = [&](T* to, int32_t) {
+          vector_math::maximum(pixels.data(), count, plan.channels, static_cast<T>(range.min),
+                               static_cast<T>(range.max), to);
+          count = 0;
+        };
+        list_windows(plan, elements<const T>(t[in]), elements<T>(t[out]), take, finish);
+      });
+}
+
+template <typename T, typename Limits>
+KernelPtr max_pool(const Context& c, const PoolPlan& plan, Limits range) {
+  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    const auto take = [n = plan.channels](T* acc, const T* from) {
+      for (size_t i = 0; i < n; ++i) acc[i] = std::max(acc[i], from[i]);
+    };
+    const auto finish = [n = plan.channels, range](const T* acc, int32_t, T* to) {
+      for (size_t i = 0; i < n; ++i)
+        to[i] = static_cast<T>(std::min(std::max<decltype(range.min)>(acc[i], range.min), range.max));
+    };
+    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), std::numeric_limits<T>::lowest(), take, finish);
+  });
+}
+
+template <typename T>
+KernelPtr average_pool(const Context& c, const PoolPlan& plan, Range range) {
+  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
+    const auto take = [n = plan.channels](Sum* acc, const T* from) {
+      for (size_t i = 0; i < n; ++i) acc[i] += from[i];
+    };
+    const auto finish = [n = plan.channels, range](const Sum* acc, int32_t count, T* to) {
+      for (size_t i = 0; i < n; ++i) {
+        const Sum half = acc[i] > 0 ? count / 2 : -(count / 2);
+        to[i] = static_cast<T>(std::clamp<Sum>((acc[i] + half) / count, range.min, range.max));
+      }
+    };
+    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), Sum{0}, take, finish);
+  });
+}
+
+KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange range) {
+  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    const auto take = [n = plan.channels](float* acc, const float* from) {
+      for (size_t i = 0; i < n; ++i) acc[i] += from[i];
+    };
+    const auto finish = [n = plan.channels, range](const float* acc, int32_t count, float* to) {
+      for (size_t i = 0; i < n; ++i)
+        to[i] = std::min(std::max(acc[i] / static_cast<float>(count), range.min), range.max);
+    };
+    slide(plan, elements<const float>(t[in]), elements<float>(t[out]), 0.0F, take, finish);
+  });
+}
+
+// Pooling keeps the quantization: TFLite refuses anything else.
+Result<Range> quantized_range(const Context& c) {
+  if (c.input(0).dtype == ir::DType::int16) {
+    SK_TRY(c.need_int16(c.input(0)));
+    SK_TRY(c.need_int16(c.output()));
+  } else {
+    SK_TRY(c.need_quantized(c.input(0)));
+    SK_TRY(c.need_quantized(c.output()));
+  }
+  if (c.input(0).quant.zero_point() != c.output().quant.zero_point() ||
+      std::abs(c.input(0).quant.scale() - c.output().quant.scale()) > 1e-6F) {
+    return c.unsupported("input and output have different quantization");
+  }
+  return activation_range(c, c.attrs<ir::PoolAttrs>().activation, c.output());
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
+  SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
+  if (c.input(0).dtype == ir::DType::float32) {
+    SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
+    return max_pool<float>(c, plan, range);
+  }
+  SK_TRY_ASSIGN(const Range range, quantized_range(c));
+  return with_quantized(c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (sizeof(T) == 1) return byte_max_pool<T>(c, plan, range);
+    return max_pool<T>(c, plan, range);
+  });
+}
+
+Result<KernelPtr> prepare_l2_pool_2d(const Context& c) {
+  SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
+  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
+  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    const auto take = [n = plan.channels](float* acc, const float* from) {
+      for (size_t i = 0; i < n; ++i) acc[i] += from[i] * from[i];
+    };
+    const auto finish = [n = plan.channels, range](const float* acc, int32_t count, float* to) {
+      for (size_t i = 0; i < n; ++i) {
+        to[i] = std::min(std::max(std::sqrt(acc[i] / static_cast<float>(count)), range.min), range.max);
+      }
+    };
+    slide(plan, elements<const float>(t[in]), elements<float>(t[out]), 0.0F, take, finish);
+  });
+}
+
+Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
+  SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
+  if (c.input(0).dtype == ir::DType::float32) {
+    SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
+    return float_average_pool(c, plan, range);
+  }
+  SK_TRY_ASSIGN(const Range range, quantized_range(c));
+  return with_quantized(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });
+}
+
+}  // namespace skillet::ref

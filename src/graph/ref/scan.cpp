@@ -1,0 +1,91 @@
+// Ops along one axis that keep an order: TOPK_V2 and CUMSUM.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+#include "graph/ref/types.h"
+
+namespace skillet::ref {
+namespace {
+
+// NaN sorts last, so that the order is one.
+template <typename T>
+T sort_key(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value) ? -std::numeric_limits<T>::infinity() : value;
+  return value;
+}
+
+// The k largest of each row, equal ones by their place.
+template <typename T, typename Index>
+KernelPtr topk_kernel(const Context& c) {
+  return make_kernel([rows = elem_count(c.output()) / dim(c.output(), c.output().shape.rank() - 1),
+                      size = static_cast<size_t>(c.input(0).shape.back(0)),
+                      k = static_cast<size_t>(c.output().shape.back(0)), in = c.input_index(0),
+                      values = c.output_index(0), indices = c.output_index(1)](Tensors t) {
+    std::vector<size_t> order(size);
+    for (size_t r = 0; r < rows; ++r) {
+      const auto value = [&](size_t i) { return load_element<T>(t[in], r * size + i); };
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(k), order.end(), [&](size_t x, size_t y) {
+        const T a = sort_key(value(x)), b = sort_key(value(y));
+        return a > b || (a == b && x < y);
+      });
+      for (size_t i = 0; i < k; ++i) {
+        elements<T>(t[values])[r * k + i] = value(order[i]);
+        elements<Index>(t[indices])[r * k + i] = static_cast<Index>(order[i]);
+      }
+    }
+  });
+}
+
+struct Scan {
+  size_t outer = 1, size = 1, inner = 1;
+  bool exclusive = false, reverse = false;
+};
+
+template <typename T>
+KernelPtr cumsum_kernel(const Context& c, const Scan& scan) {
+  // Integers wrap around.
+  using Sum = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::common_type<T>>::type;
+  return make_kernel([scan, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    for (size_t i = 0; i < scan.outer * scan.inner; ++i) {
+      const size_t first = i / scan.inner * scan.size * scan.inner + i % scan.inner;
+      Sum sum = 0;
+      for (size_t k = 0; k < scan.size; ++k) {
+        const size_t at = first + (scan.reverse ? scan.size - 1 - k : k) * scan.inner;
+        const Sum before = sum;
+        sum += static_cast<Sum>(load_element<T>(t[in], at));
+        elements<T>(t[out])[at] = static_cast<T>(scan.exclusive ? before : sum);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Result<KernelPtr> prepare_topk_v2(const Context& c) {
+  if (!c.input(1).is_constant()) return c.unsupported("k is not constant");
+  const bool narrow = c.output(1).dtype == ir::DType::int16;
+  return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
+    using T = decltype(type);
+    return narrow ? topk_kernel<T, int16_t>(c) : topk_kernel<T, int32_t>(c);
+  });
+}
+
+Result<KernelPtr> prepare_cumsum(const Context& c) {
+  SK_TRY_ASSIGN(int64_t axis, c.constant_int(1));
+  if (axis < 0) axis += c.input(0).shape.rank();
+  Scan scan{.exclusive = c.attrs<ir::CumsumAttrs>().exclusive, .reverse = c.attrs<ir::CumsumAttrs>().reverse};
+  for (int i = 0; i < c.input(0).shape.rank(); ++i) {
+    (i < axis ? scan.outer : i == axis ? scan.size : scan.inner) *= dim(c.input(0), i);
+  }
+  switch (c.input(0).dtype) {
+    case ir::DType::float32: return cumsum_kernel<float>(c, scan);
+    case ir::DType::int32: return cumsum_kernel<int32_t>(c, scan);
+    case ir::DType::int64: return cumsum_kernel<int64_t>(c, scan);
+    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  }
+}
+
+}  // namespace skillet::ref

@@ -1,0 +1,158 @@
+#include "kernels/api/drm_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "kernels/api/node_access.h"
+
+namespace skillet::kernels {
+namespace {
+
+struct Advice {
+  int number;
+  const char* name;
+  ErrorCode code;
+  const char* text;
+};
+
+// One row per failure that these calls are known to give.
+constexpr Advice kAdvice[] = {
+    {ENOMEM, "ENOMEM", ErrorCode::io,
+     "the kernel has no memory left for it: close other programs, or run a smaller model or fewer at a time"},
+    {ENODEV, "ENODEV", ErrorCode::device,
+     "the device is gone: its kernel driver was unbound or unloaded (see dmesg); open it again once it is back"},
+    {ENXIO, "ENXIO", ErrorCode::device, "this DRM device has no such core: see skillet devices"},
+    {EACCES, "EACCES", ErrorCode::io,
+     "no permission: sudo usermod -aG render $USER, then log in again (skillet doctor tells more)"},
+    {EPERM, "EPERM", ErrorCode::io,
+     "not permitted: a container or sandbox must let the node through (--device NODE; skillet doctor tells more)"},
+    {ETIMEDOUT, "ETIMEDOUT", ErrorCode::timeout,
+     "the NPU did not finish in time: it hangs, or other programs keep it busy; dmesg tells if it was reset"},
+    {EIO, "EIO", ErrorCode::device,
+     "the hardware or its driver failed (see dmesg); try again, then reload the driver or reboot"},
+    {EINVAL, "EINVAL", ErrorCode::device,
+     "the kernel refused the arguments: a kernel that is too old (see skillet doctor), or a bug to report with the "
+     "output of SKILLET_DEBUG=submit"},
+    {EBUSY, "EBUSY", ErrorCode::device, "something else uses it: wait for other programs on the NPU and try again"},
+    {ENOSPC, "ENOSPC", ErrorCode::out_of_range,
+     "no room for it in the device's address space: run fewer models in one process"},
+    {EINTR, "EINTR", ErrorCode::io, "signals kept interrupting it: block the signals of timers around the call"},
+    {EAGAIN, "EAGAIN", ErrorCode::device, "the kernel kept asking to try again: the NPU is overloaded or stuck"},
+    {EMFILE, "EMFILE", ErrorCode::io, "too many open files in this process: raise ulimit -n"},
+    {ENFILE, "ENFILE", ErrorCode::io, "too many open files on this machine"},
+    {ENOENT, "ENOENT", ErrorCode::io, "see skillet devices"},
+    {ENOTTY, "ENOTTY", ErrorCode::unsupported, "it is not a DRM device of the expected driver: see skillet devices"},
+    {EFAULT, "EFAULT", ErrorCode::internal, "a bug to report"},
+};
+
+const Advice* advice_for(int number) {
+  for (const Advice& row : kAdvice) {
+    if (row.number == number) return &row;
+  }
+  return nullptr;
+}
+
+Error os_error(const std::string& node, std::string_view what, int number) {
+  const Advice* row = advice_for(number);
+  const std::string text = std::generic_category().message(number);
+  const std::string head = fmt::format("{}: {}: {} ({})", node, what, errno_name(number), text);
+  if (row == nullptr) return error(ErrorCode::io, "{}: see dmesg", head);
+  const std::string exact = number == EACCES || number == EPERM ? missing_permission(node) : "";
+  return error(row->code, "{}: {}", head, exact.empty() ? row->text : exact);
+}
+
+bool is_interruption(int result) { return result == -EINTR || result == -EAGAIN; }
+
+// Repeats `attempt`, which gives 0 or more or a negative errno, for at most `patience` while it is interrupted: a few
+// times at once, as after a signal, then ever more slowly.
+template <typename Attempt>
+int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
+  constexpr int kAtOnce = 8;
+  constexpr std::chrono::microseconds kFirstPause{50}, kLongestPause{2'000};
+  int result = attempt();
+  if (!is_interruption(result)) return result;
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  auto pause = kFirstPause;
+  for (int i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
+    if (i >= kAtOnce) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
+    result = attempt();
+    if (!is_interruption(result)) return result;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string errno_name(int number) {
+  const Advice* row = advice_for(number);
+  return row != nullptr ? row->name : fmt::format("errno {}", number);
+}
+
+Result<std::optional<DrmFile>> DrmFile::open_if_there(const SyscallsRef& calls, const std::string& node) {
+  const int fd = patiently(kPatience, [&] { return calls->open(node); });
+  if (fd >= 0) return std::optional<DrmFile>(DrmFile(calls, fd, node));
+  if (fd == -ENOENT) return std::optional<DrmFile>();
+  return os_error(node, "opening", -fd);
+}
+
+Result<DrmFile> DrmFile::open(const SyscallsRef& calls, const std::string& node) {
+  SK_TRY_ASSIGN(std::optional<DrmFile> file, open_if_there(calls, node));
+  if (!file) return os_error(node, "opening", ENOENT);
+  return std::move(*file);
+}
+
+DrmFile DrmFile::borrow(const SyscallsRef& calls, int fd, const std::string& node) {
+  DrmFile file(calls, fd, node);
+  file.is_own_ = false;
+  return file;
+}
+
+DrmFile::DrmFile(DrmFile&& other) noexcept
+    : calls_(other.calls_),
+      fd_(other.fd_),
+      node_(std::move(other.node_)),
+      is_own_(std::exchange(other.is_own_, false)) {}
+
+DrmFile::~DrmFile() {
+  if (is_own_) calls_->close(fd_);
+}
+
+int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience) const {
+  if (was_interrupted_) patience = std::min<std::chrono::nanoseconds>(patience, kShortPatience);
+  const int result = patiently(patience, [&] { return calls_->ioctl(fd_, request, argument); });
+  was_interrupted_ = is_interruption(result);
+  return result < 0 ? -result : 0;
+}
+
+Result<void> DrmFile::call(unsigned long request, void* argument, std::string_view what,
+                           std::chrono::nanoseconds patience) const {
+  const int number = try_call(request, argument, patience);
+  if (number != 0) return failure(number, what);
+  return {};
+}
+
+Error DrmFile::failure(int number, std::string_view what) const {
+  Error general = os_error(node_, what, number);
+  // Who ran out of time knows best what it waited for.
+  const std::string reason = number == ETIMEDOUT ? "" : calls_->reason();
+  if (reason.empty()) return general;
+  return error(general.code == ErrorCode::device ? ErrorCode::fault : general.code, "{}: {}", node_, reason);
+}
+
+Result<DrmFile::Version> DrmFile::version() const {
+  std::array<char, 64> name{};
+  drm::Version query{};
+  query.name_len = name.size() - 1;
+  query.name = name.data();
+  SK_TRY(call(drm::kVersion, &query, "reading the DRM version"));
+  return Version{name.data(), query.version_major, query.version_minor};
+}
+
+}  // namespace skillet::kernels

@@ -1,0 +1,100 @@
+#include "kernels/api/recorder.h"
+
+#include <map>
+
+#include "base/log.h"
+#include "kernels/api/kernels.h"
+
+namespace skillet::kernels {
+namespace {
+
+class RecordingCalls final : public Syscalls {
+ public:
+  RecordingCalls(SyscallsRef below, RecordSink sink) : below_(std::move(below)), sink_(std::move(sink)) {}
+
+  int open(const std::string& path) override;
+  int close(int fd) override;
+  int ioctl(int fd, unsigned long request, void* argument) override;
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
+    return below_->mmap(fd, size_bytes, offset, bytes);
+  }
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
+  std::string compatible(int fd) override { return below_->compatible(fd); }
+  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
+  std::string reason() const override { return below_->reason(); }
+  void pause(std::chrono::nanoseconds time) override { below_->pause(time); }
+  bool loses_jobs() const override { return below_->loses_jobs(); }
+
+ private:
+  SyscallsRef below_;
+  RecordSink sink_;
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<FileRecorder>> files_;
+};
+
+int RecordingCalls::open(const std::string& path) {
+  const int fd = below_->open(path);
+  if (fd < 0) return fd;
+  auto recorder = recorder_of(below_, fd, path, sink_);
+  const std::lock_guard lock(mutex_);
+  files_[fd] = std::move(recorder);
+  return fd;
+}
+
+int RecordingCalls::close(int fd) {
+  std::shared_ptr<FileRecorder> ended;  // after the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = files_.find(fd); found != files_.end()) {
+    ended = std::move(found->second);
+    files_.erase(found);
+  }
+  return below_->close(fd);
+}
+
+int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
+  std::shared_ptr<FileRecorder> file;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(fd);
+    if (found != files_.end()) file = found->second;
+  }
+  return file == nullptr ? below_->ioctl(fd, request, argument) : file->ioctl(fd, request, argument);
+}
+
+}  // namespace
+
+// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
+int FileRecorder::submit(int fd, unsigned long request, void* argument) {
+  const std::lock_guard lock(mutex_);
+  bool is_recorded = false;
+  if (!has_failed_) {
+    const auto done = record(fd, request, reinterpret_cast<uint64_t>(argument));
+    is_recorded = done.ok();
+    if (!done.ok() && done.error().code != ErrorCode::invalid_argument) {
+      has_failed_ = true;
+      log::write(log::Level::error, "recording stops: " + done.error().message);
+    }
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (is_refused(result) && is_recorded) {
+    if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
+  }
+  return result;
+}
+
+std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink) {
+  const auto version = DrmFile::borrow(calls, fd, node).version();
+  const KernelDriver* const driver = version.ok() ? find_kernel_driver(version->name) : nullptr;
+  return driver == nullptr ? nullptr : driver->record(calls, node, std::move(sink));
+}
+
+SyscallsRef record(const SyscallsRef& calls, RecordSink sink) {
+  return std::make_shared<RecordingCalls>(calls, std::move(sink));
+}
+
+SyscallsRef record(const Core& core, const SyscallsRef& calls, capture::Capture& capture) {
+  capture.device = core.info;
+  return record(calls, capture::into(capture));
+}
+
+}  // namespace skillet::kernels

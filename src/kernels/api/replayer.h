@@ -1,0 +1,28 @@
+// Replayer: runs recorded submissions on a core, at the recorded addresses, no matter what recorded them.
+// Called by `skillet replay`; implemented in kernels/<kernel>/recorder/replay*.cpp.
+// Must not know: what the bytes mean.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/api/device.h"
+
+namespace skillet::kernels {
+
+class Replayer {
+ public:
+  virtual ~Replayer() = default;
+  // Puts the recorded contents into the buffers and runs the submission to its end. Buffers whose contents were not
+  // recorded keep what an earlier submission left there; at first: zeros.
+  virtual Result<void> run(const capture::Submission& submission) = 0;
+  // Bytes of a buffer of the submission that ran last, by its recorded handle, until the next run().
+  virtual Result<std::span<const uint8_t>> contents(Handle recorded) = 0;
+};
+
+// More memory than this is no recording that we replay.
+inline constexpr uint64_t kReplayLimitBytes = 1ULL << 30;
+
+Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);
+
+}  // namespace skillet::kernels

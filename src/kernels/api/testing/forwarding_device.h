@@ -1,0 +1,53 @@
+// ForwardingDevice: a device that passes everything on to another one, for tests to change a call or two of. submit():
+// a job of words that is submitted once.
+// Called by tests.
+// Must not know: any single kernel driver.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "kernels/api/device.h"
+
+namespace skillet::kernels {
+
+class ForwardingDevice : public Device {
+ public:
+  explicit ForwardingDevice(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
+
+  const capture::DeviceInfo& info() const override { return inner_->info(); }
+  Result<Handle> alloc(uint64_t size_bytes) override { return inner_->alloc(size_bytes); }
+  Result<Handle> alloc_commands(uint64_t size_bytes) override { return inner_->alloc_commands(size_bytes); }
+  Result<void> free(Handle handle) override { return inner_->free(handle); }
+  Result<uint64_t> address(Handle handle) const override { return inner_->address(handle); }
+  Result<std::span<uint8_t>> map(Handle handle) override { return inner_->map(handle); }
+  Result<void> begin_cpu(Handle handle, bool write) override { return inner_->begin_cpu(handle, write); }
+  Result<void> end_cpu(Handle handle) override { return inner_->end_cpu(handle); }
+  Result<JobId> prepare(const Job& job) override { return inner_->prepare(job); }
+  void release(JobId id) override { inner_->release(id); }
+  Result<Fence> submit(std::span<const JobId> jobs) override { return inner_->submit(jobs); }
+  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override { return inner_->wait(fence, timeout); }
+  bool loses_jobs() const override { return inner_->loses_jobs(); }
+  Result<Handle> alloc_shared(uint64_t size_bytes) override { return inner_->alloc_shared(size_bytes); }
+  Result<int> export_dmabuf(Handle handle) override { return inner_->export_dmabuf(handle); }
+  Result<Handle> import_dmabuf(int fd) override { return inner_->import_dmabuf(fd); }
+
+ private:
+  std::unique_ptr<Device> inner_;
+};
+
+inline Result<Fence> submit(Device& device, std::span<const uint32_t> words, std::span<const JobBuffer> buffers) {
+  SK_TRY_ASSIGN(const Handle commands, device.alloc_commands(words.size_bytes()));
+  SK_TRY_ASSIGN(const auto bytes, device.map(commands));
+  std::ranges::copy(std::as_bytes(words), std::as_writable_bytes(bytes).begin());
+  SK_TRY_ASSIGN(const JobId job, device.prepare({.name = "test",
+                                                 .commands = {{commands, 0, words.size_bytes()}},
+                                                 .buffers = {buffers.begin(), buffers.end()}}));
+  auto fence = device.submit({&job, 1});
+  device.release(job);
+  SK_TRY(device.free(commands));
+  return fence;
+}
+
+}  // namespace skillet::kernels

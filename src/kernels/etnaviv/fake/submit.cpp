@@ -1,0 +1,174 @@
+// A submission: the kernel's checks in the kernel's order, device addresses, relocations, then the simulated chip.
+#include <algorithm>
+#include <cerrno>
+
+#include "kernels/etnaviv/fake/file.h"
+#include "kernels/fake/sync_file.h"
+
+namespace skillet::fake::etnaviv {
+namespace {
+
+constexpr uint32_t kExecStateLast = 2;
+constexpr uint32_t kSubmitFlags =
+    abi::kSubmitNoImplicit | abi::kSubmitFenceFdIn | abi::kSubmitFenceFdOut | abi::kSubmitSoftpin;
+constexpr uint32_t kLargest = abi::kLargestSubmission;
+
+}  // namespace
+
+int EtnavivFile::check(const abi::GemSubmit& args) {
+  if (args.pad != 0) return kernel_.refuse(EINVAL, "submit: pad is {}", args.pad);
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  if (args.stream_size % 4 != 0)
+    return kernel_.refuse(EINVAL, "submit: a stream of {} bytes is not whole words", args.stream_size);
+  if (args.exec_state > kExecStateLast) return kernel_.refuse(EINVAL, "submit: exec_state {}", args.exec_state);
+  if ((args.flags & ~kSubmitFlags) != 0) return kernel_.refuse(EINVAL, "submit: flags {:#x}", args.flags);
+  if (args.stream_size > kLargest || args.nr_bos > kLargest || args.nr_relocs > kLargest)
+    return kernel_.refuse(EINVAL, "submit: {} bytes of stream, {} buffers, {} relocations: more than {} of something",
+                          args.stream_size, args.nr_bos, args.nr_relocs, kLargest);
+  if ((args.flags & abi::kSubmitSoftpin) != 0 && args.nr_relocs != 0)
+    return kernel_.refuse(EINVAL, "submit: {} relocations in a softpin submission", args.nr_relocs);
+  if (args.nr_pmrs != 0) return kernel_.refuse(EINVAL, "submit: the NPU has no performance counters");
+  return 0;
+}
+
+int EtnavivFile::read(const abi::GemSubmit& args, Request& request) {
+  request.uses.clear();
+  request.pipe = args.pipe;
+  if (kernel_.copy_array_from_user(request.buffers, args.bos, args.nr_bos) != 0 ||
+      kernel_.copy_array_from_user(request.relocations, args.relocs, args.nr_relocs) != 0 ||
+      kernel_.copy_array_from_user(request.stream, args.stream, args.stream_size / 4) != 0)
+    return kernel_.refuse(EFAULT, "submit: bad pointer to buffers, relocations or stream");
+  return 0;
+}
+
+// Device address of a listed buffer: a mapping stays as long as the buffer.
+int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry) {
+  const uint64_t size = entry.buffer->size_bytes();
+  if (!is_softpin) {
+    if (entry.address) return 0;
+    const auto address = addresses_.take(size);
+    if (!address.ok()) return -ENOSPC;
+    entry.address = *address;
+    return 0;
+  }
+  if (entry.address == listed.presumed) return 0;
+  if (entry.address)
+    return kernel_.refuse(EINVAL, "submit: handle {} is mapped at {:#x}, not at {:#x}", listed.handle, *entry.address,
+                          listed.presumed);
+  if (listed.presumed % abi::kPageBytes != 0) return -EINVAL;
+  if (!addresses_.take_at(listed.presumed, size)) return -ENOSPC;
+  entry.address = listed.presumed;
+  return 0;
+}
+
+int EtnavivFile::look_up(const abi::GemSubmit& args, Request& request) {
+  reclaim();
+  const bool is_softpin = (args.flags & abi::kSubmitSoftpin) != 0;
+  const auto is_listed_before = [&](const abi::SubmitBo& listed) {
+    return std::ranges::any_of(std::span(request.buffers.data(), &listed),
+                               [&](const abi::SubmitBo& one) { return one.handle == listed.handle; });
+  };
+  for (const abi::SubmitBo& listed : request.buffers) {
+    if ((listed.flags & ~(abi::kSubmitBoRead | abi::kSubmitBoWrite)) != 0)
+      return kernel_.refuse(EINVAL, "submit: handle {}: flags {:#x}", listed.handle, listed.flags);
+    if (is_softpin && listed.presumed < abi::kAddressStart)
+      return kernel_.refuse(EINVAL, "submit: handle {}: address {:#x} is below {:#x}", listed.handle, listed.presumed,
+                            abi::kAddressStart);
+    if (find(listed.handle) == nullptr) return kernel_.refuse(EINVAL, "submit: no handle {}", listed.handle);
+    if (is_listed_before(listed)) return kernel_.refuse(EINVAL, "submit: handle {} is listed twice", listed.handle);
+  }
+  for (const abi::SubmitBo& listed : request.buffers) {
+    Entry& entry = *find(listed.handle);
+    if (!entry.buffer->is_present())
+      return kernel_.refuse(EFAULT, "submit: the memory of handle {} is gone", listed.handle);
+    if (const int failure = place(listed, is_softpin, entry); failure != 0)
+      return kernel_.refuse(-failure, "submit: handle {}: no room for {} bytes at {:#x}", listed.handle,
+                            entry.buffer->size_bytes(), listed.presumed);
+    request.uses.push_back({entry.buffer, *entry.address, (listed.flags & abi::kSubmitBoWrite) != 0});
+  }
+  return 0;
+}
+
+int EtnavivFile::relocate(Request& request) {
+  uint32_t last_offset = 0;
+  for (const abi::SubmitReloc& one : request.relocations) {
+    if (one.flags != 0) return kernel_.refuse(EINVAL, "submit: relocation with flags {:#x}", one.flags);
+    if (one.submit_offset % 4 != 0 || one.submit_offset / 4 >= request.stream.size())
+      return kernel_.refuse(EINVAL, "submit: relocation at byte {} of the stream", one.submit_offset);
+    if (one.submit_offset < last_offset) return kernel_.refuse(EINVAL, "submit: relocations are not sorted");
+    last_offset = one.submit_offset;
+    if (one.reloc_idx >= request.uses.size())
+      return kernel_.refuse(EINVAL, "submit: relocation to buffer {} of {}", one.reloc_idx, request.uses.size());
+    const Request::Use& use = request.uses[one.reloc_idx];
+    if (one.reloc_offset > use.buffer->size_bytes() - 4)
+      return kernel_.refuse(EINVAL, "submit: relocation to byte {} of a buffer of {}", one.reloc_offset,
+                            use.buffer->size_bytes());
+    request.stream[one.submit_offset / 4] = static_cast<uint32_t>(use.address + one.reloc_offset);
+  }
+  return 0;
+}
+
+// Jobs run when they are submitted, so what a job would still have to wait for is a job that hangs.
+bool EtnavivFile::never_starts(const abi::GemSubmit& args, const Request& request) {
+  if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::waiting) return true;
+  if ((args.flags & abi::kSubmitNoImplicit) != 0) return false;
+  return std::ranges::any_of(
+      request.uses, [&](const Request::Use& use) { return use.buffer->busy(kernel_.jobs(), use.writes).has_value(); });
+}
+
+int EtnavivFile::submit(abi::GemSubmit& args, const Fault& fault) {
+  if (const int failure = check(args); failure != 0) return failure;
+  const std::lock_guard in_order(kernel_.order());
+  Request& request = kernel_.request();
+  if (const int failure = read(args, request); failure != 0) return failure;
+  return start(args, request, fault);
+}
+
+// With order() held.
+int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& fault) {
+  Lock lock(kernel_.state());
+  if (const int failure = look_up(args, request); failure != 0) return failure;
+  if (const int failure = relocate(request); failure != 0) return failure;
+  if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::not_a_fence)
+    return kernel_.refuse(EINVAL, "submit: descriptor {} is no fence", args.fence_fd);
+  const bool hangs = fault.kind == FaultKind::hang || never_starts(args, request);
+  const bool gives_fence = (args.flags & abi::kSubmitFenceFdOut) != 0;
+  const int fence_fd = gives_fence ? create_sync_file() : -1;
+  if (gives_fence && fence_fd < 0) return kernel_.refuse(-fence_fd, "submit: no descriptor for the fence");
+
+  const JobId job = kernel_.jobs().begin();
+  if (hangs) kernel_.jobs().stall(job);
+  for (const Request::Use& use : request.uses) use.buffer->add_job(kernel_.jobs(), job, use.writes);
+  lock.unlock();
+  int failure = 0;
+  if (!hangs) {
+    const auto finish = [&] {
+      lock.lock();
+      kernel_.jobs().finish(job);
+      lock.unlock();
+    };
+    try {
+      failure = kernel_.run(request, fault.kind);
+    } catch (...) {  // no memory to tell what went wrong
+      finish();
+      throw;
+    }
+    finish();
+    if (gives_fence) signal_sync_file(fence_fd);
+  }
+  args.fence = job;
+  if (gives_fence) args.fence_fd = fence_fd;
+  kernel_.trace("submit: job {}: {} words, {} buffers{}", job, request.stream.size(), request.uses.size(),
+                hangs ? ", hangs" : "");
+  if (kernel_.options().traces) {
+    for (size_t i = 0; i < request.uses.size(); ++i) {
+      const Request::Use& use = request.uses[i];
+      kernel_.trace("  handle {} at {:#x}, {} bytes{}", request.buffers[i].handle, use.address,
+                    use.buffer->size_bytes(), use.writes ? ", written" : "");
+    }
+  }
+  request.uses.clear();  // holds no buffer any longer
+  return failure;
+}
+
+}  // namespace skillet::fake::etnaviv

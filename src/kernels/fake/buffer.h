@@ -1,0 +1,69 @@
+// Buffer: memory of an emulated kernel driver's device: a memfd, so that any process can map it; or memory of this
+// process only, until somebody asks for its descriptor; or pages that a process brought itself. Called by these
+// drivers, which guard it with their own mutex. Must not know: handles, device addresses.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/fake/jobs.h"
+
+namespace skillet::fake {
+
+enum class Backing : uint8_t { shared, own };
+
+class Buffer {
+ public:
+  using Identity = std::pair<dev_t, ino_t>;
+
+  static constexpr uint64_t kPageBytes = 4096;
+
+  // Errors are negative errnos. Sizes grow to whole pages.
+  static int create(uint64_t size_bytes, Backing backing, std::shared_ptr<Buffer>& out);
+  static int of_user_memory(uint64_t pointer, uint64_t size_bytes, std::shared_ptr<Buffer>& out);
+  // The memory behind an exported descriptor, which stays the caller's.
+  static int import(int fd, std::shared_ptr<Buffer>& out);
+  // What distinguishes one memory from another; nothing for a descriptor that is no buffer.
+  static std::optional<Identity> identify(int fd);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  // The memfd; made now, with the bytes where they are, when there was none. A negative errno for memory that the
+  // process brought.
+  int descriptor();
+  uint64_t size_bytes() const { return size_bytes_; }
+  uint64_t asked_bytes() const { return asked_bytes_; }
+  std::span<uint8_t> bytes() const { return {bytes_, size_bytes_}; }
+  // Whether the memory is still there: that of the process may have gone.
+  bool is_present() const;
+
+  // The unfinished job that somebody who reads (`with_readers`: who writes) has to wait for.
+  std::optional<JobId> busy(const Jobs& jobs, bool with_readers) const;
+  // The unfinished job that writes it after all others.
+  std::optional<JobId> last_writer(const Jobs& jobs) const;
+  void add_job(const Jobs& jobs, JobId job, bool writes);
+
+ private:
+  struct Use {
+    JobId job = 0;
+    bool writes = false;
+  };
+
+  Buffer() = default;
+  static int adopt(int fd, uint64_t size_bytes, std::shared_ptr<Buffer>& out);
+
+  int fd_ = -1;
+  uint8_t* bytes_ = nullptr;
+  uint64_t size_bytes_ = 0, asked_bytes_ = 0;
+  bool is_users_ = false;
+  std::vector<Use> uses_;  // by jobs that may be unfinished
+};
+
+}  // namespace skillet::fake

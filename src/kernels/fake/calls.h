@@ -1,0 +1,103 @@
+// The table of ioctls of an emulated kernel driver: number, name, argument; and how a kernel takes and gives arguments.
+// Called by the files of emulated kernel drivers.
+// Must not know: any single kernel driver.
+#pragma once
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/stopwatch.h"
+#include "kernels/fake/describe.h"
+#include "kernels/fake/kernel.h"
+
+namespace skillet::fake {
+
+constexpr size_t kArgumentBytesMax = 128;
+
+template <typename File>
+struct Call {
+  std::string_view name;
+  size_t size_bytes = 0;
+  int (*run)(File& file, void* args, const Fault& fault) = nullptr;
+  std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to print
+};
+
+template <typename Args>
+constexpr std::string (*describer())(const void*) {
+  if constexpr (requires(const Args& args) { describe(args); })
+    return [](const void* args) { return describe(*static_cast<const Args*>(args)); };
+  else
+    return nullptr;
+}
+
+// kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of it.
+template <typename File, typename Args, auto kMethod>
+constexpr Call<File> call_row(std::string_view name) {
+  static_assert(sizeof(Args) <= kArgumentBytesMax);
+  return {name, sizeof(Args),
+          [](File& file, void* args, const Fault& fault) {
+            if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
+              return std::invoke(kMethod, file, *static_cast<Args*>(args));
+            else
+              return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
+          },
+          describer<Args>()};
+}
+
+// What a FaultPlan may name.
+template <typename File>
+std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
+  std::vector<std::string_view> names = {"open", "mmap"};
+  for (const Call<File>& call : calls) {
+    if (call.run != nullptr) names.push_back(call.name);
+  }
+  return names;
+}
+
+// What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
+int refuse_unknown(Kernel& kernel, unsigned number);
+
+// "fine", or the name of the errno that the call failed with.
+std::string_view errno_name(int result);
+
+// Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
+template <typename File>
+int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsigned long request, void* argument) {
+  const unsigned number = _IOC_NR(request);
+  if (number >= calls.size() || calls[number].run == nullptr) return refuse_unknown(kernel, number);
+  const Call<File>& call = calls[number];
+  const Fault fault = kernel.next_fault(call.name);
+  if (fault.kind == FaultKind::number) return kernel.inject(fault, call.name);
+
+  alignas(8) uint8_t args[kArgumentBytesMax];
+  const size_t size = std::min<size_t>(call.size_bytes, _IOC_SIZE(request));
+  std::memset(args, 0, call.size_bytes);
+  if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), size); failure != 0)
+    return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
+  const std::optional<Stopwatch> clock =
+      kernel.options().traces ? std::optional<Stopwatch>(std::in_place) : std::nullopt;
+  int result = call.run(file, args, fault);
+  if ((_IOC_DIR(request) & _IOC_READ) != 0 &&
+      kernel.copy_to_user(reinterpret_cast<uint64_t>(argument), args, size) != 0)
+    result = kernel.refuse(EFAULT, "{}: the argument cannot be written", call.name);
+  if (clock)
+    kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",
+                 call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock->ms());
+  return result;
+}
+
+// As much of `text` as fits; the length becomes that of the whole. -EFAULT: it cannot be written there.
+int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length);
+int give_version(Kernel& kernel, std::string_view name, std::string_view date, std::string_view description,
+                 kernels::drm::Version& args);
+
+}  // namespace skillet::fake

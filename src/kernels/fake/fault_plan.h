@@ -1,0 +1,54 @@
+// FaultPlan: which calls to an emulated kernel driver fail, and how: "submit:3:EIO,gem_new:1-4:ENOMEM,submit:*:hang".
+// Called by the emulated kernel drivers (take) and by `skillet virtual` (checks the text before it runs anything).
+// Must not know: what the calls do.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace skillet::fake {
+
+enum class FaultKind : uint8_t {
+  none,
+  number,        // the call fails with an errno
+  hang,          // submit: the job never finishes
+  reset,         // submit: the job is thrown away and counts as finished, as after a reset of the core
+  reset_before,  // submit: the core has been reset since the job before, as when a job of another process hung
+  drop,          // job: it is thrown away without a word before it is queued
+};
+
+struct Fault {
+  FaultKind kind = FaultKind::none;
+  int number = 0;
+};
+
+class FaultPlan {
+ public:
+  // Comma list of CALL:N:WHAT; N counts the calls of that name from 1: a number, a range 2-5 or 2-*, or * for all of
+  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. A job of several in one submit is
+  // "job:5:reset", which takes these and `drop`. An error names the part and what is allowed.
+  // Of the calls of `chip`'s kernel; "": of any kernel.
+  static Result<FaultPlan> parse(std::string_view text, const std::string& chip = "");
+
+  bool empty() const { return rows_.empty(); }
+  // Counts one call and returns its fate.
+  Fault next(std::string_view call) const;
+
+ private:
+  struct Row {
+    std::string call;
+    uint64_t first = 1, last = UINT64_MAX;
+    Fault fault;
+    std::unique_ptr<std::atomic<uint64_t>> count;
+  };
+  static Result<Row> parse_row(std::string_view text, const std::string& chip);
+  std::vector<Row> rows_;
+};
+
+}  // namespace skillet::fake

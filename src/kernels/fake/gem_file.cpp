@@ -1,0 +1,81 @@
+#include "kernels/fake/gem_file.h"
+
+#include <cerrno>
+
+namespace skillet::fake {
+namespace {
+
+namespace drm = kernels::drm;
+
+constexpr int kOffsetShift = 32;
+
+}  // namespace
+
+uint64_t GemFile::offset_of(uint32_t handle) { return uint64_t{handle} << kOffsetShift; }
+
+GemFile::Entry* GemFile::find(uint32_t handle) {
+  const auto found = entries_.find(handle);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+uint32_t GemFile::add(Entry entry) {
+  entries_[++last_handle_] = std::move(entry);
+  return last_handle_;
+}
+
+int GemFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
+  if (const Fault fault = kernel_.next_fault("mmap"); fault.kind == FaultKind::number)
+    return kernel_.inject(fault, "mmap");
+  const Lock lock(kernel_.state());
+  const auto handle = static_cast<uint32_t>(offset >> kOffsetShift);
+  const Entry* const entry = offset_of(handle) == offset ? find(handle) : nullptr;
+  if (entry == nullptr || size_bytes > entry->buffer->size_bytes() ||
+      (!kernel_.options().is_own_process && entry->buffer->descriptor() < 0))
+    return kernel_.refuse(EINVAL, "mmap: no buffer of {} bytes at offset {:#x}", size_bytes, offset);
+  out = entry->buffer;
+  return 0;
+}
+
+// What the core of DRM says of a driver that shares buffers and drives no display.
+int GemFile::get_cap(drm::GetCap& args) {
+  switch (args.capability) {
+    case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
+    case drm::kCapTimestampMonotonic: args.value = 1; return 0;
+    case drm::kCapSyncobj:
+    case drm::kCapSyncobjTimeline: args.value = 0; return 0;
+    default: return kernel_.refuse(EOPNOTSUPP, "get_cap {:#x}: only for display drivers", args.capability);
+  }
+}
+
+int GemFile::gem_close(drm::GemClose& args) {
+  std::shared_ptr<Buffer> last;  // its memory goes after the lock
+  const Lock lock(kernel_.state());
+  Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(EINVAL, "gem_close: no handle {}", args.handle);
+  last = entry->buffer;
+  if (entry->address) closed_.push_back(std::move(*entry));
+  entries_.erase(args.handle);
+  reclaim();
+  return 0;
+}
+
+void GemFile::reclaim() {
+  std::erase_if(closed_, [&](const Entry& one) {
+    if (one.buffer->busy(kernel_.jobs(), true)) return false;
+    addresses_.give_back(*one.address, one.buffer->size_bytes());
+    return true;
+  });
+}
+
+int GemFile::export_buffer(drm::PrimeHandle& args) {
+  if ((args.flags & ~(drm::kPrimeCloexec | drm::kPrimeReadWrite)) != 0)
+    return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
+  const Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);
+  const int fd = kernel_.export_buffer(entry->buffer, (args.flags & drm::kPrimeCloexec) != 0);
+  if (fd < 0) return kernel_.refuse(-fd, "prime_handle_to_fd: handle {} cannot be exported", args.handle);
+  args.fd = fd;
+  return 0;
+}
+
+}  // namespace skillet::fake

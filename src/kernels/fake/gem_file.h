@@ -1,0 +1,53 @@
+// GemFile: what an open file of every DRM driver has: handles of buffers, their places in the file's device address
+// space, and the calls of DRM's core for them.
+// Called by the files of emulated kernel drivers, which are GemFiles.
+// Must not know: any single kernel driver, descriptors of the process, paths.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/address_space.h"
+#include "kernels/api/drm.h"
+#include "kernels/fake/kernel.h"
+
+namespace skillet::fake {
+
+class GemFile : public File {
+ public:
+  GemFile(Kernel& kernel, unsigned minor, AddressSpace addresses)
+      : File(minor), addresses_(std::move(addresses)), kernel_(kernel) {}
+
+  int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;
+  int get_cap(kernels::drm::GetCap& args);
+  int gem_close(kernels::drm::GemClose& args);
+
+ protected:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Entry {
+    std::shared_ptr<Buffer> buffer;
+    std::optional<uint64_t> address;  // on the device, once it is mapped there
+  };
+
+  // The offset of a buffer for mmap().
+  static uint64_t offset_of(uint32_t handle);
+
+  // With Kernel::state() held, all of them.
+  Entry* find(uint32_t handle);
+  uint32_t add(Entry entry);
+  // prime_handle_to_fd; no job may write while the memory moves.
+  int export_buffer(kernels::drm::PrimeHandle& args);
+  // The address of a buffer that was closed is free again once no job uses it.
+  void reclaim();
+
+  std::map<uint32_t, Entry> entries_;
+  std::vector<Entry> closed_;  // a job still uses them
+  AddressSpace addresses_;
+
+ private:
+  Kernel& kernel_;
+  uint32_t last_handle_ = 0;
+};
+
+}  // namespace skillet::fake

@@ -1,0 +1,55 @@
+// InProcess: the system calls of a client, answered by an emulated kernel in this process: plain function calls. In a
+// child of fork() they fail with ENODEV, and nothing of the kernel is touched: its threads and their locks are not
+// there. Called by open_simulated() and by tests of clients. Must not know: any single kernel driver.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "base/own_process.h"
+#include "kernels/api/syscalls.h"
+#include "kernels/fake/kernel.h"
+
+namespace skillet::fake {
+
+class InProcess final : public kernels::Syscalls {
+ public:
+  // `kernel` (made with Options::is_own_process) answers to `node`, whatever that looks like; its minor number is that
+  // of the last node of its place.
+  InProcess(std::unique_ptr<Kernel> kernel, std::string node);
+  ~InProcess() override;
+
+  int open(const std::string& path) override;
+  int close(int fd) override;
+  int ioctl(int fd, unsigned long request, void* argument) override;
+  // The buffer itself: all who map it see the same bytes, until its handle is closed.
+  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override;
+  int munmap(uint8_t* bytes, uint64_t size_bytes) override;
+  std::string compatible(int fd) override;
+  std::vector<std::string> driven_devices(std::string_view driver) override;
+  std::string reason() const override { return process_.is_here() ? kernel_->reason() : ""; }
+  void pause(std::chrono::nanoseconds time) override { kernel_->let_pass(time); }
+  bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
+
+  Kernel& kernel() { return *kernel_; }
+  // Around a fork() whose child is to have the kernel too, as in Kernel.
+  void lock_all();
+  void unlock_all();
+
+ private:
+  std::shared_ptr<File> find(int fd);
+  int no_file() const;
+
+  struct OpenFiles {
+    std::mutex mutex;
+    std::map<int, std::shared_ptr<File>> by_fd;
+  };
+  std::unique_ptr<Kernel> kernel_;
+  std::string node_;
+  unsigned minor_ = 0;
+  std::unique_ptr<OpenFiles> files_;
+  int last_fd_ = 0;  // no descriptors of the process
+  OwnProcess process_;
+};
+
+}  // namespace skillet::fake

@@ -1,0 +1,118 @@
+#include "kernels/fake/kernel.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/user_memory.h"
+
+namespace skillet::fake {
+
+int Kernel::open(unsigned minor, std::shared_ptr<File>& out) {
+  if (const Fault fault = next_fault("open"); fault.kind == FaultKind::number) return inject(fault, "open");
+  out = make_file(minor);
+  return 0;
+}
+
+std::string Kernel::reason() const {
+  const std::lock_guard lock(reason_mutex_);
+  return reason_;
+}
+
+void Kernel::reset() {
+  const std::lock_guard lock(state_);
+  jobs_.finish_all();
+}
+
+std::chrono::steady_clock::time_point Kernel::now() const {
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(passed_ns_);
+}
+
+void Kernel::punish(const std::string& what) const {
+  const std::string line = fmt::format("skillet: error: virtual {}: {}\n", place().driver, what);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+  if (options_.on_misuse == OnMisuse::abort) std::abort();
+}
+
+void Kernel::lock_all() {
+  order_.lock();
+  state_.lock();
+  reason_mutex_.lock();
+}
+
+void Kernel::unlock_all() {
+  reason_mutex_.unlock();
+  state_.unlock();
+  order_.unlock();
+}
+
+int Kernel::create_buffer(uint64_t size_bytes, std::shared_ptr<Buffer>& out) const {
+  return Buffer::create(size_bytes, options_.is_own_process ? Backing::own : Backing::shared, out);
+}
+
+int Kernel::import_buffer(int fd, std::shared_ptr<Buffer>& out) {
+  const auto identity = Buffer::identify(fd);
+  if (!identity) return -EBADF;
+  std::erase_if(shared_, [](const auto& one) { return one.second.expired(); });
+  if (const auto found = shared_.find(*identity); found != shared_.end()) {
+    out = found->second.lock();
+    return 0;
+  }
+  const int failure = Buffer::import(fd, out);
+  if (failure == 0) shared_[*identity] = out;
+  return failure;
+}
+
+int Kernel::export_buffer(const std::shared_ptr<Buffer>& buffer, bool closes_on_exec) {
+  const int own = buffer->descriptor();
+  if (own < 0) return own;
+  if (const auto identity = Buffer::identify(own)) shared_[*identity] = buffer;
+  const int fd = ::fcntl(own, closes_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+  return fd < 0 ? -EMFILE : fd;
+}
+
+int Kernel::copy_from_user(void* to, uint64_t from, size_t size_bytes) const {
+  if (!options_.is_own_process) return skillet::copy_from_user(to, from, size_bytes);
+  if (size_bytes == 0) return 0;
+  if (from == 0) return -EFAULT;
+  std::memcpy(to, reinterpret_cast<const void*>(from), size_bytes);
+  return 0;
+}
+
+int Kernel::copy_to_user(uint64_t to, const void* from, size_t size_bytes) const {
+  if (!options_.is_own_process) return skillet::copy_to_user(to, from, size_bytes);
+  if (size_bytes == 0) return 0;
+  if (to == 0) return -EFAULT;
+  std::memcpy(reinterpret_cast<void*>(to), from, size_bytes);
+  return 0;
+}
+
+Fault Kernel::next_fault(std::string_view call) { return options_.faults.next(call); }
+
+// It comes without a reason: what is tested is what the caller makes of the errno.
+int Kernel::inject(const Fault& fault, std::string_view call) {
+  refuse(fault.number, "{}: injected fault", call);
+  const std::lock_guard lock(reason_mutex_);
+  reason_.clear();
+  return -fault.number;
+}
+
+void Kernel::write_trace(const std::string& text) const {
+  const std::string line = fmt::format("skillet: virtual: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void Kernel::keep_reason(int number, std::string text) {
+  if (options_.traces || log::enabled(log::Level::debug)) {
+    const char* const name = ::strerrorname_np(number);
+    write_trace(fmt::format("{}: {}", name == nullptr ? "?" : name, text));
+  }
+  const std::lock_guard lock(reason_mutex_);
+  reason_ = std::move(text);
+}
+
+}  // namespace skillet::fake

@@ -1,0 +1,48 @@
+#include "kernels/fake/kernels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/environment.h"
+#include "kernels/etnaviv/fake/kernel.h"
+#include "kernels/rocket/fake/kernel.h"
+
+namespace skillet::fake {
+
+// Whom no other stand-in knows stands behind the first one.
+std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator,
+                                      Options options) {
+  if (rocket::has(chip)) return rocket::create(chip, std::move(simulator), std::move(options));
+  return etnaviv::create(chip, std::move(simulator), std::move(options));
+}
+
+Result<std::unique_ptr<Kernel>> create_kernel(const std::string& chip, Options options) {
+  SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip));
+  SK_TRY_ASSIGN(options.schedule, schedule_from_environment());
+  return create_kernel(chip, std::move(simulator), std::move(options));
+}
+
+Result<uint32_t> schedule_from_environment() {
+  constexpr const char* kVariable = "SKILLET_SIM_SEED";
+  const char* const set = environment_variable(kVariable);
+  const std::string_view text = set == nullptr ? "" : set;
+  uint64_t seed = 0;
+  if (text.empty()) return 0U;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", kVariable, text);
+  return static_cast<uint32_t>(seed ^ seed >> 32);
+}
+
+std::vector<std::string_view> call_names(const std::string& chip) {
+  if (rocket::has(chip)) return rocket::call_names();
+  std::vector<std::string_view> names = etnaviv::call_names();
+  if (!chip.empty()) return names;
+  for (const std::string_view one : rocket::call_names()) {
+    if (std::ranges::find(names, one) == names.end()) names.push_back(one);
+  }
+  return names;
+}
+
+}  // namespace skillet::fake

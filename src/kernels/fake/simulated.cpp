@@ -1,0 +1,51 @@
+#include "kernels/fake/simulated.h"
+
+#include "kernels/fake/in_process.h"
+#include "kernels/fake/kernels.h"
+
+namespace skillet::fake {
+namespace {
+
+Result<SimulatedCore> core_at(const std::string& node, std::unique_ptr<sim::Device> simulator,
+                              const std::string& chip_name, bool checks_lists) {
+  SK_TRY_ASSIGN(const uint32_t schedule, schedule_from_environment());
+  Options options{.faults = {},
+                  .on_fault = OnFault::error,
+                  .is_own_process = true,
+                  .checks_lists = checks_lists,
+                  .schedule = schedule};
+  auto calls = std::make_shared<InProcess>(create_kernel(chip_name, std::move(simulator), std::move(options)), node);
+  SK_TRY_ASSIGN(const kernels::NodeReport report, kernels::ask_node(node, calls));
+  return SimulatedCore{report.cores.at(0), std::move(calls)};
+}
+
+Result<SimulatedCore> simulate(const std::string& chip_name, const std::string& quirks, bool checks_lists) {
+  SK_TRY_ASSIGN(std::unique_ptr<sim::Device> simulator, sim::create(chip_name, quirks));
+  return core_at("sim:" + chip_name, std::move(simulator), chip_name, checks_lists);
+}
+
+}  // namespace
+
+Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
+                              const std::string& node) {
+  return core_at(node, std::move(simulator), chip_name, false);
+}
+
+Result<SimulatedCore> simulated_core(const std::string& chip_name, const std::string& quirks) {
+  return simulate(chip_name, quirks, true);
+}
+
+Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name, const std::string& quirks) {
+  return simulate(chip_name, quirks, false);
+}
+
+Result<SimulatedCore> null_core(const std::string& chip_name) {
+  return core_of(nullptr, chip_name, "null:" + chip_name);
+}
+
+Result<std::unique_ptr<kernels::Device>> open_simulated(const std::string& chip_name, const std::string& quirks) {
+  SK_TRY_ASSIGN(const SimulatedCore simulated, simulated_core(chip_name, quirks));
+  return kernels::open_core(simulated.core, simulated.calls);
+}
+
+}  // namespace skillet::fake

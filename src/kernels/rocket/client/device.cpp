@@ -1,0 +1,413 @@
+// The rocket kernel device: buffers at addresses that the kernel gives, jobs of tasks, several in one call. There are
+// no fences to wait for but those of buffers: a submission has finished when what its jobs write is no longer in use.
+//
+// Stock kernels do not survive everything (docs/devices.md): what is sent is checked here first, under a lock, and a
+// file is closed in steps.
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/caught.h"
+#include "base/log.h"
+#include "base/own_process.h"
+#include "kernels/api/drm_file.h"
+#include "kernels/rocket/abi.h"
+#include "kernels/rocket/client/quiet.h"
+#include "kernels/rocket/client/rocket.h"
+
+namespace skillet::kernels::rocket {
+namespace {
+
+constexpr std::chrono::seconds kCpuAccessTimeout{5};
+constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr size_t kMaxFencesKept = 256;
+
+int64_t deadline(std::chrono::nanoseconds timeout) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
+}
+
+struct Buffer {
+  uint64_t size_bytes = 0;  // as asked for
+  uint64_t address = 0, offset = 0;
+  uint8_t* bytes = nullptr;  // once mapped
+  uint64_t serial = 0;       // no two buffers of a file have the same, even one after the other with one handle
+};
+
+class RocketDevice final : public Device {
+ public:
+  RocketDevice(DrmFile file, Core core) : file_(std::move(file)), core_(std::move(core)) {}
+  ~RocketDevice() override;
+  // The first buffer of a file may get the address 0, which unused registers hold: it stays empty.
+  Result<void> guard_address_0();
+
+  const capture::DeviceInfo& info() const override { return core_.info; }
+  Result<Handle> alloc(uint64_t size_bytes) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override { return alloc(size_bytes); }
+  Result<void> free(Handle handle) override;
+  Result<uint64_t> address(Handle handle) const override;
+  Result<std::span<uint8_t>> map(Handle handle) override;
+  Result<void> begin_cpu(Handle handle, bool write) override;
+  Result<void> end_cpu(Handle handle) override;
+  Result<JobId> prepare(const Job& job) override;
+  void release(JobId id) override {
+    const std::lock_guard lock(mutex_);
+    prepared_.erase(id);
+  }
+  Result<Fence> submit(std::span<const JobId> jobs) override;
+  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
+  bool loses_jobs() const override { return file_.calls().loses_jobs(); }
+  Result<int> export_dmabuf(Handle handle) override;
+
+ private:
+  struct Use {
+    Handle handle = 0;
+    uint64_t serial = 0;
+  };
+  // What the call takes: it points into the vectors.
+  struct Prepared {
+    std::string name;
+    std::vector<Use> uses;  // all buffers that its commands lie in or name, each once
+    std::vector<Task> tasks;
+    std::vector<uint32_t> in, out;
+    SubmitJob job{};
+  };
+  struct InFlight {
+    Fence fence = 0;
+    JobId first = 0, last = 0;
+    size_t jobs = 0;
+    std::vector<uint32_t> written;  // handles
+  };
+  struct Closing {
+    Handle handle = 0;
+    Fence last_use = 0;
+  };
+
+  Result<const Buffer*> find(Handle handle) const;
+  Result<Task> task_of(const Commands& commands) const;
+  Result<void> list(const JobBuffer& use, Prepared& prepared) const;
+  void note_use(Handle handle, Prepared& prepared) const;
+  Result<void> check_alive(const Prepared& job) const;
+  int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
+  int finish_first(std::chrono::nanoseconds timeout);
+  std::string describe(const InFlight& submission) const;
+  void reclaim();
+  void close_handle(Handle handle) const;
+  void pause_until_quiet() const;
+  void look();
+
+  // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
+  mutable std::recursive_mutex mutex_;
+  const OwnProcess process_;
+  DrmFile file_;
+  Core core_;
+  const bool tells_submits_ = log::debug_flag("submit");
+  std::map<Handle, Buffer> buffers_;
+  std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
+  std::map<JobId, Prepared> prepared_;
+  std::vector<SubmitJob> call_;  // kept, like the next two, so that a submission allocates nothing
+  std::vector<InFlight> in_flight_;
+  std::vector<uint32_t> spare_;  // of a submission that has finished, for the next one
+  JobId last_job_ = 0;
+  Fence last_fence_ = 0;
+  uint64_t last_serial_ = 0;
+  size_t jobs_in_flight_ = 0;
+  Quiet quiet_{[this] { look(); }};
+};
+
+// In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time, the file is closed.
+// Jobs that do not end in kCloseTimeout are waited for by the clock, before any handle is closed: commands and weights
+// are unmapped then, and the NPU may still read them. In a child of fork() jobs and handles are the parent's.
+RocketDevice::~RocketDevice() {
+  if (!process_.is_here()) return;
+  const std::lock_guard lock(mutex_);
+  if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
+  if (!in_flight_.empty()) {
+    pause_until_quiet();
+    quiet_.ended();
+  }
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+    close_handle(handle);
+  }
+  for (const Closing& one : closing_) close_handle(one.handle);
+  pause_until_quiet();
+}
+
+void RocketDevice::pause_until_quiet() const {
+  if (const auto time = quiet_.still_to_wait(); time.count() > 0) file_.calls().pause(time);
+}
+
+// Not while another thread is in a call, which learns by itself what has ended.
+void RocketDevice::look() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  while (lock.owns_lock() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+}
+
+void RocketDevice::close_handle(Handle handle) const {
+  drm::GemClose request{.handle = handle, .pad = 0};
+  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
+    tidy("closing a buffer", [&]() -> Result<void> { return file_.failure(number, fmt::format("handle {}", handle)); });
+}
+
+Result<void> RocketDevice::guard_address_0() {
+  SK_TRY_ASSIGN(const Handle first, alloc(kPageBytes));
+  return buffers_.at(first).address == 0 ? Result<void>() : free(first);
+}
+
+Result<const Buffer*> RocketDevice::find(Handle handle) const {
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end())
+    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
+  return &found->second;
+}
+
+Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  if (size_bytes == 0) return error(ErrorCode::invalid_argument, "{}: a buffer of 0 bytes", core_.info.node);
+  if (size_bytes > UINT32_MAX)
+    return error(ErrorCode::out_of_range, "{}: no device addresses for {} bytes", core_.info.node, size_bytes);
+  CreateBo request{.size = static_cast<uint32_t>(size_bytes), .handle = 0, .dma_address = 0, .offset = 0};
+  SK_TRY(file_.call(kCreateBo, &request, fmt::format("allocating a buffer of {} bytes", size_bytes)));
+  buffers_[request.handle] = {size_bytes, request.dma_address, request.offset, nullptr, ++last_serial_};
+  return request.handle;
+}
+
+Result<void> RocketDevice::free(Handle handle) {
+  const std::lock_guard lock(mutex_);  // a submission may be under way
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  buffers_.erase(handle);
+  closing_.push_back({handle, last_fence_});
+  reclaim();
+  return {};
+}
+
+// Closes what was freed and is no longer in use.
+void RocketDevice::reclaim() {
+  while (!closing_.empty() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+  const Fence running = in_flight_.empty() ? last_fence_ + 1 : in_flight_.front().fence;
+  std::erase_if(closing_, [&](const Closing& one) {
+    if (one.last_use >= running) return false;
+    close_handle(one.handle);
+    return true;
+  });
+}
+
+Result<uint64_t> RocketDevice::address(Handle handle) const {
+  const std::lock_guard lock(mutex_);
+  SK_TRY_ASSIGN(const Buffer* buffer, find(handle));
+  return buffer->address;
+}
+
+Result<std::span<uint8_t>> RocketDevice::map(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes == nullptr) {
+    const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, buffer.offset, buffer.bytes);
+    if (result < 0)
+      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+  }
+  return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
+}
+
+// Waits for the jobs that write the buffer. An errno, or 0.
+int RocketDevice::prepare_access(Handle handle, std::chrono::nanoseconds timeout) const {
+  PrepBo request{.handle = handle, .reserved = 0, .timeout_ns = deadline(timeout)};
+  return file_.try_call(kPrepBo, &request, timeout + kPatience);
+}
+
+// Jobs leave no trace on what they only read: before a write everything must have finished.
+Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
+  const std::lock_guard lock(mutex_);
+  SK_TRY(find(handle));
+  if (write && !in_flight_.empty()) SK_TRY(wait(last_fence_, kCpuAccessTimeout));
+  if (const int number = prepare_access(handle, kCpuAccessTimeout); number != 0)
+    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
+                                             write ? "write" : "read", handle));
+  return {};
+}
+
+Result<void> RocketDevice::end_cpu(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  SK_TRY(find(handle));
+  FiniBo request{.handle = handle, .reserved = 0};
+  if (const int number = file_.try_call(kFiniBo, &request); number != 0)
+    return file_.failure(number, fmt::format("ending the access to buffer {}", handle));
+  return {};
+}
+
+Result<Task> RocketDevice::task_of(const Commands& commands) const {
+  SK_TRY_ASSIGN(const Buffer* buffer, find(commands.buffer));
+  const uint64_t start = buffer->address + commands.offset_bytes, size = commands.size_bytes;
+  if (commands.offset_bytes > buffer->size_bytes || size > buffer->size_bytes - commands.offset_bytes || size == 0 ||
+      size % kCommandBytes != 0 || start % kCommandsAlignment != 0)
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} are no register commands", core_.info.node,
+                 size, commands.offset_bytes, buffer->size_bytes);
+  return Task{static_cast<uint32_t>(start), static_cast<uint32_t>(size / kCommandBytes)};
+}
+
+// The kernel drops a job that lists a buffer twice, without a word: what is read and written counts as written.
+Result<void> RocketDevice::list(const JobBuffer& use, Prepared& prepared) const {
+  SK_TRY(find(use.handle));
+  for (const auto* handles : {&prepared.in, &prepared.out}) {
+    if (std::ranges::find(*handles, use.handle) != handles->end())
+      return error(ErrorCode::invalid_argument, "{}: buffer {} is listed twice", core_.info.node, use.handle);
+  }
+  (use.write ? prepared.out : prepared.in).push_back(use.handle);
+  return {};
+}
+
+void RocketDevice::note_use(Handle handle, Prepared& prepared) const {
+  if (std::ranges::find(prepared.uses, handle, &Use::handle) != prepared.uses.end()) return;
+  prepared.uses.push_back({handle, buffers_.at(handle).serial});
+}
+
+Result<JobId> RocketDevice::prepare(const Job& job) {
+  const std::lock_guard lock(mutex_);
+  Prepared to{.name = job.name, .uses = {}, .tasks = {}, .in = {}, .out = {}};
+  for (const Commands& commands : job.commands) {
+    SK_TRY_ASSIGN(const Task task, task_of(commands).with_context(fmt::format("job '{}'", job.name)));
+    to.tasks.push_back(task);
+    note_use(commands.buffer, to);
+  }
+  // Buffers stay mapped while they exist; what is listed orders the jobs, at the price of a lock.
+  for (const JobBuffer& one : job.buffers) {
+    if (!one.constant) SK_TRY(list(one, to).with_context(fmt::format("job '{}'", job.name)));
+    SK_TRY(find(one.handle).with_context(fmt::format("job '{}'", job.name)));
+    note_use(one.handle, to);
+  }
+  if (to.tasks.empty() || to.out.empty())
+    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would tell its end",
+                 job.name, to.tasks.size(), to.out.size());
+  const auto pointer = [](const auto& items) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(items.data()));
+  };
+  to.job = {.tasks = pointer(to.tasks),
+            .in_bo_handles = pointer(to.in),
+            .out_bo_handles = pointer(to.out),
+            .task_count = static_cast<uint32_t>(to.tasks.size()),
+            .task_struct_size = sizeof(Task),
+            .in_bo_handle_count = static_cast<uint32_t>(to.in.size()),
+            .out_bo_handle_count = static_cast<uint32_t>(to.out.size())};
+  prepared_.emplace(++last_job_, std::move(to));
+  return last_job_;
+}
+
+// The same buffers as when it was prepared: one that was freed since is not mapped, and its handle may be another's.
+Result<void> RocketDevice::check_alive(const Prepared& job) const {
+  for (const Use& one : job.uses) {
+    const auto found = buffers_.find(one.handle);
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
+      return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
+                   one.handle);
+  }
+  return {};
+}
+
+Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
+  const std::lock_guard lock(mutex_);
+  if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
+  InFlight submission{.fence = last_fence_ + 1,
+                      .first = jobs.front(),
+                      .last = jobs.back(),
+                      .jobs = jobs.size(),
+                      .written = std::exchange(spare_, {})};
+  submission.written.clear();
+  call_.clear();
+  for (const JobId id : jobs) {
+    const auto job = prepared_.find(id);
+    if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
+    const Prepared& one = job->second;
+    SK_TRY(check_alive(one));
+    call_.push_back(one.job);
+    if (std::ranges::find(submission.written, one.out[0]) == submission.written.end())
+      submission.written.push_back(one.out[0]);
+  }
+  Submit request{.jobs = reinterpret_cast<uintptr_t>(call_.data()),
+                 .job_count = static_cast<uint32_t>(call_.size()),
+                 .job_struct_size = sizeof(SubmitJob),
+                 .reserved = 0};
+  if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
+  const auto before = quiet_.quiet_at();
+  if (!quiet_.submitted(jobs_in_flight_ + jobs.size())) {
+    quiet_.back_to(before);
+    return error(ErrorCode::device, "{}: the process ends: no job is started any more", core_.info.node);
+  }
+  if (const int number = file_.try_call(kSubmit, &request); number != 0) {
+    quiet_.back_to(before);  // nothing was sent
+    return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  }
+  jobs_in_flight_ += jobs.size();
+  quiet_.submitted(jobs_in_flight_);
+  in_flight_.push_back(std::move(submission));
+  ++last_fence_;
+  while (in_flight_.size() > kMaxFencesKept && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+  return last_fence_;
+}
+
+// Waits for the oldest submission; an errno, or 0.
+int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
+  for (const uint32_t handle : in_flight_.front().written) {
+    if (const int number = prepare_access(handle, timeout); number != 0) return number;
+  }
+  jobs_in_flight_ -= in_flight_.front().jobs;
+  spare_ = std::move(in_flight_.front().written);
+  in_flight_.erase(in_flight_.begin());
+  if (in_flight_.empty()) quiet_.ended();
+  return 0;
+}
+
+std::string RocketDevice::describe(const InFlight& submission) const {
+  const auto name = [&](JobId id) {
+    const auto found = prepared_.find(id);
+    return found == prepared_.end() ? std::string("that is released") : fmt::format("'{}'", found->second.name);
+  };
+  if (submission.jobs == 1) return fmt::format("job {}", name(submission.last));
+  return fmt::format("{} jobs ({} to {})", submission.jobs, name(submission.first), name(submission.last));
+}
+
+// Each submission has its own time: as long as one after the other ends, nothing hangs.
+Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
+  const std::lock_guard lock(mutex_);
+  if (fence == 0 || fence > last_fence_)
+    return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
+  const auto patience = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
+  while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
+    if (const int number = finish_first(patience); number != 0)
+      return file_.failure(number == EBUSY ? ETIMEDOUT : number,
+                           fmt::format("waiting up to {} ms for {}",
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+                                       describe(in_flight_.front())));
+  }
+  return {};
+}
+
+Result<int> RocketDevice::export_dmabuf(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  SK_TRY(find(handle));
+  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
+  return request.fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  auto device = std::make_unique<RocketDevice>(std::move(file), core);
+  SK_TRY(device->guard_address_0());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace skillet::kernels::rocket

@@ -1,0 +1,62 @@
+// What there is to know about rocket, and the NPU behind one of its nodes.
+#include <algorithm>
+
+#include "kernels/rocket/abi.h"
+#include "kernels/rocket/client/rocket.h"
+
+namespace skillet::kernels::rocket {
+namespace {
+
+constexpr unsigned kLastNode = 31;
+constexpr std::string_view kCompatibles[] = {"rockchip,rk3588-rknn-core"};
+constexpr std::string_view kVendorModules[] = {"rknpu"};
+constexpr Board kBoards[] = {
+    {"rockchip,rk3588", "Rockchip RK3588", {6, 18}, "npu@fdab0000 in rk3588*.dtb"},
+    {"rockchip,rk3588s", "Rockchip RK3588S", {6, 18}, "npu@fdab0000 in rk3588*.dtb"},
+};
+
+Result<std::vector<Core>> read_cores(const DrmFile& file) {
+  SK_TRY_ASSIGN(Core core, read_core(file));
+  return std::vector<Core>{std::move(core)};
+}
+
+}  // namespace
+
+// The driver tells nothing: how many cores it drives, and what they are, stands in sysfs.
+Result<Core> read_core(const DrmFile& file) {
+  Core core{.info = {.kernel_driver = kDriverName, .node = file.node(), .compatible = {}, .facts = {}}};
+  uint64_t cores = 0;
+  for (const std::string& compatible : file.calls().driven_devices(kDriverName)) {
+    if (std::ranges::find(kCompatibles, compatible) == std::end(kCompatibles)) continue;
+    core.info.compatible = compatible;
+    ++cores;
+  }
+  core.info.facts.push_back({kCoresFact, cores});
+  return core;
+}
+
+KernelDriver kernel_driver() {
+  return {.name = kDriverName,
+          .nodes = {"/dev/accel/accel", 0, kLastNode},
+          .major = 0,
+          .minor = 0,
+          .since = {6, 18},
+          .module = "rocket",
+          .config = "CONFIG_DRM_ACCEL_ROCKET",
+          .platform_driver = kDriverName,
+          .module_folder = "drivers/accel",
+          .cores = "Rockchip NPU core",
+          .compatibles = kCompatibles,
+          .vendor_modules = kVendorModules,
+          .boards = kBoards,
+          .others = "another accelerator",
+          .hint =
+              "Linux starts this NPU's clock at 200 MHz, a fifth of what it can do: a job of half a second at that "
+              "clock is thrown away, and networks take longer than they need",
+          .ask = read_cores,
+          .open = open_device,
+          .record = record,
+          .replay = open_replayer};
+}
+
+}  // namespace skillet::kernels::rocket

@@ -1,0 +1,173 @@
+// Records what an open file of rocket is sent.
+#include <time.h>
+
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "capture/job_lists.h"
+#include "kernels/rocket/abi.h"
+#include "kernels/rocket/client/rocket.h"
+
+namespace skillet::kernels::rocket {
+namespace {
+
+constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr uint32_t kMostItems = 1 << 20;  // of an array that a program announces
+
+int64_t soon() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + kPatienceNs;
+}
+
+// Arrays of structs that may be longer than ours.
+template <typename T>
+Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride) {
+  if (count > kMostItems || (count != 0 && stride < sizeof(T)))
+    return error(ErrorCode::invalid_argument, "{} items of {} bytes", count, stride);
+  std::vector<T> out(count);
+  if (stride == sizeof(T)) {
+    if (copy_array_from_user(out, from, count) != 0) return error(ErrorCode::invalid_argument, "bad pointer to items");
+    return out;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (copy_from_user(&out[i], from + i * stride, sizeof(T)) != 0)
+      return error(ErrorCode::invalid_argument, "bad pointer to item {}", i);
+  }
+  return out;
+}
+
+// One open file of a rocket node.
+class RecordedFile final : public FileRecorder {
+ public:
+  using FileRecorder::FileRecorder;
+  ~RecordedFile() override;
+
+  int ioctl(int fd, unsigned long request, void* argument) override;
+
+ private:
+  struct Buffer {
+    uint64_t size_bytes = 0, address = 0, offset = 0;
+    uint8_t* bytes = nullptr;  // mapped by us
+  };
+  struct Use {
+    bool read = false, write = false;
+  };
+  using Uses = std::map<uint32_t, Use>;  // by handle
+
+  void forget(uint32_t handle);
+  Result<void> record(int fd, unsigned long request, uint64_t argument) override;
+  Result<capture::Submission> snapshot(int fd, const Submit& args);
+  static Result<capture::Job> read_job(const SubmitJob& args, Uses& uses);
+  void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
+
+  // Guarded by mutex_:
+  std::map<uint32_t, Buffer> buffers_;
+  std::optional<capture::DeviceInfo> info_;
+};
+
+RecordedFile::~RecordedFile() {
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
+// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
+// another thread may get its handle.
+int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
+  const auto pointer = reinterpret_cast<uint64_t>(argument);
+  if (is_request(request, kSubmit)) return submit(fd, request, argument);
+  if (is_request(request, drm::kGemClose)) {
+    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (result == 0 && is_request(request, kCreateBo)) {
+    const std::lock_guard lock(mutex_);
+    if (const auto args = argument_of<CreateBo>(request, pointer))
+      buffers_[args->handle] = {.size_bytes = args->size, .address = args->dma_address, .offset = args->offset};
+  }
+  return result;
+}
+
+void RecordedFile::forget(uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return;
+  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  buffers_.erase(found);
+}
+
+Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
+  const auto args = argument_of<Submit>(request, argument);
+  if (!args) return error(ErrorCode::invalid_argument, "bad pointer");
+  if (!info_) {
+    SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_)));
+    info_ = std::move(core.info);
+  }
+  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, *args));
+  return sink_.append(*info_, std::move(submission));
+}
+
+Result<capture::Job> RecordedFile::read_job(const SubmitJob& args, Uses& uses) {
+  SK_TRY_ASSIGN(const auto tasks, read_array<Task>(args.tasks, args.task_count, args.task_struct_size));
+  SK_TRY_ASSIGN(const auto in, read_array<uint32_t>(args.in_bo_handles, args.in_bo_handle_count, sizeof(uint32_t)));
+  SK_TRY_ASSIGN(const auto out, read_array<uint32_t>(args.out_bo_handles, args.out_bo_handle_count, sizeof(uint32_t)));
+  for (const uint32_t handle : in) uses[handle].read = true;
+  for (const uint32_t handle : out) uses[handle].write = true;
+  capture::Job job;
+  for (const Task& one : tasks)
+    job.commands.push_back({.words = {}, .address = one.regcmd, .size_bytes = one.regcmd_count * kCommandBytes});
+  return job;
+}
+
+// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop. Jobs reach all buffers
+// of a file, listed or not, so all of them are kept.
+Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
+  capture::Submission submission;
+  Uses uses;
+  SK_TRY_ASSIGN(const auto jobs, read_array<SubmitJob>(args.jobs, args.job_count, args.job_struct_size));
+  uint64_t tasks = 0;
+  for (const SubmitJob& one : jobs) {
+    tasks += one.task_count;
+    if (tasks > kMostItems)  // jobs may share a list: small arguments, and no memory holds what they say
+      return error(ErrorCode::unsupported, "more than {} tasks in a submission of {} jobs", kMostItems, jobs.size());
+    SK_TRY_ASSIGN(capture::Job job, read_job(one, uses));
+    capture::note_list(submission, submission.jobs.size(), "in_bos", one.in_bo_handle_count);
+    capture::note_list(submission, submission.jobs.size(), "out_bos", one.out_bo_handle_count);
+    submission.jobs.push_back(std::move(job));
+  }
+  for (auto& [handle, buffer] : buffers_) {
+    capture::BufferSnapshot one{.handle = handle, .address = buffer.address, .size_bytes = buffer.size_bytes};
+    if (const auto use = uses.find(handle); use != uses.end()) {
+      one.listed = true;
+      one.read = use->second.read;
+      one.write = use->second.write;
+    }
+    take_contents(fd, one, buffer);
+    submission.buffers.push_back(std::move(one));
+  }
+  return submission;
+}
+
+// Reading needs the CPU's access, and the end of it would hand the caches of the process to the device once more: the
+// same that the program has done before it submits.
+void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
+  PrepBo prepare{.handle = snapshot.handle, .reserved = 0, .timeout_ns = soon()};
+  const bool is_prepared = calls_->ioctl(fd, kPrepBo, &prepare) == 0;
+  if (buffer.bytes == nullptr && calls_->mmap(fd, buffer.size_bytes, buffer.offset, buffer.bytes) < 0)
+    buffer.bytes = nullptr;
+  if (buffer.bytes != nullptr) capture::set_contents(snapshot, {buffer.bytes, buffer.size_bytes});
+  FiniBo finish{.handle = snapshot.handle, .reserved = 0};
+  if (is_prepared) calls_->ioctl(fd, kFiniBo, &finish);
+}
+
+}  // namespace
+
+std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+}
+
+}  // namespace skillet::kernels::rocket

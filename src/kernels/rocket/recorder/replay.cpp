@@ -1,0 +1,158 @@
+// Replay on rocket: the kernel gives the addresses, the first that are free, so buffers are made in the order of their
+// recorded addresses, with others in the gaps.
+#include <algorithm>
+#include <map>
+
+#include "base/int_math.h"
+#include "kernels/rocket/abi.h"
+#include "kernels/rocket/client/rocket.h"
+
+namespace skillet::kernels::rocket {
+namespace {
+
+constexpr std::chrono::seconds kTimeout{60};
+
+class RocketReplayer final : public Replayer {
+ public:
+  RocketReplayer(Core core, SyscallsRef calls) : core_(std::move(core)), calls_(std::move(calls)) {}
+
+  Result<void> run(const capture::Submission& submission) override {
+    SK_TRY(place(submission));
+    std::vector<JobId> ids;
+    for (const capture::Job& recorded : submission.jobs) {
+      SK_TRY_ASSIGN(const Job job, job_of(recorded, submission));
+      SK_TRY_ASSIGN(const JobId id, device_->prepare(job));
+      ids.push_back(id);
+    }
+    SK_TRY_ASSIGN(const Fence fence, device_->submit(ids));
+    SK_TRY(device_->wait(fence, kTimeout));
+    for (const JobId id : ids) device_->release(id);
+    for (auto& [handle, buffer] : buffers_) SK_TRY(read_back(buffer));
+    return {};
+  }
+
+  Result<std::span<const uint8_t>> contents(Handle recorded) override {
+    const auto found = buffers_.find(recorded);
+    if (found == buffers_.end())
+      return error(ErrorCode::invalid_argument, "the submission that ran last has no buffer {}", recorded);
+    return std::span<const uint8_t>(found->second.bytes);
+  }
+
+ private:
+  struct Buffer {
+    uint64_t address = 0, size_bytes = 0;
+    Handle handle = 0;  // ours
+    Bytes bytes;        // after the last run
+  };
+
+  static bool is_mapped(const capture::BufferSnapshot& one) { return one.address != 0 && one.size_bytes != 0; }
+
+  // Where they lie already they stay.
+  bool fits(const capture::Submission& submission) const {
+    size_t mapped = 0;
+    for (const capture::BufferSnapshot& one : submission.buffers) {
+      if (!is_mapped(one)) continue;
+      const auto found = buffers_.find(one.handle);
+      if (found == buffers_.end() || found->second.address != one.address || found->second.size_bytes != one.size_bytes)
+        return false;
+      ++mapped;
+    }
+    return mapped == buffers_.size();
+  }
+
+  Result<void> place(const capture::Submission& submission) {
+    if (!fits(submission)) SK_TRY(allocate(submission));
+    for (const capture::BufferSnapshot& one : submission.buffers) {
+      if (!is_mapped(one) || one.content == capture::Content::unknown) continue;
+      Bytes bytes(one.bytes.begin(), one.bytes.end());
+      bytes.resize(one.size_bytes);
+      SK_TRY(write(buffers_.at(one.handle), bytes));
+    }
+    return {};
+  }
+
+  // In a new file, whose addresses are all free. What is in buffers that stay comes along.
+  Result<void> allocate(const capture::Submission& submission) {
+    std::vector<const capture::BufferSnapshot*> order;
+    for (const capture::BufferSnapshot& one : submission.buffers) {
+      if (is_mapped(one)) order.push_back(&one);
+    }
+    std::ranges::sort(order, {}, &capture::BufferSnapshot::address);
+    device_.reset();
+    SK_TRY_ASSIGN(device_, open_device(core_, calls_));
+    std::map<Handle, Buffer> old;
+    old.swap(buffers_);
+    uint64_t next = kPageBytes;
+    for (const capture::BufferSnapshot* one : order) {
+      SK_TRY_ASSIGN(const Handle handle, alloc_at(*one, next));
+      Buffer& buffer = buffers_[one->handle] = {one->address, one->size_bytes, handle, {}};
+      if (const auto known = old.find(one->handle); known != old.end()) {
+        known->second.bytes.resize(one->size_bytes);
+        SK_TRY(write(buffer, known->second.bytes));
+      }
+    }
+    return {};
+  }
+
+  // Recorded jobs read beyond what was asked for, to the end of the page.
+  Result<Handle> alloc_at(const capture::BufferSnapshot& recorded, uint64_t& next) {
+    const uint64_t address = recorded.address;
+    if (address > kReplayLimitBytes || recorded.size_bytes > kReplayLimitBytes - address)
+      return error(ErrorCode::malformed, "buffer {}: {} bytes at {:#x}; all must lie below {:#x}", recorded.handle,
+                   recorded.size_bytes, address, kReplayLimitBytes);
+    if (next < address) SK_TRY(device_->alloc(address - next));
+    next = align_up(address + recorded.size_bytes, kPageBytes);
+    SK_TRY_ASSIGN(const Handle handle, device_->alloc(next - address));
+    SK_TRY_ASSIGN(const uint64_t got, device_->address(handle));
+    if (got == address) return handle;
+    return error(ErrorCode::device, "buffer {}: recorded at {:#x}; the kernel gives it {:#x}", recorded.handle, address,
+                 got);
+  }
+
+  Result<void> write(const Buffer& buffer, std::span<const uint8_t> bytes) {
+    SK_TRY(device_->begin_cpu(buffer.handle, true));
+    SK_TRY_ASSIGN(const auto target, device_->map(buffer.handle));
+    std::ranges::copy(bytes, target.begin());
+    return device_->end_cpu(buffer.handle);
+  }
+
+  Result<void> read_back(Buffer& buffer) {
+    SK_TRY(device_->begin_cpu(buffer.handle, false));
+    SK_TRY_ASSIGN(const auto bytes, device_->map(buffer.handle));
+    buffer.bytes.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(buffer.size_bytes));
+    return device_->end_cpu(buffer.handle);
+  }
+
+  Result<Commands> commands_at(const capture::Commands& list) const {
+    for (const auto& [handle, buffer] : buffers_) {
+      if (list.address < buffer.address || list.address - buffer.address >= buffer.size_bytes) continue;
+      return Commands{buffer.handle, list.address - buffer.address, list.size_bytes};
+    }
+    return error(ErrorCode::malformed, "no buffer has the commands at {:#x}", list.address);
+  }
+
+  Result<Job> job_of(const capture::Job& recorded, const capture::Submission& submission) const {
+    Job job{.name = "recorded job", .commands = {}, .buffers = {}};
+    for (const capture::Commands& list : recorded.commands) {
+      SK_TRY_ASSIGN(const Commands commands, commands_at(list));
+      job.commands.push_back(commands);
+    }
+    for (const capture::BufferSnapshot& one : submission.buffers) {
+      if (one.listed && is_mapped(one)) job.buffers.push_back({buffers_.at(one.handle).handle, one.read, one.write});
+    }
+    return job;
+  }
+
+  Core core_;
+  SyscallsRef calls_;
+  std::unique_ptr<Device> device_;
+  std::map<Handle, Buffer> buffers_;  // by recorded handle
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls) {
+  return std::unique_ptr<Replayer>(std::make_unique<RocketReplayer>(core, calls));
+}
+
+}  // namespace skillet::kernels::rocket

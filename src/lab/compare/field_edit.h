@@ -1,0 +1,23 @@
+// One field of a recorded submission set to another value, by the row that it was read by; nothing else changes.
+// Called by `skillet replay` and tests.
+// Must not know: a vendor's anything.
+#pragma once
+
+#include <string_view>
+
+#include "npu/driver.h"
+
+namespace skillet::npu {
+
+// The words that a field was read from. Error when the submission does not have them.
+Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const capture::Submission& submission);
+
+// `path`: as decode() names it, "job 1 nn_instruction.kernel_x_size". `text`: a number, in any base that C has, true or
+// false, or an enum's name. Error when no field of that name can be set, or the value does not fit; nearest names help.
+Result<void> set_field(const Driver& driver, const Chip& chip, capture::Submission& submission, std::string_view path,
+                       std::string_view text);
+
+// Whether set_field() knows such a field of the submission, whatever the value.
+bool has_field(const Driver& driver, const Chip& chip, const capture::Submission& submission, std::string_view path);
+
+}  // namespace skillet::npu

@@ -1,0 +1,20 @@
+// The environment variables through which `skillet virtual` and `skillet capture` speak to the preloaded libraries.
+// Called by those verbs and by the libraries.
+// Must not know: what the values do.
+#pragma once
+
+namespace skillet::interpose {
+
+inline constexpr const char* kChipVariable = "SKILLET_VIRTUAL_CHIP";    // "a311d"
+inline constexpr const char* kFailVariable = "SKILLET_VIRTUAL_FAIL";    // see fake::FaultPlan
+inline constexpr const char* kTraceVariable = "SKILLET_VIRTUAL_TRACE";  // 1: a line per call
+inline constexpr const char* kRootVariable = "SKILLET_VIRTUAL_ROOT";    // folder of the node tree
+// What a job that faults does: "reset" (default: it counts as finished, as after a hang), "error" (submit gives EIO).
+inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
+// What a call does that a stock kernel does not survive: "report" (default: a line) or "abort" (and the process ends).
+inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
+// Milliseconds, see fake::Options::release_time. Of tests, which the host's load must not help.
+inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
+inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
+
+}  // namespace skillet::interpose

@@ -1,0 +1,46 @@
+// The C library's own functions, for use inside the preloaded libraries.
+// Called by the hooks and by what implements them.
+// Must not know: what is done with them.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "lab/interpose/real.h"
+
+namespace skillet::interpose::libc {
+
+inline constinit Real<int(const char*, int, ...)> open{"open"};
+inline constinit Real<int(int, const char*, int, ...)> openat{"openat"};
+inline constinit Real<int(int)> close{"close"};
+inline constinit Real<int(int)> dup{"dup"};
+inline constinit Real<int(int, int)> dup2{"dup2"};
+inline constinit Real<int(int, int, int)> dup3{"dup3"};
+inline constinit Real<int(int, int, ...)> fcntl{"fcntl"};
+inline constinit Real<int(int, unsigned long, ...)> ioctl{"ioctl"};
+inline constinit Real<void*(void*, size_t, int, int, int, off_t)> mmap{"mmap"};
+inline constinit Real<FILE*(const char*, const char*)> fopen{"fopen"};
+inline constinit Real<int(const char*, int)> access{"access"};
+inline constinit Real<int(int, const char*, int, int)> faccessat{"faccessat"};
+inline constinit Real<int(const char*, struct stat*)> stat{"stat"};
+inline constinit Real<int(const char*, struct stat*)> lstat{"lstat"};
+inline constinit Real<int(int, struct stat*)> fstat{"fstat"};
+inline constinit Real<int(int, const char*, struct stat*, int)> fstatat{"fstatat"};
+inline constinit Real<int(int, const char*, int, unsigned, struct statx*)> statx{"statx"};
+inline constinit Real<DIR*(const char*)> opendir{"opendir"};
+inline constinit Real<struct dirent*(DIR*)> readdir{"readdir"};
+inline constinit Real<ssize_t(const char*, char*, size_t)> readlink{"readlink"};
+inline constinit Real<ssize_t(int, const char*, char*, size_t)> readlinkat{"readlinkat"};
+inline constinit Real<char*(const char*, char*)> realpath{"realpath"};
+using GetXattr = ssize_t(const char*, const char*, void*, size_t);
+inline constinit Real<GetXattr> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
+using ListXattr = ssize_t(const char*, char*, size_t);
+inline constinit Real<ListXattr> listxattr{"listxattr"}, llistxattr{"llistxattr"};
+using ScandirFilter = int(const struct dirent*);
+using ScandirCompare = int(const struct dirent**, const struct dirent**);
+inline constinit Real<int(const char*, struct dirent***, ScandirFilter*, ScandirCompare*)> scandir{"scandir"};
+
+}  // namespace skillet::interpose::libc

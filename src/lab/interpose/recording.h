@@ -1,0 +1,18 @@
+// Recording: where the submissions of a program that is recorded go: a capture file for each open file of each process.
+// Called by the hooks of the recording library.
+// Must not know: descriptors' copies.
+#pragma once
+
+#include <memory>
+
+#include "kernels/api/recorder.h"
+
+namespace skillet::interpose {
+
+// The C library's own calls.
+const kernels::SyscallsRef& libc_calls();
+
+// What records the file behind `fd`; null for files of other drivers.
+std::shared_ptr<kernels::FileRecorder> start_recording(int fd);
+
+}  // namespace skillet::interpose

@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "base/leaked.h"
+#include "base/vendors.h"
+#include "npu/driver.h"
+
+#define DRIVER(vendor)                  \
+  namespace skillet::npus::vendor {     \
+  const skillet::npu::Driver& driver(); \
+  }
+#include "vendors.inc"
+
+namespace skillet::npu {
+namespace {
+
+const std::vector<const Driver*>& registry() {
+  static const auto& kDrivers = leaked<std::vector<const Driver*>>(std::initializer_list<const Driver*>{
+#define DRIVER(vendor) &skillet::npus::vendor::driver(),
+#include "vendors.inc"
+  });
+  return kDrivers;
+}
+
+}  // namespace
+
+std::optional<Tuning> tuning_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kTuningNames, name);
+  if (found == kTuningNames.end()) return std::nullopt;
+  return static_cast<Tuning>(found - kTuningNames.begin());
+}
+
+std::optional<Unproven> unproven_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kUnprovenNames, name);
+  if (found == kUnprovenNames.end()) return std::nullopt;
+  return static_cast<Unproven>(found - kUnprovenNames.begin());
+}
+
+std::optional<PerChannel> per_channel_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kPerChannelNames, name);
+  if (found == kPerChannelNames.end()) return std::nullopt;
+  return static_cast<PerChannel>(found - kPerChannelNames.begin());
+}
+
+std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions) {
+  std::vector<std::string_view> out;
+  for (const Assumption* one : assumptions) out.push_back(one->name);
+  return out;
+}
+
+MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::OpId op) const {
+  MadeConstants out;
+  for (const ir::TensorId id : graph.op(op).inputs) {
+    if (id != ir::kNoTensor && graph.tensor(id).is_constant())
+      out.bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
+  }
+  return out;
+}
+
+std::span<const Driver* const> drivers() { return registry(); }
+
+Result<Chip> find_chip(std::string_view name) {
+  std::string sold, others, meant;
+  for (const Driver* driver : drivers()) {
+    for (const Chip& chip : driver->chips()) {
+      if (chip.name == name) return chip;
+      if (name.ends_with(":" + chip.name)) meant = chip.name;  // as devices are called
+      std::string& list = chip.is_sold ? sold : others;
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", chip.name);
+    }
+  }
+  if (!meant.empty()) return no_chip(name, "driver", fmt::format("did you mean '{}'?", meant));
+  const std::string& known = sold.empty() ? others : sold;
+  return no_chip(name, "driver", "known: " + (known.empty() ? "none" : known));
+}
+
+Result<const Driver*> driver_of(const Chip& chip) {
+  for (const Driver* driver : drivers()) {
+    if (driver->name() == chip.family) return driver;
+  }
+  return error(ErrorCode::unsupported, "this build has no driver '{}' for chip {}", chip.family, chip.name);
+}
+
+}  // namespace skillet::npu

@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "npu/driver.h"
+
+namespace skillet::npu {
+namespace {
+
+Remedy other_op(const ir::Graph& graph, const ir::Op& op) {
+  switch (op.kind) {
+    case ir::OpKind::average_pool_2d:
+      return op.as<ir::PoolAttrs>().padding == ir::Padding::valid ? Remedy::none : Remedy::no_padding;
+    case ir::OpKind::mean: return Remedy::average;
+    case ir::OpKind::add:
+    case ir::OpKind::sub:
+    case ir::OpKind::mul:
+    case ir::OpKind::div: return remedy_of_constant(graph, op);
+    case ir::OpKind::mirror_pad: return Remedy::zeros;
+    case ir::OpKind::resize_bilinear:
+    case ir::OpKind::transpose_conv:
+    case ir::OpKind::depth_to_space: return Remedy::nearest;
+    case ir::OpKind::space_to_batch_nd:
+    case ir::OpKind::batch_to_space_nd: return Remedy::dilation;
+    case ir::OpKind::dequantize: return Remedy::keep_bytes;
+    case ir::OpKind::pack:
+    case ir::OpKind::unpack:
+    case ir::OpKind::split_v: return Remedy::channels;
+    default: return Remedy::none;
+  }
+}
+
+// What a filter of 1x1 can hold: one number, or one for each channel.
+bool is_by_channel(const ir::Shape& constant, const ir::Shape& image) {
+  return constant.elems() == 1 || (constant.elems() == constant.back(0) && constant.back(0) == image.back(0));
+}
+
+// A TILE that repeats each pixel: only where there was one, beside axes that it leaves.
+bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Shape &from = graph.tensor(op.inputs[0]).shape, &to = graph.tensor(op.outputs[0]).shape;
+  bool out = from.rank() > 4 && from.rank() == to.rank();
+  for (int i = 0; out && i < from.rank(); ++i) out = from.back(i) == to.back(i) || from.back(i) == 1;
+  return out;
+}
+
+}  // namespace
+
+Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
+  if (op.kind == ir::OpKind::minimum || op.kind == ir::OpKind::maximum) return Remedy::clip;
+  const bool is_linear = op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub || op.kind == ir::OpKind::mul ||
+                         op.kind == ir::OpKind::div;
+  if (!is_linear) return Remedy::none;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const ir::Tensor& operand = graph.tensor(op.inputs[i]);
+    const bool divides = op.kind == ir::OpKind::div && i == 0;  // a number divided by the image is no filter
+    if (operand.is_constant() && !divides && is_by_channel(operand.shape, graph.tensor(op.outputs[0]).shape))
+      return Remedy::fold;
+  }
+  return Remedy::none;
+}
+
+Remedy remedy_of_op(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  bool has_bytes = false;
+  for (const auto* list : {&op.inputs, &op.outputs}) {
+    for (const ir::TensorId tensor : *list) {
+      if (tensor == ir::kNoTensor) continue;
+      const ir::Tensor& one = graph.tensor(tensor);
+      if (one.is_variable || one.shape.elems() == 0) return Remedy::none;
+      has_bytes = has_bytes || (ir::is_8bit(one.dtype) && !one.quant.empty());
+    }
+  }
+  if (has_bytes && op.kind == ir::OpKind::tile && repeats_pixels(graph, op)) return Remedy::upsample;
+  return has_bytes ? other_op(graph, op) : Remedy::none;
+}
+
+}  // namespace skillet::npu

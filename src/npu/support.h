@@ -1,0 +1,76 @@
+// Support: can the chip run this op? Yes, or no with a reason and what a user can do about it.
+// Called by drivers (answer), graph/passes/partition and tools (ask).
+// Must not know: a vendor's parameters.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir/dtype.h"
+
+namespace skillet::npu {
+
+enum class Remedy : uint8_t {
+#define REMEDY(name, text) name,
+#include "npu/remedies.def"
+#undef REMEDY
+};
+constexpr std::array kRemedyNames = {
+#define REMEDY(name, text) std::string_view(#name),
+#include "npu/remedies.def"
+#undef REMEDY
+};
+constexpr std::array kRemedyTexts = {
+#define REMEDY(name, text) std::string_view(text),
+#include "npu/remedies.def"
+#undef REMEDY
+};
+constexpr std::string_view remedy_name(Remedy remedy) { return kRemedyNames[static_cast<size_t>(remedy)]; }
+constexpr std::string_view remedy_text(Remedy remedy) { return kRemedyTexts[static_cast<size_t>(remedy)]; }
+
+// Where a type is refused that is none of 8 bits: integers are what they are, other numbers can be quantized.
+constexpr Remedy remedy_of_type(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::float32:
+    case ir::DType::float16:
+    case ir::DType::bfloat16:
+    case ir::DType::float64:
+    case ir::DType::int16: return Remedy::quantize;
+    default: return Remedy::none;
+  }
+}
+
+// What the program of an op rests on that no recorded job shows: a row of npus/<v>/compiler/assumptions.def. Rows are
+// in the order in which a device is asked.
+struct Assumption {
+  std::string_view name, what, sections;  // sections of the hardware specification
+  // The smallest graph (graph/ir/text.md) whose program shows whether it holds: its ops stand on it, and else only on
+  // rows before it. Empty: a program of its own shows nothing.
+  std::string_view probe = "";
+};
+
+std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions);
+
+struct Support {
+  bool ok = true;
+  std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
+  bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
+  Remedy remedy = Remedy::none;  // where it is not ok; where it is unproven, and none: unproven=verify
+  std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
+
+  // No recorded job shows the whole of its program.
+  bool rests_on_assumptions() const { return unproven || !stands_on.empty(); }
+
+  static Support yes() { return {}; }
+  static Support yes_unproven(std::string reason) { return {true, std::move(reason), true}; }
+  template <typename... Args>
+  static Support no(Remedy remedy, fmt::format_string<Args...> format, Args&&... args) {
+    return {false, fmt::format(format, std::forward<Args>(args)...), false, remedy};
+  }
+};
+
+}  // namespace skillet::npu

@@ -1,0 +1,474 @@
+#include "npus/rockchip/compiler/assumptions.h"
+
+#include <algorithm>
+#include <array>
+
+#include "npus/rockchip/compiler/conv.h"
+#include "npus/rockchip/compiler/elementwise.h"
+#include "npus/rockchip/compiler/interleave.h"
+#include "npus/rockchip/compiler/moves.h"
+#include "npus/rockchip/compiler/numerics.h"
+#include "npus/rockchip/compiler/pooling.h"
+#include "npus/rockchip/compiler/tile.h"
+
+namespace skillet::npus::rockchip {
+namespace {
+
+using ir::Graph;
+using ir::OpId;
+using ir::OpKind;
+using ir::TensorId;
+
+#define QUESTION(number, row)
+#define NO_ROW(number, why)
+enum class Name : uint8_t {
+#define ASSUMPTION(name, what, sections, probe) name,
+#include "npus/rockchip/compiler/assumptions.def"
+#undef ASSUMPTION
+};
+constexpr std::array kAssumptions = {
+#define ASSUMPTION(name, what, sections, probe) npu::Assumption{#name, what, sections, probe},
+#include "npus/rockchip/compiler/assumptions.def"
+#undef ASSUMPTION
+};
+#undef QUESTION
+#undef NO_ROW
+
+const ir::Tensor& input(const Graph& graph, OpId id, size_t i = 0) { return graph.tensor(graph.op(id).inputs[i]); }
+const ir::Tensor& output(const Graph& graph, OpId id) { return graph.tensor(graph.op(id).outputs[0]); }
+bool is_filter(const Graph& graph, OpId id) {
+  const OpKind kind = graph.op(id).kind;
+  return kind == OpKind::conv_2d || kind == OpKind::depthwise_conv_2d || kind == OpKind::fully_connected;
+}
+OpId producer_of(const Graph& graph, TensorId id) {
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (std::ranges::count(graph.ops[op].outputs, id) != 0) return static_cast<OpId>(op);
+  }
+  return -1;
+}
+bool is_made_by(const Graph& graph, TensorId id, OpKind kind) {
+  const OpId producer = producer_of(graph, id);
+  return producer >= 0 && graph.op(producer).kind == kind;
+}
+
+// ---- windows ----
+
+// The images as wide and high as they lie in memory.
+std::vector<Window> windows_of(std::span<const Move> moves) {
+  std::vector<Window> out;
+  for (const Move& move : moves) {
+    out.push_back(window_of(move));
+    out.back().in = move.from;
+  }
+  return out;
+}
+std::vector<Window> windows_of_average(const Window& w) {
+  if (leaves_image(w)) {
+    const auto parts = averages_of(w);
+    return parts.ok() ? windows_of(*parts) : std::vector<Window>();
+  }
+  std::vector<Window> out{w};
+  if (const auto steps = average_steps(w)) out.insert(out.end(), {steps->first, steps->second});
+  return out;
+}
+// Of the convolutions that an operation becomes, but those of 1x1 with stride 1.
+std::vector<Window> windows_of(const Graph& graph, OpId id) {
+  const ir::Op& op = graph.op(id);
+  switch (op.kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::fully_connected: return {window_of(graph, id)};
+    case OpKind::average_pool_2d:
+    case OpKind::mean: return windows_of_average(window_of(graph, id));
+    case OpKind::max_pool_2d:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min: {
+      const Window w = maximum_window(graph, id);
+      return {border_window(w), corner_window(w)};
+    }
+    case OpKind::pad: return {copy_window(input(graph, id), output(graph, id), *pad_amounts(graph, op))};
+    case OpKind::space_to_depth:
+      return {blocks_window(plane_of(input(graph, id).shape), plane_of(output(graph, id).shape))};
+    case OpKind::slice:
+    case OpKind::strided_slice:
+    case OpKind::concatenation:
+    case OpKind::split:
+    case OpKind::split_v: {
+      const auto moves = moves_of(graph, op);
+      return moves.ok() ? windows_of(*moves) : std::vector<Window>();
+    }
+    default: return {};
+  }
+}
+
+template <bool (*kIs)(const Window&)>
+bool any_window(const Graph& graph, OpId id) {
+  return std::ranges::any_of(windows_of(graph, id), kIs);
+}
+bool not_square(const Window& w) {
+  const bool is_pointwise = w.kernel_height * w.kernel_width == 1 && w.stride_y * w.stride_x == 1;
+  return w.kernel_height != w.kernel_width || (w.in.height != w.in.width && !is_pointwise);
+}
+bool has_two_strides(const Window& w) { return w.stride_y != w.stride_x; }
+bool is_dilated(const Window& w) { return w.dilation_y != 1 || w.dilation_x != 1; }
+bool is_large(const Window& w) { return std::max(w.kernel_height, w.kernel_width) > kKernelSeen; }
+constexpr auto is_not_square = any_window<not_square>;
+constexpr auto strides_differ = any_window<has_two_strides>;
+constexpr auto has_dilation = any_window<is_dilated>;
+constexpr auto has_large_filter = any_window<is_large>;
+
+// ---- gains and limits ----
+
+bool has_limits(const Graph& graph, OpId id) {
+  const Limits limits = limits_of(output(graph, id), activation_of(graph.op(id)));
+  return limits.lower || limits.upper;
+}
+bool has_upper_limit(const Graph& graph, OpId id) {
+  return limits_of(output(graph, id), activation_of(graph.op(id))).upper.has_value();
+}
+bool has_scales(const Graph& graph, OpId id) { return is_per_channel(input(graph, id, 1).quant); }
+// Scales so far apart that one pass may be too coarse for some: the results of several are added.
+bool may_need_passes(const Graph& graph, OpId id) {
+  constexpr float kNearEnough = 64;  // of a multiplier with 15 bits, 9 are left
+  const auto [least, most] = std::ranges::minmax(input(graph, id, 1).quant.scales);
+  return has_scales(graph, id) && least * kNearEnough < most;
+}
+bool is_even_sum(const Graph& graph, OpId id) {
+  const double step = output(graph, id).quant.scale();
+  const size_t main = sum_scales(graph, graph.op(id)).main;
+  return sum_gains(input(graph, id, main).quant.scale() / step, input(graph, id, 1 - main).quant.scale() / step)
+      .has_value();
+}
+bool is_in_addition(const Graph& graph, OpId id) {
+  const TensorId result = graph.op(id).outputs[0];
+  return std::ranges::any_of(graph.ops, [&](const ir::Op& op) {
+    return op.kind == OpKind::add && std::ranges::count(op.inputs, result) == 1;
+  });
+}
+// A superset of fusable_additions(), without a look at the rest of the graph.
+bool is_fused(const Graph& graph, OpId id) {
+  const ir::Op& op = graph.op(id);
+  if (plane_of(output(graph, id).shape).pixels() < kSurfaceMin) return false;
+  if (op.kind == OpKind::conv_2d) return is_in_addition(graph, id);
+  return std::ranges::any_of(op.inputs, [&](TensorId one) { return is_made_by(graph, one, OpKind::conv_2d); });
+}
+// A limit that products of these scales would miss is one of the BS stage's products.
+bool has_multipliers(const Graph& graph, OpId id) {
+  if (is_filter(graph, id) && has_scales(graph, id)) return true;
+  const OpKind kind = graph.op(id).kind;
+  if (kind == OpKind::add || kind == OpKind::sub) return is_even_sum(graph, id) || is_fused(graph, id);
+  if (kind == OpKind::conv_2d && is_fused(graph, id)) return true;
+  return has_upper_limit(graph, id);
+}
+
+// ---- places ----
+
+bool halves_overlap(const Graph& graph, OpId id) {
+  const Flat whole = flat(plane_of(output(graph, id).shape));
+  return whole.pitch < whole.plane.pixels();
+}
+bool is_small(const Graph& graph, OpId id) {
+  const Flat whole = flat(plane_of(output(graph, id).shape));
+  return std::min<int64_t>(whole.pitch, whole.plane.pixels()) < kSurfaceMin;
+}
+bool passes_overlap(const Graph& graph, OpId id) { return may_need_passes(graph, id) && halves_overlap(graph, id); }
+bool passes_are_small(const Graph& graph, OpId id) { return may_need_passes(graph, id) && is_small(graph, id); }
+bool has_one_channel(const Graph& graph, OpId id) { return window_of(graph, id).in.channels == 1; }
+bool has_few_channels(const Graph& graph, OpId id) {
+  const int32_t channels = window_of(graph, id).in.channels;
+  return channels > 1 && channels <= 4;
+}
+bool is_spread(const Graph& graph, OpId id) {
+  const Window w = window_of(graph, id);
+  return w.multiplier != 1 || w.in.channels == 1;
+}
+bool reads_pad(const Graph& graph, OpId id) { return is_made_by(graph, graph.op(id).inputs[0], OpKind::pad); }
+bool has_border(const Graph& graph, OpId id) {
+  const Window w = maximum_window(graph, id);
+  return border_window(w).out.pixels() != w.in.pixels();
+}
+bool has_beside(const Graph& graph, OpId id) { return leaves_image(window_of(graph, id)); }
+bool joins_channels(const Graph& graph, OpId id) {
+  return axis_from_back(output(graph, id).shape, graph.op(id).as<ir::ConcatAttrs>().axis) == 0;
+}
+bool joins_others(const Graph& graph, OpId id) { return !joins_channels(graph, id); }
+bool a_piece_overlaps(const Graph& graph, OpId id) {
+  return joins_channels(graph, id) && std::ranges::any_of(graph.op(id).inputs, [&](TensorId piece) {
+           const Flat whole = flat(plane_of(graph.tensor(piece).shape));
+           return whole.pitch < whole.plane.pixels();
+         });
+}
+bool divides_channels(const Graph& graph, OpId id) {
+  const bool sized = graph.op(id).kind == OpKind::split_v;
+  const int32_t axis = input(graph, id, sized ? 2 : 0).values<int32_t>()[0];
+  return axis_from_back(input(graph, id, sized ? 0 : 1).shape, axis) == 0;
+}
+bool divides_others(const Graph& graph, OpId id) { return !divides_channels(graph, id); }
+bool a_view_overlaps(const Graph& graph, OpId id) {
+  return divides_channels(graph, id) && std::ranges::any_of(graph.op(id).outputs, [&](TensorId piece) {
+           const Flat whole = flat(plane_of(graph.tensor(piece).shape));
+           return whole.pitch < whole.plane.pixels();
+         });
+}
+bool keeps_bytes_in_place(const Graph& graph, OpId id) {
+  return keeps_channels(input(graph, id).shape, output(graph, id).shape);
+}
+bool moves_channels(const Graph& graph, OpId id) { return !keeps_bytes_in_place(graph, id); }
+// Copied as an image of the input's rows.
+bool copies_overlap(const Graph& graph, OpId id) {
+  Plane plane = plane_of(input(graph, id).shape);
+  plane.channels = plane_of(output(graph, id).shape).channels;
+  const Flat whole = flat(plane);
+  return keeps_bytes_in_place(graph, id) && whole.pitch < whole.plane.pixels();
+}
+// The one surface there is becomes several: what RESIZE does.
+bool has_one_surface(const Graph& graph, OpId id) {
+  const auto all = interleave_of(graph, graph.op(id));
+  return all && all->from.channels <= kAtom;
+}
+bool moves_one_surface(const Graph& graph, OpId id) { return moves_channels(graph, id) && has_one_surface(graph, id); }
+
+// ---- elements ----
+
+Factor factor_of(const Graph& graph, OpId id) { return product_of(graph, graph.op(id)).factor; }
+bool is_by_constant(const Graph& graph, OpId id) { return factor_of(graph, id) == Factor::constant; }
+bool is_of_tensors(const Graph& graph, OpId id) { return !is_by_constant(graph, id); }
+bool is_by_pixel(const Graph& graph, OpId id) { return factor_of(graph, id) == Factor::pixel; }
+bool product_overlaps(const Graph& graph, OpId id) {
+  return factor_of(graph, id) == Factor::element && halves_overlap(graph, id);
+}
+bool is_small_product(const Graph& graph, OpId id) {
+  if (is_by_pixel(graph, id)) return plane_of(output(graph, id).shape).pixels() < kSurfaceMin;
+  return is_of_tensors(graph, id) && is_small(graph, id);
+}
+bool is_limited_product(const Graph& graph, OpId id) { return is_of_tensors(graph, id) && has_upper_limit(graph, id); }
+bool is_limited_weighting(const Graph& graph, OpId id) {
+  return is_by_constant(graph, id) && has_upper_limit(graph, id);
+}
+bool is_sum(const Graph& graph, OpId id) {
+  const ir::Op& op = graph.op(id);
+  return is_leaky_sum(input(graph, id), output(graph, id), op.as<ir::LeakyReluAttrs>().alpha);
+}
+bool is_table(const Graph& graph, OpId id) { return !is_sum(graph, id); }
+bool leaky_overlaps(const Graph& graph, OpId id) { return is_sum(graph, id) && halves_overlap(graph, id); }
+bool is_small_leaky(const Graph& graph, OpId id) { return is_sum(graph, id) && is_small(graph, id); }
+
+struct Basis {
+  OpKind kind;
+  Name name;
+  bool (*applies)(const Graph&, OpId) = nullptr;  // null: always
+};
+// Beside what holds for all; by row of assumptions.def.
+constexpr Basis kBases[] = {
+    {OpKind::conv_2d, Name::true_width, is_not_square},
+    {OpKind::depthwise_conv_2d, Name::true_width, is_not_square},
+    {OpKind::fully_connected, Name::true_width, is_not_square},
+    {OpKind::average_pool_2d, Name::true_width, is_not_square},
+    {OpKind::mean, Name::true_width, is_not_square},
+    {OpKind::max_pool_2d, Name::true_width, is_not_square},
+    {OpKind::reduce_max, Name::true_width, is_not_square},
+    {OpKind::reduce_min, Name::true_width, is_not_square},
+    {OpKind::pad, Name::true_width, is_not_square},
+    {OpKind::space_to_depth, Name::true_width, is_not_square},
+    {OpKind::slice, Name::true_width, is_not_square},
+    {OpKind::strided_slice, Name::true_width, is_not_square},
+    {OpKind::concatenation, Name::true_width, is_not_square},
+    {OpKind::split, Name::true_width, is_not_square},
+    {OpKind::split_v, Name::true_width, is_not_square},
+    {OpKind::conv_2d, Name::strides_differ, strides_differ},
+    {OpKind::depthwise_conv_2d, Name::strides_differ, strides_differ},
+    {OpKind::fully_connected, Name::strides_differ, strides_differ},
+    {OpKind::average_pool_2d, Name::strides_differ, strides_differ},
+    {OpKind::mean, Name::strides_differ, strides_differ},
+    {OpKind::max_pool_2d, Name::strides_differ, strides_differ},
+    {OpKind::reduce_max, Name::strides_differ, strides_differ},
+    {OpKind::reduce_min, Name::strides_differ, strides_differ},
+    {OpKind::slice, Name::strides_differ, strides_differ},
+    {OpKind::strided_slice, Name::strides_differ, strides_differ},
+    {OpKind::conv_2d, Name::dilation, has_dilation},
+    {OpKind::depthwise_conv_2d, Name::dilation, has_dilation},
+    {OpKind::conv_2d, Name::large_filters, has_large_filter},
+    {OpKind::depthwise_conv_2d, Name::large_filters, has_large_filter},
+    {OpKind::fully_connected, Name::large_filters, has_large_filter},
+    {OpKind::average_pool_2d, Name::large_filters, has_large_filter},
+    {OpKind::mean, Name::large_filters, has_large_filter},
+    {OpKind::max_pool_2d, Name::large_filters, has_large_filter},
+    {OpKind::reduce_max, Name::large_filters, has_large_filter},
+    {OpKind::reduce_min, Name::large_filters, has_large_filter},
+    {OpKind::pad, Name::large_filters, has_large_filter},
+    {OpKind::space_to_depth, Name::large_filters, has_large_filter},
+    {OpKind::conv_2d, Name::stage_activation, has_limits},
+    {OpKind::depthwise_conv_2d, Name::stage_activation, has_limits},
+    {OpKind::fully_connected, Name::stage_activation, has_limits},
+    {OpKind::average_pool_2d, Name::stage_activation, has_limits},
+    {OpKind::mean, Name::stage_activation, has_limits},
+    {OpKind::add, Name::stage_activation, has_limits},
+    {OpKind::sub, Name::stage_activation, has_limits},
+    {OpKind::mul, Name::stage_activation, has_limits},
+    {OpKind::relu, Name::stage_activation, has_limits},
+    {OpKind::relu6, Name::stage_activation, has_limits},
+    {OpKind::concatenation, Name::stage_activation, has_limits},
+    {OpKind::conv_2d, Name::scales_per_channel, has_multipliers},
+    {OpKind::depthwise_conv_2d, Name::scales_per_channel, has_multipliers},
+    {OpKind::fully_connected, Name::scales_per_channel, has_multipliers},
+    {OpKind::average_pool_2d, Name::scales_per_channel, has_multipliers},
+    {OpKind::add, Name::scales_per_channel, has_multipliers},
+    {OpKind::sub, Name::scales_per_channel, has_multipliers},
+    {OpKind::relu, Name::scales_per_channel, has_multipliers},
+    {OpKind::relu6, Name::scales_per_channel, has_multipliers},
+    {OpKind::concatenation, Name::scales_per_channel, has_multipliers},
+    {OpKind::mul, Name::scales_per_channel, is_limited_weighting},
+    {OpKind::conv_2d, Name::packed_rows, has_one_channel},
+    {OpKind::depthwise_conv_2d, Name::packed_rows, has_one_channel},
+    {OpKind::conv_2d, Name::packed_pixels, has_few_channels},
+    {OpKind::depthwise_conv_2d, Name::filters_as_conv, is_spread},
+    {OpKind::fully_connected, Name::fully_connected_as_conv},
+    {OpKind::relu, Name::copy_as_conv},
+    {OpKind::relu6, Name::copy_as_conv},
+    {OpKind::quantize, Name::copy_as_conv},
+    {OpKind::concatenation, Name::copy_as_conv, joins_channels},
+    {OpKind::split, Name::copy_as_conv, divides_channels},
+    {OpKind::split_v, Name::copy_as_conv, divides_channels},
+    {OpKind::reshape, Name::copy_as_conv, keeps_bytes_in_place},
+    {OpKind::squeeze, Name::copy_as_conv, keeps_bytes_in_place},
+    {OpKind::expand_dims, Name::copy_as_conv, keeps_bytes_in_place},
+    {OpKind::leaky_relu, Name::copy_as_conv, is_sum},
+    {OpKind::relu, Name::overlapping_halves, halves_overlap},
+    {OpKind::relu6, Name::overlapping_halves, halves_overlap},
+    {OpKind::quantize, Name::overlapping_halves, halves_overlap},
+    {OpKind::add, Name::overlapping_halves, halves_overlap},
+    {OpKind::sub, Name::overlapping_halves, halves_overlap},
+    {OpKind::concatenation, Name::overlapping_halves, a_piece_overlaps},
+    {OpKind::split, Name::overlapping_halves, a_view_overlaps},
+    {OpKind::split_v, Name::overlapping_halves, a_view_overlaps},
+    {OpKind::reshape, Name::overlapping_halves, copies_overlap},
+    {OpKind::squeeze, Name::overlapping_halves, copies_overlap},
+    {OpKind::expand_dims, Name::overlapping_halves, copies_overlap},
+    {OpKind::leaky_relu, Name::overlapping_halves, leaky_overlaps},
+    {OpKind::mul, Name::overlapping_halves, product_overlaps},
+    {OpKind::conv_2d, Name::overlapping_halves, passes_overlap},
+    {OpKind::depthwise_conv_2d, Name::overlapping_halves, passes_overlap},
+    {OpKind::fully_connected, Name::overlapping_halves, passes_overlap},
+    {OpKind::pad, Name::pad_folded_or_copied},
+    {OpKind::conv_2d, Name::pad_folded_or_copied, reads_pad},
+    {OpKind::depthwise_conv_2d, Name::pad_folded_or_copied, reads_pad},
+    {OpKind::max_pool_2d, Name::pad_folded_or_copied, has_border},
+    {OpKind::reduce_max, Name::pad_folded_or_copied, has_border},
+    {OpKind::reduce_min, Name::pad_folded_or_copied, has_border},
+    {OpKind::space_to_depth, Name::blocks_as_conv},
+    {OpKind::mul, Name::constant_as_depthwise, is_by_constant},
+    {OpKind::average_pool_2d, Name::average_as_depthwise},
+    {OpKind::mean, Name::average_as_depthwise},
+    {OpKind::reshape, Name::same_bytes, keeps_bytes_in_place},
+    {OpKind::squeeze, Name::same_bytes, keeps_bytes_in_place},
+    {OpKind::expand_dims, Name::same_bytes, keeps_bytes_in_place},
+    {OpKind::split, Name::split_as_view, divides_channels},
+    {OpKind::split_v, Name::split_as_view, divides_channels},
+    {OpKind::concatenation, Name::concat_in_place, joins_channels},
+    {OpKind::concatenation, Name::moved_rectangles, joins_others},
+    {OpKind::split, Name::moved_rectangles, divides_others},
+    {OpKind::split_v, Name::moved_rectangles, divides_others},
+    {OpKind::slice, Name::moved_rectangles},
+    {OpKind::strided_slice, Name::moved_rectangles},
+    {OpKind::average_pool_2d, Name::moved_rectangles, has_beside},
+    {OpKind::resize_bilinear, Name::moved_rectangles},
+    {OpKind::resize_nearest_neighbor, Name::moved_rectangles},
+    {OpKind::depth_to_space, Name::moved_rectangles},
+    {OpKind::reshape, Name::moved_rectangles, moves_channels},
+    {OpKind::squeeze, Name::moved_rectangles, moves_channels},
+    {OpKind::expand_dims, Name::moved_rectangles, moves_channels},
+    {OpKind::average_pool_2d, Name::average_in_parts, has_beside},
+    {OpKind::resize_bilinear, Name::repeated_by_strides},
+    {OpKind::resize_nearest_neighbor, Name::repeated_by_strides},
+    {OpKind::depth_to_space, Name::repeated_by_strides, has_one_surface},
+    {OpKind::reshape, Name::repeated_by_strides, moves_one_surface},
+    {OpKind::squeeze, Name::repeated_by_strides, moves_one_surface},
+    {OpKind::expand_dims, Name::repeated_by_strides, moves_one_surface},
+    {OpKind::depth_to_space, Name::channels_as_pixels},
+    {OpKind::reshape, Name::channels_as_pixels, moves_channels},
+    {OpKind::squeeze, Name::channels_as_pixels, moves_channels},
+    {OpKind::expand_dims, Name::channels_as_pixels, moves_channels},
+    {OpKind::add, Name::add_as_diagonal_conv},
+    {OpKind::sub, Name::add_as_diagonal_conv},
+    {OpKind::leaky_relu, Name::add_as_diagonal_conv, is_sum},
+    {OpKind::conv_2d, Name::add_as_diagonal_conv, may_need_passes},
+    {OpKind::depthwise_conv_2d, Name::add_as_diagonal_conv, may_need_passes},
+    {OpKind::fully_connected, Name::add_as_diagonal_conv, may_need_passes},
+    {OpKind::add, Name::few_pixels, is_small},
+    {OpKind::sub, Name::few_pixels, is_small},
+    {OpKind::leaky_relu, Name::few_pixels, is_small_leaky},
+    {OpKind::mul, Name::few_pixels, is_small_product},
+    {OpKind::conv_2d, Name::few_pixels, passes_are_small},
+    {OpKind::depthwise_conv_2d, Name::few_pixels, passes_are_small},
+    {OpKind::fully_connected, Name::few_pixels, passes_are_small},
+    {OpKind::add, Name::limit_after_two, has_upper_limit},
+    {OpKind::sub, Name::limit_after_two, has_upper_limit},
+    {OpKind::mul, Name::limit_after_two, is_limited_product},
+    {OpKind::conv_2d, Name::fused_additions, is_fused},
+    {OpKind::add, Name::fused_additions, is_fused},
+    {OpKind::leaky_relu, Name::leaky_as_sum, is_sum},
+    {OpKind::mul, Name::product_of_tensors, is_of_tensors},
+    {OpKind::mul, Name::spread_pixel, is_by_pixel},
+    {OpKind::maximum, Name::elementwise_selection},
+    {OpKind::minimum, Name::elementwise_selection},
+    {OpKind::max_pool_2d, Name::elementwise_selection},
+    {OpKind::reduce_max, Name::elementwise_selection},
+    {OpKind::reduce_min, Name::elementwise_selection},
+    {OpKind::max_pool_2d, Name::maximum_of_moved_images},
+    {OpKind::reduce_max, Name::maximum_of_moved_images},
+    {OpKind::reduce_min, Name::maximum_of_moved_images},
+    {OpKind::leaky_relu, Name::byte_table, is_table},
+    {OpKind::relu_n1_to_1, Name::byte_table},
+    {OpKind::abs, Name::byte_table},
+    {OpKind::logistic, Name::byte_table},
+    {OpKind::tanh, Name::byte_table},
+    {OpKind::hard_swish, Name::byte_table},
+    {OpKind::elu, Name::byte_table},
+    {OpKind::exp, Name::byte_table},
+    {OpKind::byte_table, Name::byte_table},
+};
+
+// Operations of one task, or of tasks that need nothing of each other.
+bool is_one_step(const Graph& graph, OpId id) {
+  switch (graph.op(id).kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::fully_connected: return !may_need_passes(graph, id);
+    case OpKind::average_pool_2d:
+    case OpKind::mean: return has_beside(graph, id) || !average_steps(window_of(graph, id));
+    case OpKind::concatenation: return joins_others(graph, id) || are_surfaces(graph, graph.op(id).inputs);
+    case OpKind::resize_bilinear:
+    case OpKind::resize_nearest_neighbor: {
+      const auto repeat = repeat_of(graph, graph.op(id));
+      return repeat && (repeat->rows == 1 || repeat->columns == 1);
+    }
+    case OpKind::depth_to_space: return false;
+    case OpKind::leaky_relu: return is_table(graph, id);
+    case OpKind::max_pool_2d:
+    case OpKind::reduce_max:
+    case OpKind::reduce_min: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+std::span<const npu::Assumption> assumptions() { return kAssumptions; }
+
+std::vector<const npu::Assumption*> assumptions_of(const ir::Graph& graph, ir::OpId op) {
+  std::array<bool, kAssumptions.size()> stands_on{};
+  const auto add = [&](Name name) { stands_on[static_cast<size_t>(name)] = true; };
+  add(Name::rule_values);
+  if (graph.ops.size() > 1 || !is_one_step(graph, op)) add(Name::joined_tasks);
+  if (output(graph, op).dtype == ir::DType::int8) add(Name::signed_by_128);
+  for (const Basis& basis : kBases) {
+    if (basis.kind == graph.op(op).kind && (basis.applies == nullptr || basis.applies(graph, op))) add(basis.name);
+  }
+  std::vector<const npu::Assumption*> out;
+  for (size_t i = 0; i < kAssumptions.size(); ++i) {
+    if (stands_on[i]) out.push_back(&kAssumptions[i]);
+  }
+  return out;
+}
+
+}  // namespace skillet::npus::rockchip

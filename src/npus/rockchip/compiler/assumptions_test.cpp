@@ -1,0 +1,327 @@
+// What each kind of operation stands on, and that nothing is listed in vain.
+#include "npus/rockchip/compiler/assumptions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "npu/driver.h"
+
+namespace skillet::npus::rockchip {
+
+const npu::Driver& driver();
+
+namespace {
+
+// Tensors "id type shape [more]", separated by ;, and an operation with its inputs and outputs as ir text has them.
+struct Case {
+  const char *tensors, *op, *stands_on;
+};
+
+std::string text_of(const Case& c) {
+  std::string text = "graph \"\"\n", rest = c.tensors;
+  std::string inputs, outputs = c.op;
+  for (int id = 0; !rest.empty(); ++id) {
+    const size_t end = std::min(rest.find(';'), rest.size());
+    const std::string one = rest.substr(0, end);
+    const bool constant = one.find("const=") != std::string::npos;
+    const bool scaled = one.find("scale=") != std::string::npos || one.find("int32") != std::string::npos;
+    text += fmt::format("tensor {} \"t{}\" {}{}\n", id, id,
+                        scaled ? one.substr(0, one.find(" const")) : one + " scale=1 zero=0",
+                        constant ? one.substr(one.find(" const")) : "");
+    const std::string written = outputs.substr(outputs.find("out=["));
+    const bool is_output = written.find(fmt::format("[{}", id)) != std::string::npos ||
+                           written.find(fmt::format(" {}", id)) != std::string::npos;
+    if (!constant && !is_output) inputs += fmt::format(" {}", id);
+    rest = rest.substr(std::min(end + 1, rest.size()));
+  }
+  const std::string written = outputs.substr(outputs.find("out=[") + 5);
+  return text + "inputs" + inputs + "\noutputs " + written.substr(0, written.find(']')) + "\nop 0 " + c.op + "\n";
+}
+
+constexpr Case kCases[] = {
+    {"uint8 1x8x8x16;uint8 8x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"int8 1x8x8x16;int8 8x3x3x16 scale=1 zero=0 const=zeros;int8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]",
+     "signed_by_128"},
+    {"uint8 1x8x9x16;uint8 8x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x9x8", "CONV_2D in=[0 1 -] out=[2]",
+     "true_width"},
+    {"uint8 1x8x9x16;uint8 8x1x1x16 scale=1 zero=9 const=zeros;uint8 1x8x9x8", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"uint8 1x8x8x16;uint8 8x1x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]",
+     "true_width"},
+    {"uint8 1x8x8x16;uint8 8x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x8",
+     "CONV_2D in=[0 1 -] out=[2] dilation_w=2", "dilation"},
+    {"int8 1x8x8x16;int8 2x1x1x16 scale=[1 2] zero=[0 0] axis=0 const=zeros;int8 1x8x8x2", "CONV_2D in=[0 1 -] out=[2]",
+     "signed_by_128,scales_per_channel"},
+    {"uint8 1x8x8x16;uint8 8x1x1x16 scale=1 zero=9 const=zeros;uint8 1x8x8x8 scale=1 zero=7",
+     "CONV_2D in=[0 1 -] out=[2] activation=relu", "stage_activation"},
+    {"uint8 1x8x8x1;uint8 8x3x3x1 scale=1 zero=9 const=zeros;uint8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]",
+     "packed_rows"},
+    {"uint8 1x8x8x16;uint8 1x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x16", "DEPTHWISE_CONV_2D in=[0 1 -] out=[2]",
+     ""},
+    {"uint8 1x8x8x8;uint8 1x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x16",
+     "DEPTHWISE_CONV_2D in=[0 1 -] out=[2] depth_multiplier=2", "filters_as_conv"},
+    {"uint8 1x64;uint8 10x64 scale=1 zero=9 const=zeros;uint8 1x10", "FULLY_CONNECTED in=[0 1 -] out=[2]",
+     "fully_connected_as_conv"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x4x4x16", "ADD in=[0 1] out=[2]",
+     "scales_per_channel,add_as_diagonal_conv,few_pixels"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x4x4x16", "SUB in=[0 1] out=[2]",
+     "scales_per_channel,add_as_diagonal_conv,few_pixels"},
+    {"uint8 1x8x8x16;uint8 1x4x4x16",
+     "AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 filter_h=2 filter_w=2",
+     "average_as_depthwise"},
+    {"uint8 1x8x8x16;uint8 1x8x8x16", "AVERAGE_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3",
+     "true_width,average_as_depthwise,moved_rectangles,average_in_parts"},
+    {"uint8 1x8x8x16;uint8 1x4x4x16",
+     "MAX_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 filter_h=2 filter_w=2",
+     "joined_tasks,elementwise_selection,maximum_of_moved_images"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x4x4x16", "MINIMUM in=[0 1] out=[2]", "elementwise_selection"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16 scale=2 zero=0", "QUANTIZE in=[0] out=[1]", "copy_as_conv"},
+    {"uint8 1x4x4x16;int32 4x2 const=[0 0 1 1 1 1 0 0];uint8 1x6x6x16", "PAD in=[0 1] out=[2]", "pad_folded_or_copied"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x4x4x32", "CONCATENATION in=[0 1] out=[2] axis=3",
+     "copy_as_conv,concat_in_place"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x8x4x16", "CONCATENATION in=[0 1] out=[2] axis=1", "moved_rectangles"},
+    {"int32 scalar const=[3];uint8 1x4x4x32;uint8 1x4x4x16;uint8 1x4x4x16", "SPLIT in=[0 1] out=[2 3] count=2",
+     "copy_as_conv,split_as_view"},
+    {"uint8 1x4x4x16;uint8 1x2x8x16", "RESHAPE in=[0] out=[1]", "copy_as_conv,same_bytes"},
+    {"uint8 1x2x2x64;uint8 1x16x16", "RESHAPE in=[0] out=[1]", "moved_rectangles,channels_as_pixels"},
+    {"uint8 1x4x4x16;uint8 1x2x2x64", "SPACE_TO_DEPTH in=[0] out=[1] block_size=2", "blocks_as_conv"},
+    {"uint8 1x2x2x64;uint8 1x4x4x16", "DEPTH_TO_SPACE in=[0] out=[1] block_size=2",
+     "joined_tasks,moved_rectangles,channels_as_pixels"},
+    {"uint8 1x2x2x16;int32 2 const=[4 4];uint8 1x4x4x16", "RESIZE_NEAREST_NEIGHBOR in=[0 1] out=[2]",
+     "joined_tasks,moved_rectangles,repeated_by_strides"},
+    {"uint8 1x4x4x16;uint8 1x1x1x16 scale=1 zero=0 const=zeros;uint8 1x4x4x16", "MUL in=[0 1] out=[2]",
+     "constant_as_depthwise"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16;uint8 1x4x4x16", "MUL in=[0 1] out=[2]", "few_pixels,product_of_tensors"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16 scale=0.00390625 zero=0", "LOGISTIC in=[0] out=[1]", "byte_table"},
+    {"uint8 1x4x4x16;uint8 1x4x4x16", "LEAKY_RELU in=[0] out=[1] alpha=0.1",
+     "joined_tasks,copy_as_conv,add_as_diagonal_conv,few_pixels,leaky_as_sum"},
+    {"uint8 1x8x8x16;uint8 8x3x3x16 scale=1 zero=9 const=zeros;uint8 1x4x8x8", "CONV_2D in=[0 1 -] out=[2] stride_h=2",
+     "strides_differ"},
+    {"uint8 1x9x9x16;uint8 8x9x9x16 scale=1 zero=9 const=zeros;uint8 1x9x9x8", "CONV_2D in=[0 1 -] out=[2]",
+     "large_filters"},
+    {"uint8 1x8x8x3;uint8 8x3x3x3 scale=1 zero=9 const=zeros;uint8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]",
+     "packed_pixels"},
+    {"int8 1x8x8x16;int8 2x1x1x16 scale=[1 0.01] zero=[0 0] axis=0 const=zeros;int8 1x8x8x2",
+     "CONV_2D in=[0 1 -] out=[2]", "joined_tasks,signed_by_128,scales_per_channel,add_as_diagonal_conv"},
+    {"uint8 1x3x8x16;uint8 1x3x8x16 scale=2 zero=0", "QUANTIZE in=[0] out=[1]", "copy_as_conv,overlapping_halves"},
+    {"uint8 1x8x8x16 scale=0.1 zero=9;uint8 1x8x8x16 scale=0.1 zero=0", "RELU6 in=[0] out=[1]",
+     "stage_activation,scales_per_channel,copy_as_conv"},
+    {"uint8 1x8x8x16 scale=0.1 zero=9;uint8 1x8x8x16 scale=0.1 zero=9;uint8 1x8x8x16 scale=0.1 zero=0",
+     "ADD in=[0 1] out=[2] activation=relu6",
+     "stage_activation,scales_per_channel,add_as_diagonal_conv,limit_after_two"},
+    {"uint8 1x8x8x16;uint8 1x1x1x16;uint8 1x8x8x16", "MUL in=[0 1] out=[2]", "product_of_tensors,spread_pixel"},
+    {"uint8 1x8x8x16;uint8 1x4x4x16",
+     "MAX_POOL_2D in=[0] out=[1] padding=same stride_h=2 stride_w=2 filter_h=3 filter_w=3",
+     "joined_tasks,pad_folded_or_copied,elementwise_selection,maximum_of_moved_images"},
+};
+
+TEST(RockchipAssumptions, EachIsWhatSomeOperationStandsOn) {
+  const npu::Chip chip = npu::find_chip("rk3588").value();
+  std::set<std::string> seen;
+  for (const Case& c : kCases) {
+    const auto graph = ir::parse(text_of(c));
+    ASSERT_TRUE(graph.ok()) << graph.error().message << "\n" << text_of(c);
+    const npu::Support support = driver().supports(chip, *graph, 0);
+    ASSERT_TRUE(support.ok) << support.reason << "\n" << text_of(c);
+    std::string names;
+    for (const npu::Assumption* one : support.stands_on) {
+      names += fmt::format("{}{}", names.empty() ? "" : ",", one->name);
+      seen.emplace(one->name);
+    }
+    EXPECT_EQ(names, fmt::format("rule_values{}{}", *c.stands_on == '\0' ? "" : ",", c.stands_on)) << c.op;
+  }
+  for (const npu::Assumption& one : assumptions()) {
+    const bool needs_two = one.name == "fused_additions";  // its probe shows it
+    EXPECT_TRUE(needs_two || seen.contains(std::string(one.name))) << one.name << ": no operation here stands on it";
+    EXPECT_FALSE(one.what.empty() || one.sections.empty()) << one.name;
+  }
+}
+
+// A device can be asked for one row after the other.
+TEST(RockchipAssumptions, ProbesStandOnTheirRowAndOnRowsBefore) {
+  const npu::Chip chip = npu::find_chip("rk3588").value();
+  for (const npu::Assumption& row : assumptions()) {
+    const auto graph = ir::parse(row.probe);
+    ASSERT_TRUE(graph.ok()) << row.name << ": " << graph.error().message;
+    bool found = false;
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph->ops.size()); ++op) {
+      const npu::Support support = driver().supports(chip, *graph, op);
+      ASSERT_TRUE(support.ok) << row.name << ": " << support.reason;
+      ASSERT_FALSE(support.stands_on.empty());
+      EXPECT_LE(support.stands_on.back(), &row) << row.name << ": its probe needs " << support.stands_on.back()->name;
+      found |= std::ranges::count(support.stands_on, &row) != 0;
+      EXPECT_TRUE(std::ranges::is_sorted(support.stands_on)) << row.name;
+    }
+    EXPECT_TRUE(found) << row.name << ": no operation of its probe stands on it";
+  }
+}
+// Whatever is unproven says so by name, beside what all operations stand on.
+TEST(RockchipAssumptions, WhatIsUnprovenHasARow) {
+  const npu::Chip chip = npu::find_chip("rk3588").value();
+  int unproven = 0;
+  for (const npu::Assumption& row : assumptions()) {
+    const auto graph = ir::parse(row.probe);
+    ASSERT_TRUE(graph.ok());
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph->ops.size()); ++op) {
+      const npu::Support support = driver().supports(chip, *graph, op);
+      if (!support.unproven) continue;
+      ++unproven;
+      EXPECT_GT(support.stands_on.size(), 1U) << row.name << ": " << support.reason;
+    }
+  }
+  EXPECT_GE(unproven, 5);  // two strides, large filters, limits after sums, products, tables
+}
+
+// ---- open questions ----
+
+struct Question {
+  int number;
+  std::string_view text;  // a row, or why there is none
+  bool has_row;
+};
+constexpr Question kQuestions[] = {
+#define ASSUMPTION(name, what, sections, probe)
+#define QUESTION(number, row) {number, #row, true},
+#define NO_ROW(number, why) {number, why, false},
+#include "npus/rockchip/compiler/assumptions.def"
+#undef ASSUMPTION
+#undef QUESTION
+#undef NO_ROW
+};
+
+// Section 11 of the hardware specification has 18.
+TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
+  std::set<int> with_row, without;
+  for (const Question& one : kQuestions) {
+    (one.has_row ? with_row : without).insert(one.number);
+    EXPECT_FALSE(one.text.empty()) << one.number;
+    if (!one.has_row) continue;
+    EXPECT_NE(std::ranges::find(assumptions(), one.text, &npu::Assumption::name), assumptions().end()) << one.text;
+  }
+  for (int number = 1; number <= 18; ++number)
+    EXPECT_NE(with_row.contains(number), without.contains(number)) << "question " << number;
+}
+
+// ---- what registers do not show ----
+
+const npu::Assumption& row_of(std::string_view name) {
+  return *std::ranges::find(assumptions(), name, &npu::Assumption::name);
+}
+Bytes& data_of(ir::Tensor& tensor, Bytes& bytes) {
+  bytes.assign(tensor.data.begin(), tensor.data.end());
+  return bytes;
+}
+
+// The same in unsigned bytes.
+void make_unsigned(ir::Graph& graph) {
+  for (ir::Tensor& tensor : graph.tensors) {
+    if (tensor.dtype != ir::DType::int8) continue;
+    tensor.dtype = ir::DType::uint8;
+    for (int32_t& zero : tensor.quant.zero_points) zero += 128;
+    Bytes bytes;
+    for (uint8_t& byte : data_of(tensor, bytes)) byte ^= 0x80;
+    if (!bytes.empty()) ir::set_constant(tensor, std::move(bytes));
+  }
+}
+void make_conv(ir::Graph& graph, ir::OpKind kind, ir::ConvAttrs attrs) {
+  ir::Op& op = graph.ops[0];
+  op.kind = kind;
+  op.attrs = attrs;
+  op.inputs.resize(3, ir::kNoTensor);
+}
+// With weights for all inputs of each output: zero points but for its own.
+void make_dense(ir::Graph& graph) {
+  constexpr size_t kOut = 32, kIn = 16, kTaps = 9;
+  ir::Tensor& filter = graph.tensor(graph.ops[0].inputs[1]);
+  Bytes wide(kOut * kTaps * kIn, static_cast<uint8_t>(filter.quant.zero_point()));
+  for (size_t c = 0; c < kOut; ++c) {
+    for (size_t tap = 0; tap < kTaps; ++tap) wide[(c * kTaps + tap) * kIn + c / 2] = filter.data[tap * kOut + c];
+  }
+  filter.shape = {kOut, 3, 3, kIn};
+  ir::set_constant(filter, std::move(wide));
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+void make_image(ir::Graph& graph) {
+  graph.tensors[0].shape = {1, 1, 1, 64};
+  graph.tensors[1].shape = {40, 1, 1, 64};
+  graph.tensors[3].shape = {1, 1, 1, 40};
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+ir::TensorId add_filter(ir::Graph& graph, ir::Shape shape, float scale, Bytes bytes) {
+  ir::Tensor filter{
+      .name = "filter", .dtype = ir::DType::uint8, .shape = std::move(shape), .quant = {{scale}, {128}, 0}};
+  ir::set_constant(filter, std::move(bytes));
+  return graph.add_tensor(std::move(filter));
+}
+void make_identity(ir::Graph& graph) {
+  constexpr size_t kChannels = 32;
+  Bytes weights(kChannels * kChannels, 128);
+  for (size_t c = 0; c < kChannels; ++c) weights[c * (kChannels + 1)] = 129;
+  const ir::TensorId filter = add_filter(graph, {kChannels, 1, 1, kChannels}, 1, std::move(weights));
+  graph.ops[0].inputs.push_back(filter);
+  make_conv(graph, ir::OpKind::conv_2d, {});
+}
+void make_depthwise(ir::Graph& graph) { make_conv(graph, ir::OpKind::depthwise_conv_2d, {}); }
+void make_ones(ir::Graph& graph) {
+  const ir::TensorId filter = add_filter(graph, {1, 2, 2, 16}, 0.25F, Bytes(64, 129));
+  graph.ops[0].inputs.push_back(filter);
+  make_conv(graph, ir::OpKind::depthwise_conv_2d, {.padding = ir::Padding::valid, .stride_h = 2, .stride_w = 2});
+}
+void make_quantize(ir::Graph& graph) {
+  graph.tensors[1].shape = graph.tensors[0].shape;
+  graph.ops[0].kind = ir::OpKind::quantize;
+  graph.ops[0].attrs = {};
+}
+
+struct Twin {
+  const char* assumption;
+  void (*make)(ir::Graph&);
+};
+constexpr Twin kTwins[] = {
+    {"signed_by_128", make_unsigned},
+    {"filters_as_conv", make_dense},
+    {"fully_connected_as_conv", make_image},
+    {"copy_as_conv", make_identity},
+    {"constant_as_depthwise", make_depthwise},
+    {"average_as_depthwise", make_ones},
+    {"same_bytes", make_quantize},
+};
+
+// Commands and constants; what the host makes of tensors is its own.
+std::vector<Bytes> device_bytes(const ir::Graph& graph) {
+  const auto program = driver().compile(npu::find_chip("rk3588").value(), graph, {.unproven = npu::Unproven::take});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  std::vector<Bytes> out;
+  for (size_t i = 0; program.ok() && i < program->buffers.size(); ++i) {
+    const SharedBytes& contents = program->buffers[i].contents;
+    if (!contents.empty()) out.emplace_back(contents.begin(), contents.end());
+  }
+  return out;
+}
+
+// An operation and another one that does not stand on the assumption are the same program.
+TEST(RockchipAssumptions, SomeAreBeyondWhatAChipCanTell) {
+  for (const Twin& twin : kTwins) {
+    const ir::Graph graph = ir::parse(row_of(twin.assumption).probe).value();
+    ir::Graph other = graph;
+    twin.make(other);
+    const npu::Support support = driver().supports(npu::find_chip("rk3588").value(), other, 0);
+    ASSERT_TRUE(support.ok) << twin.assumption << ": " << support.reason;
+    EXPECT_EQ(std::ranges::count(support.stands_on, &row_of(twin.assumption)), 0) << twin.assumption;
+    const auto bytes = device_bytes(graph);
+    EXPECT_EQ(bytes.size(), 2U) << twin.assumption;
+    EXPECT_EQ(bytes, device_bytes(other)) << twin.assumption;
+  }
+}
+
+TEST(RockchipAssumptions, WhatIsRefusedStandsOnNothing) {
+  const auto graph =
+      ir::parse(text_of({"float32 1x4x4x16;float32 1x4x4x16;float32 1x4x4x16", "ADD in=[0 1] out=[2]", ""}));
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_TRUE(driver().supports(npu::find_chip("rk3588").value(), *graph, 0).stands_on.empty());
+}
+
+}  // namespace
+}  // namespace skillet::npus::rockchip

@@ -1,0 +1,304 @@
+#include "npus/rockchip/compiler/decode.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/int_math.h"
+#include "npu/decoded_capture.h"
+#include "npu/field_list.h"
+#include "npus/rockchip/compiler/task_check.h"
+
+namespace skillet::npus::rockchip {
+namespace {
+
+using npu::AnnotatedField;
+using npu::FieldKind;
+
+// Which addresses a task's blocks use, by its registers when they start.
+class Uses {
+ public:
+  static constexpr std::array kAddresses = {
+      hw::CnaFeatureDataAddr::kAddress, hw::CnaDcompAddr0::kAddress,     hw::DpuDstBaseAddr::kAddress,
+      hw::DpuRdmaSrcBaseAddr::kAddress, hw::DpuRdmaBsBaseAddr::kAddress, hw::DpuRdmaBnBaseAddr::kAddress,
+      hw::DpuRdmaEwBaseAddr::kAddress,  hw::PpuDstBaseAddr::kAddress,    hw::PpuRdmaSrcBaseAddr::kAddress};
+
+  explicit Uses(const TaskRegisters& registers) : r_(registers) {}
+
+  // Of those that are used: bytes from there on; 0: not known.
+  uint64_t extent_bytes(uint32_t address) const {
+    if (address != hw::CnaDcompAddr0::kAddress || !uses(address)) return 0;
+    return r_.get<hw::CnaWeightSize0>().weight_bytes;
+  }
+  bool writes(uint32_t address) const { return r_.writes(*hw::find_register(address)); }
+  bool uses(uint32_t address) const {
+    const hw::BlockEnable& enable = r_.enable();
+    const auto main = r_.get<hw::DpuRdmaFeatureModeCfg>();
+    const auto channel = r_.get<hw::DpuRdmaBrdmaCfg>();
+    const auto norm = r_.get<hw::DpuRdmaNrdmaCfg>();
+    switch (address) {
+      case hw::PcBaseAddress::kAddress: return r_.get<hw::PcRegisterAmounts>().pc_data_amount != 0;
+      case hw::CnaFeatureDataAddr::kAddress: return enable.cna;
+      case hw::CnaDcompAddr0::kAddress: return enable.cna && !r_.get<hw::CnaCbufCon0>().weight_reuse;
+      case hw::DpuDstBaseAddr::kAddress:
+        return enable.dpu && r_.get<hw::DpuFeatureModeCfg>().output_mode != hw::OutputMode::ppu;
+      case hw::DpuRdmaSrcBaseAddr::kAddress: return enable.dpu_rdma && !main.mrdma_disable;
+      case hw::DpuRdmaBsBaseAddr::kAddress:
+        return enable.dpu_rdma && !channel.brdma_disable && channel.brdma_data_use != 0;
+      case hw::DpuRdmaBnBaseAddr::kAddress: return enable.dpu_rdma && !norm.nrdma_disable && norm.nrdma_data_use != 0;
+      case hw::DpuRdmaEwBaseAddr::kAddress: return enable.dpu_rdma && !r_.get<hw::DpuRdmaErdmaCfg>().erdma_disable;
+      case hw::PpuDstBaseAddr::kAddress: return enable.ppu;
+      case hw::PpuRdmaSrcBaseAddr::kAddress: return enable.ppu_rdma;
+      default: return true;
+    }
+  }
+
+ private:
+  const TaskRegisters& r_;  // borrowed
+};
+
+class Decoder {
+ public:
+  Decoder(const hw::ChipRow& chip, const capture::Submission& submission, npu::Detail detail)
+      : submission_(submission), fields_(detail), check_(chip) {}
+
+  Result<npu::Annotated> run() {
+    for (size_t job = 0; job < submission_.jobs.size(); ++job) {
+      check_.start_job();
+      for (const capture::Commands& list : submission_.jobs[job].commands) {
+        prefix_ = fmt::format("task {} ", out_.operations.size());
+        if (auto done = task(list, job); !done.ok())
+          return std::move(done).with_context(fmt::format("task {}", out_.operations.size())).error();
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  using CommandWords = bits::Words<hw::Command>;
+
+  // `name` and `value` give texts.
+  template <typename Name, typename Value>
+  void add(const npu::FieldFacts& facts, uint64_t raw, const Name& name, const Value& value) {
+    fields_.add(facts, raw, [&](AnnotatedField& field) {
+      field.name = name();
+      field.path = prefix_ + field.name;
+      field.value = value();
+      field.raw = fmt::format("0x{:x}", raw);
+    });
+  }
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    if (fields_.full()) fmt::format_to(std::back_inserter(out_.text), format, std::forward<Args>(args)...);
+  }
+
+  Result<std::vector<CommandWords>> read(const capture::Commands& task) const {
+    if (task.address == 0) return error(ErrorCode::malformed, "its commands are not in the device's memory");
+    const auto place = npu::find_place(submission_, task.address);
+    if (!place) return error(ErrorCode::malformed, "no buffer has the commands at address 0x{:08x}", task.address);
+    if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
+      return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x} do not lie in buffer {}", task.size_bytes,
+                   task.address, place->buffer->handle);
+    std::vector<CommandWords> commands(task.size_bytes / hw::kCommandBytes);
+    const std::span<const uint8_t> bytes(place->buffer->bytes);
+    if (place->offset < bytes.size() && !commands.empty())
+      std::memcpy(commands.data(), bytes.data() + place->offset,
+                  std::min<uint64_t>(task.size_bytes, bytes.size() - place->offset));
+    return commands;
+  }
+
+  // Commands are fetched two at a time: behind an odd number of them there may be one more.
+  bool fetches_another(const capture::Commands& task) const {
+    if (task.size_bytes % hw::kStreamAlignBytes == 0) return false;
+    const auto place = npu::find_place(submission_, task.address);
+    uint64_t next = 0;
+    if (const uint64_t at = place->offset + task.size_bytes; at < place->buffer->bytes.size())
+      std::memcpy(&next, place->buffer->bytes.data() + at,
+                  std::min<uint64_t>(sizeof next, place->buffer->bytes.size() - at));
+    return next != 0;
+  }
+
+  Result<void> task(const capture::Commands& task, size_t job) {
+    SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
+    print("{}of job {}: {} commands at 0x{:08x}\n", prefix_, job, commands.size(), task.address);
+    add(
+        {}, job, [] { return "job"; }, [&] { return fmt::format("{}", job); });
+    npu::FieldFacts list{.kind = FieldKind::commands, .address = task.address, .extent_bytes = task.size_bytes};
+    list.reach = {.before = 0, .after = align_up(task.size_bytes, uint64_t{hw::kStreamAlignBytes})};
+    if (task.address % hw::kStreamAlignBytes != 0) fields_.refuse(prefix_ + "its commands are not aligned");
+    add(
+        list, commands.size(), [] { return "commands"; }, [&] { return fmt::format("0x{:08x}", task.address); });
+    add(
+        {}, commands.size(), [] { return "command count"; }, [&] { return fmt::format("{}", commands.size()); });
+    registers_.read(commands);
+    if (fields_.judges() && fetches_another(task))
+      fields_.refuse(prefix_ + "a command behind its list, which is fetched too");
+    if (const std::string bad = fields_.judges() ? check_.task(commands, registers_) : ""; !bad.empty())
+      fields_.refuse(prefix_ + bad);
+    for (size_t i = 0; i < commands.size(); ++i) {
+      command_address_ = task.address + i * hw::kCommandBytes;
+      command(commands[i]);
+    }
+    unwritten();
+    out_.operations.push_back(fields_.full() ? operation_name() : "");
+    out_.shapes.push_back(fields_.full() ? shape() : "");
+    return {};
+  }
+
+  void command(const CommandWords& words) {
+    const auto fields = bits::read<hw::Command>(words);
+    switch (fields.target) {
+      case hw::Target::enable: return block_enable(fields);
+      case hw::Target::none:
+      case hw::Target::barrier: return plain(fields);
+      default: break;
+    }
+    const bits::Descriptor* const known = hw::find_register(fields.address);
+    if (known == nullptr) return plain(fields);
+    register_fields(*known, fields);
+  }
+
+  static std::string target_name(hw::Target target) {
+    const char* const name = bits::names_of<hw::Target>().find(static_cast<uint64_t>(target));
+    return name == nullptr ? fmt::format("target 0x{:04x}", static_cast<uint32_t>(target)) : name;
+  }
+
+  // Which register a command writes: its name in words.
+  void which(const hw::Command& command) {
+    if (!fields_.full()) out_.values.push_back(uint64_t{command.address} << 16 | static_cast<uint64_t>(command.target));
+  }
+
+  // Fillers, barriers and what has no row: the whole value.
+  void plain(const hw::Command& command) {
+    const bool filler = command.target == hw::Target::none && command.address == 0 && command.value == 0;
+    const auto name = [&] {
+      return filler ? "filler" : fmt::format("{} 0x{:04x}", target_name(command.target), command.address);
+    };
+    which(command);
+    print("  {} <- 0x{:08x}\n", fields_.full() ? name() : "", command.value);
+    const bool barrier = command.target == hw::Target::barrier && command.address == 0;
+    npu::FieldFacts facts{.unknown = !filler && !barrier};
+    facts.place = value_place();
+    add(facts, command.value, name, [&] { return fmt::format("0x{:08x}", command.value); });
+  }
+
+  // The value of a command begins behind the register's address.
+  npu::FieldPlace value_place() const { return {.in_call = false, .address = command_address_, .first_bit = 16}; }
+
+  void block_enable(const hw::Command& command) {
+    add(
+        {.unknown = command.address != hw::kEnableAddress}, command.address, [] { return "enable address"; },
+        [&] { return fmt::format("0x{:04x}", command.address); });
+    rows(hw::BlockEnable::descriptor(), command.value);
+  }
+
+  void register_fields(const bits::Descriptor& d, const hw::Command& command) {
+    const auto block = static_cast<uint32_t>(command.target);
+    which(command);
+    add(
+        {.unknown = bits::names_of<hw::Target>().find(block) == nullptr}, block,
+        [&] { return std::string(d.name) + " target"; }, [&] { return target_name(command.target); });
+    rows(d, command.value);
+  }
+
+  void rows(const bits::Descriptor& d, uint32_t word) {
+    const uint32_t unknown = bits::unclaimed_bits(d, 0, word);
+    const auto is_address = [](const bits::Row& row) { return bits::is_address(row.kind); };
+    if (!fields_.full() && unknown == 0 && std::ranges::none_of(d.rows, is_address)) {
+      out_.values.push_back(word);  // all of them at once
+      return;
+    }
+    print("  {} <- 0x{:08x}\n", d.name, word);
+    for (const bits::Row& row : d.rows) {
+      const bits::Value value = bits::read_field(row, {&word, 1});
+      npu::FieldFacts facts;
+      facts.descriptor = &d;
+      facts.row = &row;
+      facts.place = value_place();
+      if (bits::is_address(row.kind)) address(facts, row, value.integer);
+      if (value.integer != 0) print("    {} = {}\n", row.name, fields_.full() ? bits::print_value(row, value) : "");
+      add(
+          facts, value.integer, [&] { return fmt::format("{}.{}", d.name, row.name); },
+          [&] { return bits::print_value(row, value); });
+    }
+    if (unknown == 0) return;
+    print("    unknown bits = 0x{:08x}\n", unknown);
+    add(
+        {.unknown = true}, unknown, [&] { return std::string(d.name) + ".unknown bits"; },
+        [&] { return fmt::format("0x{:08x}", unknown); });
+  }
+
+  // A block that reads an address from before the task reads what is not the task's.
+  void unwritten() {
+    for (const uint32_t address : Uses::kAddresses) {
+      if (!uses_.uses(address) || uses_.writes(address)) continue;
+      const bits::Descriptor& d = *hw::find_register(address);
+      print("  {} is used, but not written\n", d.name);
+      add(
+          {.kind = FieldKind::memory}, 0, [&] { return std::string(d.name); }, [] { return "not written"; });
+    }
+  }
+
+  // Where a task uses no address it may hold 0: no buffer of ours lies there.
+  void address(npu::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
+    const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
+    facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory
+                 : is_next_task                       ? FieldKind::commands
+                                                      : FieldKind::constant;
+    facts.address = value;
+    const auto at = static_cast<uint32_t>(facts.descriptor->address);
+    facts.unused = value == 0 && !uses_.uses(at);
+    facts.output = (at == hw::DpuDstBaseAddr::kAddress || at == hw::PpuDstBaseAddr::kAddress) && uses_.uses(at);
+    facts.extent_bytes = uses_.extent_bytes(at);
+    facts.reach = uses_.uses(at) ? check_.reach(at, registers_) : npu::Reach{};
+    if (facts.kind != FieldKind::commands) return;
+    if (uses_.uses(at)) facts.reach = fetched_next();
+    for (const capture::Job& job : submission_.jobs) {
+      for (const capture::Commands& list : job.commands) {
+        if (list.address == value) facts.extent_bytes = list.size_bytes;
+      }
+    }
+  }
+
+  // Of the next task's commands, by its amount.
+  npu::Reach fetched_next() const {
+    const uint64_t fetches = registers_.get<hw::PcRegisterAmounts>().pc_data_amount + uint64_t{1};
+    return {.before = 0, .after = fetches * hw::kStreamAlignBytes};
+  }
+
+  std::string shape() const {
+    const auto in = registers_.get<hw::CnaDataSize0>();
+    const auto kernel = registers_.get<hw::CnaWeightSize2>();
+    return fmt::format("{}x{}x{} -> {}x{}x{}, kernel {}x{}", in.datain_height, in.datain_width,
+                       registers_.get<hw::CnaDataSize1>().datain_channel_real,
+                       registers_.get<hw::DpuDataCubeHeight>().height, registers_.get<hw::DpuDataCubeWidth>().width,
+                       registers_.get<hw::DpuDataCubeChannel>().orig_channel, kernel.weight_height,
+                       kernel.weight_width);
+  }
+
+  std::string operation_name() const {
+    if (registers_.writes<hw::PpuOperationModeCfg>()) return "POOL";
+    if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory)
+      return registers_.get<hw::DpuEwCfg>().ew_lut_bypass ? "ELEMENTWISE" : "TABLE";
+    const bool depthwise = registers_.get<hw::CnaConvCon1>().conv_mode == hw::ConvMode::depthwise;
+    const auto stage = registers_.get<hw::DpuEwCfg>();
+    const char* const more = stage.ew_bypass ? "" : stage.ew_op_type == hw::EwOperator::multiply ? "+MUL" : "+ADD";
+    return fmt::format("{}{}", depthwise ? "DEPTHWISE" : "CONV", more);
+  }
+
+  const capture::Submission& submission_;
+  npu::FieldList fields_;
+  npu::Annotated& out_ = fields_.out();
+  std::string prefix_;       // of the paths of the task's fields
+  TaskRegisters registers_;  // of the task
+  Uses uses_{registers_};    // the same
+  TaskCheck check_;
+  uint64_t command_address_ = 0;  // of the command that is read
+};
+
+}  // namespace
+
+Result<npu::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission, npu::Detail detail) {
+  return Decoder(chip, submission, detail).run();
+}
+
+}  // namespace skillet::npus::rockchip

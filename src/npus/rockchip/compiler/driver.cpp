@@ -1,0 +1,107 @@
+// The five calls. cmake/vendors.cmake makes the registry that calls driver().
+#include "npu/driver.h"
+
+#include "base/leaked.h"
+#include "base/log.h"
+#include "npus/rockchip/compiler/assumptions.h"
+#include "npus/rockchip/compiler/choices.h"
+#include "npus/rockchip/compiler/cost.h"
+#include "npus/rockchip/compiler/decode.h"
+#include "npus/rockchip/compiler/encode.h"
+#include "npus/rockchip/compiler/support.h"
+
+namespace skillet::npus::rockchip {
+namespace {
+
+const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
+
+Result<Tuning> all_of(const npu::CompileOptions& options) {
+  SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
+  const bool tries = options.takes_unproven() && options.tuning != npu::Tuning::recorded;
+  tuning.packed_pixels = (tuning.packed_pixels || tries) && options.may_have("packed_pixels");
+  tuning.fused_additions = (tuning.fused_additions || tries) && options.may_have("fused_additions");
+  return tuning;
+}
+
+// Of a chip whose registers are packed otherwise no row would tell the truth.
+Result<void> check_registers(const npu::Chip& chip) {
+  if (row_of(chip).has(hw::kRegisters3588)) return {};
+  return error(ErrorCode::unsupported, "{}: {}", chip.title, chip.unproven);
+}
+
+class RockchipDriver final : public npu::Driver {
+ public:
+  RockchipDriver() {
+    int32_t row = 0;
+    for (const hw::ChipRow& chip : hw::chips()) {
+      chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, std::string(chip.missing)});
+    }
+  }
+
+  std::string_view name() const override { return "rockchip"; }
+  std::span<const npu::Chip> chips() const override { return chips_; }
+
+  // The kernel tells nothing but the device tree's name of the cores.
+  Result<npu::Chip> identify(const capture::DeviceInfo& info) const override {
+    for (const npu::Chip& chip : chips_) {
+      const std::string_view compatible = row_of(chip).compatible;
+      if (!compatible.empty() && compatible == info.compatible) return chip;
+    }
+    return Error{ErrorCode::unsupported, ""};
+  }
+
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return rockchip::supports(row_of(chip), graph, op);
+  }
+
+  std::span<const npu::Assumption> assumptions() const override { return rockchip::assumptions(); }
+
+  npu::MadeConstants made_constants(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    return rockchip::made_constants(graph, op);
+  }
+
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
+    auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
+    if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, npu::print(*program));
+    return program;
+  }
+
+  Result<std::vector<npu::Choice>> choices(const npu::Chip& chip, const ir::Graph& graph,
+                                           const npu::CompileOptions& options) const override {
+    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    return rockchip::choices(row_of(chip), graph, tuning);
+  }
+
+  const npu::CostModel* costs(const npu::Chip& chip) const override { return rockchip::costs(row_of(chip)); }
+
+  std::span<const npu::TuningSwitch> switches() const override { return tuning_switches(); }
+
+  Result<npu::Annotated> decode_as(const npu::Chip& chip, const capture::Submission& submission,
+                                   npu::Detail detail) const override {
+    SK_TRY(check_registers(chip));
+    return rockchip::decode(row_of(chip), submission, detail);
+  }
+
+  npu::HardwareRows hardware_rows(const npu::Chip& chip) const override {
+    if (!check_registers(chip).ok()) return {};
+    npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()},
+                          .registers = {}};
+    for (const bits::Descriptor& one : hw::registers().registers) out.descriptors.push_back(&one);
+    return out;
+  }
+
+ private:
+  std::vector<npu::Chip> chips_;
+};
+
+}  // namespace
+
+const npu::Driver& driver() {
+  static const auto& instance = leaked<RockchipDriver>();
+  return instance;
+}
+
+}  // namespace skillet::npus::rockchip

@@ -1,0 +1,135 @@
+// What the NPU is asked to do, before tasks, buffers and bits: convolutions with all that follows them in one pass.
+// Written by lower.cpp, read by tile.cpp, weights.cpp, registers.cpp, encode.cpp.
+// Must not know: register fields.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "graph/ir/graph.h"
+#include "program/program.h"
+
+namespace skillet::npus::rockchip {
+
+// The innermost three dimensions of a tensor.
+struct Plane {
+  int32_t height = 1, width = 1, channels = 1;
+  int64_t pixels() const { return int64_t{height} * width; }
+};
+
+// How a tensor lies: in surfaces of 16 channels (section 5.1); inputs of few channels also as rows of pixels (5.2), or
+// in one surface whose pixels are blocks of 2x2: rows of a block one behind the other, within them pixels, then
+// channels.
+enum class Form : uint8_t { surfaces, pixels, blocks };
+
+// Memory that holds a tensor, or several as pieces of one.
+using SlotId = uint32_t;
+struct Slot {
+  std::string name;
+  npu::BufferRole role = npu::BufferRole::scratch;
+  uint64_t size_bytes = 0;  // what operations touch, beyond the tensor too
+};
+struct Place {
+  SlotId slot = 0;
+  uint64_t offset_bytes = 0;
+};
+
+// Multiplication by scale / 2^shift.
+struct Gain {
+  int32_t scale = 0;
+  int32_t shift = 0;
+};
+
+// RELU on the sum, with an upper limit or without.
+struct Clamp {
+  bool on = false;
+  std::optional<int32_t> limit;
+};
+
+// out = convolution + gain * (second byte + offset), or the product of the two
+struct Addition {
+  Place second;
+  bool multiplies = false;
+  int32_t offset = 0;
+  Gain gain;
+  Clamp clamp;
+};
+
+// The byte that a convolution would store, formed between two stages: min(max((value + offset) * factor, 0), limit).
+struct Rounded {
+  int32_t offset = 0, factor = 0, limit = 0;
+};
+
+// Values are unsigned bytes, as weights; what is signed has 128 added (section 0.1).
+struct Conv {
+  Plane in, out;
+  int32_t kernel_height = 1, kernel_width = 1;
+  int32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
+  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool depthwise = false;
+  bool packed = false;       // 1 to 4 input channels, in rows of pixels
+  bool in_addition = false;  // recorded: it has a fused addition, or is the other operand of one
+  // Parts of its kernels, which tasks have in turn: n > 0: each part's weights stay for tasks of several rows; n < 0:
+  // -n parts whose weights are streamed past features. 0, or what does not fit: as few parts as fit.
+  int32_t division = 0;
+  bool repeated = false;  // each output row of one pixel reads the same input pixel: the only one there is
+  int64_t in_pitch = 0, out_pitch = 0;  // pixels from one surface to the next; 0: as many as a plane has
+  int32_t gap = 0;                      // pixels left out behind each row of the output
+  bool shares_last = false;             // another operation writes its last surface too, with the same bytes
+
+  SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
+  uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
+  int32_t weight_zero = 128;
+  std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
+  std::vector<int16_t> multipliers;  // of sums, 1/2^multiplier_shift; empty: none
+  int32_t multiplier_shift = 0;
+  int32_t input_zero = 128;
+  uint32_t pad_value = 0;  // register value
+  uint32_t truncate = 0;   // bits cut off the sum
+  Clamp clamp;
+  std::optional<Rounded> rounded;  // instead of the clamp
+  std::optional<Addition> addition;
+  Gain out_gain;
+  int32_t out_offset = 0;
+  Place input, output;
+
+  int32_t weight(size_t i) const { return weights.data()[i] ^ weight_flip; }
+  int32_t taps() const { return kernel_height * kernel_width; }
+  int32_t extent_y() const { return (kernel_height - 1) * dilation_y + 1; }
+  int32_t extent_x() const { return (kernel_width - 1) * dilation_x + 1; }
+};
+
+// What the DPU does alone with so many atoms in a row: the larger or smaller byte of two, or an entry of a table.
+struct Pointwise {
+  Place input, second, output;
+  int64_t atoms = 0;
+  bool smaller = false;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: one of two
+};
+
+struct Operation {
+  ir::OpId op = -1;
+  std::string kind;  // for reports
+  std::variant<Conv, Pointwise> work;
+  bool continued = false;  // the next operation writes over the end of this one's surfaces: both in one job
+};
+
+struct PlacedTensor {
+  ir::TensorId tensor = ir::kNoTensor;
+  Place place;
+  Form form = Form::surfaces;
+};
+
+struct Lowered {
+  std::vector<Slot> slots;
+  std::vector<Operation> operations;
+  std::vector<PlacedTensor> inputs, outputs, intermediates;
+};
+
+}  // namespace skillet::npus::rockchip

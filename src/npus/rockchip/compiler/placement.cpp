@@ -1,0 +1,302 @@
+#include "npus/rockchip/compiler/placement.h"
+
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "graph/ir/sign.h"
+#include "npus/rockchip/compiler/choices.h"
+#include "npus/rockchip/compiler/conv.h"
+#include "npus/rockchip/compiler/elementwise.h"
+#include "npus/rockchip/compiler/fusion.h"
+#include "npus/rockchip/compiler/interleave.h"
+#include "npus/rockchip/compiler/moves.h"
+#include "npus/rockchip/compiler/support.h"
+#include "npus/rockchip/compiler/tile.h"
+
+namespace skillet::npus::rockchip {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
+constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
+
+bool is_image_filter(OpKind kind) { return kind == OpKind::conv_2d || kind == OpKind::depthwise_conv_2d; }
+
+class Planner {
+ public:
+  Planner(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning)
+      : chip_(chip),
+        graph_(graph),
+        tuning_(tuning),
+        producers_(ir::producers(graph)),
+        consumers_(ir::consumers(graph)) {
+    out_.folded.resize(graph.tensors.size());
+    out_.homes.resize(graph.tensors.size());
+    out_.forms.resize(graph.tensors.size());
+  }
+
+  Placement run(bool keep) {
+    for (const ir::Op& op : graph_.ops) {
+      if (tuning_.folded_pads && op.kind == OpKind::pad) fold(op);
+    }
+    for (const TensorId input : graph_.inputs) {
+      if (lies_packed(input)) out_.forms[static_cast<size_t>(input)] = Form::pixels;
+    }
+    lay_in_blocks();
+    out_.fused.assign(graph_.ops.size(), -1);
+    if (tuning_.fused_additions && tuning_.exact_additions && !keep) out_.fused = fusable_additions(graph_);
+    free_tail_.assign(graph_.tensors.size(), true);
+    // From the end: what a joined tensor lies in is known before its pieces.
+    for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
+      if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
+    }
+    for (const ir::Op& op : graph_.ops) evict(op);
+    return std::move(out_);
+  }
+
+ private:
+  bool is_output(TensorId id) const { return std::ranges::count(graph_.outputs, id) != 0; }
+  const ir::Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
+  std::optional<Home>& home(TensorId id) { return out_.homes[static_cast<size_t>(id)]; }
+
+  // ---- rows of pixels ----
+
+  // Few channels that only convolutions read lie as they come from the host. Recorded: one channel that any reads
+  // (5.6).
+  bool lies_packed(TensorId id) const {
+    const int32_t channels = plane_of(tensor(id).shape).channels;
+    const auto filters = [&](ir::OpId reader) {
+      return is_image_filter(graph_.op(reader).kind) && graph_.op(reader).inputs[0] == id;
+    };
+    if (!tuning_.packed_rows) return channels == 1 && std::ranges::any_of(consumers_[static_cast<size_t>(id)], filters);
+    return !is_output(id) && channels <= (tuning_.packed_pixels ? kPackedMax : 1) && is_read_packed(id, channels);
+  }
+  bool is_read_packed(TensorId id, int32_t channels) const {
+    return std::ranges::all_of(consumers_[static_cast<size_t>(id)], [&](ir::OpId reader) {
+      const ir::Op& op = graph_.op(reader);
+      if (op.kind == OpKind::pad && pads_of(op.outputs[0])) return is_read_packed(op.outputs[0], channels);
+      if (keeps_bytes(graph_, op, tuning_)) return !is_output(op.outputs[0]) && is_read_packed(op.outputs[0], channels);
+      const bool filter = op.kind == OpKind::conv_2d || (op.kind == OpKind::depthwise_conv_2d && channels == 1);
+      return filter && op.inputs[0] == id && (!tuning_.packed_rows || fits_packed(reader));
+    });
+  }
+  bool fits_packed(ir::OpId reader) const {
+    const TensorId input = graph_.op(reader).inputs[0];
+    Conv conv = shape_of(with_pads(window_of(graph_, reader), pads_of(input).value_or(PadAmounts{})));
+    conv.packed = true;
+    const Geometry g = geometry(conv, tuning_);
+    return g.row_width <= kRowMax && split(chip_, conv, g, tuning_).ok();
+  }
+  const std::optional<PadAmounts>& pads_of(TensorId id) const { return out_.folded[static_cast<size_t>(id)]; }
+
+  // ---- blocks ----
+
+  void lay_in_blocks() {
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph_.ops.size()); ++op) {
+      if (graph_.op(op).kind != OpKind::conv_2d || tuning_.choice(op, kInputBlocks) == 0) continue;
+      const TensorId input = own_input(graph_, out_, tuning_, op);
+      const PadAmounts pads = pads_of(graph_.op(op).inputs[0]).value_or(PadAmounts{});
+      if (input != ir::kNoTensor && over_blocks(chip_, with_pads(window_of(graph_, op), pads)))
+        out_.forms[static_cast<size_t>(input)] = Form::blocks;
+    }
+  }
+
+  // ---- padding ----
+
+  void fold(const ir::Op& op) {
+    const TensorId padded = op.outputs[0];
+    const auto pads = pad_amounts(graph_, op);
+    const auto& readers = consumers_[static_cast<size_t>(padded)];
+    if (!pads || is_output(padded) || readers.empty()) return;
+    if (std::ranges::all_of(readers, [&](ir::OpId reader) { return can_pad(reader, padded, *pads); }))
+      out_.folded[static_cast<size_t>(padded)] = pads;
+  }
+  // Every window must hold a part of the image.
+  bool can_pad(ir::OpId reader, TensorId padded, const PadAmounts& pads) const {
+    const ir::Op& op = graph_.op(reader);
+    if (!is_image_filter(op.kind) || op.inputs[0] != padded) return false;
+    const Window w = with_pads(window_of(graph_, reader), pads);
+    const int32_t rows = (w.kernel_height - 1) * w.dilation_y + 1, columns = (w.kernel_width - 1) * w.dilation_x + 1;
+    if (std::max(w.pad_top, w.pad_bottom) >= rows || std::max(w.pad_left, w.pad_right) >= columns) return false;
+    const npu::Support support = takes_window(chip_, w);
+    return support.ok && !support.unproven;
+  }
+
+  // ---- pieces ----
+
+  // What joins or divides.
+  bool is_of_channels(const ir::Op& op) const {
+    if (op.kind == OpKind::concatenation)
+      return axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0;
+    const bool sized = op.kind == OpKind::split_v;
+    const std::vector<int32_t> axis = tensor(op.inputs[sized ? 2 : 0]).values<int32_t>();
+    return !axis.empty() && axis_from_back(tensor(op.inputs[sized ? 0 : 1]).shape, axis.front()) == 0;
+  }
+
+  // Channels that the operation writes at a time: pieces that end within so many spill over their end. 0: it writes
+  // nothing of its own.
+  int32_t written_at_a_time(const ir::Op& op) const {
+    switch (op.kind) {
+      case OpKind::conv_2d:
+      case OpKind::fully_connected: return kKernelGroup;
+      case OpKind::depthwise_conv_2d:
+      case OpKind::average_pool_2d:
+      case OpKind::max_pool_2d:
+      case OpKind::mean:
+      case OpKind::reduce_max:
+      case OpKind::reduce_min:
+      case OpKind::slice:
+      case OpKind::strided_slice: return kDepthwiseGroup;
+      case OpKind::space_to_depth: return kKernelGroup;
+      case OpKind::concatenation:
+        if (!is_of_channels(op)) return kDepthwiseGroup;
+        return are_surfaces(graph_, op.inputs) ? kAtom : kKernelGroup;
+      case OpKind::split:
+      case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
+      case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
+      case OpKind::add: return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
+      case OpKind::sub:
+      case OpKind::relu:
+      case OpKind::relu6:
+      case OpKind::relu_n1_to_1:
+      case OpKind::leaky_relu:
+      case OpKind::abs:
+      case OpKind::logistic:
+      case OpKind::tanh:
+      case OpKind::hard_swish:
+      case OpKind::elu:
+      case OpKind::exp:
+      case OpKind::byte_table:
+      case OpKind::maximum:
+      case OpKind::minimum:
+      case OpKind::resize_bilinear:
+      case OpKind::depth_to_space:
+      case OpKind::resize_nearest_neighbor: return kAtom;
+      case OpKind::quantize: return keeps_bytes(graph_, op, tuning_) ? 0 : kAtom;
+      case OpKind::reshape:
+      case OpKind::squeeze:
+      case OpKind::expand_dims:
+        return keeps_channels(tensor(op.inputs[0]).shape, tensor(op.outputs[0]).shape) ? 0 : kAtom;
+      case OpKind::pad: return kDepthwiseGroup;
+      default: return 0;
+    }
+  }
+
+  void place(const ir::Op& op) {
+    const TensorId whole = op.outputs[0];
+    const ir::Tensor& to = tensor(whole);
+    const Limits limits = limits_of(to, activation_of(op));
+    // A single atom is computed twice, the second time behind its end.
+    if (limits.lower || limits.upper || plane_of(to.shape).pixels() == 1) return;
+    int32_t first = 0;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId piece = op.inputs[i];
+      const bool last = i + 1 == op.inputs.size();
+      const bool tail = last && free_tail_[static_cast<size_t>(whole)];
+      if (std::ranges::count(op.inputs, piece) == 1 && fits(piece, to, tail)) {
+        home(piece) = Home{whole, first};
+        free_tail_[static_cast<size_t>(piece)] = tail;
+      }
+      first += plane_of(tensor(piece).shape).channels;
+    }
+  }
+  bool fits(TensorId piece, const ir::Tensor& to, bool free_tail) {
+    const ir::OpId producer = producers_[static_cast<size_t>(piece)];
+    if (producer < 0 || is_output(piece) || home(piece)) return false;
+    const ir::Tensor& from = tensor(piece);
+    if (from.quant != to.quant || from.dtype != to.dtype || out_.folded[static_cast<size_t>(piece)]) return false;
+    const int32_t group = written_at_a_time(graph_.op(producer));
+    if (group == 0) return false;
+    const int32_t channels = plane_of(from.shape).channels;
+    return free_tail || align_up(channels, group) == align_up(channels, kAtom);
+  }
+
+  // Depthwise tasks read whole groups: not those that they write.
+  void evict(const ir::Op& op) {
+    if (op.outputs.empty() || !home(op.outputs[0]) || written_at_a_time(op) != kDepthwiseGroup) return;
+    const TensorId result = root(op.outputs[0]);
+    if (std::ranges::any_of(op.inputs, [&](TensorId id) { return id != ir::kNoTensor && root(id) == result; }))
+      home(op.outputs[0]).reset();
+  }
+  TensorId root(TensorId id) {
+    while (true) {
+      const ir::OpId producer = producers_[static_cast<size_t>(id)];
+      if (home(id)) {
+        id = home(id)->whole;
+      } else if (producer >= 0 && written_at_a_time(graph_.op(producer)) == 0) {
+        const ir::Op& op = graph_.op(producer);
+        id = op.inputs[op.kind == OpKind::split ? 1 : 0];  // a view
+      } else if (out_.folded[static_cast<size_t>(id)]) {
+        id = graph_.op(producer).inputs[0];
+      } else {
+        return id;
+      }
+    }
+  }
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  const Tuning& tuning_;
+  const std::vector<ir::OpId> producers_;
+  const std::vector<std::vector<ir::OpId>> consumers_;
+  Placement out_;
+  std::vector<bool> free_tail_;  // by tensor: what is written behind its end meets nothing
+};
+
+}  // namespace
+
+npu::ImageShape shape_at_place(const ir::Tensor& tensor, Form form) {
+  const npu::ImageShape shape = npu::image_shape(tensor);
+  return form == Form::blocks ? npu::in_blocks(shape).value_or(shape) : shape;
+}
+
+npu::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& tuning) {
+  const npu::ImageShape shape = shape_at_place(tensor, form);
+  const bool is_signed = tensor.dtype == ir::DType::int8;
+  const auto zero = static_cast<uint8_t>(register_zero(tensor, tuning));
+  const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
+  const auto stored_zero = static_cast<uint8_t>(zero ^ 0x80);
+  if (form == Form::surfaces) return npu::blocked_layout(shape, kAtom, surface_flip, stored_zero);
+  if (form == Form::blocks) return npu::blocks_layout(shape, kAtom, surface_flip, stored_zero);
+  // Unsigned bytes.
+  const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
+  npu::TensorLayout layout = npu::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
+  layout.row = static_cast<uint64_t>(pitch * shape.channels);
+  layout.image = layout.row * static_cast<uint64_t>(shape.height);
+  layout.size_bytes = layout.image;
+  layout.pad_byte = zero;
+  return layout;
+}
+
+bool keeps_bytes(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning) {
+  return op.kind == OpKind::quantize && tuning.signed_tensors &&
+         ir::only_changes_sign(graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]));
+}
+
+ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, const Tuning& tuning, ir::OpId conv) {
+  const auto readers = ir::consumers(graph);
+  const auto producers = ir::producers(graph);
+  const auto is_alone = [&](TensorId id) {
+    return readers[static_cast<size_t>(id)].size() == 1 && std::ranges::count(graph.outputs, id) == 0;
+  };
+  TensorId input = graph.op(conv).inputs[0];
+  if (placement.folded[static_cast<size_t>(input)]) {
+    if (!is_alone(input)) return ir::kNoTensor;
+    input = graph.op(producers[static_cast<size_t>(input)]).inputs[0];
+  }
+  for (ir::OpId made = producers[static_cast<size_t>(input)]; made >= 0 && is_alone(input);
+       made = producers[static_cast<size_t>(input)]) {
+    if (!keeps_bytes(graph, graph.op(made), tuning)) break;
+    input = graph.op(made).inputs[0];
+  }
+  const bool is_input = std::ranges::count(graph.inputs, input) == 1 && !graph.tensor(input).is_constant();
+  return is_input && is_alone(input) ? input : ir::kNoTensor;
+}
+
+Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {
+  return Planner(chip, graph, tuning).run(keep);
+}
+
+}  // namespace skillet::npus::rockchip

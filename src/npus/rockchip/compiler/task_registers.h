@@ -1,0 +1,61 @@
+// What a task's registers hold when its blocks start, by its commands. Called by decode.cpp, task_check.cpp.
+// Must not know: what the registers do.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "npus/rockchip/hw/rockchip.h"
+
+namespace skillet::npus::rockchip {
+
+class TaskRegisters {
+ public:
+  using CommandWords = bits::Words<::skillet::rockchip::hw::Command>;
+
+  TaskRegisters() : cells_(::skillet::rockchip::hw::registers().registers.size()) {}
+  // Up to the command that starts blocks; a register that is not written counts as 0.
+  void read(std::span<const CommandWords> commands) {
+    namespace hw = ::skillet::rockchip::hw;
+    std::ranges::fill(cells_, Cell{});
+    enable_ = {};
+    for (const CommandWords& words : commands) {
+      const auto command = bits::read<hw::Command>(words);
+      if (command.target == hw::Target::enable) {
+        enable_ = bits::read<hw::BlockEnable>({&command.value, 1});
+        return;
+      }
+      if (command.target == hw::Target::none || command.target == hw::Target::barrier) continue;
+      if (const bits::Descriptor* const known = hw::find_register(command.address))
+        cells_[hw::registers().index(*known)] = {command.value, true};
+    }
+  }
+
+  const ::skillet::rockchip::hw::BlockEnable& enable() const { return enable_; }
+  bool writes(const bits::Descriptor& one) const {
+    return cells_[::skillet::rockchip::hw::registers().index(one)].is_written;
+  }
+  uint32_t value(const bits::Descriptor& one) const {
+    return cells_[::skillet::rockchip::hw::registers().index(one)].value;
+  }
+  template <typename T>
+  bool writes() const {
+    return writes(T::descriptor());
+  }
+  template <typename T>
+  T get() const {
+    const uint32_t word = value(T::descriptor());
+    return bits::read<T>({&word, 1});
+  }
+
+ private:
+  struct Cell {
+    uint32_t value = 0;
+    bool is_written = false;
+  };
+  std::vector<Cell> cells_;  // by index in the register set
+  ::skillet::rockchip::hw::BlockEnable enable_;
+};
+
+}  // namespace skillet::npus::rockchip

@@ -1,0 +1,70 @@
+#include "npus/rockchip/hw/rockchip.h"
+
+#include <array>
+#include <vector>
+
+#include "base/leaked.h"
+
+namespace skillet::rockchip::hw {
+
+using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
+
+#define SK_BITS_SET kRegisterTable
+#define SK_BITS_FILE "npus/rockchip/hw/registers.def"
+#include "bits/define_set.h"
+
+#define SK_BITS_TYPE Command
+#define SK_BITS_NAME "command"
+#define SK_BITS_FILE "npus/rockchip/hw/command.def"
+#include "bits/define.h"
+
+#define SK_BITS_TYPE BlockEnable
+#define SK_BITS_NAME "block_enable"
+#define SK_BITS_FILE "npus/rockchip/hw/block_enable.def"
+#include "bits/define.h"
+
+namespace {
+
+constexpr std::string_view kMissing3568 =
+    "missing: a kernel driver (its start sequence takes a task descriptor), the fields of registers that are known as "
+    "whole values, the stride of surfaces of planes that are no multiple of 4 pixels, registers for scales per channel "
+    "and for the DPU alone, recorded jobs";
+constexpr std::string_view kMissing3576 =
+    "its CNA, CORE and DPU registers are packed otherwise; missing: a merged kernel driver, whether negative outputs "
+    "are cut off before the zero point is added (known ports disagree), additions of two operands, recorded jobs";
+
+constexpr std::array kChips = {
+#define CHIP(name, title, compatible, cores, banks, bank_bytes, unit_bytes, atom, kernels, channels, task_bits, \
+             commands, flags, missing)                                                                          \
+  ChipRow{#name, title,   compatible, cores,     banks,    bank_bytes, unit_bytes,                              \
+          atom,  kernels, channels,   task_bits, commands, flags,      missing},
+#include "npus/rockchip/hw/chips.def"
+#undef CHIP
+};
+
+}  // namespace
+
+const bits::RegisterSet& registers() {
+  static constexpr bits::RegisterSet kSet{kRegisterTable};
+  return kSet;
+}
+
+const bits::Descriptor* find_register(uint32_t address) {
+  static const auto& kByWord = leaked<std::vector<const bits::Descriptor*>>([] {
+    std::vector<const bits::Descriptor*> all(registers().registers.back().address / 4 + 1);
+    for (const bits::Descriptor& one : registers().registers) all[one.address / 4] = &one;
+    return all;
+  }());
+  return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
+}
+
+std::span<const ChipRow> chips() { return kChips; }
+
+const ChipRow* find_chip(std::string_view name) {
+  for (const ChipRow& row : kChips) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace skillet::rockchip::hw

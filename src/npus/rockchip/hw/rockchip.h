@@ -1,0 +1,70 @@
+// Rockchip NPU: registers, commands and chips, as rows and structs. No logic.
+// Called by npus/rockchip/compiler (encodes), npus/rockchip/sim (decodes), tools through the driver.
+// Must not know: how a driver or simulator uses them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "bits/bits.h"
+
+namespace skillet::rockchip::hw {
+
+using bits::Address;
+using bits::Blob;
+
+#define SK_BITS_FILE "npus/rockchip/hw/enums.def"
+#include "bits/declare_enums.h"
+
+// One struct per register: CnaConvCon1, DpuBsCfg, DpuRdmaFeatureModeCfg, ...
+#define SK_BITS_FILE "npus/rockchip/hw/registers.def"
+#include "bits/declare_set.h"
+
+#define SK_BITS_TYPE Command
+#define SK_BITS_WORDS 2
+#define SK_BITS_FILE "npus/rockchip/hw/command.def"
+#include "bits/declare.h"
+
+#define SK_BITS_TYPE BlockEnable
+#define SK_BITS_WORDS 1
+#define SK_BITS_FILE "npus/rockchip/hw/block_enable.def"
+#include "bits/declare.h"
+
+constexpr uint32_t kCommandBytes = 8;
+constexpr uint32_t kStreamAlignBytes = 16;    // of the first command; 64 is what drivers use
+constexpr uint32_t kBlockBytes = 0x1000;      // a block's registers lie at multiples of this
+constexpr uint32_t kFirstShadowed = 8;        // registers of a block from here on exist once per group
+constexpr uint32_t kEnableAddress = 8;        // address of the command that starts blocks
+constexpr uint32_t kPointerPingPong = 0xE;    // s_pointer: both pointers alternate by themselves
+constexpr uint32_t kTaskCon = 0x7001;         // what the kernel writes to start one task
+constexpr uint32_t kInterruptsOfDpu = 0x300;  // the only completion bits that the mainline kernel looks at
+
+const bits::RegisterSet& registers();
+// The same as registers().find(), for code that looks up many.
+const bits::Descriptor* find_register(uint32_t address);
+
+enum ChipFlag : uint32_t {
+  kRegisters3588 = 1,   // registers() is its register layout
+  kBelow4GiB = 2,       // buffers must lie below 4 GiB of physical memory
+  kOneCoreAtATime = 4,  // two busy cores corrupt each other's buffers
+};
+struct ChipRow {
+  std::string_view name, title, compatible;
+  int cores;
+  int cbuf_banks;
+  uint32_t cbuf_bank_bytes, cbuf_unit_bytes;
+  int atom_bytes;          // channels of one pixel that lie together
+  int kernel_group;        // kernels that are computed together
+  int depthwise_group;     // channels that are
+  int task_number_bits;    // of pc.task_con
+  int commands_per_fetch;  // unit of pc.register_amounts
+  uint32_t flags;
+  std::string_view missing;  // empty: nothing
+
+  bool has(ChipFlag flag) const { return (flags & flag) != 0; }
+};
+std::span<const ChipRow> chips();
+const ChipRow* find_chip(std::string_view name);
+
+}  // namespace skillet::rockchip::hw

@@ -1,0 +1,128 @@
+// The quick way to compute a task's sums: a direct convolution as a matrix product of input patches and kernels, a
+// depthwise one tap by tap over all channels.
+#include <algorithm>
+#include <cstring>
+
+#include "npus/rockchip/sim/conv_job.h"
+#include "simd/byte_gemm.h"
+#include "simd/byte_matrix.h"
+#include "simd/gemm.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+constexpr size_t kPatchBlockBytes = size_t{1} << 17;  // patches at a time, so that they stay in the cache
+
+// The lanes of one tap of a window: in the plane, or a row of pad values.
+class Window {
+ public:
+  Window(const ConvJob& job, const ConvOperands& operands)
+      : job_(job), features_(operands.features.data()), pad_(operands.pad.data()) {}
+  const int8_t* at(int64_t pixel, int64_t tap) const {
+    const int64_t y = pixel / job_.out_width * job_.stride_y + tap / job_.kernel_width * job_.dilation_y - job_.pad_top;
+    const int64_t x =
+        pixel % job_.out_width * job_.stride_x + tap % job_.kernel_width * job_.dilation_x - job_.pad_left;
+    if (y < 0 || y >= job_.in_height || x < 0 || x >= job_.in_width) return pad_;
+    return features_ + (y * job_.in_width + x) * job_.lane_stride();
+  }
+
+ private:
+  const ConvJob& job_;
+  const int8_t* features_;
+  const int8_t* pad_;
+};
+
+ConvSums convolve_depthwise(const ConvJob& job, const ConvOperands& operands) {
+  const Window window(job, operands);
+  const auto lanes = static_cast<size_t>(job.out_lanes), taps = static_cast<size_t>(job.taps());
+  ConvSums sums{.sum = std::vector<int32_t>(static_cast<size_t>(job.pixels()) * lanes),
+                .window = std::vector<int32_t>(static_cast<size_t>(job.pixels()) * lanes)};
+  std::vector<const int8_t*> windows(taps);
+  for (int64_t pixel = 0; pixel < job.pixels(); ++pixel) {
+    const size_t at = static_cast<size_t>(pixel) * lanes;
+    for (size_t tap = 0; tap < taps; ++tap) windows[tap] = window.at(pixel, static_cast<int64_t>(tap));
+    gemm::depthwise_pixel(windows.data(), operands.weights->plain.data(), static_cast<size_t>(job.lane_stride()), taps,
+                          lanes, &sums.sum[at], &sums.window[at]);
+  }
+  return sums;
+}
+
+// A direct convolution, some pixels at a time.
+class MatrixConvolution {
+ public:
+  MatrixConvolution(const ConvJob& job, const ConvOperands& operands)
+      : job_(job),
+        operands_(operands),
+        window_(job, operands),
+        kernels_(static_cast<size_t>(job.kernels)),
+        lanes_(static_cast<size_t>(job.out_lanes)),
+        depth_(static_cast<size_t>(job.taps() * job.lane_stride())) {}
+
+  ConvSums run() {
+    const auto pixels = static_cast<size_t>(job_.pixels());
+    ConvSums sums{.sum = std::vector<int32_t>(pixels * lanes_), .window = std::vector<int32_t>(pixels)};
+    const size_t block = std::clamp<size_t>(kPatchBlockBytes / depth_, 8, std::max<size_t>(pixels, 8));
+    patches_.resize(block * depth_);
+    for (size_t first = 0; first < pixels; first += block) {
+      const size_t count = std::min(block, pixels - first);
+      gather(first, count);
+      int32_t* const to = sums.sum.data() + first * lanes_;
+      operands_.weights->pairs.empty() ? multiply_bytes(count, to, sums.window.data() + first)
+                                       : multiply_pairs(count, to, sums.window.data() + first);
+    }
+    return sums;
+  }
+
+ private:
+  void gather(size_t first, size_t count) {
+    const auto stride = static_cast<size_t>(job_.lane_stride()), taps = static_cast<size_t>(job_.taps());
+    for (size_t i = 0; i < count * taps; ++i)
+      std::memcpy(patches_.data() + i * stride,
+                  window_.at(static_cast<int64_t>(first + i / taps), static_cast<int64_t>(i % taps)), stride);
+  }
+
+  // The instruction takes unsigned features: 128 more than they are.
+  void multiply_bytes(size_t count, int32_t* sums, int32_t* windows) {
+    const ConvWeights& weights = *operands_.weights;
+    unsigned_.resize(count * depth_);
+    copy_bytes(reinterpret_cast<const uint8_t*>(patches_.data()), unsigned_.data(),
+               {1, count * depth_, count * depth_, count * depth_, 0x80});
+    zeros_.resize(count);
+    byte_gemm::matmul(unsigned_.data(), count, depth_, weights.packed, kernels_, depth_, zeros_.data(), sums, lanes_);
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t k = 0; k < kernels_; ++k) sums[i * lanes_ + k] += weights.column_start[k];
+      windows[i] = byte_gemm::sum(unsigned_.data() + i * depth_, depth_) - 128 * static_cast<int32_t>(depth_);
+    }
+  }
+
+  void multiply_pairs(size_t count, int32_t* sums, int32_t* windows) {
+    const size_t columns = kernels_ + 1;
+    pairs_.resize(count * depth_);
+    products_.resize(count * columns);
+    gemm::widen(patches_.data(), count * depth_, 0, pairs_.data());
+    gemm::matmul_i16(pairs_.data(), count, depth_, operands_.weights->pairs.data(), columns, depth_, depth_,
+                     products_.data(), columns);
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t* row = products_.data() + i * columns;
+      std::copy_n(row, kernels_, sums + i * lanes_);
+      windows[i] = row[kernels_];
+    }
+  }
+
+  const ConvJob& job_;
+  const ConvOperands& operands_;
+  Window window_;
+  size_t kernels_, lanes_, depth_;
+  std::vector<int8_t> patches_;
+  std::vector<uint8_t> unsigned_;
+  std::vector<int16_t> pairs_;
+  std::vector<int32_t> zeros_, products_;
+};
+
+}  // namespace
+
+ConvSums convolve_fast(const ConvJob& job, const ConvOperands& operands) {
+  return job.depthwise ? convolve_depthwise(job, operands) : MatrixConvolution(job, operands).run();
+}
+
+}  // namespace skillet::sim::rockchip

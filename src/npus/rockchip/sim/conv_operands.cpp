@@ -1,0 +1,173 @@
+// The CNA's reading of features and weights (docs/hw/rockchip.md, hardware specification 5.1 to 5.3).
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "base/int_math.h"
+#include "npus/rockchip/sim/conv_job.h"
+#include "npus/rockchip/sim/fault.h"
+#include "simd/byte_gemm.h"
+#include "simd/gemm.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+constexpr int64_t kAtom = 16;
+constexpr int64_t kKernelGroup = 32, kLaneGroup = 32;  // weights of a direct convolution
+constexpr int64_t kDepthwiseGroup = 64;
+constexpr size_t kBankBytes = 32768;
+
+// Atom of (surface, row, column 0), relative to the feature address.
+int64_t row_atom(const ConvJob& job, int64_t surface, int64_t y) {
+  if (job.line_by_line) return y * job.line_stride + surface * (job.surface_stride + job.in_width);
+  return y / 4 * job.line_stride + y % 4 * job.in_width + surface * (job.surface_stride + 4 * job.in_width);
+}
+
+Result<void> read_row(const ConvJob& job, const Dma& dma, int64_t offset, std::span<uint8_t> row, Extent& touched) {
+  const int64_t address = job.feature_address + offset;
+  if (address < 0 || address > INT64_C(0xffffffff))
+    return stall("IOMMU fault: features at {:#x}: no such address", address);
+  touched.add(address, static_cast<int64_t>(row.size()));
+  return dma.read(static_cast<uint64_t>(address), row, "features");
+}
+
+Result<void> read_cube(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
+  std::vector<uint8_t> row(static_cast<size_t>(job.in_width * kAtom));
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t surface = 0; surface < job.in_lanes / kAtom; ++surface) {
+    for (int64_t y = 0; y < job.in_height; ++y) {
+      SK_TRY(read_row(job, dma, row_atom(job, surface, y) * kAtom, row, touched));
+      int8_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride + surface * kAtom;
+      for (int64_t x = 0; x < job.in_width; ++x, to += stride) std::memcpy(to, row.data() + x * kAtom, kAtom);
+    }
+  }
+  return {};
+}
+
+int8_t convert(const Converter& c, int lane, uint8_t byte) {
+  const int64_t value = c.is_signed ? int64_t{static_cast<int8_t>(byte)} : int64_t{byte};
+  if (c.bypass || !(c.enabled_lanes >> lane & 1)) return saturate8(value);
+  const ConverterLane& l = c.lanes[lane % 4];
+  if (c.add_first) return saturate8(round_shift((value + l.offset) * l.scale, l.shift, c.tie));
+  return saturate8(round_shift(value * l.scale, l.shift, c.tie) + l.offset);
+}
+
+// Every pixel becomes one atom; the lanes beyond its channels convert a 0.
+Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
+  std::vector<uint8_t> row(static_cast<size_t>(job.in_width * job.pixel_channels));
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t y = 0; y < job.in_height; ++y) {
+    SK_TRY(read_row(job, dma, y * job.line_stride * job.pixel_channels, row, touched));
+    int8_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride;
+    for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
+      for (int lane = 0; lane < kAtom; ++lane) {
+        const bool present = lane < job.pixel_channels;
+        const int64_t from = x * job.pixel_channels + (job.reversed_pixels ? job.pixel_channels - 1 - lane : lane);
+        to[lane] = convert(job.converter, lane, present ? row[static_cast<size_t>(from)] : 0);
+      }
+    }
+  }
+  return {};
+}
+
+// Pixel after pixel down the columns becomes pixel after pixel along the rows.
+void transpose(const ConvJob& job, std::vector<int8_t>& features) {
+  const std::vector<int8_t> from = features;
+  const auto stride = static_cast<size_t>(job.lane_stride());
+  for (int64_t i = 0; i < job.in_width * job.in_height; ++i) {
+    const int64_t at = i % job.in_height * job.in_width + i / job.in_height;
+    std::memcpy(features.data() + static_cast<size_t>(i) * stride, from.data() + static_cast<size_t>(at) * stride,
+                stride);
+  }
+}
+
+// Hardware specification 4.4 (lanes), 7.3 (domain).
+std::vector<int8_t> pad_lanes(const ConvJob& job, const Options& options) {
+  std::vector<int8_t> pad(static_cast<size_t>(job.lane_stride()));
+  const bool convert_pad = job.pixel_channels != 0 && options.packed_pad == PackedPad::stored;
+  for (int64_t lane = 0; lane < job.in_lanes; ++lane) {
+    const bool odd_of_first_half = job.depthwise && lane % 64 < 32 && lane % 2 == 1;
+    const uint8_t byte = job.pad[odd_of_first_half ? 1 : 0];
+    pad[static_cast<size_t>(lane)] =
+        convert_pad ? convert(job.converter, static_cast<int>(lane), byte) : static_cast<int8_t>(byte);
+  }
+  return pad;
+}
+
+// [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only what there is.
+void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int8_t>& weights) {
+  const auto taps = job.taps(), stride = job.lane_stride();
+  size_t at = 0;
+  for (int64_t first = 0; first < job.kernels; first += kKernelGroup) {
+    const int64_t kernels = std::min(kKernelGroup, job.kernels - first);
+    for (int64_t lane = 0; lane < job.in_lanes; lane += kLaneGroup) {
+      const int64_t lanes = std::min(kLaneGroup, job.in_lanes - lane);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t k = first; k < first + kernels; ++k) {
+          int8_t* to = weights.data() + (k * taps + tap) * stride + lane;
+          std::memcpy(to, bytes.data() + at, static_cast<size_t>(lanes));
+          at += static_cast<size_t>(lanes);
+        }
+      }
+    }
+  }
+}
+
+// [group of 64 channels][tap][channel]
+void spread_depthwise(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int8_t>& weights) {
+  size_t at = 0;
+  for (int64_t lane = 0; lane < job.in_lanes; lane += kDepthwiseGroup) {
+    const int64_t lanes = std::min(kDepthwiseGroup, job.in_lanes - lane);
+    for (int64_t tap = 0; tap < job.taps(); ++tap) {
+      int8_t* to = weights.data() + tap * job.lane_stride() + lane;
+      std::memcpy(to, bytes.data() + at, static_cast<size_t>(lanes));
+      at += static_cast<size_t>(lanes);
+    }
+  }
+}
+
+}  // namespace
+
+int64_t ConvJob::lane_stride() const {
+  return align_up(depthwise ? std::max(in_lanes, out_lanes) : in_lanes, static_cast<int64_t>(gemm::kDepthAlign));
+}
+
+ConvWeights read_weights(const ConvJob& job, std::span<const uint8_t> bytes) {
+  ConvWeights weights;
+  weights.plain.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
+  if (job.depthwise) {
+    spread_depthwise(job, bytes, weights.plain);
+    return weights;
+  }
+  spread_direct(job, bytes, weights.plain);
+  const auto kernels = static_cast<size_t>(job.kernels);
+  const size_t depth = weights.plain.size() / kernels;
+  if (byte_gemm::available()) {
+    weights.packed = byte_gemm::pack(weights.plain.data(), kernels, depth);
+    for (size_t k = 0; k < kernels; ++k) {
+      const auto row = std::span(weights.plain).subspan(k * depth, depth);
+      weights.column_start.push_back(-128 * std::accumulate(row.begin(), row.end(), 0));
+    }
+  } else {
+    weights.pairs.resize(weights.plain.size());
+    gemm::widen(weights.plain.data(), weights.plain.size(), 0, weights.pairs.data());
+    weights.pairs.resize(weights.plain.size() + depth, 1);
+  }
+  return weights;
+}
+
+Result<ConvOperands> read_operands(const ConvJob& job, const Options& options, const Dma& dma,
+                                   std::shared_ptr<const ConvWeights> weights, Extent& touched) {
+  ConvOperands operands;
+  operands.features.resize(static_cast<size_t>(job.in_width * job.in_height * job.lane_stride()));
+  operands.pad = pad_lanes(job, options);
+  operands.weights = std::move(weights);
+  SK_TRY(job.pixel_channels != 0 ? read_packed(job, dma, operands.features, touched)
+                                 : read_cube(job, dma, operands.features, touched));
+  if (job.transposed) transpose(job, operands.features);
+  auto beyond = dma.check_mapped(static_cast<uint64_t>(touched.end), kBankBytes, "features, a bank beyond their end");
+  if (!beyond.ok()) SK_TRY(broken(options.features_over_read, "features_over_read", std::move(beyond).error()));
+  return operands;
+}
+
+}  // namespace skillet::sim::rockchip

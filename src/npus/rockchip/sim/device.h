@@ -1,0 +1,16 @@
+// The NPU as sim::Device: what the mainline kernel starts, task by task.
+// Called by the emulated kernel driver, and by the tests.
+// Must not know: how a kernel queues jobs.
+#pragma once
+
+#include "npus/rockchip/sim/npu.h"
+
+namespace skillet::sim::rockchip {
+
+// Each list of commands of a job is a task. Its end is what the kernel sees: a completion bit of the DPU; a job without
+// one fails with ErrorCode::timeout.
+Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Options& options = {});
+// The same for sim::create().
+Result<std::unique_ptr<Device>> create(std::string_view chip);
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,102 @@
+#include "npus/rockchip/sim/field_check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "base/leaked.h"
+#include "npus/rockchip/hw/rockchip.h"
+#include "npus/rockchip/sim/fault.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+namespace hw = ::skillet::rockchip::hw;
+
+struct FieldKey {
+  uint32_t address;
+  size_t member_offset;
+  bool operator==(const FieldKey&) const = default;
+};
+struct Limit {
+  FieldKey field;
+  uint64_t value;
+  const char* reason;
+};
+
+constexpr std::array kIgnored = {
+#define IGNORED(type, field, reason) FieldKey{hw::type::kAddress, offsetof(hw::type, field)},
+#include "npus/rockchip/sim/ignored.def"
+#undef IGNORED
+};
+
+constexpr std::array kLimits = {
+#define ONLY(type, field, value, reason) \
+  Limit{{hw::type::kAddress, offsetof(hw::type, field)}, static_cast<uint64_t>(value), reason},
+#include "npus/rockchip/sim/limits.def"
+#undef ONLY
+};
+
+// What there is to check of a register: fields with a limit, or whose values have names; the bits that no field claims.
+struct FieldToCheck {
+  const bits::Row* row;
+  const Limit* limit;  // null: none
+};
+struct RegisterToCheck {
+  std::vector<FieldToCheck> fields;
+  uint32_t unclaimed = 0;
+};
+
+RegisterToCheck to_check(const bits::Descriptor& descriptor) {
+  RegisterToCheck out{.unclaimed = bits::unclaimed_bits(descriptor, 0, UINT32_MAX)};
+  for (const bits::Row& row : descriptor.rows) {
+    if (is_ignored(descriptor, row)) continue;
+    const FieldKey key{descriptor.address, row.member_offset};
+    const auto* const limit = std::find_if(kLimits.data(), kLimits.data() + kLimits.size(),
+                                           [&](const Limit& entry) { return entry.field == key; });
+    const bool has_limit = limit != kLimits.data() + kLimits.size();
+    if (has_limit || row.kind == bits::ValueKind::enumeration)
+      out.fields.push_back({&row, has_limit ? limit : nullptr});
+  }
+  return out;
+}
+
+// By index in the register set.
+const std::vector<RegisterToCheck>& all_to_check() {
+  static const auto& kAll = leaked<std::vector<RegisterToCheck>>([] {
+    std::vector<RegisterToCheck> all;
+    for (const bits::Descriptor& descriptor : hw::registers().registers) all.push_back(to_check(descriptor));
+    return all;
+  }());
+  return kAll;
+}
+
+Result<void> check_field(const bits::Descriptor& descriptor, const FieldToCheck& field, uint32_t word) {
+  const bits::Row& row = *field.row;
+  const bits::Value value = bits::read_field(row, {&word, 1});
+  const auto refuse = [&](const char* reason) {
+    return not_modelled("{}.{} = {}: {}", descriptor.name, row.name, bits::print_value(row, value), reason);
+  };
+  if (field.limit != nullptr && field.limit->value != value.integer) return refuse(field.limit->reason);
+  const bool named = row.kind != bits::ValueKind::enumeration || row.names.find(value.integer) != nullptr;
+  if (!named && value.integer != 0) return refuse("a value without a meaning");
+  return {};
+}
+
+}  // namespace
+
+bool is_ignored(const bits::Descriptor& descriptor, const bits::Row& row) {
+  const FieldKey key{descriptor.address, row.member_offset};
+  return std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end();
+}
+
+Result<void> check_fields(const bits::Descriptor& descriptor, uint32_t value) {
+  const RegisterToCheck& all = all_to_check()[hw::registers().index(descriptor)];
+  for (const FieldToCheck& field : all.fields) SK_TRY(check_field(descriptor, field, value));
+  if (const uint32_t unknown = value & all.unclaimed; unknown != 0)
+    return not_modelled("{}: no field claims the bits 0x{:08x}", descriptor.name, unknown);
+  return {};
+}
+
+}  // namespace skillet::sim::rockchip

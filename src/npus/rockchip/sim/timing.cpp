@@ -1,0 +1,137 @@
+// Times of the tasks of a job: the registers as the simulated chip reads them, then units and bytes.
+#include "npus/rockchip/sim/timing.h"
+
+#include "npus/rockchip/sim/conv.h"
+#include "npus/rockchip/sim/dpu.h"
+#include "npus/rockchip/sim/fault.h"
+#include "npus/rockchip/sim/ppu.h"
+#include "npus/rockchip/sim/task.h"
+
+namespace skillet::sim::rockchip {
+namespace {
+
+constexpr TimingParameter kRows[] = {
+#define TIMING(chip, jobs, name, value, unit, mark, source) {#chip, #jobs, #name, value, unit, #mark, source},
+#include "npus/rockchip/sim/timing_params.def"
+#undef TIMING
+};
+
+constexpr int64_t kAtomBytes = 16;
+
+double feature_bytes(const ConvJob& conv) {
+  const int64_t pixel = conv.pixel_channels != 0 ? conv.pixel_channels : conv.in_lanes;
+  return static_cast<double>(conv.in_width * conv.in_height * pixel);
+}
+
+double operand_bytes(const DpuJob& dpu) {
+  const auto cube = static_cast<double>(dpu.pixels() * dpu.lanes);
+  const double per_channel = dpu.channel_operands == 0 ? 0 : dpu.channel_operands == 1 ? 4.0 : 8.0;
+  return (dpu.from_memory ? cube : 0) + (dpu.ew.op != EwOp::none ? cube : 0) +
+         per_channel * static_cast<double>(dpu.lanes);
+}
+
+Work work_of(const ConvJob& conv, const DpuJob& dpu, const Lanes& lanes) {
+  const Window window{.pixels = conv.pixels(),
+                      .channels = conv.depthwise ? conv.out_lanes : conv.in_lanes,
+                      .kernels = conv.kernels,
+                      .rows = conv.kernel_height,
+                      .columns = conv.kernel_width,
+                      .depthwise = conv.depthwise,
+                      .packed = conv.pixel_channels != 0};
+  return {.conv_cycles = static_cast<double>(conv_cycles(lanes, window)),
+          .read_bytes = feature_bytes(conv) + operand_bytes(dpu) +
+                        (conv.weight_reuse ? 0 : static_cast<double>(conv.weight_bytes)),
+          .written_bytes = static_cast<double>(dpu.pixels() * dpu.true_lanes),
+          .loaded_bytes = feature_bytes(conv)};
+}
+
+Work work_of(const PoolJob& pool) {
+  const auto pixels = [&](int64_t width, int64_t height) {
+    return static_cast<double>(width * height * align_up(pool.lanes, kAtomBytes));
+  };
+  const double in = pixels(pool.in_width, pool.in_height);
+  return {.pooled_bytes = in, .read_bytes = in, .written_bytes = pixels(pool.out_width, pool.out_height)};
+}
+
+class RockchipTimer final : public Timer {
+ public:
+  RockchipTimer(const hw::ChipRow* chip, TimingParameters parameters) : Timer(std::move(parameters)), chip_(chip) {}
+
+  Result<std::vector<Cost>> time_job(const Job& job, const Memory& memory) override {
+    if (chip_ == nullptr || !chip_->has(hw::kRegisters3588))
+      return not_modelled("jobs of this chip cannot be read: its registers are not modelled");
+    std::vector<Cost> costs;
+    for (size_t i = 0; i < job.commands.size(); ++i) {
+      auto cost = time_task(job.commands[i], Dma(memory));
+      if (!cost.ok()) return std::move(cost).error().with_context(fmt::format("task {}", i));
+      costs.push_back(std::move(cost).value());
+    }
+    return costs;
+  }
+
+  bool reads_commands() const override { return true; }
+
+  Result<std::vector<Cost>> time_layers(std::span<const Layer> layers, Fusion fusion) const override {
+    return price_layers(parameters(), layers, fusion);
+  }
+
+ private:
+  Result<Cost> time_task(const Commands& commands, const Dma& dma) {
+    SK_TRY_ASSIGN(const uint32_t blocks, read_task(registers_, dma, commands, options_));
+    SK_TRY_ASSIGN(Cost cost, price_blocks(bits::read<hw::BlockEnable>({&blocks, 1})));
+    finish_task(registers_, blocks);
+    return cost;
+  }
+
+  Result<Cost> price_blocks(const hw::BlockEnable& enable) {
+    if (enable.cna) {
+      SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers_, *chip_, options_));
+      SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, &conv, options_));
+      return price(parameters(), work_of(conv, dpu, lanes_of(parameters())),
+                   conv.depthwise ? "depthwise" : "convolution");
+    }
+    if (enable.ppu) {
+      SK_TRY_ASSIGN(const PoolJob pool, read_pool_job(registers_, options_));
+      return price(parameters(), work_of(pool), "pooling");
+    }
+    SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, nullptr, options_));
+    return price(parameters(),
+                 {.read_bytes = operand_bytes(dpu), .written_bytes = static_cast<double>(dpu.pixels() * dpu.lanes)},
+                 "element-wise");
+  }
+
+  const hw::ChipRow* chip_;  // null: known from its times only
+  Options options_ = options_without_rules();
+  Registers registers_{0};
+};
+
+}  // namespace
+
+Lanes lanes_of(const TimingParameters& parameters) {
+  const auto number = [&](std::string_view name) { return static_cast<int64_t>(parameters.get(name)); };
+  return {number("mac_channels"), number("mac_kernels"), number("depthwise_lanes"), number("output_cycles"),
+          number("image_columns")};
+}
+
+Cost price(const TimingParameters& p, const Work& work, std::string what) {
+  Cost cost{.what = std::move(what), .read_bytes = work.read_bytes, .written_bytes = work.written_bytes};
+  cost.cycles = work.conv_cycles * p.get("mac_stretch");
+  const double cycles_per_us = p.get("clock_ghz") * 1e3, bytes_per_us = p.get("dram_gbps") * 1e3;
+  // The CBUF holds the features of one slice: the next one's are fetched when the MACs are done with it.
+  const double load_us = p.get("load_share") * work.loaded_bytes / bytes_per_us;
+  const UnitTime busy[] = {{"MAC", cost.cycles / cycles_per_us + load_us},
+                           {"DRAM", (work.read_bytes + work.written_bytes) / bytes_per_us},
+                           {"table", work.table_elements / p.get("table_rate") / cycles_per_us},
+                           {"pool", work.pooled_bytes / p.get("pool_rate") / cycles_per_us},
+                           {"transpose", work.transposed_bytes / (p.get("transpose_gbps") * 1e3)}};
+  cost.set(busy, p.get("overlap"), p.get("least_us"));
+  return cost;
+}
+
+std::span<const TimingParameter> timing_rows() { return kRows; }
+
+std::unique_ptr<Timer> make_timer(std::string_view chip, TimingParameters values) {
+  return std::make_unique<RockchipTimer>(hw::find_chip(chip), std::move(values));
+}
+
+}  // namespace skillet::sim::rockchip

@@ -1,0 +1,232 @@
+#include "npus/vivante/compiler/byte_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "base/process_lock.h"
+#include "graph/ref/all_bytes.h"
+#include "npus/vivante/compiler/numerics.h"
+#include "npus/vivante/compiler/tp.h"
+#include "npus/vivante/hw/vivante.h"
+
+namespace skillet::npus::vivante {
+namespace {
+
+namespace hw = skillet::vivante::hw;
+using ir::OpKind;
+
+// A table is read at an index of sign, exponent and four bits of mantissa, with straight lines between: every byte of
+// less than 32 steps has an entry of its own, up to 64 every second, up to 128 every fourth, then every eighth.
+constexpr uint32_t kHalf = hw::kPwlEntries / 2;  // entries of numbers that are not negative
+constexpr uint32_t kExponentBias = 15, kMantissaEntries = 16;
+
+// Where a number of steps that is not negative lies: between an entry and the next, so many `width`ths behind it.
+struct Between {
+  uint32_t entry = 0;
+  int32_t first = 0, width = 1;  // steps of the entry, and to the next
+};
+Between between(int32_t steps) {
+  if (steps == 0) return {};
+  const int exponent = std::bit_width(static_cast<uint32_t>(steps)) - 1;
+  const int32_t width = std::max(1 << exponent >> 4, 1), first = steps / width * width;
+  const int32_t mantissa = ((first - (1 << exponent)) << 4) >> exponent;
+  return {(static_cast<uint32_t>(exponent) + kExponentBias) * kMantissaEntries + static_cast<uint32_t>(mantissa), first,
+          width};
+}
+
+// One sign of the table: what the entries stand for, in steps of the output beside its zero point.
+class Side {
+ public:
+  // wanted[n]: of n steps from the zero point; limits: what the output's bytes end at.
+  Side(std::vector<double> wanted, double low, double high) : wanted_(std::move(wanted)), low_(low), high_(high) {
+    value_.assign(kHalf, wanted_[0]);
+    known_.assign(kHalf, false);
+    for (int32_t n = 0; n < count(); ++n) {
+      const Between at = between(n);
+      set(at.entry, n == at.first ? wanted_[static_cast<size_t>(n)] : value_[at.entry]);
+      if (n != at.first) extend(at);
+    }
+    if (off() > 1) improve();
+    fill();
+  }
+
+  double off() const {
+    double worst = 0;
+    for (int32_t n = 0; n < count(); ++n) worst = std::max(worst, off_at(n));
+    return worst;
+  }
+  uint32_t entry(uint32_t i) const { return table_entry(static_cast<float>(value_[i])); }
+
+ private:
+  int32_t count() const { return static_cast<int32_t>(wanted_.size()); }
+  void set(uint32_t entry, double value) {
+    value_[entry] = value;
+    known_[entry] = true;
+  }
+  // The next entry lies beyond the last byte: on the line to that.
+  void extend(const Between& at) {
+    const int32_t last = count() - 1;
+    if (at.first + at.width <= last) return;
+    const double here = value_[at.entry];
+    set(at.entry + 1, here + (wanted_[static_cast<size_t>(last)] - here) * at.width / (last - at.first));
+  }
+
+  double at(int32_t n) const {
+    const Between at = between(n);
+    const double here = entry_value(entry(at.entry));
+    if (n == at.first) return here;
+    return here + (entry_value(entry(at.entry + 1)) - here) * (n - at.first) / at.width;
+  }
+  // Which way the chip rounds a half is not known.
+  double off_at(int32_t n) const {
+    const double result = at(n), right = wanted_[static_cast<size_t>(n)];
+    const double down = std::clamp(std::ceil(result - 0.5), low_, high_);
+    const double up = std::clamp(std::floor(result + 0.5), low_, high_);
+    return std::max(std::abs(down - right), std::abs(up - right));
+  }
+
+  // Entries one after the other to where the bytes around them are the least off: at bends, and where the output ends.
+  void improve() {
+    constexpr int kRounds = 2, kReach = 32;
+    for (int round = 0; round < kRounds; ++round) {
+      for (int32_t n = 32; n < count() + 8; ++n) {
+        const Between at = between(n);
+        if (at.first == n && known_[at.entry]) improve_entry(at, kReach);
+      }
+    }
+  }
+  void improve_entry(const Between& at, int reach) {
+    const double before = value_[at.entry];
+    double best = before, least = off_around(at);
+    for (int i = -reach; i <= reach && least > 0.5; ++i) {
+      value_[at.entry] = before + i / 4.0;
+      const double off = off_around(at);
+      if (off < least) best = value_[at.entry], least = off;
+    }
+    value_[at.entry] = best;
+  }
+  // The worst byte, and then how far all of them are.
+  double off_around(const Between& at) const {
+    double worst = 0, sum = 0;
+    for (int32_t n = at.first - at.width; n < std::min(at.first + at.width, count()); ++n) {
+      const double off = off_at(n);
+      worst = std::max(worst, off);
+      sum += off;
+    }
+    return worst + sum / 1024;
+  }
+
+  // Entries that no byte reads.
+  void fill() {
+    for (uint32_t i = 1; i < kHalf; ++i) {
+      if (!known_[i]) value_[i] = value_[i - 1];
+    }
+  }
+
+  std::vector<double> wanted_, value_;
+  std::vector<bool> known_;
+  double low_, high_;
+};
+
+bool is_single(const ir::Tensor& tensor) { return tensor.is_constant() && tensor.shape.elems() == 1; }
+
+}  // namespace
+
+int byte_input(const ir::Graph& graph, const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::relu6:
+    case OpKind::relu_n1_to_1:
+    case OpKind::relu_0_to_1:
+    case OpKind::leaky_relu:
+    case OpKind::tanh:
+    case OpKind::hard_swish:
+    case OpKind::elu:
+    case OpKind::exp:
+    case OpKind::gelu:
+    case OpKind::log:
+    case OpKind::sqrt:
+    case OpKind::rsqrt:
+    case OpKind::square:
+    case OpKind::neg:
+    case OpKind::byte_table:
+    case OpKind::quantize: return op.input(0) != ir::kNoTensor && !graph.tensor(op.inputs[0]).is_constant() ? 0 : -1;
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::div:
+    case OpKind::maximum:
+    case OpKind::minimum:
+    case OpKind::prelu:
+    case OpKind::squared_difference: break;
+    default: return -1;
+  }
+  for (const int at : {0, 1}) {
+    const ir::TensorId one = op.input(static_cast<size_t>(at)), other = op.input(static_cast<size_t>(1 - at));
+    if (one == ir::kNoTensor || other == ir::kNoTensor || graph.tensor(one).is_constant()) continue;
+    if (is_single(graph.tensor(other)) && graph.tensor(one).shape == graph.tensor(op.outputs[0]).shape) return at;
+  }
+  return -1;
+}
+
+namespace {
+
+// By steps beside the zero points: what the bytes above and below that of the input mean.
+struct Wanted {
+  std::vector<double> above, below;
+  int32_t out_zero = 0;
+  auto operator<=>(const Wanted&) const = default;
+};
+
+Wanted wanted_of(const ir::Tensor& in, const ir::Tensor& out, const Bytes& results) {
+  const int32_t in_zero = unsigned_zero_point(in);
+  Wanted wanted{.above = {}, .below = {}, .out_zero = unsigned_zero_point(out)};
+  const auto at = [&](int32_t steps) {
+    const auto byte = static_cast<size_t>((in_zero + steps) ^ xor_byte(in.dtype));
+    return static_cast<double>((results[byte] ^ xor_byte(out.dtype)) - wanted.out_zero);
+  };
+  for (int32_t n = 0; in_zero + n <= 255; ++n) wanted.above.push_back(at(n));
+  for (int32_t n = 0; n <= in_zero; ++n) wanted.below.push_back(at(-n));
+  return wanted;
+}
+
+ByteTable fitted(const Wanted& wanted) {
+  const double low = -wanted.out_zero, high = 255 - wanted.out_zero;
+  const Side positive(wanted.above, low, high), negative(wanted.below, low, high);
+  ByteTable table{.entries = {}, .off = std::max(positive.off(), negative.off())};
+  for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(positive.entry(i));
+  for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(negative.entry(i));
+  return table;
+}
+
+// Each pass asks about each operation, and a fit takes milliseconds: the last ones are kept. In a child of fork() they
+// begin anew, as a thread of the parent may have been changing them.
+ByteTable fitted_once(const Wanted& wanted) {
+  constexpr size_t kFitsMax = 64;
+  static ProcessLock lock;
+  static std::map<Wanted, ByteTable>* kept = nullptr;
+  const bool is_first = lock.lock_in_process();
+  const std::lock_guard held(lock, std::adopt_lock);
+  if (is_first) kept = new std::map<Wanted, ByteTable>();
+  std::map<Wanted, ByteTable>& fits = *kept;
+  if (const auto found = fits.find(wanted); found != fits.end()) return found->second;
+  if (fits.size() == kFitsMax) fits.clear();
+  return fits.emplace(wanted, fitted(wanted)).first->second;
+}
+
+}  // namespace
+
+std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op) {
+  const int input = byte_input(graph, op);
+  if (input < 0) return std::nullopt;
+  const ir::TensorId from = op.inputs[static_cast<size_t>(input)], to = op.outputs[0];
+  const auto results = ref::of_each_byte(graph, {&op, 1}, from, to);
+  if (!results.ok()) return std::nullopt;
+  return fitted_once(wanted_of(graph.tensor(from), graph.tensor(to), *results));
+}
+
+}  // namespace skillet::npus::vivante

@@ -1,0 +1,23 @@
+// Operations that move elements by TP jobs of our own: where each element goes.
+// Called by support.cpp (is there a way?) and lower.cpp.
+// Must not know: slots, bit positions.
+#pragma once
+
+#include "base/result.h"
+#include "graph/ir/graph.h"
+#include "npus/vivante/compiler/operations.h"
+#include "npus/vivante/compiler/tp.h"
+
+namespace skillet::npus::vivante {
+
+struct Moves {
+  Layout layout = Layout::nhwc;  // of input and output
+  std::vector<Scatter> jobs;     // each reads the whole input
+};
+// DEPTH_TO_SPACE, RESIZE_NEAREST_NEIGHBOR by whole factors, TRANSPOSE of one image. Error: why not.
+Result<Moves> moves_of(const ir::Graph& graph, const ir::Op& op);
+
+// Of a PAD.
+PadShape pad_shape(const ir::Graph& graph, ir::OpId op, Layout layout);
+
+}  // namespace skillet::npus::vivante

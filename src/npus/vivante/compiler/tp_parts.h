@@ -1,0 +1,65 @@
+// What all TP jobs are made of: one instruction with its fields by meaning.
+// Called by tp.cpp and tp_moves.cpp.
+// Must not know: what a job does.
+#pragma once
+
+#include "npus/vivante/compiler/operations.h"
+
+namespace skillet::npus::vivante {
+
+// Windows end at a signed 16-bit number; sizes, strides and loop counts have 16 bits without sign.
+constexpr int64_t kMaxWindow = 32768, kMaxField = 65535;
+
+inline uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
+
+// What every TP job has in common (section 5.1, column "def").
+inline hw::TpInstruction base_instruction(SlotId input, SlotId output, uint8_t in_zero_point, uint8_t out_zero_point) {
+  return hw::TpInstruction{
+      .in_image_global_mem = true,
+      .i2f_enable = true,
+      .f2i_enable = true,
+      .in_tile_x_size = 1,
+      .in_tile_x_inc = 1,
+      .in_base_address = {input, 0},
+      .pwl_lut_address = {bits::Address::kAbsolute, 0},
+      .out_image_global_mem = true,
+      .last = true,
+      .out_base_address = {output, 0},
+      .out_loop_0_inc = 1,
+      .out_loop_3_count = 1,
+      .out_loop_4_count = 1,
+      .out_loop_5_count = 1,
+      .flat_rounding_mode = 1,
+      .integer_rounding_mode = 1,
+      .in_circular_buf_end = hw::kCircularBufferOff,
+      .out_circular_buf_end = hw::kCircularBufferOff,
+      .in_zp = in_zero_point,
+      .out_zp = out_zero_point,
+  };
+}
+
+inline void set_window(hw::TpInstruction& tp, int x_start, int x_end, int y_start, int y_end) {
+  tp.in_window_x_start = x_start;
+  tp.in_window_x_end = x_end;
+  tp.in_window_y_start = y_start;
+  tp.in_window_y_end = y_end;
+}
+
+inline void set_tile(hw::TpInstruction& tp, uint32_t x, uint32_t y) {
+  tp.in_tile_x_size = tp.in_tile_x_inc = x;
+  tp.in_tile_y_size = tp.in_tile_y_inc = y;
+}
+
+inline void set_image(hw::TpInstruction& tp, uint32_t x, uint32_t y, uint32_t z, uint32_t stride, uint32_t slice) {
+  tp.in_x_size = x;
+  tp.in_y_size = y;
+  tp.in_z_size = z;
+  tp.in_stride = stride;
+  tp.in_slice = slice;
+}
+
+inline TpOperation one_core(SlotId input, SlotId output, const hw::TpInstruction& tp) {
+  return TpOperation{.input = input, .output = output, .instructions = {tp}};
+}
+
+}  // namespace skillet::npus::vivante

@@ -1,0 +1,90 @@
+#include "program/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/int_math.h"
+
+namespace skillet::npu {
+namespace {
+
+bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+
+class Packer {
+ public:
+  Packer(std::span<const Lifetime> lifetimes, uint64_t align) : lifetimes_(lifetimes), align_(align) {}
+
+  MemoryPlan in_order(std::span<const size_t> order) const {
+    MemoryPlan plan{std::vector<uint64_t>(lifetimes_.size()), 0};
+    std::vector<size_t> placed;  // by offset
+    for (const size_t one : order) {
+      const uint64_t offset = lowest_gap(one, placed, plan.offsets);
+      plan.offsets[one] = offset;
+      plan.size_bytes = std::max(plan.size_bytes, offset + size(one));
+      const auto before = [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; };
+      placed.insert(std::ranges::upper_bound(placed, one, before), one);
+    }
+    return plan;
+  }
+
+ private:
+  uint64_t size(size_t i) const { return align_up(lifetimes_[i].size_bytes, align_); }
+
+  uint64_t lowest_gap(size_t one, const std::vector<size_t>& placed, const std::vector<uint64_t>& offsets) const {
+    uint64_t at = 0;
+    for (const size_t other : placed) {
+      if (!overlap(lifetimes_[one], lifetimes_[other])) continue;
+      if (at + size(one) <= offsets[other]) break;
+      at = std::max(at, offsets[other] + size(other));
+    }
+    return at;
+  }
+
+  std::span<const Lifetime> lifetimes_;
+  const uint64_t align_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
+  constexpr int kTries = 64;
+  const uint64_t least = least_memory(lifetimes, align);
+  const auto bytes = [&](size_t i) { return lifetimes[i].size_bytes; };
+  const auto steps = [&](size_t i) { return uint64_t{lifetimes[i].last} - lifetimes[i].first + 1; };
+  std::vector<size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const Packer packer(lifetimes, align);
+  MemoryPlan best = packer.in_order(order);
+  const auto try_order = [&](auto key) {
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return key(a) > key(b); });
+    MemoryPlan plan = packer.in_order(order);
+    // What lies highest is placed first, next time.
+    for (int i = 0; i < kTries && std::min(plan.size_bytes, best.size_bytes) > least; ++i) {
+      const auto end = [&](size_t one) { return plan.offsets[one] + bytes(one); };
+      const auto top = std::ranges::max_element(order, {}, end);
+      std::rotate(order.begin(), top, top + 1);
+      if (plan.size_bytes < best.size_bytes) best = plan;
+      plan = packer.in_order(order);
+    }
+    if (plan.size_bytes < best.size_bytes) best = std::move(plan);
+  };
+  try_order(bytes);
+  try_order(steps);
+  try_order([&](size_t i) { return bytes(i) * steps(i); });
+  try_order([&](size_t i) { return UINT32_MAX - lifetimes[i].first; });
+  return best;
+}
+
+uint64_t least_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
+  uint64_t most = 0;
+  for (const Lifetime& at : lifetimes) {  // something begins where the most is needed
+    uint64_t sum = 0;
+    for (const Lifetime& one : lifetimes) {
+      if (one.first <= at.first && at.first <= one.last) sum += align_up(one.size_bytes, align);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+}  // namespace skillet::npu

@@ -1,0 +1,157 @@
+// Program: what a driver's compile() returns. Buffers, jobs and relocations; position independent, touches no device.
+// Called by drivers (write), runtime (load, run), tools (print, compare), the program cache (serialise).
+// Must not know: a vendor's descriptors; how a device allocates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "graph/ir/graph.h"
+#include "program/layout.h"
+
+namespace skillet::npu {
+
+using BufferId = uint32_t;  // index into Program::buffers
+
+enum class BufferRole : uint8_t {
+  constant,  // descriptors, weights, tables: written once at load
+  commands,  // what jobs execute; constant too, and only jobs' command ranges name it
+  input,     // a graph input, in the layout and type the job reads
+  output,    // a graph output
+  scratch,   // intermediate results
+};
+
+// Puts the device address of (target, target_offset_bytes) into a buffer at load time. In the bytes from at_byte on,
+// read as a little-endian number of as few bytes as hold the bits (at most 8):
+//   number[lsb + width_bits - 1 : lsb] = (address + target_offset_bytes) >> shift
+// All of the address must go there, but for low bits that are 0.
+struct Relocation {
+  uint64_t at_byte = 0;
+  BufferId target = 0;
+  uint64_t target_offset_bytes = 0;
+  uint8_t lsb = 0;
+  uint8_t width_bits = 32;
+  uint8_t shift = 0;
+
+  uint64_t bytes() const { return (uint64_t{lsb} + width_bits + 7) / 8; }
+  bool operator==(const Relocation&) const = default;
+};
+
+struct Buffer {
+  std::string name;  // "weights:op3", "descriptor:op3", "tensor:12": for people and tools
+  BufferRole role = BufferRole::scratch;
+  uint64_t size_bytes = 0;
+  SharedBytes contents;  // constants and commands: at most size_bytes; the rest is zero
+  std::vector<Relocation> relocations;
+
+  bool is_constant() const { return role == BufferRole::constant || role == BufferRole::commands; }
+  bool operator==(const Buffer&) const = default;
+};
+
+struct BufferUse {
+  BufferId buffer = 0;
+  bool read = false;
+  bool write = false;
+  uint8_t slot = 0;  // where a kernel has numbered slots for buffers: which one
+
+  bool operator==(const BufferUse&) const = default;
+};
+
+struct ByteRange {
+  BufferId buffer = 0;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;  // 0: no bytes
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+constexpr uint64_t kWitnessBytes = 16;
+
+// One job of the kernel.
+struct Job {
+  std::string name;
+  std::vector<ByteRange> commands;  // in buffers of commands; how many there are is up to the kernel
+  std::vector<BufferUse> uses;      // all other buffers the job touches, each once
+  // The end of what the job writes last: kWitnessBytes, or less where that is all. No other job writes there, and no
+  // input is there, so that these bytes show until the end of the program whether the job has run. Every job that
+  // writes has one.
+  ByteRange witness;
+  uint64_t sram_bytes = 0;      // on-chip memory
+  uint8_t core = 0;             // of several, the one it runs on
+  std::vector<uint32_t> after;  // earlier jobs that must have finished, beside those before it on its core
+
+  bool operator==(const Job&) const = default;
+};
+
+// Where a graph tensor lies. Its elements' places within layout.size_bytes from offset_bytes on are `layout`'s.
+struct TensorBinding {
+  ir::TensorId tensor = ir::kNoTensor;  // of the compiled graph
+  BufferId buffer = 0;
+  uint64_t offset_bytes = 0;
+  ImageShape shape;  // of the graph tensor
+  TensorLayout layout;
+
+  uint64_t end() const { return offset_bytes + layout.size_bytes; }
+  bool operator==(const TensorBinding&) const = default;
+};
+
+// Which words of a buffer belong to which op, for tools.
+struct DebugEntry {
+  BufferId buffer = 0;
+  uint32_t offset_bytes = 0;
+  uint32_t size_bytes = 0;
+  std::string what;        // the descriptor's or block's name: "nn_instruction", "weights"
+  int32_t operation = -1;  // index into Program::operations
+
+  bool operator==(const DebugEntry&) const = default;
+};
+
+// One device operation, for reports: which op of the graph it came from and what it does.
+struct OperationInfo {
+  ir::OpId op = -1;  // op of the compiled graph; -1: inserted (layout change)
+  std::string kind;  // "NN conv 3x3", "TP transpose"
+  uint64_t macs = 0;
+  uint32_t tasks = 0;  // starts of a unit that it takes; operations run one after the other, as they are listed
+
+  bool operator==(const OperationInfo&) const = default;
+};
+
+struct Program {
+  std::string chip;  // chip name it was compiled for
+  std::vector<Buffer> buffers;
+  std::vector<Job> init_jobs;  // set up the chip itself and touch no buffer; before the first job, and after resets
+  std::vector<Job> jobs;       // every inference, in order
+  std::vector<TensorBinding> inputs;
+  std::vector<TensorBinding> outputs;
+  std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (see TensorBinding::layout)
+  std::vector<OperationInfo> operations;
+  std::vector<DebugEntry> debug_map;
+  // Constants without relocations may lie in one buffer of the device, each at a multiple of so many bytes; 0: each in
+  // a buffer of its own, as it is here.
+  uint32_t constant_align = 0;
+
+  bool operator==(const Program&) const = default;
+};
+
+// Checks every index, size, offset, relocation and binding; the error names the place. Whoever loads a program has
+// called this: deserialise() does, and the runtime does for programs of drivers.
+Result<void> verify(const Program& program);
+
+// The bytes of a range of commands, addresses not yet in them.
+std::span<const uint8_t> bytes_of(const Program& program, const ByteRange& range);
+
+// Text form, for people, logs and golden tests: buffers with a hash of their contents, jobs with their commands.
+std::string print(const Program& program);
+
+// Program file: versioned, checksummed; `packed` for one that is sent elsewhere, else constants are used in place.
+// deserialise() also verifies; errors name the field. Contents of the program stay in `file`.
+Result<Bytes> serialise(const Program& program, bool packed);
+Result<Program> deserialise(const SharedBytes& file);
+// What the first bytes of a file say of its size: an error where a file of `size_bytes` cannot be read.
+Result<void> check_file_size(std::span<const uint8_t> start, uint64_t size_bytes);
+
+}  // namespace skillet::npu

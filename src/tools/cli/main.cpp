@@ -1,0 +1,122 @@
+// The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <optional>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/parse_bool.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr const char* kAbout =
+    "Skillet runs quantized TensorFlow Lite networks on NPUs, real or simulated.\n"
+    "\n"
+    "Examples:\n"
+    "  skillet devices                                  what can run a network here\n"
+    "  skillet doctor                                   is there an NPU; what is missing and how to fix it\n"
+    "  skillet check net.tflite --device sim:a311d      which operations the NPU takes, and why not the others\n"
+    "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
+    "  skillet plan net.tflite                          how long it would take on each chip\n"
+    "  skillet compile net.tflite --device sim:a311d --text\n"
+    "\n"
+    "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
+    "lists its own. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
+
+std::string footer(const ExitCodes& codes) {
+  return fmt::format("Exit codes: 0 {}; 1 {}; 2 {}.", codes.fine, codes.failed, codes.cannot_begin);
+}
+
+void add_verbs(CommandLine& app, Outcome& outcome) {
+  add_run(app, outcome);
+  add_bench(app, outcome);
+  add_eval(app, outcome);
+  add_check(app, outcome);
+  add_fix(app, outcome);
+  add_quantize(app, outcome);
+  add_plan(app, outcome);
+  add_tune(app, outcome);
+  add_compile(app, outcome);
+  add_decode(app, outcome);
+  add_diff(app, outcome);
+  add_lookup(app, outcome);
+  add_replay(app, outcome);
+  add_devices(app, outcome);
+  add_trust(app, outcome);
+  add_prove(app, outcome);
+  add_doctor(app, outcome);
+  add_virtual(app, outcome);
+  add_capture(app, outcome);
+  add_bug(app, outcome);
+  add_cdi(app, outcome);
+  add_pages(app, outcome);
+  for (const Verb& verb : app.verbs()) {
+    if (const ExitCodes* codes = exit_codes_of(verb.name())) verb.footer(footer(*codes));
+  }
+}
+
+// A variable of the environment that no option can take.
+std::optional<std::string> wrong_variable() {
+  const char* const said = environment_variable(kAllowUnprovenVariable);
+  bool ignored = false;
+  if (said == nullptr || *said == '\0' || parse_bool(said, ignored)) return std::nullopt;
+  return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);
+}
+
+void run(int argc, char** argv, Outcome& outcome) {
+  CommandLine app(kAbout, "skillet");
+  app.version("skillet " SKILLET_VERSION);
+  add_verbs(app, outcome);
+  const Result<std::string> said = app.parse(argc, argv);
+  if (said.ok()) {
+    out(*said);
+    return;
+  }
+  complain(fmt::format("{} (see skillet{} --help)", wrong_variable().value_or(said.error().message), app.chosen()));
+  outcome.exit_code = kCannotBegin;
+}
+
+// Whatever is thrown, here or in a library, ends in a line and an exit code.
+void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
+  try {
+    log::enabled(log::Level::error);  // says so when SKILLET_LOG is wrong
+    if (log::debug_flag("help")) {
+      out(log::debug_flags_help());
+      return;
+    }
+    run(argc, argv, outcome);
+    return;
+  } catch (const std::bad_alloc&) {
+    complain("not enough memory");
+  } catch (const std::exception& thrown) {
+    complain(thrown.what());
+  }
+  outcome.exit_code = outcome.code_of_errors;
+}
+
+}  // namespace
+
+void Outcome::finish(const Result<void>& result) {
+  if (!result.ok()) finish(result.error());
+}
+
+void Outcome::finish(const Error& error) {
+  complain(error.message);
+  exit_code = code_of_errors;
+}
+
+}  // namespace skillet::tools
+
+int main(int argc, char** argv) {
+  skillet::tools::keep_standard_streams();
+  std::signal(SIGCHLD, SIG_DFL);  // whoever starts us may ignore it: the kernel would forget how our children end
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
+  skillet::tools::Outcome outcome;
+  skillet::tools::run_guarded(argc, argv, outcome);
+  return skillet::tools::finish_output(outcome.exit_code);
+}

@@ -1,0 +1,72 @@
+#include "tools/cli/orderly_end.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <string_view>
+
+#include "base/stop.h"
+#include "tools/show/output.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+// What comes so soon after the first is the same request: `timeout` signals its child and the group that it is in.
+constexpr int64_t kTogetherMs = 500;
+
+pthread_t g_main;  // whose calls are to be interrupted
+volatile int64_t g_asked_ms = 0;
+
+int64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+void end_now(int signal) {
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void on_signal(int signal) {
+  const int number = errno;
+  if (::pthread_equal(::pthread_self(), g_main) == 0) {
+    ::pthread_kill(g_main, signal);
+  } else if (requested_stop() != 0) {
+    if (now_ms() - g_asked_ms > kTogetherMs) end_now(signal);
+  } else {
+    g_asked_ms = now_ms();
+    request_stop(signal);
+    constexpr std::string_view kText = "\nskillet: ending after what is running; once more ends at once\n";
+    static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+  }
+  errno = number;
+}
+
+}  // namespace
+
+// Whoever starts us may have it ignored, as nohup does. Calls that wait are interrupted, not taken up again.
+OrderlyEnd::OrderlyEnd() {
+  g_main = ::pthread_self();
+  for (const int signal : kSignals) {
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    struct sigaction ours {};
+    ours.sa_handler = on_signal;
+    ::sigaction(signal, &ours, nullptr);
+  }
+}
+
+OrderlyEnd::~OrderlyEnd() {
+  const int signal = requested_stop();
+  if (signal == 0) return;
+  flush_output();
+  end_now(signal);
+}
+
+}  // namespace skillet::tools

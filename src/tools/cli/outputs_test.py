@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""What the verbs print is what it was: exit code, text and error lines of many commands, with times of this machine
+left out, and the files that they write, against tests/expectations/command.txt. After a change that was meant:
+
+    python3 src/tools/cli/outputs_test.py SKILLET --update      at the top of the source tree; git diff says what it touched
+
+usage: outputs_test.py SKILLET      run at the top of the source tree
+"""
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = str(Path(sys.argv.pop(1)).resolve())
+EXPECTED = Path("tests/expectations/command.txt")
+LONGEST = 70  # lines of an output that are kept as they are; of a longer one a hash
+
+# Most rows are to show the NPU; their networks are too small for one to be predicted to be faster.
+os.environ["SKILLET_PARTITION"] = "all"
+MODELS = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
+DIGITS, CONV, CHAIN = MODELS
+FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
+REFUSED = "tests/models/refused/no_kernel.tflite"
+# How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
+UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
+SILU, MISH = (f"tests/models/functions/{name}_i8.tflite" for name in ("silu", "mish"))  # one table for each activation
+# What Keras writes for Input((None, None, 3)), and a file of two functions.
+FREE, TWO = "tests/models/free/free_sizes_u8.tflite", "tests/models/free/two_signatures_i8.tflite"
+PICTURE = "models/digits/3.png"
+A311D, A311D_JOIN, RK3588 = (f"tests/captures/{name}" for name in ("a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"))
+
+# One a line; TMP is a folder of its own for all of them, in this order. "~": times of this machine are left out.
+COMMANDS = f"""
+check {DIGITS}
+check {CONV} --device sim:rk3588
+check {CONV} --device sim:a311d --json
+check {CHAIN} --device sim:imx8mp --unproven refuse
+check {CHAIN} --device sim:imx8mp --partition predicted
+check {FC} --device cpu
+check {FC} --json
+check {REFUSED} --device sim:a311d
+check {DIGITS} --device sim:a311d --require 100%
+check {JOIN} --device sim:rk3588 --require 101%
+check {DIGITS} --html TMP/page.html
+check {FC} --delegate
+check {JOIN} --device sim:rk3588 --require 90%
+check {FREE} --device sim:a311d
+check {FREE} --delegate
+check {FREE} --device sim:rk3588 --input-shape 1x20x30x3
+run {FREE} --device sim:rk3588 --input-shape 1x20x30x3 --random 5 --compare=layers ~
+run {FREE} --device cpu --input-shape 1x20x30
+run {TWO} --device sim:rk3588 --random 5 ~
+run {TWO} --device sim:rk3588 --signature enc --random 5 --compare ~
+run {TWO} --signature dec
+fix {CONV} -o TMP/fixed.tflite --device sim:rk3588
+fix {DIGITS} -o TMP/digits.tflite --device sim:rk3588 --approximate --json
+fix {CHAIN} -o TMP/chain.tflite --device sim:a311d
+fix {UPSAMPLED} -o TMP/unet.tflite --device sim:rk3588
+fix {TRANSPOSED} -o TMP/transposed.tflite --device sim:a311d
+run TMP/transposed.tflite --device cpu --random 5 --compare ~
+run {UPSAMPLED} --device sim:a311d --random 5 --compare ~
+run {GELU} --device sim:rk3588 --random 5 --compare ~
+check {TRANSPOSED} --device sim:imx8mp
+fix {DIGITS} -o TMP/copy.tflite --device sim:a311d
+fix {DIGITS} -o TMP/rewritten.tflite --device sim:a311d --always
+run TMP/digits.tflite --device cpu --random 3 --output TMP/fixed.npy ~
+run {DIGITS} --device cpu --random 3 --output TMP/whole.npy ~
+plan {DIGITS}
+plan {CONV} --chip a311d --json
+plan {CHAIN} --chip rk3588 --chip imx8mp --tuning tuned
+plan {FC} --chip imx8mp --unproven refuse --set error_percent=7
+plan {REFUSED} --chip a311d --chip rk3588
+plan {RK3588}
+plan {A311D} --json
+plan --parameters
+compile {DIGITS} --device sim:a311d ~
+compile {DIGITS} --device sim:rk3588 --cores 3 --json ~
+compile {CONV} --device sim:a311d --text -o TMP/conv.program ~
+compile {CHAIN} --device sim:imx8mp --report ~
+compile {DIGITS} --device sim:rk3588 --explain --tuning tuned ~
+compile {CHAIN} --device sim:a311d --explain-partition ~
+compile {DIGITS} --device sim:a311d --explain-partition ~
+compile {FC} --device sim:rk3588 -o TMP/fc.program ~
+decode {A311D}
+decode {A311D} --submission 1 --all
+decode {A311D_JOIN} --buffers --json
+decode {A311D_JOIN} --last 1 --model {JOIN}
+decode {RK3588} --all
+decode {RK3588} --weights TMP/weights
+decode {A311D} --extract TMP/buffers
+decode {A311D} --weights TMP/weights_a311d
+decode TMP/conv.program
+decode {CONV} --chip rk3588 --buffers
+decode {A311D} --submission 9
+diff {A311D} {A311D}
+diff {A311D} {A311D_JOIN}
+diff {A311D} {A311D}/model.tflite --json
+diff TMP/conv.program {CONV} --chip a311d
+diff {CONV} {CONV} --tuning tuned --chip rk3588
+lookup kernel_x_size
+lookup 15.31 --json
+lookup 0x1030 --chip rk3588
+lookup nn_instruction:0
+lookup no_such_thing
+replay {A311D_JOIN} --device sim:a311d
+replay {A311D} --device sim:a311d --input 3={A311D}/input_0.bin --output TMP/replayed
+replay {A311D} --device sim:a311d --input 3={A311D}/input_0.bin --expect TMP/replayed --json
+replay {RK3588} --device sim:rk3588
+replay {A311D} --device sim:a311d --set nn_instruction.kernel_x_size=2
+tune {DIGITS} --device sim:rk3588 -o TMP/tuning ~
+tune {DIGITS} --device sim:s905d3 -o TMP/none
+compile {DIGITS} --device sim:rk3588 --tuning tuned --tuning-file TMP/tuning --explain ~
+devices
+run {DIGITS} --image {PICTURE} --device sim:a311d --compare=layers --labels models/digits_labels.txt ~
+run {DIGITS} --image {PICTURE} models/digits/4.png --device sim:rk3588 --compare --json ~
+run {CONV} --random 7 --device sim:imx8mp --record TMP/run.capture --output TMP/out.npz --top 3 ~
+decode TMP/run.capture
+replay TMP/run.capture --device sim:imx8mp --json
+run {CONV} --random 7 --device cpu --expect TMP/out.npz --tolerance 1 ~
+run {CONV} --random 8 --device cpu --expect TMP/out.npz --tolerance 1 ~
+run {CONV} --random 7 --device sim:a311d --output TMP/folder --repeat 3 --tuning tuned ~
+run {DIGITS} --image {PICTURE} --device cpu --draw TMP/drawn.png --labels models/digits_labels.txt ~
+run {SILU} --device sim:a311d --random 5 --compare=layers ~
+run {MISH} --device sim:imx8mp --random 5 --compare=layers ~
+run {SILU} --device sim:rk3588 --random 5 --compare=layers ~
+fix {SILU} -o TMP/silu.tflite --device sim:a311d --always ~
+eval {DIGITS} --data models/digits --device sim:a311d --layers ~
+eval {DIGITS} --data models/digits --device sim:rk3588 --against sim:a311d --json ~
+bug {CONV} --device sim:a311d -o TMP/bug.tar ~
+fix {DIGITS} -o TMP/digits_a311d.tflite --device sim:a311d
+fix tests/models/conv_scales_i8.tflite -o TMP/scales.tflite --device sim:a311d --json
+run TMP/scales.tflite --device cpu --random 3 --output TMP/scales.npy ~
+plan --layers TMP/layers.csv --chip a311d
+plan --layers TMP/layers.csv --chip rk3588 --json
+plan --layers TMP/layers.csv --chip imx8mp --program vendor
+plan --layers TMP/layers.csv --chip rk3588 --program vendor
+virtual -- SKILLET run {CONV} --random 7 --device npu --top 3 ~
+virtual --chip a311d -- SKILLET devices --json
+virtual --chip rk3588 -- SKILLET devices --json
+virtual --chip imx8mp -- SKILLET run {CONV} --random 7 --top 3 ~
+virtual --chip rk3588 -- SKILLET run {DIGITS} --image {PICTURE} --device rocket0 --compare=layers ~
+capture -o TMP/sent.capture -- SKILLET virtual --chip rk3588 -- SKILLET run {CONV} --random 7 --device auto ~
+decode TMP/sent.capture
+capture -o TMP/sent_viv.capture -- SKILLET virtual --chip a311d -- SKILLET run {CONV} --random 7 --device auto ~
+decode TMP/sent_viv.capture
+replay TMP/sent_viv.capture --device sim:a311d
+""".strip().splitlines()
+LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw,act,weight_elems
+0,in,input,,32,32,3,32,32,3,0,0,1,1,1,1,none,0
+1,c,conv,0,32,32,3,16,16,16,3,3,2,2,1,1,relu6,432
+2,d,dwconv,1,16,16,16,16,16,16,3,3,1,1,1,1,relu,144
+3,e,conv,2,16,16,16,16,16,24,1,1,1,1,1,1,none,384
+4,g,conv,3,16,16,24,16,16,24,3,3,1,1,2,2,swish,5184
+5,f,fc,4,16,16,24,1,1,10,1,1,1,1,1,1,none,61440
+6,t,transpose,4,16,16,24,16,24,16,0,0,1,1,1,1,none,0
+7,m,maxpool,4,16,16,24,8,8,24,2,2,2,2,1,1,none,0
+8,a,avgpool,7,8,8,24,1,1,24,8,8,1,1,1,1,none,0
+9,r,reshape,8,1,1,24,1,24,1,0,0,1,1,1,1,none,0
+10,s,add,3 4,16,16,24,16,16,24,0,0,1,1,1,1,relu,0
+11,j,concat,4 10,16,16,24,16,16,48,0,0,1,1,1,1,none,0
+12,u,convtranspose,11,16,16,48,32,32,8,2,2,2,2,1,1,none,1536
+13,p,mul,3 4,16,16,24,16,16,24,0,0,1,1,1,1,none,0
+"""
+if "SANITIZED" in os.environ:  # programs with a preloaded library are not
+    COMMANDS = [line for line in COMMANDS if not line.startswith(("virtual", "capture")) and "TMP/sent" not in line]
+HAS_NODES = any(Path(folder).glob(name) for folder, name in (("/dev/dri", "renderD*"), ("/dev/accel", "accel*")))
+if HAS_NODES:  # are listed too
+    COMMANDS.remove("devices")
+
+TIMES = [
+    (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
+    (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
+    (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?(?:ns|us|ms|s)\b)"), r"T\1"),
+    (re.compile(r" {2,}"), "  "),
+    (re.compile(r"-{3,}"), "---"),
+]
+
+
+def file_lines(folder):
+    """Those whose contents depend on nothing but the command."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix not in (".tar", ".capture", ""):
+            yield f"{path.relative_to(folder)} {path.stat().st_size} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
+def shown(text, folder, is_timed):
+    text = text.replace(str(folder), "TMP").replace(SKILLET, "SKILLET")
+    for pattern, by in TIMES if is_timed else []:
+        text = pattern.sub(by, text)
+    lines = [line.rstrip() for line in text.splitlines()]
+    if len(lines) > LONGEST:
+        lines = [f"({len(lines)} lines, {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]})"]
+    return lines
+
+
+def run(line, folder):
+    is_timed = line.endswith(" ~")
+    args = line.removesuffix(" ~").replace("TMP", str(folder)).replace("SKILLET", SKILLET).split()
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SKILLET_")} | {"XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
+    done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120, env=env, stdin=subprocess.DEVNULL)
+    return [f"$ {line}", *shown(done.stdout, folder, is_timed), *(f"! {one}" for one in shown(done.stderr, folder, is_timed)), f"= {done.returncode}", ""]
+
+
+def all_outputs():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        (folder / "layers.csv").write_text(LAYERS)
+        blocks = [run(line, folder) for line in COMMANDS]
+        return blocks + [["$ (files)", *file_lines(folder), "= 0", ""]]
+
+
+class Outputs(unittest.TestCase):
+    maxDiff = None
+
+    def test_they_are_what_they_were(self):
+        expected, block = {}, None
+        for line in EXPECTED.read_text().splitlines():
+            if line.startswith("$ "):
+                block = expected.setdefault(line, [])
+            if block is not None:
+                block.append(line)
+        for block in all_outputs():
+            with self.subTest(block[0]):
+                self.assertEqual(expected.get(block[0]), block, f"not as in {EXPECTED}; if that was meant: outputs_test.py SKILLET --update")
+
+
+if "--update" in sys.argv:
+    EXPECTED.write_text("Written by src/tools/cli/outputs_test.py --update\n\n" + "\n".join(line for block in all_outputs() for line in block) + "\n")
+else:
+    unittest.main()

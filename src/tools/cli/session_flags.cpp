@@ -1,0 +1,112 @@
+#include "tools/cli/session_flags.h"
+
+#include "base/parse_cores.h"
+#include "runtime/session_keys.h"
+
+namespace skillet::tools {
+namespace {
+
+// Whether the session takes it.
+bool is_option(std::string_view key, const std::string& value) {
+  runtime::SessionOptions ignored;
+  return runtime::set_option(ignored, key, value).ok();
+}
+
+void set(std::string_view key, const std::string& value, runtime::SessionOptions& session) {
+  if (value.empty()) return;
+  [[maybe_unused]] const auto taken = runtime::set_option(session, key, value);
+}
+
+void add_cores(const Verb& verb, std::string& cores) {
+  const auto problem = [](const std::string& text) {
+    int ignored = 0;
+    return parse_cores(text, ignored)
+               ? std::string()
+               : fmt::format("must be auto or a number of cores from 1 to {}, not '{}'", kMostCores, text);
+  };
+  verb.option("--cores", cores,
+              "of an NPU with several cores, how many may share one inference in bands of rows:\n"
+              "auto: where that is predicted to pay; 1: none; 2 or more: wherever it can be done")
+      .shows_default()
+      .variable(kCoresVariable)
+      .check({"auto or a number", problem});
+}
+
+}  // namespace
+
+void add_tuning_file(const Verb& verb, SessionFlags& flags) {
+  verb.option("--tuning-file", flags.tuning_file,
+              "what `skillet tune` found for this model, chip and build; with it the tuning is tuned")
+      .variable("SKILLET_TUNING_FILE");
+}
+
+void add_unproven(const Verb& verb, SessionFlags& flags) {
+  verb.option("--unproven", flags.unproven,
+              "operations that no known driver ever ran on silicon: refuse (the CPU runs them), verify (the NPU does, "
+              "once it was\ncompared with the CPU on this device) or take (the NPU does, unseen). Default: verify")
+      .check(one_of(npu::kUnprovenNames))
+      .variable(kUnprovenVariable);
+  verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take").hidden();
+}
+
+void add_per_channel(const Verb& verb, SessionFlags& flags) {
+  verb.option(
+          "--per-channel", flags.per_channel,
+          "weights with more scales than the chip takes: exact (each layer within 1 of its own result, else\non the "
+          "CPU) or approximate (docs/models.md)")
+      .shows_default()
+      .check(one_of(npu::kPerChannelNames))
+      .variable("SKILLET_PER_CHANNEL");
+}
+
+void add_partition(const Verb& verb, SessionFlags& flags) {
+  verb.option("--partition", flags.partition,
+              "which parts go to the NPU: all that it takes; predicted: those that are predicted to be faster there, "
+              "copies included; work: those that do enough for the bytes that they move. Default: predicted")
+      .check(one_of(compile::kPartitionByNames))
+      .variable("SKILLET_PARTITION");
+  verb.option("--host-threads", flags.host_threads,
+              "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: 1")
+      .check({"auto or a number", [](const std::string& text) {
+                return is_option("host_threads", text)
+                           ? std::string()
+                           : fmt::format("must be auto or a number of cores, not '{}'", text);
+              }});
+}
+
+void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
+  const std::string ours = "proven: only what is known to work on silicon; tuned: our own choices too";
+  if (tunings == Tunings::ours)
+    verb.option("--tuning", flags.tuning, ours).shows_default().check(one_of({"proven", "tuned"}));
+  else
+    verb.option("--tuning", flags.tuning, ours + "; recorded: as recorded drivers, for `skillet diff`")
+        .shows_default()
+        .check(one_of(npu::kTuningNames));
+  add_tuning_file(verb, flags);
+  add_unproven(verb, flags);
+  add_per_channel(verb, flags);
+  add_cores(verb, flags.cores);
+  add_partition(verb, flags);
+}
+
+npu::Unproven unproven_of(const SessionFlags& flags) {
+  if (flags.allow_unproven) {
+    runtime::warn_of_old_name("--allow-unproven", npu::Unproven::take);
+    return npu::Unproven::take;
+  }
+  return flags.unproven.empty() ? runtime::unproven_of_environment() : *npu::unproven_from_name(flags.unproven);
+}
+
+runtime::SessionOptions session_options(const SessionFlags& flags) {
+  runtime::SessionOptions out;
+  out.compile.tuning = *npu::tuning_from_name(flags.tuning);
+  out.compile.unproven = unproven_of(flags);
+  out.compile.per_channel = *npu::per_channel_from_name(flags.per_channel);
+  out.tuning_file = flags.tuning_file;
+  parse_cores(flags.cores, out.cores);
+  set("partition", flags.partition, out);
+  set("host_threads", flags.host_threads, out);
+  return runtime::with_defaults(std::move(out));
+}
+
+}  // namespace skillet::tools

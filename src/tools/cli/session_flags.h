@@ -1,0 +1,36 @@
+// How models are compiled and what of them goes to the NPU, as options: --tuning, --per-channel, --partition and so on.
+// Called by the verbs that compile models.
+// Must not know: what is done with the session.
+#pragma once
+
+#include <string>
+
+#include "npu/driver.h"
+#include "runtime/session.h"
+#include "tools/cli/command_line.h"
+
+namespace skillet::tools {
+
+constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";  // of releases before this one
+constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
+
+struct SessionFlags {
+  std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
+  std::string partition, host_threads, unproven;  // empty: not given
+  bool allow_unproven = false;                    // as --unproven take was called before
+};
+
+// Each adds the options of its name; what a verb does not take stays as it is above.
+void add_tuning_file(const Verb& verb, SessionFlags& flags);
+void add_unproven(const Verb& verb, SessionFlags& flags);
+void add_per_channel(const Verb& verb, SessionFlags& flags);
+void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
+// All, and --cores and --tuning. With `recorded` that is a tuning too.
+enum class Tunings { ours, recorded_too };
+void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tunings::ours);
+
+// What was taken is right.
+npu::Unproven unproven_of(const SessionFlags& flags);
+runtime::SessionOptions session_options(const SessionFlags& flags);
+
+}  // namespace skillet::tools

@@ -1,0 +1,59 @@
+// The verbs of the `skillet` command: each registers its options and help, and runs when it is chosen.
+// Called by main.cpp; one file per verb.
+// Must not know: each other.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/show/output.h"
+
+namespace skillet::tools {
+
+// What main() returns, see exit_codes.h.
+struct Outcome {
+  int exit_code = kFine;
+  // What an error, or an exception, leaves as exit code: until all that was given is known to be usable, kCannotBegin.
+  int code_of_errors = kCannotBegin;
+
+  // From here on errors are those of the work itself.
+  void begin() { code_of_errors = kFailed; }
+  // The same, once a session is made: that a model cannot run at all, or what a tuning file says is none of it, is
+  // found there.
+  template <typename T>
+  void begin_with(const Result<T>& session) {
+    const bool is_unusable = !session.ok() && (session.error().code == ErrorCode::unsupported ||
+                                               session.error().code == ErrorCode::invalid_argument);
+    if (!is_unusable) begin();
+  }
+  // Says the error of a verb, and remembers it.
+  void finish(const Result<void>& result);
+  void finish(const Error& error);
+};
+
+void add_run(CommandLine& app, Outcome& outcome);
+void add_tune(CommandLine& app, Outcome& outcome);
+void add_bench(CommandLine& app, Outcome& outcome);
+void add_check(CommandLine& app, Outcome& outcome);
+void add_fix(CommandLine& app, Outcome& outcome);
+void add_quantize(CommandLine& app, Outcome& outcome);
+void add_plan(CommandLine& app, Outcome& outcome);
+void add_eval(CommandLine& app, Outcome& outcome);
+void add_compile(CommandLine& app, Outcome& outcome);
+void add_decode(CommandLine& app, Outcome& outcome);
+void add_diff(CommandLine& app, Outcome& outcome);
+void add_lookup(CommandLine& app, Outcome& outcome);
+void add_replay(CommandLine& app, Outcome& outcome);
+void add_devices(CommandLine& app, Outcome& outcome);
+void add_doctor(CommandLine& app, Outcome& outcome);
+void add_virtual(CommandLine& app, Outcome& outcome);
+void add_capture(CommandLine& app, Outcome& outcome);
+void add_bug(CommandLine& app, Outcome& outcome);
+void add_cdi(CommandLine& app, Outcome& outcome);
+void add_trust(CommandLine& app, Outcome& outcome);
+void add_prove(CommandLine& app, Outcome& outcome);
+void add_pages(CommandLine& app, Outcome& outcome);  // of all verbs
+
+}  // namespace skillet::tools

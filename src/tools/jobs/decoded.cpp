@@ -1,0 +1,27 @@
+#include "tools/jobs/decoded.h"
+
+namespace skillet::tools {
+
+Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted) {
+  if (!wanted.empty()) {
+    SK_TRY_ASSIGN(npu::Chip chip, npu::find_chip(wanted));
+    // Other ids of the same family are what the option is for; jobs of another one mean nothing to it.
+    for (const npu::Driver* driver : npu::drivers()) {
+      const auto recorded = driver->identify(device);
+      if (recorded.ok() && recorded->family != chip.family)
+        return error(ErrorCode::invalid_argument, "these are jobs of {}; {} is of another family", recorded->name,
+                     chip.name);
+    }
+    return chip;
+  }
+  std::string reasons;
+  for (const npu::Driver* driver : npu::drivers()) {
+    auto chip = driver->identify(device);
+    if (chip.ok()) return chip;
+    if (!chip.error().message.empty()) reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
+  }
+  return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver,
+               reasons);
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,102 @@
+#include "tools/jobs/diff_side.h"
+
+#include <filesystem>
+
+#include "compile/compile.h"
+#include "graph/import/import.h"
+#include "runtime/address_check.h"
+#include "runtime/record_program.h"
+#include "tools/jobs/decoded.h"
+
+namespace skillet::tools {
+namespace {
+
+void add_tensors(DiffSide& side, std::string_view what, const std::vector<npu::TensorBinding>& bindings,
+                 const std::vector<runtime::PlacedTensor>& places) {
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    const npu::ImageShape& s = bindings[i].shape;
+    side.tensors.push_back({fmt::format("{} {}", what, i), places[i].handle, places[i].offset_bytes,
+                            fmt::format("{}x{}x{}x{} of {} bytes, {}", s.images, s.height, s.width, s.channels,
+                                        s.elem_bytes, npu::print(bindings[i].layout))});
+  }
+}
+
+Result<DiffSide> recorded(std::string kind, const npu::Chip& chip, std::vector<runtime::ProgramToRecord> programs) {
+  std::vector<std::pair<std::vector<npu::TensorBinding>, std::vector<npu::TensorBinding>>> bindings;
+  for (const runtime::ProgramToRecord& one : programs) bindings.emplace_back(one.program.inputs, one.program.outputs);
+  SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(chip.name, std::move(programs)));
+  DiffSide side{std::move(kind), capture::Reader::of(std::move(done.capture)), chip, true};
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    add_tensors(side, fmt::format("program {} input", i), bindings[i].first, done.programs[i].inputs);
+    add_tensors(side, fmt::format("program {} output", i), bindings[i].second, done.programs[i].outputs);
+  }
+  return side;
+}
+
+Result<DiffSide> from_model(const std::string& path, const std::optional<npu::Chip>& chip,
+                            const npu::CompileOptions& options) {
+  if (!chip) return error(ErrorCode::invalid_argument, "for which chip? use --chip");
+  SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(*chip));
+  compile::Options all{.driver = options, .leave_out = false};
+  all.driver.unproven = npu::Unproven::take;
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(std::move(graph), {driver, *chip}, all));
+  std::vector<runtime::ProgramToRecord> programs;
+  for (compile::Part& part : compiled.parts) {
+    if (part.program && !part.program->jobs.empty())
+      programs.push_back({std::move(*part.program), &part.partition.graph, {}});
+  }
+  return recorded("model", *chip, std::move(programs));
+}
+
+Result<DiffSide> from_program(npu::Program program) {
+  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(program.chip));
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
+  SK_TRY(runtime::check_addresses(*driver, chip, program));
+  std::vector<runtime::ProgramToRecord> programs;
+  programs.push_back({std::move(program), nullptr, {}});
+  return recorded("program", chip, std::move(programs));
+}
+
+// A capture that we recorded of our own devices names its chip; sizes are then those that a program asked for.
+Result<DiffSide> from_capture(const std::string& path) {
+  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(path));
+  // What is lost could be where the two differ.
+  if (!reader.cut_off().empty()) return error(ErrorCode::io, "{}", reader.cut_off());
+  std::optional<npu::Chip> known;
+  if (auto chip = chip_of(reader.device(), ""); chip.ok()) known = *chip;
+  std::error_code ignored;
+  return DiffSide{"capture", std::move(reader), known, !std::filesystem::is_directory(path, ignored)};
+}
+
+}  // namespace
+
+Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chip>& chip,
+                           const npu::CompileOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return from_capture(path);
+  if (path.ends_with(".tflite")) return from_model(path, chip, options).with_context(path);
+  auto capture = from_capture(path);
+  if (capture.ok() || capture.error().code != ErrorCode::malformed) return capture;
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kProgramMark.size()));
+  const bool is_program = start == kProgramMark;
+  auto program = npu::deserialise(std::move(file));
+  if (program.ok()) return from_program(std::move(program).value()).with_context(path);
+  if (is_program)
+    return std::move(program).error().with_context(fmt::format(
+        "{}: {}", path, program.error().code == ErrorCode::malformed ? "a damaged program file" : "a program file"));
+  return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a program ({})", path, capture.error().message,
+               program.error().message);
+}
+
+Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSide b) {
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
+  if (a.tensors.empty() || b.tensors.empty()) a.tensors = b.tensors = {};
+  const auto side = [](DiffSide& of) {
+    return npu::ComparedSide{std::move(of.reader), std::move(of.tensors), of.exact_sizes};
+  };
+  return npu::compare(*driver, chip, side(a), side(b));
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,410 @@
+// `skillet replay`: recorded submissions run again, on a board or a simulated chip, as they were or with fields set.
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "capture/reader.h"
+#include "kernels/api/replayer.h"
+#include "lab/compare/field_edit.h"
+#include "runtime/device_context.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/verbs.h"
+#include "tools/jobs/checked_replay.h"
+#include "tools/jobs/decoded.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string path, device, against, output, expect;
+  std::vector<std::string> set, inputs;
+  bool json = false;
+};
+
+// "job 1 nn_instruction.kernel_x_size=3", of submission 2: "2:job 1 ...".
+struct Change {
+  std::optional<size_t> submission;
+  std::string path, value;
+  bool is_done = false;
+  // Of one that names no submission: why it cannot be done in `problem_at`, and whether that one has the field at all.
+  std::optional<Error> problem;
+  size_t problem_at = 0;
+  bool has_field = false;
+};
+
+Result<Change> parse_change(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return error(ErrorCode::invalid_argument, "--set: must be FIELD=VALUE, not '{}'", text);
+  Change out{.submission = {}, .path = text.substr(0, equals), .value = text.substr(equals + 1)};
+  size_t number = 0;
+  const auto [end, failure] = std::from_chars(out.path.data(), out.path.data() + out.path.size(), number);
+  if (failure == std::errc() && *end == ':') {
+    const auto size = static_cast<size_t>(end + 1 - out.path.data());
+    out.submission = number;
+    out.path.erase(0, size);
+  }
+  return out;
+}
+
+struct Input {
+  uint32_t handle = 0;
+  SharedBytes bytes;
+  bool is_used = false;
+};
+
+Result<Input> parse_input(const std::string& text) {
+  Input out;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out.handle);
+  if (failure != std::errc() || end == text.data() + text.size() || *end != '=')
+    return error(ErrorCode::invalid_argument, "--input: must be BUFFER=FILE, such as 3=input.bin, not '{}'", text);
+  SK_TRY_ASSIGN(Bytes bytes, read_file(text.substr(static_cast<size_t>(end + 1 - text.data()))));
+  out.bytes = std::move(bytes);
+  return out;
+}
+
+struct Device {
+  runtime::NamedCore core;
+  std::unique_ptr<kernels::Replayer> replayer;
+  CheckedReplay checked;
+};
+
+Result<Device> open_device(const std::string& name, const npu::Chip& recorded) {
+  SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core_for_replay(name));
+  if (core.chip.name != recorded.name)
+    return error(ErrorCode::invalid_argument, "{} is chip '{}'; the jobs were recorded for chip '{}'", name,
+                 core.chip.name, recorded.name);
+  SK_TRY_ASSIGN(auto replayer, kernels::open_replayer(core.core, core.calls));
+  CheckedReplay checked(*core.driver, core.chip, *replayer);
+  return Device{std::move(core), std::move(replayer), std::move(checked)};
+}
+
+// One buffer that a submission wrote.
+struct Written {
+  size_t submission = 0;
+  uint32_t handle = 0;
+  uint64_t size_bytes = 0, hash = 0;
+  std::optional<uint64_t> differing;  // bytes that are not as on the other side
+  uint64_t first = 0;                 // of those
+};
+
+// Outputs that a device said it had written.
+struct Unwritten {
+  size_t submission = 0;
+  std::string device;
+  std::vector<std::string> paths;  // of the fields with their addresses
+};
+
+void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, Written& out) {
+  const size_t common = std::min(a.size(), b.size());
+  out.differing = std::max(a.size(), b.size()) - common;
+  out.first = common;
+  for (size_t i = common; i-- > 0;) {
+    if (a[i] == b[i]) continue;
+    ++*out.differing;
+    out.first = i;
+  }
+}
+
+// All submissions on one device, or on two side by side.
+class Replays {
+ public:
+  Replays(const Options& options, capture::Reader reader, Device device, std::optional<Device> other)
+      : options_(options), reader_(std::move(reader)), device_(std::move(device)), other_(std::move(other)) {}
+
+  Result<void> prepare() {
+    for (const std::string& text : options_.set) {
+      SK_TRY_ASSIGN(Change change, parse_change(text));
+      changes_.push_back(std::move(change));
+    }
+    for (const std::string& text : options_.inputs) {
+      SK_TRY_ASSIGN(Input input, parse_input(text));
+      inputs_.push_back(std::move(input));
+    }
+    if (!options_.output.empty()) SK_TRY(check_files(options_.output, {}));
+    return try_options();
+  }
+
+  Result<void> run() {
+    while (true) {
+      SK_TRY(check_stop());
+      SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
+      if (!one) break;
+      SK_TRY(run_one(std::move(*one)).with_context(fmt::format("submission {}", reader_.index())));
+    }
+    return {};
+  }
+  // What follows the last submission, see capture::Reader.
+  const std::string& cut_off() const { return reader_.cut_off(); }
+
+  const std::vector<Written>& written() const { return written_; }
+  const std::vector<Unwritten>& unwritten() const { return unwritten_; }
+  bool differs() const {
+    return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
+  }
+  std::string other_side() const {
+    if (!options_.expect.empty()) return options_.expect;
+    if (!options_.against.empty()) return options_.against;
+    return changes_.empty() ? "" : "without --set";
+  }
+
+ private:
+  // Whether all that the options name is there, before anything runs.
+  Result<void> try_options() {
+    size_t submissions = 0;
+    while (true) {
+      auto one = reader_.next();
+      if (!one.ok() || !*one) break;  // what cannot be read is an error when its turn comes
+      ++submissions;
+      SK_TRY(fill_all(**one));
+      SK_TRY(change(**one));
+      if (!options_.expect.empty()) SK_TRY(check_expected(**one));
+    }
+    reader_.rewind();
+    for (const Change& one : changes_) {
+      if (!one.is_done || one.has_field) SK_TRY(problem_of(one, submissions));
+    }
+    for (const Input& one : inputs_) {
+      if (!one.is_used)
+        return error(ErrorCode::invalid_argument, "--input: no submission has a buffer {} without contents",
+                     one.handle);
+    }
+    return {};
+  }
+
+  Result<void> check_expected(const capture::Submission& one) const {
+    for (const capture::BufferSnapshot& buffer : one.buffers) {
+      const std::string path = options_.expect + "/" + file_of(buffer);
+      std::error_code ignored;
+      if (buffer.listed && buffer.write && !std::filesystem::exists(path, ignored))
+        return error(ErrorCode::io, "--expect: {}: {}", path, std::strerror(ENOENT));
+    }
+    return {};
+  }
+
+  std::string file_of(const capture::BufferSnapshot& buffer) const {
+    return fmt::format("submission{}_buffer{}.bin", reader_.index(), buffer.handle);
+  }
+
+  Result<void> fill_all(capture::Submission& one) {
+    for (capture::BufferSnapshot& buffer : one.buffers) {
+      for (Input& input : inputs_) SK_TRY(fill(input, buffer));
+    }
+    return {};
+  }
+
+  Result<void> run_one(capture::Submission one) {
+    SK_TRY(fill_all(one));
+    note_missing(one);
+    capture::Submission changed = one;
+    SK_TRY(change(changed));
+    const Progress progress(fmt::format("running submission {}", reader_.index()));
+    SK_TRY(run_on(device_, options_.device, changed));
+    if (other_) {
+      const bool is_device = !options_.against.empty();
+      SK_TRY(run_on(*other_, is_device ? options_.against : options_.device, is_device ? changed : one)
+                 .with_context("the other side"));
+    }
+    for (const capture::BufferSnapshot& buffer : changed.buffers) {
+      if (buffer.listed && buffer.write) SK_TRY(note(buffer));
+    }
+    return {};
+  }
+
+  // What was not recorded, nor written by an earlier submission, is zeros, which is seldom what was meant.
+  void note_missing(const capture::Submission& one) {
+    for (const capture::BufferSnapshot& buffer : one.buffers) {
+      const bool is_missing = buffer.listed && buffer.read && buffer.content == capture::Content::unknown;
+      if (is_missing && known_.insert(buffer.handle).second)
+        complain(
+            fmt::format("submission {}: what was in buffer {} ({} bytes) was not recorded: zeros are taken; "
+                        "--input {}=FILE gives it",
+                        reader_.index(), buffer.handle, buffer.size_bytes, buffer.handle));
+      if (buffer.listed) known_.insert(buffer.handle);
+    }
+  }
+
+  Result<void> run_on(Device& device, const std::string& name, const capture::Submission& submission) {
+    SK_TRY_ASSIGN(const std::vector<std::string> unwritten, device.checked.run(submission));
+    if (!unwritten.empty()) unwritten_.push_back({reader_.index(), name, unwritten});
+    return {};
+  }
+
+  static Result<void> fill(Input& input, capture::BufferSnapshot& buffer) {
+    if (buffer.handle != input.handle || buffer.content != capture::Content::unknown) return {};
+    if (input.bytes.size() > buffer.size_bytes)
+      return error(ErrorCode::invalid_argument, "--input: {} bytes for buffer {} of {}", input.bytes.size(),
+                   buffer.handle, buffer.size_bytes);
+    buffer.content = capture::Content::bytes;
+    buffer.bytes = input.bytes;
+    input.is_used = true;
+    return {};
+  }
+
+  // A field that is named without a submission is set wherever it is.
+  Result<void> change(capture::Submission& submission) {
+    for (Change& one : changes_) {
+      if (one.submission && *one.submission != reader_.index()) continue;
+      const auto done = npu::set_field(*device_.core.driver, device_.core.chip, submission, one.path, one.value);
+      if (done.ok())
+        one.is_done = true;
+      else if (one.submission)
+        return done.error();
+      else
+        add_problem(one, submission, done.error());
+    }
+    return {};
+  }
+
+  // What is said of the submission that has the field; else of the one that has the nearest names, which takes most
+  // words.
+  void add_problem(Change& change, const capture::Submission& submission, const Error& problem) const {
+    const bool has_field = npu::has_field(*device_.core.driver, device_.core.chip, submission, change.path);
+    const bool is_better = !change.problem || (has_field && !change.has_field) ||
+                           (has_field == change.has_field && problem.message.size() > change.problem->message.size());
+    if (!is_better) return;
+    change.problem = problem;
+    change.problem_at = reader_.index();
+    change.has_field = has_field;
+  }
+
+  static Result<void> problem_of(const Change& change, size_t submissions) {
+    if (change.submission && !change.problem)
+      return error(ErrorCode::invalid_argument, "--set: there is no submission {}", *change.submission);
+    if (!change.problem) return {};
+    if (submissions == 1) return *change.problem;
+    return error(ErrorCode::invalid_argument,
+                 "--set: no submission is named, and there are {} (one is named so: --set \"{}:{}={}\"): {}",
+                 submissions, change.problem_at, change.path, change.value, change.problem->message);
+  }
+
+  Result<void> note(const capture::BufferSnapshot& buffer) {
+    SK_TRY_ASSIGN(std::span<const uint8_t> bytes, device_.replayer->contents(buffer.handle));
+    bytes = bytes.first(std::min<size_t>(bytes.size(), buffer.size_bytes));
+    Written row{.submission = reader_.index(),
+                .handle = buffer.handle,
+                .size_bytes = bytes.size(),
+                .hash = XXH64(bytes.data(), bytes.size(), 0),
+                .differing = {},
+                .first = 0};
+    const std::string name = file_of(buffer);
+    if (other_) {
+      SK_TRY_ASSIGN(const auto others, other_->replayer->contents(buffer.handle));
+      count_differences(bytes, others.first(std::min(others.size(), bytes.size())), row);
+    } else if (!options_.expect.empty()) {
+      SK_TRY_ASSIGN(const Bytes expected, read_file(options_.expect + "/" + name));
+      count_differences(bytes, expected, row);
+    }
+    if (!options_.output.empty()) {
+      std::error_code failure;
+      std::filesystem::create_directories(options_.output, failure);
+      if (failure) return error(ErrorCode::io, "{}: {}", options_.output, failure.message());
+      SK_TRY(write_file(options_.output + "/" + name, bytes));
+    }
+    written_.push_back(row);
+    return {};
+  }
+
+  const Options& options_;
+  capture::Reader reader_;
+  Device device_;
+  std::optional<Device> other_;
+  std::vector<Change> changes_;
+  std::vector<Input> inputs_;
+  std::vector<Written> written_;
+  std::set<uint32_t> known_;  // buffers that earlier submissions list
+  std::vector<Unwritten> unwritten_;
+};
+
+void print(const Options& options, const Replays& replays) {
+  const std::string other = replays.other_side();
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const Written& one : replays.written()) {
+      nlohmann::json row = {{"submission", one.submission},
+                            {"buffer", one.handle},
+                            {"bytes", one.size_bytes},
+                            {"hash", fmt::format("{:016x}", one.hash)}};
+      if (one.differing) row["differing"] = *one.differing;
+      rows.push_back(std::move(row));
+    }
+    nlohmann::json missing = nlohmann::json::array();
+    for (const Unwritten& one : replays.unwritten())
+      missing.push_back({{"submission", one.submission}, {"device", one.device}, {"fields", one.paths}});
+    return out_report(
+        {{"device", options.device}, {"compared_with", other}, {"written", rows}, {"not_written", missing}});
+  }
+  TextTable table({"submission", "buffer", "bytes", "hash", other.empty() ? "" : "differs from " + other});
+  for (const Written& one : replays.written())
+    table.add({fmt::format("{}", one.submission), fmt::format("{}", one.handle), print_count(one.size_bytes),
+               fmt::format("{:016x}", one.hash),
+               !one.differing        ? ""
+               : *one.differing == 0 ? "no"
+                                     : fmt::format("{} bytes, from {} on", print_count(*one.differing), one.first)});
+  out("what {} wrote\n{}", options.device, table.print());
+}
+
+Result<void> replay(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.path));
+  SK_TRY_ASSIGN(const npu::Chip chip, chip_of(reader.device(), "").with_context(options.path));
+  SK_TRY_ASSIGN(Device device, open_device(options.device, chip));
+  std::optional<Device> other;
+  if (!options.against.empty() || (!options.set.empty() && options.expect.empty())) {
+    SK_TRY_ASSIGN(other, open_device(options.against.empty() ? options.device : options.against, chip));
+  }
+  Replays replays(options, std::move(reader), std::move(device), std::move(other));
+  SK_TRY(replays.prepare());
+  outcome.begin();
+  SK_TRY(replays.run().with_context(options.path));
+  print(options, replays);
+  if (!replays.cut_off().empty()) log::warning("{}", replays.cut_off());
+  for (const Unwritten& one : replays.unwritten())
+    log::warning("submission {}: {} says that it is done, but wrote nothing at {}{}", one.submission, one.device,
+                 one.paths[0], one.paths.size() == 1 ? "" : fmt::format(" and {} others", one.paths.size() - 1));
+  if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty()) outcome.exit_code = kFailed;
+  return {};
+}
+
+}  // namespace
+
+void add_replay(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb(
+      "replay",
+      "Run recorded jobs again, at the recorded addresses, and say what they write. --set changes a field first and\n"
+      "compares with the jobs as they were.\n"
+      "Examples:\n"
+      "  skillet replay tests/captures/a311d_conv1x1_relu6_u8 --device sim:a311d --input 3=input.bin\n"
+      "  skillet replay run.capture --device sim:a311d --set 'FIELD=7'");
+  verb.option("PATH", options->path, "capture file, or a folder that holds capture.json").required();
+  verb.option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...").required();
+  const Option against = verb.option("--against", options->against, "run them on this device too, and compare");
+  verb.option("--set", options->set,
+              "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N (may be given again)")
+      .one_at_a_time();
+  verb.option("--input", options->inputs,
+              "BUFFER=FILE: contents of a buffer that were not recorded (may be given again)")
+      .one_at_a_time();
+  verb.option("--output", options->output, "write the buffers that jobs write to this folder").check(not_empty());
+  verb.option("--expect", options->expect, "compare them with such a folder")
+      .check(existing_folder())
+      .excludes(against);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(replay(*options, outcome));
+  });
+}
+
+}  // namespace skillet::tools

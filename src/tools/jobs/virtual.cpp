@@ -1,0 +1,104 @@
+// `skillet virtual`: runs any program with a simulated chip behind a device node of the mainline kernel driver.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/bytes.h"
+#include "base/environment.h"
+#include "base/vendors.h"
+#include "kernels/fake/fault_plan.h"
+#include "lab/interpose/environment.h"
+#include "runtime/device_context.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/jobs/preload.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string chip{default_chip()}, fail, on_fault = "reset", on_misuse = "report";
+  bool trace = false;
+  std::vector<std::string> command;
+};
+
+// A folder for the /dev and /sys that the program sees, shared by all its processes; gone at the end.
+class Root {
+ public:
+  static Result<Root> create() {
+    std::error_code failure;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
+    const char* const wanted = environment_variable("TMPDIR");
+    if (failure) return error(ErrorCode::io, "TMPDIR={}: {}", wanted == nullptr ? "" : wanted, failure.message());
+    std::string path = (folder / "skillet-virtual-XXXXXX").string();
+    if (::mkdtemp(path.data()) == nullptr) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
+    return Root(std::move(path));
+  }
+  Root(Root&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ~Root() {
+    if (!path_.empty()) remove_folder(path_);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit Root(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+Result<int> run_virtual(const Options& options) {
+  SK_TRY(runtime::open_target("sim:" + options.chip));
+  SK_TRY(fake::FaultPlan::parse(options.fail, options.chip));
+  SK_TRY_ASSIGN(const Root root, Root::create());
+  PreloadedCommand command{.command = options.command,
+                           .library = "libskillet-virtual.so",
+                           .order = PreloadOrder::after_others,
+                           .environment = {{interpose::kChipVariable, options.chip},
+                                           {interpose::kRootVariable, root.path()},
+                                           {interpose::kFailVariable, options.fail},
+                                           {interpose::kFaultVariable, options.on_fault},
+                                           {interpose::kMisuseVariable, options.on_misuse},
+                                           {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
+  return run_preloaded(command);
+}
+
+}  // namespace
+
+void add_virtual(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb(
+      "virtual",
+      "Run any program with a simulated NPU: it finds the node of the chip's mainline driver (/dev/dri/renderD128 or "
+      "an\n"
+      "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
+      "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
+  verb.option("--chip", options->chip, "which chip is there").shows_default();
+  verb.option("--fail", options->fail,
+              "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
+              "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
+              "a submit takes several jobs, job:N may do the same or drop")
+      .may_be_empty();
+  verb.option("--on-fault", options->on_fault,
+              "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
+              "written), or error (the submit fails with EIO)")
+      .check(one_of({"reset", "error"}))
+      .shows_default();
+  verb.option(
+          "--on-misuse", options->on_misuse,
+          "what becomes of a call that a stock kernel does not survive: report (a line\nnames it, the call goes on) "
+          "or abort (the program ends)")
+      .variable(interpose::kMisuseVariable)
+      .check(one_of({"report", "abort"}))
+      .shows_default();
+  verb.flag("--trace", options->trace, "print each call to the device: arguments, sizes, fences, buffers, time");
+  verb.option("COMMAND", options->command, "after --: the program and its arguments").required();
+  verb.runs([options, &outcome] {
+    const Result<int> code = run_virtual(*options);
+    if (!code.ok()) return outcome.finish(code.error());
+    outcome.exit_code = *code;
+  });
+}
+
+}  // namespace skillet::tools

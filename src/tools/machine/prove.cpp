@@ -1,0 +1,266 @@
+// `skillet prove`: what the NPU of this machine does where no recorded job shows it, as a report to share; and what
+// such a report says.
+#include "runtime/prove.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/own_file.h"
+#include "base/text.h"
+#include "compile/build_id.h"
+#include "kernels/api/drm_file.h"
+#include "runtime/device_context.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/machine/machine_facts.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+#include "tools/tensors/zip_file.h"
+#include "tools/time/clocks.h"
+
+namespace skillet::tools {
+namespace {
+
+using runtime::ProofKind;
+using runtime::ProofOutcome;
+using runtime::ProofReport;
+using runtime::ProofStep;
+
+constexpr uint64_t kReportMax = uint64_t{1} << 24;
+constexpr const char* kMember = "report.json";
+
+struct ProveFlags {
+  std::string device = "npu", output, read;
+  bool risky = false, apply = false, full = false, json = false;
+};
+
+Result<std::string> report_text_of(const std::string& path) {
+  std::error_code failure;
+  const uintmax_t size = std::filesystem::file_size(path, failure);
+  if (failure) return error(ErrorCode::io, "{}: {}", path, failure.message());
+  if (size > kReportMax) return error(ErrorCode::malformed, "{}: the file is too large for a report", path);
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  if (!is_zip(file)) return std::string(file.begin(), file.end());
+  SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
+  for (const ZipMember& one : members) {
+    if (one.name != kMember) continue;
+    SK_TRY_ASSIGN(const Bytes bytes, unpack(one, kReportMax));
+    return std::string(bytes.begin(), bytes.end());
+  }
+  return error(ErrorCode::malformed, "{}: there is no {} in it", path, kMember);
+}
+
+Result<ProofReport> read_report(const std::string& path) {
+  SK_TRY_ASSIGN(const std::string text, report_text_of(path));
+  return runtime::parse_proof_report(text).with_context(path);
+}
+
+Result<void> write_report(const std::string& path, const ProofReport& report) {
+  if (path.empty()) return {};
+  const std::string text = runtime::print(report);
+  Bytes bytes(text.begin(), text.end());
+  if (path.ends_with(".zip")) {
+    const ZipEntry entry{.name = kMember, .bytes = std::move(bytes)};
+    SK_TRY_ASSIGN(bytes, zip_of({&entry, 1}));
+  }
+  return replace_own_file(path, {bytes});
+}
+
+// What can be read without rights of the administrator.
+std::vector<std::pair<std::string, std::string>> facts_of(const runtime::NamedCore& core) {
+  const MachineFacts machine = gather_facts();
+  std::vector<std::pair<std::string, std::string>> facts = {{"chip", core.chip.title},
+                                                            {"kernel", machine.kernel_release}};
+  if (!machine.board.empty()) facts.emplace_back("board", machine.board);
+  if (!core.simulated) {
+    const auto file = kernels::DrmFile::open(kernels::system_calls(), core.core.info.node);
+    const auto version = file.ok() ? file->version() : Result<kernels::DrmFile::Version>(file.error());
+    if (version.ok())
+      facts.emplace_back("kernel driver", fmt::format("{} {}.{}", version->name, version->major, version->minor));
+  }
+  for (const Clock& one : read_clocks())
+    facts.emplace_back("clock of " + one.name, fmt::format("{:.0f} MHz, governor {}", one.mhz, one.governor));
+  for (const Temperature& one : read_temperatures())
+    facts.emplace_back("temperature of " + one.name, fmt::format("{:.0f} C", one.celsius));
+  return facts;
+}
+
+struct Refuted {
+  const ProofStep* step = nullptr;
+  std::string place;  // of the row that should change
+  std::string_view assumed, sections;
+  std::vector<std::string> candidates;
+  std::string answer;
+};
+
+std::string answer_of(const std::vector<std::string>& candidates) {
+  if (candidates.empty()) return "like none that is simulated";
+  if (candidates.size() == 1) return "this silicon is like quirk " + candidates[0];
+  return fmt::format("this silicon is like one of {}, which the probe does not tell apart",
+                     fmt::join(candidates, ", "));
+}
+
+Result<std::vector<Refuted>> refuted_of(const ProofReport& report) {
+  std::vector<Refuted> all;
+  for (const ProofStep& step : report.steps) {
+    if (step.kind != ProofKind::assumption || !runtime::is_refuted(step.outcome)) continue;
+    const runtime::AssumptionRow row = runtime::row_of(report, step);
+    if (row.row == nullptr) continue;
+    Refuted& one = all.emplace_back();
+    one.step = &step;
+    one.place = fmt::format("src/drivers/{}/assumptions.def: {}", row.driver->name(), step.name);
+    one.assumed = row.row->what;
+    one.sections = row.row->sections;
+    SK_TRY_ASSIGN(one.candidates, runtime::candidates_of(report, step));
+    one.answer = answer_of(one.candidates);
+  }
+  return all;
+}
+
+nlohmann::json json_of(const ProofReport& report, const std::vector<Refuted>& refuted, size_t applied) {
+  nlohmann::json facts = nlohmann::json::array(), steps = nlohmann::json::array(), wrong = nlohmann::json::array();
+  for (const auto& [name, value] : report.facts) facts.push_back({{"name", name}, {"value", value}});
+  for (const ProofStep& step : report.steps)
+    steps.push_back({{"kind", runtime::kProofKindNames[static_cast<size_t>(step.kind)]},
+                     {"name", step.name},
+                     {"outcome", runtime::name_of(step.outcome)},
+                     {"what", step.what}});
+  for (const Refuted& one : refuted)
+    wrong.push_back({{"name", one.step->name},
+                     {"candidates", one.candidates},
+                     {"answer", one.answer},
+                     {"row", one.place},
+                     {"sections", one.sections}});
+  return {{"device", report.device.text()},
+          {"build", report.build},
+          {"date", report.date},
+          {"ended", report.ended},
+          {"facts", facts},
+          {"steps", steps},
+          {"refuted", wrong},
+          {"applied", applied}};
+}
+
+void print(const ProofReport& report, const std::vector<Refuted>& refuted) {
+  out("{}\n", report.device.text());
+  for (const auto& [name, value] : report.facts) out("{}: {}\n", name, value);
+  if (report.build != compile::build_id())
+    out("made by another build of Skillet ({}), {}\n", report.build, report.date);
+  for (const ProofKind kind : {ProofKind::assumption, ProofKind::operation}) {
+    for (const ProofOutcome outcome :
+         {ProofOutcome::right, ProofOutcome::wrong, ProofOutcome::hangs, ProofOutcome::not_asked, ProofOutcome::risky,
+          ProofOutcome::failed, ProofOutcome::begun}) {
+      std::vector<std::string> names;
+      for (const ProofStep& step : report.steps)
+        if (step.kind == kind && step.outcome == outcome) names.push_back(step.name);
+      if (names.empty()) continue;
+      out("{}\n", wrapped(fmt::format("{}s, {}: {}", runtime::kProofKindNames[static_cast<size_t>(kind)],
+                                      runtime::name_of(outcome), fmt::join(names, ", ")),
+                          2));
+    }
+  }
+  for (const Refuted& one : refuted)
+    out("\n{}\n", wrapped(fmt::format("{}: assumed was: {}. {} here: {}. Change {} (specification: {})", one.step->name,
+                                      one.assumed, one.step->what, one.answer, one.place, one.sections),
+                          2));
+  if (!report.ended.empty()) out("\n{}\n", report.ended);
+}
+
+Result<void> show(const ProveFlags& flags, const ProofReport& report, size_t applied) {
+  SK_TRY_ASSIGN(const std::vector<Refuted> refuted, refuted_of(report));
+  if (flags.json) {
+    out_report(json_of(report, refuted, applied));
+    return {};
+  }
+  print(report, refuted);
+  if (flags.apply) out("{} of its verdicts are in the trust store of this device\n", applied);
+  return {};
+}
+
+// What the report says becomes what sessions on this device believe.
+Result<size_t> apply(const ProveFlags& flags, const ProofReport& report) {
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
+  if (target.trust == nullptr)
+    return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", flags.device);
+  SK_TRY(runtime::check_made_here(report, target.trust->file().device));
+  std::vector<runtime::TrustEntry> entries = runtime::trust_entries(report);
+  const size_t count = entries.size();
+  target.trust->add(std::move(entries));
+  return count;
+}
+
+Result<void> read(const ProveFlags& flags, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ProofReport report, read_report(flags.read));
+  size_t applied = 0;
+  if (flags.apply) {
+    SK_TRY_ASSIGN(applied, apply(flags, report));
+  }
+  outcome.begin();
+  return show(flags, report, applied);
+}
+
+bool has_failed(const ProofReport& report) {
+  return std::ranges::any_of(report.steps, [](const ProofStep& step) {
+    return step.outcome == ProofOutcome::failed ||
+           (step.kind == ProofKind::operation && runtime::is_refuted(step.outcome));
+  });
+}
+
+Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
+  const OrderlyEnd end;
+  ProofReport report;
+  std::error_code failure;
+  if (!flags.output.empty() && std::filesystem::exists(flags.output, failure)) {
+    SK_TRY_ASSIGN(report, read_report(flags.output));
+  }
+  SK_TRY_ASSIGN(const runtime::NamedCore core, runtime::find_core(flags.device));
+  if (report.facts.empty()) report.facts = facts_of(core);
+  {
+    Progress progress("asking the device");
+    runtime::ProveOptions options{.device = core.name, .risky = flags.risky, .serial = flags.full};
+    options.say = [&](const std::string& what) { progress.say(what); };
+    options.keep = [&](const ProofReport& now) -> Result<void> {
+      SK_TRY(write_report(flags.output, now));
+      outcome.begin();
+      return {};
+    };
+    SK_TRY(runtime::prove(options, report));
+  }
+  size_t applied = 0;
+  if (flags.apply) {
+    SK_TRY_ASSIGN(applied, apply(flags, report));
+  }
+  SK_TRY(show(flags, report, applied));
+  const bool is_whole =
+      report.ended == runtime::kAllSteps ||
+      std::ranges::any_of(report.steps, [](const ProofStep& step) { return step.outcome == ProofOutcome::risky; });
+  outcome.exit_code = has_failed(report) || !is_whole ? kFailed : kFine;
+  return {};
+}
+
+}  // namespace
+
+void add_prove(CommandLine& app, Outcome& outcome) {
+  auto flags = std::make_shared<ProveFlags>();
+  const Verb verb = app.verb(
+      "prove",
+      "Ask the NPU of this machine what no recorded job shows: the probe of each assumption, then a self-test,\n"
+      "each compared with the CPU. Writes a report to share (docs/prove.md); --read shows what one says.\n"
+      "Example: skillet prove -o report.zip");
+  verb.option("--device", flags->device, "which NPU: npu, /dev/..., etnaviv0, sim:CHIP").shows_default();
+  const auto output = verb.option("-o,--output", flags->output,
+                                  "the report, .zip or .json, written before and after each step; the same one again\n"
+                                  "goes on where it ended");
+  verb.option("--read", flags->read, "show what a report says: which simulated candidate this silicon is like")
+      .excludes(output);
+  verb.flag("--risky", flags->risky, "take steps that may hang the NPU or the machine too, and those that hung before");
+  verb.flag("--apply", flags->apply, "believe what was seen: put it into the trust store of this device");
+  verb.flag("--full", flags->full, "the serial number itself in the report, not a hash of it");
+  verb.flag("--json", flags->json, "machine-readable output");
+  verb.runs(
+      [flags, &outcome] { outcome.finish(flags->read.empty() ? prove(*flags, outcome) : read(*flags, outcome)); });
+}
+
+}  // namespace skillet::tools

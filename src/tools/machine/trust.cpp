@@ -1,0 +1,127 @@
+// `skillet trust`: what the NPU of this machine has been seen to compute, right or wrong.
+#include "runtime/trust.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "runtime/device_context.h"
+#include "tools/cli/verbs.h"
+#include "tools/machine/trust_summary.h"
+#include "tools/show/text_table.h"
+
+namespace skillet::tools {
+namespace {
+
+using runtime::TrustEntry;
+using runtime::TrustFile;
+using runtime::TrustKind;
+
+struct Options {
+  std::string device = "npu", forget, export_to, import_from;
+  bool json = false, apply = false;
+};
+
+std::string_view kind_name(TrustKind kind) { return runtime::kTrustKindNames[static_cast<size_t>(kind)]; }
+
+std::string verdict(const TrustEntry& entry) {
+  return fmt::format("{}{}", entry.confirmed ? "confirmed" : "refuted",
+                     runtime::is_of_this_build(entry) ? "" : " (another build)");
+}
+
+nlohmann::json json_of(const TrustFile& file, const std::string& path, const TrustSummary& known) {
+  nlohmann::json entries = nlohmann::json::array();
+  for (const TrustEntry& one : file.entries)
+    entries.push_back({{"kind", kind_name(one.kind)},
+                       {"name", one.name},
+                       {"confirmed", one.confirmed},
+                       {"counts", runtime::is_of_this_build(one)},
+                       {"date", one.date},
+                       {"evidence", one.evidence}});
+  return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", known.open}};
+}
+
+void print(const TrustFile& file, const std::string& path, const TrustSummary& known) {
+  out("{}\n{}\n", file.device.text(), path.empty() ? "nothing is kept after this process" : "kept in " + path);
+  TextTable table({"what", "verdict", "date", "evidence"});
+  for (const TrustEntry& one : file.entries) {
+    if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
+    const std::string name = one.kind == TrustKind::assumption ? one.name : std::string(kind_name(one.kind));
+    table.add({name, verdict(one), one.date.substr(0, 10), one.evidence});
+  }
+  if (!table.empty()) out("{}", table.print_wrapped());
+  out("{} parts of networks are right on this device; {} of {} assumptions are not tried yet\n", known.programs,
+      known.open.size(), known.confirmed.size() + known.refuted.size() + known.open.size());
+}
+
+Result<TrustFile> read_trust_file(const std::string& path) {
+  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
+}
+
+// Somebody else's word for this device: shown, and believed only with --apply.
+Result<void> import(const Options& options, runtime::Trust& trust) {
+  SK_TRY_ASSIGN(TrustFile given, read_trust_file(options.import_from));
+  const runtime::DeviceIdentity here = trust.file().device;
+  if (given.device != here)
+    return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
+                 given.device.text(), here.text());
+  std::erase_if(given.entries, [](const TrustEntry& one) { return !runtime::is_of_this_build(one); });
+  for (const TrustEntry& one : given.entries)
+    out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
+  out("{} entries of this build{}\n", given.entries.size(),
+      options.apply ? " are taken" : "; --apply takes them: nothing of them was seen on this machine by you");
+  if (!options.apply) return {};
+  for (TrustEntry& one : given.entries) one.evidence = fmt::format("{} (imported)", one.evidence);
+  trust.add(std::move(given.entries));
+  return {};
+}
+
+Result<void> trust(const Options& options) {
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (target.trust == nullptr)
+    return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", options.device);
+  runtime::Trust& known = *target.trust;
+  if (!options.forget.empty()) {
+    SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
+    out("{} entries are forgotten\n", gone);
+    return gone != 0 || options.forget == "all"
+               ? Result<void>()
+               : error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
+  }
+  if (!options.import_from.empty()) return import(options, known);
+  if (!options.export_to.empty()) {
+    const std::string text = runtime::print(known.file());
+    return write_file(options.export_to, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  if (options.json)
+    out_report(json_of(known.file(), known.path(), summary_of_trust(target)));
+  else
+    print(known.file(), known.path(), summary_of_trust(target));
+  return {};
+}
+
+}  // namespace
+
+void add_trust(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb =
+      app.verb("trust",
+               "Show what the NPU of this machine was seen to compute right or wrong: operations that no recorded job\n"
+               "shows run on it only after they were compared with the CPU there (docs/trust.md).\n"
+               "Example: skillet trust --export trust.json");
+  verb.option("--device", options->device, "whose: npu, /dev/..., etnaviv0, sim:CHIP (with SKILLET_TRUST_DIR)")
+      .shows_default();
+  const auto forget =
+      verb.option("--forget", options->forget, "forget an entry by its name, or all: it is tried again");
+  const auto to =
+      verb.option("--export", options->export_to, "write a file for somebody else, or for a report").excludes(forget);
+  verb.option("--import", options->import_from, "show what such a file says of this device")
+      .excludes(forget)
+      .excludes(to);
+  verb.flag("--apply", options->apply, "believe what --import shows");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(trust(*options)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,23 @@
+#include "tools/machine/trust_summary.h"
+
+#include "npu/driver.h"
+#include "runtime/trust.h"
+
+namespace skillet::tools {
+
+TrustSummary summary_of_trust(const runtime::Target& target) {
+  using runtime::TrustKind;
+  TrustSummary out;
+  for (const npu::Assumption& one : target.driver->assumptions()) {
+    const auto known = target.trust->find(TrustKind::assumption, one.name);
+    (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
+  }
+  for (const runtime::TrustEntry& one : target.trust->file().entries) {
+    if (!runtime::is_of_this_build(one)) continue;
+    if (one.kind == TrustKind::program && one.confirmed) ++out.programs;
+    if (one.kind == TrustKind::operation && !one.confirmed) ++out.refuted_operations;
+  }
+  return out;
+}
+
+}  // namespace skillet::tools

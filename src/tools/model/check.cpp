@@ -1,0 +1,330 @@
+// `skillet check`: which operations of a model run where, and why not on the NPU.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "compile/advice.h"
+#include "graph/ref/ref.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/model/check_chips.h"
+#include "tools/model/model.h"
+#include "tools/run/apart.h"
+#include "tools/show/print_advice.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+#include "tools/time/npu_use.h"
+#include "tools/time/program_timing.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, device, require, html;  // no device: each chip
+  tflite::ImportOptions import_as;
+  SessionFlags session;
+  bool json = false, delegate = false, verbose = false;
+};
+
+struct Row {
+  compile::OpRow op;
+  std::string where;
+  bool works = false;  // a job of the NPU computes it
+  uint64_t macs = 0;
+};
+
+struct Report {
+  std::string device, chip;
+  std::vector<Row> rows;  // in execution order
+  size_t npu_parts = 0, parts = 0;
+  std::string advice;
+  std::vector<passes::Rewrite> rewrites;
+  uint64_t macs = 0;  // of the model
+  NpuShare share;
+  compile::ModelUse model;
+  std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
+  double cpu_alone_us = -1;                // what the CPU would without them
+};
+
+// Of a device and of each chip alike.
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out = session_options(options.session);
+  out.cores = 1;  // how many share the work changes nothing about where
+  return out;
+}
+
+Result<Report> examine(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
+  const runtime::SessionOptions session = session_options(options);
+  ModelWork work = work_of(graph, target.chip.name);
+  const double cpu_us = target.driver == nullptr ? -1 : cpu_alone_us(target.chip.name, graph);
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  auto made = runtime::compile_for(target, graph, session);
+  outcome.begin_with(made);
+  SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
+  Report report{
+      .device = target.name,
+      .chip = target.chip.name,
+      .rows = {},
+      .npu_parts = 0,
+      .parts = compiled.parts.size(),
+      .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
+      .rewrites = compiled.rewrites,
+      .macs = work.all_macs(),
+      .share = npu_share(work, compiled, target.chip.name),
+      .model = compile::model_use(compiled),
+      .simulated = {},
+      .cpu_alone_us = cpu_us};
+  std::vector<compile::OpRow> ops = compile::rows(compiled);
+  if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
+  const std::vector<bool> works = compile::works_on_npu(compiled);
+  compile::mark_idle(works, ops);
+  SK_TRY(advise_unproven(ops, compiled, target, graph, session));
+  mark_nowhere(compiled.graph, ops);
+  const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
+  report.npu_parts = compile::npu_parts(compiled);
+  for (const compile::Part& part : compiled.parts) {
+    for (const ir::OpId op : part.partition.op_map) {
+      const compile::OpRow& row = ops[static_cast<size_t>(op)];
+      report.rows.push_back({.op = row,
+                             .where = row.on_npu    ? "npu"
+                                      : row.nowhere ? "nowhere"
+                                                    : "cpu",
+                             .works = works[static_cast<size_t>(op)],
+                             .macs = macs[static_cast<size_t>(op)]});
+    }
+  }
+  if (target.driver != nullptr) {
+    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled));
+  }
+  return report;
+}
+
+struct Totals {
+  size_t npu = 0, cpu = 0, nowhere = 0;
+  uint64_t npu_macs = 0;
+};
+
+Totals total(const Report& report) {
+  Totals out;
+  for (const Row& row : report.rows) {
+    (row.works ? out.npu : row.where == "nowhere" ? out.nowhere : out.cpu) += 1;
+    if (row.where == "npu") out.npu_macs += row.macs;
+  }
+  return out;
+}
+
+// The answer, before anything else.
+void print_verdict(const Options& options, const Report& report) {
+  const Totals sum = total(report);
+  out("{} on {}\n", printable(options.model), report.device);
+  out("{}\n", wrapped(fmt::format("{} on the NPU in {} part(s): {}", print_use(report.model), report.npu_parts,
+                                  report.share.print()),
+                      2));
+  if (sum.nowhere != 0) out("{} operation(s) can run nowhere\n", sum.nowhere);
+  if (options.verbose)
+    out("as compiled {} operations: {} on the NPU, {} on the CPU, {} nowhere; {} MACs\n", report.rows.size(), sum.npu,
+        sum.cpu, sum.nowhere, print_count(report.macs));
+  if (!report.simulated) return;
+  const ProgramTiming& time = *report.simulated;
+  if (report.npu_parts != 0)
+    out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
+                                    print_whole(time)),
+                        2));
+  out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
+  const std::string faster = advise_cpu(time.whole_us(), report.cpu_alone_us);
+  if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
+}
+
+// What programs rest on, most operations first.
+std::string print_assumptions(const std::vector<Row>& rows) {
+  std::map<const npu::Assumption*, size_t> counts;
+  for (const Row& row : rows)
+    for (const npu::Assumption* one : row.op.stands_on) ++counts[one];
+  std::vector<std::pair<const npu::Assumption*, size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->name < b.first->name;
+  });
+  std::string out = sorted.empty() ? "" : "stands on what no recorded job shows as a whole (--json: by operation)\n";
+  for (const auto& [one, count] : sorted)
+    out += wrapped(fmt::format("  {} ({}): {} [{}]", one->name, count, one->what, one->sections), 4) + "\n";
+  return out;
+}
+
+void print_text(const Options& options, const Report& report) {
+  print_verdict(options, report);
+  std::vector<compile::OpRow> rows;
+  for (const Row& row : report.rows) rows.push_back(row.op);
+  out("{}", print_advice(rows, report.advice));
+  if (!report.rewrites.empty()) {
+    out("rewritten, each with the same results\n");
+    for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));
+  }
+  TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
+  for (const Row& row : report.rows)
+    table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
+               fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
+  out("\n{}", table.print_wrapped());
+  out("{}", print_assumptions(report.rows));
+}
+
+void print_json(const Options& options, const Report& report) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Row& row : report.rows)
+    rows.push_back({{"op", row.op.op},
+                    {"kind", row.op.kind},
+                    {"output", row.op.output},
+                    {"macs", row.macs},
+                    {"part", row.op.part},
+                    {"where", row.where},
+                    {"reason", row.op.why},
+                    {"remedy", row.where == "cpu" ? npu::remedy_name(row.op.remedy) : ""},
+                    {"note", row.op.note},
+                    {"unproven", row.op.unproven},
+                    {"stands_on", npu::names_of(row.op.stands_on)}});
+  const Totals sum = total(report);
+  nlohmann::json report_json = {{"model", options.model},
+                                {"device", report.device},
+                                {"ops", rows},
+                                {"parts", report.parts},
+                                {"npu_parts", report.npu_parts},
+                                {"npu_ops", sum.npu},
+                                {"cpu_ops", sum.cpu},
+                                {"nowhere_ops", sum.nowhere},
+                                {"macs", report.macs},
+                                {"npu_macs", sum.npu_macs},
+                                {"percent_on_npu", report.share.percent()},
+                                {"percent_of_macs", percent_or_null(report.share.macs)},
+                                {"percent_of_cpu_time", percent_or_null(report.share.cpu_time)},
+                                {"advice", report.advice},
+                                {"model_npu_ops", report.model.npu_ops},
+                                {"model_ops", report.model.ops},
+                                {"model_part_ops", report.model.part_ops},
+                                {"model_folded_ops", report.model.folded_ops}};
+  if (report.simulated) {
+    report_json["simulated"] = json_of(*report.simulated);
+    report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
+  }
+  out_report(std::move(report_json));
+}
+
+// "90", "90%"; nothing for "".
+Result<std::optional<double>> required_percent(const std::string& text) {
+  if (text.empty()) return std::optional<double>();
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (failure != std::errc() || !(value >= 0 && value <= 100) || (!rest.empty() && rest != "%"))
+    return error(ErrorCode::invalid_argument, "--require: must be a percentage such as 90%, not '{}'", text);
+  if (value > 0 && value < 1 && rest.empty())
+    return error(ErrorCode::invalid_argument,
+                 "--require: {} is less than one percent; write {:g}%, or {}% if that is meant", text, 100 * value,
+                 text);
+  return std::optional(value);
+}
+
+Result<void> check_required(const std::optional<double>& required, const NpuShare& share, const std::string& where) {
+  if (!required || share.reaches(*required)) return {};
+  return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require asks for {} %", where, share.print(), *required);
+}
+
+// Why the exit code is not 0, and what can be done.
+Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where) {
+  std::vector<std::string> kinds;
+  size_t ops = 0;
+  for (const compile::OpRow& row : rows) {
+    if (!row.nowhere) continue;
+    ++ops;
+    if (std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
+  }
+  if (ops == 0) return {};
+  return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; a host may run {} (check --delegate)", where,
+               ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), ops == 1 ? "it" : "them");
+}
+
+Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
+  LeftToHost left;
+  tflite::ImportOptions import_as = options.import_as;
+  import_as.newer_fields = &left;
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, import_as));
+  if (!options.html.empty()) SK_TRY(check_place(options.html));
+  runtime::SessionOptions session = session_options(options);
+  SK_TRY_ASSIGN(session.tuning, runtime::tuning_file_for(std::exchange(session.tuning_file, ""), proven_chips()));
+  if (options.delegate && is_too_free(graph, session))
+    log::message(log::Level::warning, "{}: {}", graph.name, compile::kNothingPredicted);
+  auto checked = check_chips(options.model, graph, session, options.delegate ? &left : nullptr);
+  outcome.begin_with(checked);
+  SK_TRY_ASSIGN(const ChipsReport report, std::move(checked));
+  if (!options.html.empty()) {
+    const std::string page = chips_html(report);
+    SK_TRY(write_file(options.html, {reinterpret_cast<const uint8_t*>(page.data()), page.size()}));
+  }
+  out("{}", options.json ? chips_json_text(report) : print_chips(report));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name));
+  return {};
+}
+
+Result<void> check(Options options, Outcome& outcome) {
+  // It is not the option's own variable, as --html and --delegate, which are of each chip, exclude the option.
+  const char* const device = environment_variable(kDeviceVariable);
+  if (device != nullptr && options.device.empty() && options.html.empty() && !options.delegate) options.device = device;
+  if (options.verbose && options.device.empty())
+    return error(ErrorCode::invalid_argument, "--verbose requires --device");
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
+                     {{"--html", options.html}}));
+  SK_TRY_ASSIGN(const std::optional<double> required, required_percent(options.require));
+  if (options.device.empty()) return check_each_chip(options, required, outcome);
+  SK_TRY_ASSIGN(const Report report, examine(options, outcome));
+  if (options.json)
+    print_json(options, report);
+  else
+    print_text(options, report);
+  SK_TRY(check_required(required, report.share, report.device));
+  std::vector<compile::OpRow> rows;
+  for (const Row& row : report.rows) rows.push_back(row.op);
+  return check_runs(rows, report.device);
+}
+
+}  // namespace
+
+void add_check(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb("check",
+                             "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
+                             "Without --device or SKILLET_DEVICE: on each chip that is known well; needs none here.\n"
+                             "Examples:\n"
+                             "  skillet check models/digits.tflite\n"
+                             "  skillet check models/digits.tflite --device sim:a311d --require 90%");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
+  const Option device = verb.option("--device", options->device, kDeviceHelp);
+  verb.option(
+      "--require", options->require,
+      "fail when less is on the NPU: of the multiply-accumulates, or of the time that the CPU alone would take");
+  verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
+  add_unproven(verb, options->session);
+  add_per_channel(verb, options->session);
+  add_partition(verb, options->session);
+  add_tuning_file(verb, options->session);
+  verb.flag("--delegate", options->delegate,
+            "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
+            "docs/delegate.md")
+      .excludes(device);
+  verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,72 @@
+// A model on every chip that our drivers know well: what runs where, and why not on the NPU. Needs no device.
+// Called by `skillet check`.
+// Must not know: how a session runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compile/report.h"
+#include "graph/ir/graph.h"
+#include "npu/chip.h"
+#include "runtime/session.h"
+#include "tools/model/delegate_claims.h"
+#include "tools/time/npu_share.h"
+
+namespace skillet::tools {
+
+struct ModelOp {
+  std::string kind, output;
+  uint64_t macs = 0;
+  std::vector<size_t> from;  // operations that make its inputs
+};
+struct ChipCheck {
+  npu::Chip chip;
+  // By operation of the model. where: npu, cpu, nowhere, both (the passes made several of it), folded (none).
+  std::vector<std::string> where, why;
+  // How far an operation's result may be off the CPU's, in steps of its output, and what it takes there, simulated;
+  // below 0: not known.
+  std::vector<int> steps;
+  std::vector<double> us;
+  double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
+  double cpu_alone_us = -1;            // the whole network without the NPU
+  double time_error = 0;               // share of the times
+  size_t cores = 0;                    // that the times are of, see ProgramTiming
+  std::vector<compile::OpRow> rows;    // by operation after the passes
+  compile::ModelUse use;
+  size_t npu_parts = 0;
+  uint64_t npu_macs = 0;
+  NpuShare share;
+  std::string advice;
+};
+struct ChipsReport {
+  std::string model;
+  std::vector<ModelOp> ops;
+  uint64_t macs = 0;
+  std::vector<ChipCheck> chips;
+};
+
+// Where `session` refuses what is unproven: rows of `compiled`, made of `graph`, that it would be the remedy for say
+// so.
+Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
+                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session);
+
+// By operation of the model.
+std::vector<uint64_t> macs_of(const ir::Graph& graph);
+// "", "0", "up to 2"
+std::string steps_text(int steps);
+
+// Of which something is proven to work.
+std::vector<npu::Chip> proven_chips();
+
+// On each of them; a tuning file is for one. `left`: what the delegate's defaults give to them, without times.
+Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
+                                const runtime::SessionOptions& session, const LeftToHost* left);
+
+std::string print_chips(const ChipsReport& report);
+std::string chips_json_text(const ChipsReport& report);
+// One page, without anything from elsewhere.
+std::string chips_html(const ChipsReport& report);
+
+}  // namespace skillet::tools

@@ -1,0 +1,284 @@
+// `skillet compile`: the device programs of a model, as files or as text, without running anything.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "compile/report.h"
+#include "program/program.h"
+#include "runtime/judge.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/model/model.h"
+#include "tools/run/apart.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+#include "tools/time/explain_tuning.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, device, output;
+  tflite::ImportOptions import_as;
+  bool text = false, json = false, report = false, explain = false;
+  bool explain_partition = false;
+  SessionFlags session;
+};
+
+// One program of an NPU part of the model.
+struct Compiled {
+  std::string title, note;
+  npu::Program program;
+  std::vector<ir::OpId> op_map;  // op of the part -> op of the model
+  double ms = 0;
+  std::string file;                       // where it was written; empty: nowhere
+  std::string explanation;                // with --explain
+  std::vector<npu::Compression> weights;  // with --report
+};
+
+// Of the model as a whole.
+struct Told {
+  std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
+  std::string partition;                  // with --explain-partition: the alternatives
+};
+
+struct Sizes {
+  uint64_t constant_bytes = 0, scratch_bytes = 0, command_bytes = 0, macs = 0;
+};
+
+// The op of the model that a device operation belongs to; -1: inserted by the compiler.
+ir::OpId model_op(const Compiled& part, const npu::OperationInfo& operation) {
+  return operation.op < 0 ? -1 : part.op_map.at(static_cast<size_t>(operation.op));
+}
+
+Sizes sizes(const npu::Program& program) {
+  Sizes out;
+  for (const npu::Buffer& buffer : program.buffers)
+    (buffer.is_constant() ? out.constant_bytes : out.scratch_bytes) += buffer.size_bytes;
+  for (const npu::Job& job : program.jobs) {
+    for (const npu::ByteRange& range : job.commands) out.command_bytes += range.size_bytes;
+  }
+  for (const npu::OperationInfo& operation : program.operations) out.macs += operation.macs;
+  return out;
+}
+
+// Where ops stand in the model file.
+std::vector<ir::OpId> sources_of(const ir::Graph& graph, const std::vector<ir::OpId>& ops) {
+  std::vector<ir::OpId> out;
+  for (const ir::OpId op : ops) out.push_back(graph.op(op).source_index);
+  return out;
+}
+
+Result<std::string> explain(const runtime::Target& target, const runtime::SessionOptions& session,
+                            const ir::Graph& part, const std::vector<ir::OpId>& op_map) {
+  npu::CompileOptions options = session.compile;
+  SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip));
+  SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, judge));
+  return print_explanation(found, part, op_map, *target.driver);
+}
+
+Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
+                                            Told& told) {
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  runtime::SessionOptions session = session_options(options.session);
+  if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  auto made = runtime::compile_for(target, std::move(graph), session);
+  outcome.begin_with(made);
+  SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
+  told.rewrites = std::move(compiled.rewrites);
+  if (options.explain_partition) told.partition = compile::print(compiled.graph, compiled.network, compiled.weighings);
+  std::vector<Compiled> out;
+  size_t index = 0;
+  for (compile::Part& part : compiled.parts) {
+    std::string note = part.note;
+    for (const compile::PartProgram& one : compile::programs(part)) {
+      out.push_back({.title = fmt::format("part {}{}", index, one.band),
+                     .note = std::exchange(note, {}),
+                     .program = std::move(*one.program),
+                     .op_map = sources_of(compiled.graph, part.partition.op_map),
+                     .ms = part.compile_ms});
+      if (options.explain) {
+        SK_TRY_ASSIGN(out.back().explanation, explain(target, session, *one.graph, part.partition.op_map));
+      }
+      if (!options.report) continue;
+      SK_TRY_ASSIGN(out.back().weights, target.driver->compression(target.chip, *one.graph, session.compile));
+    }
+    index += part.partition.on_npu ? 1 : 0;
+  }
+  if (out.empty() && compiled.weighings.empty())
+    return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
+  return out;
+}
+
+// One part: FILE. Several: FILE.0, FILE.1, ...
+Result<void> write_programs(const Options& options, std::vector<Compiled>& parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].file = parts.size() == 1 ? options.output : fmt::format("{}.{}", options.output, i);
+    SK_TRY_ASSIGN(const Bytes bytes, npu::serialise(parts[i].program, true));
+    SK_TRY(write_file(parts[i].file, bytes));
+  }
+  return {};
+}
+
+void print_text(const Compiled& part, const std::string& device) {
+  const Sizes size = sizes(part.program);
+  out("{} for {}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", part.title, device,
+      part.op_map.size(), part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  if (!part.note.empty()) out("  {}\n", part.note);
+  TextTable table({"device operation", "model op", "MACs"});
+  for (const npu::OperationInfo& operation : part.program.operations)
+    table.add({operation.kind, operation.op < 0 ? "inserted" : fmt::format("{}", model_op(part, operation)),
+               operation.macs ? print_count(operation.macs) : "-"});
+  out("{}", table.print());
+  out("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
+      print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
+  if (!part.file.empty()) out("  written to {}\n", printable(part.file));
+  out("\n");
+}
+
+std::vector<std::string> weight_row(std::string name, const std::string& op, const npu::Compression& c) {
+  std::vector<std::string> row = {std::move(name), op};
+  for (const uint64_t bytes : {c.raw, c.recorded, c.tuned, c.format, c.entropy})
+    row.push_back(bytes == 0 ? "-" : print_count(bytes));
+  return row;
+}
+
+void print_report(const Compiled& part) {
+  TextTable table({"weights, bytes", "model op", "raw", "recorded", "tuned", "format's bound", "entropy"});
+  npu::Compression sum;
+  for (const npu::Compression& c : part.weights) {
+    table.add(weight_row(c.kind, c.op < 0 ? "-" : fmt::format("{}", part.op_map.at(static_cast<size_t>(c.op))), c));
+    sum.raw += c.raw;
+    sum.recorded += c.recorded;
+    sum.tuned += c.tuned;
+    sum.format += c.format;
+    sum.entropy += c.entropy;
+  }
+  table.add(weight_row("all", "", sum));
+  out("{}\n", table.print());
+}
+
+nlohmann::json weights_json(const Compiled& part) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const npu::Compression& c : part.weights)
+    rows.push_back({{"op", c.op < 0 ? -1 : part.op_map.at(static_cast<size_t>(c.op))},
+                    {"kind", c.kind},
+                    {"raw", c.raw},
+                    {"recorded", c.recorded},
+                    {"tuned", c.tuned},
+                    {"format", c.format},
+                    {"entropy", c.entropy}});
+  return rows;
+}
+
+nlohmann::json to_json(const Compiled& part, bool is_explained) {
+  const Sizes size = sizes(part.program);
+  nlohmann::json operations = nlohmann::json::array();
+  for (const npu::OperationInfo& operation : part.program.operations)
+    operations.push_back({{"op", model_op(part, operation)}, {"kind", operation.kind}, {"macs", operation.macs}});
+  nlohmann::json out = {{"title", part.title},
+                        {"note", part.note},
+                        {"ops", part.op_map},
+                        {"jobs", part.program.jobs.size()},
+                        {"compile_ms", part.ms},
+                        {"file", part.file},
+                        {"command_bytes", size.command_bytes},
+                        {"constant_bytes", size.constant_bytes},
+                        {"scratch_bytes", size.scratch_bytes},
+                        {"macs", size.macs},
+                        {"weights", weights_json(part)},
+                        {"operations", std::move(operations)}};
+  if (is_explained) out["explanation"] = part.explanation;
+  return out;
+}
+
+nlohmann::json rewrites_json(const std::vector<passes::Rewrite>& rewrites) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const passes::Rewrite& one : rewrites)
+    rows.push_back({{"op", one.source}, {"pass", one.pass}, {"absorbed", one.absorbed}, {"text", one.text}});
+  return rows;
+}
+
+Result<void> check_explained(const Options& options, const runtime::Target& target) {
+  const std::string& partition = options.session.partition;
+  if (!partition.empty() && partition != "predicted")
+    return error(ErrorCode::invalid_argument,
+                 "--explain-partition shows what is compared by predicted time; --partition {} compares nothing",
+                 partition);
+  SK_TRY(runtime::timing_prices(*target.driver, target.chip));
+  return {};
+}
+
+Result<void> compile(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
+                     {{"--output", options.output}}));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument,
+                 "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
+  if (!options.output.empty()) SK_TRY(check_place(options.output));
+  if (options.explain_partition) SK_TRY(check_explained(options, target));
+  Told told;
+  auto compiled = compile_parts(options, target, outcome, told);
+  if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
+  if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
+  SK_TRY_ASSIGN(std::vector<Compiled> parts, std::move(compiled));
+  if (parts.empty() && !options.json)
+    out("all of {} stays on the CPU, which is predicted to be faster{}\n", printable(options.model),
+        options.output.empty() ? "" : "; nothing is written");
+  if (!options.output.empty() && !parts.empty()) SK_TRY(write_programs(options, parts));
+  nlohmann::json rows = nlohmann::json::array();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (options.json)
+      rows.push_back(to_json(parts[i], options.explain));
+    else
+      print_text(parts[i], target.name);
+    if (options.report && !options.json) print_report(parts[i]);
+    if (!options.json && options.explain) out("{}\n", parts[i].explanation);
+    if (options.text) out("{}\n", npu::print(parts[i].program));
+  }
+  if (options.json)
+    out_report({{"model", options.model},
+                {"device", target.name},
+                {"parts", rows},
+                {"partition", told.partition},
+                {"rewrites", rewrites_json(told.rewrites)}});
+  return {};
+}
+
+}  // namespace
+
+void add_compile(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb =
+      app.verb("compile",
+               "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
+               "Example: skillet compile models/digits.tflite --device sim:a311d --text");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
+  verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
+  verb.option("-o,--output", options->output,
+              "program file to write (FILE.0, FILE.1, ... where there are several parts)")
+      .check(not_empty());
+  add_session(verb, options->session, Tunings::recorded_too);
+  const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");
+  verb.flag("--report", options->report,
+            "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
+            "allows, that without padding, and the bound of any code of single bytes");
+  verb.flag("--explain", options->explain,
+            "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
+            "on what grounds");
+  verb.flag("--explain-partition", options->explain_partition,
+            "divide the model by predicted time, copies included, and show the alternatives that were compared");
+  verb.flag("--json", options->json, "machine-readable summary").excludes(text);
+  verb.runs([options, &outcome] { outcome.finish(compile(*options, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,36 @@
+// How close one set of outputs is to another: class, angle, noise.
+// Called by `skillet eval`.
+// Must not know: where outputs come from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "graph/ir/graph.h"
+
+namespace skillet::tools {
+
+// Of all outputs of one inference, as real numbers.
+struct Agreement {
+  bool same_class = false;        // the best element of the first output is the same
+  double equal = 0;               // share of elements that are the same
+  double cosine = 0;              // 1: the same direction; where one side is all zeros: 1 if both are, else 0
+                                  // (0 too where only one side is a finite number, or they are other infinities)
+  double psnr_db = 0;             // of the reference's range; infinite: equal; minus infinity: as above
+  double largest_difference = 0;  // in stored units
+};
+Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, std::span<const Bytes> reference);
+
+// "3.png 3" or "3.png<tab>3" a line: which class a picture is of.
+struct Truth {
+  std::string name;
+  int64_t index = 0;
+};
+Result<std::vector<Truth>> parse_truth(std::string_view text);
+
+}  // namespace skillet::tools

@@ -1,0 +1,482 @@
+// `skillet eval`: how right a network is on a folder of pictures, and how close an NPU is to the CPU kernels.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "graph/ref/ref.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/model/delegate_host.h"
+#include "tools/model/model.h"
+#include "tools/run/agreement.h"
+#include "tools/run/found.h"
+#include "tools/run/scores.h"
+#include "tools/show/progress.h"
+#include "tools/show/text_table.h"
+#include "tools/tensors/run_inputs.h"
+#include "tools/time/npu_use.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model, device = "auto", data, labels, against = "cpu";
+  tflite::ImportOptions import_as;
+  SessionFlags session;
+  DelegateHostOptions host;
+  InputOptions input;
+  double bound = 1;
+  bool layers = false, bisect = false, json = false, require_npu = false;
+};
+
+struct Hits {
+  size_t top1 = 0, top5 = 0;
+};
+struct Layer {
+  double largest = 0;
+  int64_t differing = 0, elems = 0;
+};
+// What the other side took of the network; nothing of the CPU kernels, and where a runtime does not tell.
+struct OtherUse {
+  std::optional<size_t> npu_ops, cpu_ops;
+  std::vector<size_t> claimed;  // by a delegate: as the model numbers them
+};
+struct Report {
+  std::string device, against;
+  NpuUse use;
+  OtherUse other_use;
+  size_t pictures = 0, with_truth = 0, same_class = 0;
+  Hits device_hits, other_hits;
+  double equal = 0, cosine = 0;  // sums
+  double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity(), largest_difference = 0;
+  std::string worst_picture;
+  bool has_classes = false;  // the first output is a row of scores
+  std::vector<std::string> unreadable;
+  std::map<ir::OpId, Layer> layers;
+};
+
+bool is_picture(const fs::path& path) {
+  std::string type = path.extension().string();
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return type == ".png" || type == ".jpg" || type == ".jpeg" || type == ".bmp";
+}
+
+Result<std::vector<std::string>> pictures_in(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
+    if (is_picture(at->path())) out.push_back(at->path().string());
+  }
+  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
+  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: no .png, .jpg or .bmp in it", folder);
+  std::ranges::sort(out);
+  return out;
+}
+
+bool has_classes(const ir::Graph& graph) {
+  return recognise(graph) == Task::classes && is_scores(graph.tensor(graph.outputs[0]));
+}
+
+// Which class each picture is of, by its file name.
+Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir::Graph& graph,
+                                                const std::vector<std::string>& pictures) {
+  std::map<std::string, int64_t> out;
+  if (options.labels.empty()) return out;
+  const ir::Tensor& scores = graph.tensor(graph.outputs[0]);
+  if (!has_classes(graph))
+    return error(ErrorCode::invalid_argument, "--labels: output '{}' ({}) is no row of scores of classes", scores.name,
+                 scores.shape.to_string());
+  SK_TRY_ASSIGN(const Bytes file, read_file(options.labels));
+  SK_TRY_ASSIGN(const auto lines,
+                parse_truth({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(options.labels));
+  for (const Truth& one : lines) {
+    if (one.index >= scores.shape.elems())
+      return error(ErrorCode::invalid_argument, "{}: '{}' is of class {}; the network has {} classes, counted from 0",
+                   options.labels, one.name, one.index, scores.shape.elems());
+    out[one.name] = one.index;
+  }
+  const bool is_used = std::ranges::any_of(
+      pictures, [&](const std::string& path) { return out.contains(fs::path(path).filename().string()); });
+  if (!is_used)
+    return error(ErrorCode::invalid_argument, "{}: names none of the pictures in {}", options.labels, options.data);
+  return out;
+}
+
+void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t index, Hits& hits) {
+  const std::vector<int64_t> best = top_classes(tensor, bytes, 6);
+  const bool is_first = !best.empty() && best[0] == index;
+  hits.top1 += is_first ? 1 : 0;
+  // Of classes with one score, as most have where scores are rounded, none is before the other: all or none of them.
+  const auto place = std::ranges::find(best, index) - best.begin();
+  const bool ties_beyond = place < std::ssize(best) && best.size() > 5 &&
+                           !(raw_value(tensor, bytes, index) > raw_value(tensor, bytes, best[5]));
+  hits.top5 += is_first || (place < std::min<std::ptrdiff_t>(5, std::ssize(best)) && !ties_beyond) ? 1 : 0;
+}
+
+// What a device is compared with: the outputs of one inference, in the order of the graph.
+struct Reference {
+  std::function<Result<std::vector<Bytes>>(const InputSet&)> outputs;
+  std::shared_ptr<runtime::Session> session = nullptr;  // of another device
+  std::shared_ptr<DelegateHost> host = nullptr;
+};
+
+Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet& set) {
+  SK_TRY(session.set_input(0, set.tensors[0]));
+  SK_TRY(session.run());
+  std::vector<Bytes> out;
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    out.emplace_back(bytes.begin(), bytes.end());
+  }
+  return out;
+}
+
+Result<Reference> cpu_kernels(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(ref::Interpreter made, ref::Interpreter::create(graph));
+  auto kernels = std::make_shared<ref::Interpreter>(std::move(made));
+  return Reference{[&graph, kernels](const InputSet& set) -> Result<std::vector<Bytes>> {
+    std::ranges::copy(set.tensors[0], kernels->tensor(graph.inputs[0]).begin());
+    SK_TRY(kernels->run());
+    std::vector<Bytes> out;
+    for (const ir::TensorId id : graph.outputs) {
+      const auto bytes = kernels->tensor(id);
+      out.emplace_back(bytes.begin(), bytes.end());
+    }
+    return out;
+  }};
+}
+
+bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
+
+// `graph` outlives what it returns; `name`: for people.
+Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
+                                 const runtime::SessionOptions& session_options, std::string& name) {
+  if (options.against == "cpu") {
+    name = "cpu kernels";
+    return cpu_kernels(graph);
+  }
+  if (is_library(options.against)) {
+    DelegateHostOptions host = options.host;
+    host.model = options.model;
+    host.library = options.against;
+    SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, graph));
+    name = other->name();
+    return Reference{[other](const InputSet& set) { return other->run(set.tensors); }, nullptr, other};
+  }
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.against));
+  SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(graph, target, session_options));
+  name = target.name;
+  return Reference{[session](const InputSet& set) { return outputs_of(*session, set); }, session};
+}
+
+OtherUse other_use(const Reference& reference) {
+  if (reference.session) {
+    const NpuUse use = npu_use(*reference.session);
+    return {use.npu_ops, use.cpu_ops, {}};
+  }
+  if (!reference.host || !reference.host->claimed()) return {};
+  const std::vector<size_t>& claimed = *reference.host->claimed();
+  return {claimed.size(), reference.host->ops() - claimed.size(), claimed};
+}
+
+// "0-3, 7".
+std::string print_ranges(const std::vector<size_t>& sorted) {
+  std::string out;
+  for (size_t i = 0, end = 0; i < sorted.size(); i = end) {
+    for (end = i + 1; end < sorted.size() && sorted[end] == sorted[end - 1] + 1;) ++end;
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", sorted[i]);
+    if (end - i > 1) out += fmt::format("-{}", sorted[end - 1]);
+  }
+  return out;
+}
+
+// What the other side took, in a line.
+std::string print_use(const Reference& reference, const OtherUse& use) {
+  if (!reference.session && !reference.host) return "";
+  if (!use.npu_ops) return "which operations it took, its runtime does not tell\n";
+  if (reference.session) return fmt::format("{} operations on its NPU, {} on the CPU\n", *use.npu_ops, *use.cpu_ops);
+  const size_t all = *use.npu_ops + *use.cpu_ops;
+  if (*use.npu_ops > 0)
+    return fmt::format("it took {} of the {} operations ({}), the runtime's CPU kernels the others\n", *use.npu_ops,
+                       all, print_ranges(use.claimed));
+  return fmt::format("it took none of the {} operations: this compares with the runtime's CPU kernels{}\n", all,
+                     reference.host->words().empty() ? "" : "; it said: " + printable(reference.host->words()));
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Options& options, runtime::Session& session, const Reference& reference, Report& report)
+      : options_(options), session_(session), reference_(reference), report_(report) {}
+
+  // One that cannot be read is said, and does not keep the others from being judged.
+  Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
+    InputOptions input = options_.input;
+    input.images = {path};
+    auto source = InputSource::create(input, session_.graph());
+    if (!source.ok()) {
+      complain(source.error().message);
+      report_.unreadable.push_back(fs::path(path).filename().string());
+      return {};
+    }
+    return inference(path, *source, truth).with_context(path);
+  }
+
+ private:
+  Result<void> inference(const std::string& path, InputSource& source, std::optional<int64_t> truth) {
+    SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
+    SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
+    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_.outputs(*set));
+    note(path, agreement_of(session_.graph(), got, wanted));
+    if (truth) {
+      const ir::Tensor& first = session_.graph().tensor(session_.graph().outputs[0]);
+      count_hits(first, got[0], *truth, report_.device_hits);
+      count_hits(first, wanted[0], *truth, report_.other_hits);
+      ++report_.with_truth;
+    }
+    return options_.layers || options_.bisect ? compare_layers() : Result<void>();
+  }
+
+  void note(const std::string& path, const Agreement& one) {
+    ++report_.pictures;
+    report_.same_class += one.same_class ? 1 : 0;
+    report_.equal += one.equal;
+    report_.cosine += one.cosine;
+    if (!std::isnan(report_.largest_difference) && !(one.largest_difference <= report_.largest_difference))
+      report_.largest_difference = one.largest_difference;
+    report_.worst_psnr_db = std::min(report_.worst_psnr_db, one.psnr_db);
+    if (one.cosine > report_.worst_cosine || (one.cosine == report_.worst_cosine && report_.pictures > 1)) return;
+    report_.worst_cosine = one.cosine;
+    report_.worst_picture = fs::path(path).filename().string();
+  }
+
+  Result<void> compare_layers() {
+    SK_TRY_ASSIGN(const auto layers, session_.compare_layers());
+    for (const runtime::LayerDiff& one : layers) {
+      if (!one.compared || !one.is_result) continue;
+      Layer& layer = report_.layers[one.op];
+      layer.largest = std::max(layer.largest, one.max_of_result);
+      layer.differing += one.differing_of_result;
+      layer.elems += one.elems;
+    }
+    return {};
+  }
+
+  const Options& options_;
+  runtime::Session& session_;
+  const Reference& reference_;
+  Report& report_;
+};
+
+std::string percent(double part, size_t all) {
+  return fmt::format("{:.2f} %", all == 0 ? 0 : 100 * part / static_cast<double>(all));
+}
+
+std::string print_psnr(double db) {
+  if (std::isinf(db)) return db > 0 ? "equal" : "no finite numbers";
+  return fmt::format("{:.1f} dB", db);
+}
+
+void print_text(const Options& options, const Report& report, const Reference& reference, const ir::Graph& graph) {
+  out("{} on {}: {} pictures; {} operations on the NPU, {} on the CPU\n\n", printable(options.model), report.device,
+      report.pictures, report.use.npu_ops, report.use.cpu_ops);
+  if (report.with_truth > 0) {
+    TextTable table({"", "top 1", "top 5"});
+    table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
+               percent(static_cast<double>(report.device_hits.top5), report.with_truth)});
+    table.add({report.against, percent(static_cast<double>(report.other_hits.top1), report.with_truth),
+               percent(static_cast<double>(report.other_hits.top5), report.with_truth)});
+    out("right, of the {} pictures whose class is known\n{}\n", report.with_truth, table.print());
+  }
+  out("against {}\n{}", report.against, print_use(reference, report.other_use));
+  TextTable table({"what", "mean", "worst"});
+  if (report.has_classes)
+    table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
+  table.add({"equal elements", percent(report.equal, report.pictures), ""});
+  table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
+             fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
+  table.add({"PSNR", "", print_psnr(report.worst_psnr_db)});
+  table.add({"largest difference", "", fmt::format("{:g}", report.largest_difference)});
+  out("{}", table.print());
+  if (!options.layers) return;
+  TextTable layers({"op", "kind", "differing", "largest difference"});
+  for (const auto& [op, layer] : report.layers)
+    layers.add({fmt::format("{}", op), std::string(ir::op_name(graph.op(op))),
+                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
+                            print_count(static_cast<uint64_t>(layer.elems))),
+                fmt::format("{:g} LSB", layer.largest)});
+  out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
+}
+
+void print_json(const Options& options, const Report& report) {
+  const auto mean = [&](double sum) { return sum / static_cast<double>(report.pictures); };
+  nlohmann::json layers = nlohmann::json::array();
+  for (const auto& [op, layer] : report.layers)
+    layers.push_back({{"op", op}, {"largest", layer.largest}, {"differing", layer.differing}, {"elems", layer.elems}});
+  nlohmann::json all = {{"model", options.model},
+                        {"device", report.device},
+                        {"against", report.against},
+                        {"npu_ops", report.use.npu_ops},
+                        {"cpu_ops", report.use.cpu_ops},
+                        {"fallback_ops", report.use.fallback_ops},
+                        {"pictures", report.pictures},
+                        {"equal", mean(report.equal)},
+                        {"cosine", mean(report.cosine)},
+                        {"worst_cosine", report.worst_cosine},
+                        {"worst_picture", report.worst_picture},
+                        {"largest_difference", report.largest_difference},
+                        {"unreadable", report.unreadable},
+                        {"layers", layers}};
+  if (report.other_use.npu_ops) {
+    all["against_npu_ops"] = *report.other_use.npu_ops;
+    all["against_cpu_ops"] = *report.other_use.cpu_ops;
+  }
+  if (is_library(options.against))  // null: its runtime does not tell
+    all["against_claimed"] = report.other_use.npu_ops ? nlohmann::json(report.other_use.claimed) : nlohmann::json();
+  if (report.has_classes) all["same_class"] = report.same_class;
+  if (!std::isinf(report.worst_psnr_db)) all["worst_psnr_db"] = report.worst_psnr_db;
+  if (report.with_truth > 0) {
+    all["with_truth"] = report.with_truth;
+    all["top1"] = report.device_hits.top1;
+    all["top5"] = report.device_hits.top5;
+    const std::string other = options.against == "cpu" ? "cpu" : "against";
+    all[other + "_top1"] = report.other_hits.top1;
+    all[other + "_top5"] = report.other_hits.top5;
+  }
+  out_report(std::move(all));
+}
+
+// In the order in which they run.
+Result<void> first_beyond(const Options& options, const Report& report, const ir::Graph& graph) {
+  for (const auto& [op, layer] : report.layers) {
+    if (layer.largest <= options.bound) continue;
+    return error(ErrorCode::device,
+                 "{} is the first operation beyond its bound: {} of {} elements differ, by up to {}; --bound is {}",
+                 ir::describe_op(graph, op), layer.differing, layer.elems, layer.largest, options.bound);
+  }
+  return {};
+}
+
+// --require-npu: neither side may be the CPU alone.
+Result<void> check_required(const Options& options, const Report& report) {
+  if (!options.require_npu) return {};
+  if (report.use.npu_ops == 0)
+    return error(ErrorCode::device, "--require-npu: {} takes none of the operations", report.device);
+  if (report.other_use.npu_ops.value_or(1) > 0) return {};
+  return error(ErrorCode::device, "--require-npu: {} took none of the operations", report.against);
+}
+
+Rule key_and_value() {
+  return {"KEY=VALUE", [](const std::string& text) {
+            return text.find('=', 1) != std::string::npos ? "" : fmt::format("must be KEY=VALUE, not '{}'", text);
+          }};
+}
+
+Result<void> eval(Options& options, Outcome& outcome) {
+  options.device = device_meant(options.device);
+  if (options.require_npu && options.device == "auto") options.device = "npu";
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  if (graph.inputs.size() != 1)
+    return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
+                 options.model, graph.inputs.size());
+  if (graph.outputs.empty())
+    return error(ErrorCode::invalid_argument, "{}: it has no output to compare", options.model);
+  SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
+  SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
+  SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
+  if (!options.host.settings.empty() && !is_library(options.against))
+    return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
+  if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
+    log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
+  runtime::SessionOptions device_options = session_options(options.session), other_options = device_options;
+  other_options.tuning_file.clear();  // it is of one chip
+  device_options.keep_intermediates = options.layers || options.bisect;
+  auto created = runtime::Session::create(graph, target, device_options);
+  if (!created.ok()) outcome.begin_with(created);
+  SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
+  Report report{.device = target.name, .has_classes = has_classes(session->graph())};
+  SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), other_options, report.against));
+  outcome.begin();
+  Evaluation evaluation(options, *session, reference, report);
+  {
+    const Progress progress(fmt::format("running {} pictures", pictures.size()));
+    for (const std::string& path : pictures) {
+      const auto known = truth.find(fs::path(path).filename().string());
+      SK_TRY(evaluation.picture(path, known == truth.end() ? std::nullopt : std::optional(known->second)));
+    }
+  }
+  if (report.pictures == 0)
+    return error(ErrorCode::malformed, "{}: none of its {} pictures can be read", options.data, pictures.size());
+  report.use = npu_use(*session);
+  report.other_use = other_use(reference);
+  if (options.json)
+    print_json(options, report);
+  else
+    print_text(options, report, reference, session->graph());
+  SK_TRY(check_npu_use(options.device, report.use));
+  if (reference.session) SK_TRY(check_npu_use(options.against, npu_use(*reference.session)));
+  SK_TRY(check_required(options, report));
+  if (options.bisect) SK_TRY(first_beyond(options, report, session->graph()));
+  if (report.unreadable.empty()) return {};
+  return error(ErrorCode::malformed, "{}: {} of {} pictures cannot be read", options.data, report.unreadable.size(),
+               pictures.size());
+}
+
+}  // namespace
+
+void add_eval(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb =
+      app.verb("eval",
+               "Run a network on every picture of a folder: how often it is right, and how close a device is "
+               "to the CPU kernels, or to another delegate.\n"
+               "Examples:\n"
+               "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
+               "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
+               "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
+  verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
+  add_float_pixels(verb, options->input.float_pixels);
+  verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
+  verb.option("--against", options->against,
+              "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
+              "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")
+      .shows_default()
+      .check(not_empty());
+  verb.option("--delegate-option", options->host.settings, "KEY=VALUE for that delegate; more than once for several")
+      .one_at_a_time()
+      .check(key_and_value());
+  verb.option("--python", options->host.python, "the Python that it runs in").shows_default().check(not_empty());
+  verb.flag("--require-npu", options->require_npu,
+            "fail when the NPU, or what it is compared with (but cpu), takes none of the operations");
+  verb.flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
+  verb.flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
+  verb.option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
+      .shows_default()
+      .check(number_of_0_or_more());
+  add_session(verb, options->session);
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(eval(*options, outcome));
+  });
+}
+
+}  // namespace skillet::tools

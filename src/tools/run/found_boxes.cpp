@@ -1,0 +1,252 @@
+#include "tools/run/found_boxes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/run/scores.h"
+
+namespace skillet::tools {
+namespace {
+
+// Of candidates before overlapping ones are dropped, and after.
+constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;
+
+const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
+
+// A box inside the picture; nothing when it lies outside.
+std::optional<Box> clipped(Box box) {
+  box = {std::clamp(box.left, 0.0, 1.0), std::clamp(box.top, 0.0, 1.0), std::clamp(box.right, 0.0, 1.0),
+         std::clamp(box.bottom, 0.0, 1.0)};
+  if (box.right <= box.left || box.bottom <= box.top) return std::nullopt;
+  return box;
+}
+
+bool is_finite(const Box& box) {
+  return std::isfinite(box.left) && std::isfinite(box.top) && std::isfinite(box.right) && std::isfinite(box.bottom);
+}
+
+double area(const Box& box) { return std::max(0.0, box.right - box.left) * std::max(0.0, box.bottom - box.top); }
+
+double overlap(const Box& a, const Box& b) {
+  const double common = area(
+      {std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right), std::min(a.bottom, b.bottom)});
+  const double all = area(a) + area(b) - common;
+  return all > 0 ? common / all : 0;
+}
+
+// Best first, and of those of one class that overlap much only the best.
+std::vector<Detection> suppressed(std::vector<Detection> candidates) {
+  constexpr double kMaxOverlap = 0.45;
+  std::ranges::stable_sort(candidates,
+                           [](const Detection& a, const Detection& b) { return a.what.score > b.what.score; });
+  candidates.resize(std::min(candidates.size(), kMaxCandidates));
+  std::vector<Detection> out;
+  for (Detection& one : candidates) {
+    const bool is_new = std::ranges::none_of(out, [&](const Detection& kept) {
+      return kept.what.index == one.what.index && overlap(kept.box, one.box) > kMaxOverlap;
+    });
+    if (is_new && out.size() < kMaxDetections) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+bool is_postprocess(const ir::Op& op) {
+  std::string name(op.opaque_name.empty() ? ir::op_name(op) : op.opaque_name);
+  std::erase(name, '_');
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return name.find("detectionpostprocess") != std::string::npos;
+}
+
+std::optional<size_t> place(const ir::Graph& graph, ir::TensorId id) {
+  const auto found = std::ranges::find(graph.outputs, id);
+  if (found == graph.outputs.end()) return std::nullopt;
+  return static_cast<size_t>(found - graph.outputs.begin());
+}
+
+// The operation that makes them says which is which.
+std::optional<SsdOutputs> made_by_postprocess(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    if (!is_postprocess(op) || op.outputs.size() < 4) continue;
+    const auto boxes = place(graph, op.outputs[0]), classes = place(graph, op.outputs[1]);
+    const auto scores = place(graph, op.outputs[2]), count = place(graph, op.outputs[3]);
+    if (boxes && classes && scores && count) return SsdOutputs{*boxes, *classes, *scores, *count};
+  }
+  return std::nullopt;
+}
+
+// By shapes: boxes and a count are not to be mistaken. Of the two rows, classes come first where boxes are the first
+// output, and scores where they are not (as models of TensorFlow 2 have them), unless their values tell otherwise.
+std::optional<SsdOutputs> of_ssd_shapes(const ir::Graph& graph) {
+  std::optional<size_t> boxes, count;
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ir::Shape& shape = output(graph, i).shape;
+    if (shape.rank() == 3 && shape[0] == 1 && shape[2] == 4)
+      boxes = i;
+    else if (shape.elems() == 1)
+      count = i;
+    else
+      rows.push_back(i);
+  }
+  if (!boxes || !count || rows.size() != 2) return std::nullopt;
+  const size_t classes = *boxes == 0 ? 0 : 1;
+  return SsdOutputs{*boxes, rows[classes], rows[1 - classes], *count, false};
+}
+
+Result<int64_t> count_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t room) {
+  const double value = real_value(tensor, bytes, 0);
+  if (!(value >= 0 && value <= static_cast<double>(room)))
+    return error(ErrorCode::malformed, "output '{}' counts {} boxes; there is room for {}", tensor.name, value, room);
+  return static_cast<int64_t>(value);
+}
+
+// A little above 1 where it was rounded.
+bool is_score(double score) { return score >= 0 && score <= 1.02; }
+
+struct Numbers {
+  const YoloOutput& yolo;
+  const ir::Tensor& tensor;
+  std::span<const uint8_t> bytes;
+  int64_t count() const { return 4 + (yolo.has_objectness ? 1 : 0) + yolo.classes; }
+  double at(int64_t candidate, int64_t number) const {
+    return real_value(tensor, bytes,
+                      yolo.candidates_last ? number * yolo.candidates + candidate : candidate * count() + number);
+  }
+};
+
+// The best class of a candidate.
+TopClass best_of(const Numbers& numbers, int64_t candidate) {
+  const int64_t first = numbers.count() - numbers.yolo.classes;
+  TopClass out{.index = 0, .score = numbers.at(candidate, first), .raw = {}, .label = {}};
+  for (int64_t i = 1; i < numbers.yolo.classes; ++i) {
+    const double score = numbers.at(candidate, first + i);
+    if (score > out.score || std::isnan(score)) out.index = i, out.score = score;
+    if (std::isnan(out.score)) break;
+  }
+  if (numbers.yolo.has_objectness) out.score *= numbers.at(candidate, 4);
+  return out;
+}
+
+}  // namespace
+
+std::optional<SsdOutputs> ssd_outputs(const ir::Graph& graph) {
+  if (graph.outputs.size() != 4) return std::nullopt;
+  std::optional<SsdOutputs> out = made_by_postprocess(graph);
+  if (!out) out = of_ssd_shapes(graph);
+  if (!out) return std::nullopt;
+  const ir::Shape& boxes = output(graph, out->boxes).shape;
+  const int64_t room = boxes.back(1);
+  const auto is_row = [&](size_t i) {
+    return output(graph, i).shape.elems() == room && output(graph, i).shape.back(0) == room;
+  };
+  const bool fits = boxes.back(0) == 4 && boxes.elems() == room * 4 && is_row(out->classes) && is_row(out->scores) &&
+                    output(graph, out->count).shape.elems() == 1;
+  const bool counts =
+      std::ranges::all_of(graph.outputs, [&](ir::TensorId id) { return has_numbers(graph.tensor(id).dtype); });
+  return fits && counts ? out : std::nullopt;
+}
+
+Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
+                                        const FindOptions& options) {
+  const auto value = [&](size_t i, int64_t at) { return real_value(output(graph, i), outputs[i], at); };
+  if (!ssd.is_told) {
+    const auto all = [&](size_t i, auto is) {
+      for (int64_t at = 0; at < output(graph, i).shape.elems(); ++at)
+        if (!is(value(i, at))) return false;
+      return true;
+    };
+    const auto is_class = [](double number) { return number >= 0 && number == std::floor(number); };
+    const bool is_swapped = all(ssd.scores, is_class) && !all(ssd.classes, is_class) && all(ssd.classes, is_score);
+    if (is_swapped) std::swap(ssd.scores, ssd.classes);
+  }
+  SK_TRY_ASSIGN(const int64_t count,
+                count_of(output(graph, ssd.count), outputs[ssd.count], output(graph, ssd.scores).shape.elems()));
+  const double threshold = options.threshold.value_or(default_threshold(Task::ssd));
+  std::vector<Detection> out;
+  for (int64_t i = 0; i < count; ++i) {
+    const double score = value(ssd.scores, i), index = value(ssd.classes, i);
+    const Box box{value(ssd.boxes, 4 * i + 1), value(ssd.boxes, 4 * i), value(ssd.boxes, 4 * i + 3),
+                  value(ssd.boxes, 4 * i + 2)};
+    if (!is_score(score) || !is_finite(box))
+      return error(ErrorCode::malformed, "output '{}': box {} is no box, or its score {} none of 0 to 1",
+                   output(graph, ssd.boxes).name, i, score);
+    if (!(index >= 0 && index <= UINT16_MAX))
+      return error(ErrorCode::malformed, "output '{}': box {} has class {}", output(graph, ssd.classes).name, i, index);
+    const std::optional<Box> inside = clipped(box);
+    if (score < threshold || !inside) continue;
+    out.push_back(
+        {*inside, {static_cast<int64_t>(index), score, {}, ssd_label(options.labels, static_cast<size_t>(index))}});
+  }
+  std::ranges::stable_sort(out, [](const Detection& a, const Detection& b) { return a.what.score > b.what.score; });
+  return out;
+}
+
+int64_t yolo_cells(const ir::Graph& graph) {
+  if (graph.inputs.size() != 1 || graph.tensor(graph.inputs[0]).shape.rank() != 4) return 0;
+  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  int64_t cells = 0;
+  for (const int64_t stride : {8, 16, 32}) cells += (input[1] / stride) * (input[2] / stride);
+  return cells;
+}
+
+std::optional<YoloOutput> yolo_output(const ir::Graph& graph, Task task, bool any_count) {
+  if ((task != Task::yolov5 && task != Task::yolov8) || graph.outputs.size() != 1 || graph.inputs.size() != 1)
+    return std::nullopt;
+  const ir::Tensor& tensor = output(graph, 0);
+  const ir::Shape& shape = tensor.shape;
+  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  if (shape.rank() != 3 || shape[0] != 1 || input.rank() != 4 || !has_numbers(tensor.dtype)) return std::nullopt;
+  YoloOutput out{.output = 0,
+                 .candidates = shape[1],
+                 .classes = shape[2],
+                 .candidates_last = false,
+                 .has_objectness = task == Task::yolov5};
+  // Which axis has the candidates: the cells of the input tell; else there are more of them than of classes.
+  const int64_t cells = yolo_cells(graph);
+  const bool is_told = (shape[1] == cells) != (shape[2] == cells);
+  out.candidates_last = !out.has_objectness && (is_told ? shape[2] == cells : shape[2] > shape[1]);
+  if (out.candidates_last) std::swap(out.candidates, out.classes);
+  out.classes -= out.has_objectness ? 5 : 4;
+  const bool fits = any_count || (cells > 0 && out.candidates == cells * (out.has_objectness ? 3 : 1));
+  return out.classes > 0 && out.candidates > 0 && fits ? std::optional(out) : std::nullopt;
+}
+
+Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph& graph, std::span<const Bytes> outputs,
+                                         const FindOptions& options) {
+  const ir::Tensor& tensor = output(graph, yolo.output);
+  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  const Numbers numbers{yolo, tensor, outputs[yolo.output]};
+  struct Candidate {
+    std::array<double, 4> centre_size;
+    TopClass what;
+  };
+  std::vector<Candidate> candidates;
+  const double threshold = options.threshold.value_or(default_threshold(Task::yolov8));
+  double largest = 0;  // of what is in pixels, or of what is in parts of the picture
+  for (int64_t i = 0; i < yolo.candidates; ++i) {
+    TopClass what = best_of(numbers, i);
+    if (what.score < threshold) continue;  // but not what is no number
+    const Candidate one{{numbers.at(i, 0), numbers.at(i, 1), numbers.at(i, 2), numbers.at(i, 3)}, std::move(what)};
+    const bool is_box = std::ranges::all_of(one.centre_size, [](double value) { return std::isfinite(value); });
+    if (!is_score(one.what.score) || !is_box)
+      return error(ErrorCode::malformed, "output '{}': candidate {} is no box, or its score {} none of 0 to 1",
+                   tensor.name, i, one.what.score);
+    largest = std::max(largest, std::ranges::max(one.centre_size));
+    candidates.push_back(one);
+  }
+  constexpr double kLargestPart = 2;
+  const double width = largest > kLargestPart ? input[2] : 1, height = largest > kLargestPart ? input[1] : 1;
+  std::vector<Detection> out;
+  for (Candidate& one : candidates) {
+    const auto [x, y, w, h] = one.centre_size;
+    const std::optional<Box> box =
+        clipped({(x - w / 2) / width, (y - h / 2) / height, (x + w / 2) / width, (y + h / 2) / height});
+    const auto at = static_cast<size_t>(one.what.index);
+    if (at < options.labels.size()) one.what.label = options.labels[at];
+    if (box) out.push_back({*box, std::move(one.what)});
+  }
+  return suppressed(std::move(out));
+}
+
+}  // namespace skillet::tools

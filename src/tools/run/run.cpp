@@ -1,0 +1,469 @@
+// `skillet run`: one network, some inputs, one device; optionally against the CPU kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "base/text.h"
+#include "capture/file_writer.h"
+#include "compile/advice.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/jobs/old_capture.h"
+#include "tools/model/model.h"
+#include "tools/run/apart.h"
+#include "tools/run/found.h"
+#include "tools/run/results.h"
+#include "tools/run/run_judge.h"
+#include "tools/run/run_picture.h"
+#include "tools/run/run_result.h"
+#include "tools/run/scores.h"
+#include "tools/show/progress.h"
+#include "tools/tensors/run_inputs.h"
+#include "tools/time/npu_use.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr uint64_t kMaxCount = 1'000'000;
+
+struct Options {
+  std::string model, device = "auto", labels, compare, record, cache_dir;
+  tflite::ImportOptions import_as;
+  std::string output, expect, draw, task;
+  InputOptions inputs;
+  SessionFlags session;
+  std::optional<double> tolerance, threshold;
+  int top = 5, repeat = 1;
+  bool json = false, show = false, verbose = false;
+};
+
+OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
+                             const FindOptions& find, std::optional<Task> task) {
+  OutputResult out{.name = tensor.name,
+                   .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
+                   .is_quantized = !tensor.quant.empty(),
+                   .top = {},
+                   .difference = {}};
+  const int64_t elems = tensor.shape.elems();
+  if (elems > 0) out.low = out.high = real_value(tensor, bytes, 0);
+  for (int64_t i = 1; i < elems; ++i) {
+    const double value = real_value(tensor, bytes, i);
+    out.low = std::min(out.low, value);
+    out.high = std::max(out.high, value);
+  }
+  // Of the other tasks, no output has a score for each class.
+  const bool has_classes = !task || *task == Task::classes;
+  if (has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
+    out.top = best_classes(tensor, bytes, options.top, find.labels);
+  return out;
+}
+
+Result<std::vector<std::string>> labels_of(const Options& options) {
+  return options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
+}
+
+// A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
+void check_labels(const Options& options, const ir::Graph& graph, const std::vector<std::string>& labels,
+                  std::optional<Task> task) {
+  if (options.labels.empty()) return;
+  if (!task || task == Task::pose) {
+    complain(fmt::format("{}: not used: no output is a row of scores, a mask or boxes", options.labels));
+    return;
+  }
+  const std::optional<int64_t> count = class_count(*task, graph);
+  if (count && static_cast<int64_t>(labels.size()) != *count)
+    complain(fmt::format("{}: {} labels for the {} classes of '{}'", options.labels, labels.size(), *count,
+                         graph.tensor(graph.outputs[0]).name));
+}
+
+// A drawing of which the network's part is missing is not what was asked for, though the picture is.
+void check_drawing(const Options& options, const ir::Graph& graph, std::optional<Task> task) {
+  if (task || (options.draw.empty() && !options.show)) return;
+  std::string outputs, tasks;
+  for (const ir::TensorId id : graph.outputs)
+    outputs += fmt::format("{}'{}' {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
+                           graph.tensor(id).shape.to_string());
+  for (const Task one : possible(graph))
+    tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
+  complain(fmt::format("{}: nothing but the picture is drawn: what the outputs are is not recognised ({}); {}",
+                       options.draw.empty() ? "--show" : "--draw", outputs,
+                       tasks.empty() ? "they have the form of no --task" : "say it with --task: " + tasks));
+}
+
+// Everything that is done for each inference, made before the first one.
+struct Plan {
+  InputSource inputs;
+  std::vector<std::string> names;  // none: frames
+  FindOptions find;
+  std::optional<Task> task;
+  Drawings drawings;
+  std::optional<ResultPlace> output;
+  std::optional<Expectation> expected;
+};
+
+Result<std::optional<ResultPlace>> output_place(const Options& options, const ir::Graph& graph,
+                                                const std::vector<std::string>& names) {
+  if (options.output.empty()) return std::optional<ResultPlace>();
+  SK_TRY_ASSIGN(ResultPlace place, ResultPlace::create(options.output, graph, names));
+  SK_TRY(place.check());
+  return std::optional(std::move(place));
+}
+
+Result<void> check_options(const Options& options) {
+  if (options.tolerance && options.compare.empty() && options.expect.empty())
+    return error(ErrorCode::invalid_argument, "--tolerance says what --compare or --expect may find; give one too");
+  const bool has_pictures = !options.inputs.images.empty() || !options.inputs.raw.empty();
+  if (!options.draw.empty() && !has_pictures)
+    return error(ErrorCode::invalid_argument, "--draw draws on pictures; give --image or --raw");
+  return {};
+}
+
+Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
+  SK_TRY(check_options(options));
+  SK_TRY_ASSIGN(InputSource inputs, InputSource::create(options.inputs, graph));
+  const std::vector<std::string> names = inputs.names();
+  SK_TRY_ASSIGN(std::vector<std::string> labels, labels_of(options));
+  const std::optional<Task> task = options.task.empty() ? recognise(graph) : task_from_name(options.task);
+  check_labels(options, graph, labels, task);
+  check_drawing(options, graph, task);
+  SK_TRY_ASSIGN(Drawings drawings, Drawings::create(options.show, options.draw, options.threshold, names));
+  SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));
+  std::optional<Expectation> expected;
+  if (!options.expect.empty()) {
+    SK_TRY_ASSIGN(expected, Expectation::read(options.expect, graph, names, options.tolerance.value_or(0)));
+  }
+  if (options.cache_dir != "") SK_TRY(check_folder(expand_home(options.cache_dir)));
+  return Plan{std::move(inputs),
+              names,
+              {std::move(labels), options.threshold, options.top},
+              task,
+              std::move(drawings),
+              std::move(output),
+              std::move(expected)};
+}
+
+Result<std::vector<Bytes>> run_session(runtime::Session& session, const InputSet& inputs, int repeat,
+                                       std::vector<double>& run_ms) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) SK_TRY(session.set_input(i, inputs.tensors[i]));
+  const Progress progress(fmt::format("running {}", inputs.name));
+  for (int i = 0; i < repeat; ++i) {
+    const Stopwatch clock;
+    SK_TRY(session.run());
+    run_ms.push_back(clock.ms());
+  }
+  std::vector<Bytes> outputs;
+  for (size_t i = 0; i < session.graph().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto bytes, session.output(i));
+    outputs.emplace_back(bytes.begin(), bytes.end());
+  }
+  return outputs;
+}
+
+// One inference after the other; what is wrong with results is told at the end.
+class Runner {
+ public:
+  // `by_default`: with --compare=layers, the program that runs without it; else null.
+  Runner(const Options& options, Plan& plan, runtime::Session& session, DefaultProgram* by_default, RunResult& result)
+      : options_(options), plan_(plan), session_(session), by_default_(by_default), result_(result) {}
+
+  Result<void> run_all() {
+    if (!options_.compare.empty()) {
+      SK_TRY_ASSIGN(reference_, Reference::create(session_.graph()).with_context(options_.model));
+    }
+    while (!output_is_lost()) {
+      SK_TRY_ASSIGN(std::optional<InputSet> set, plan_.inputs.next());
+      if (!set) break;
+      const std::string name = set->name;
+      SK_TRY(run_one(std::move(*set)).with_context(name));
+      ++count_;
+    }
+    return {};
+  }
+  // The first result that is not what it should be.
+  Result<void> judgement() const {
+    if (failures_ == 0) return {};
+    if (failures_ == 1) return *first_failure_;
+    return error(first_failure_->code, "{} (and {} more)", first_failure_->message, failures_ - 1);
+  }
+
+ private:
+  Result<void> run_one(InputSet set) {
+    Inference one{.input = set.name, .drawing = {}, .run_ms = {}, .outputs = {}, .found = {}, .layers = {}};
+    SK_TRY_ASSIGN(const std::vector<Bytes> outputs, run_session(session_, set, options_.repeat, one.run_ms));
+    const ir::Graph& graph = session_.graph();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      one.outputs.push_back(
+          describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find, plan_.task));
+    SK_TRY(find_all(outputs, one));
+    SK_TRY(plan_.drawings.add(count_, set, graph, one));
+    if (plan_.output) SK_TRY(plan_.output->write(count_, outputs));
+    SK_TRY(compare(set, outputs, one));
+    report(std::move(one));
+    return {};
+  }
+
+  // What is only recognised need not be right; what is asked for must.
+  Result<void> find_all(const std::vector<Bytes>& outputs, Inference& one) const {
+    if (!plan_.task) return {};
+    auto found = find(*plan_.task, session_.graph(), outputs, plan_.find);
+    if (found.ok()) {
+      one.found = std::move(found).value();
+    } else if (!options_.task.empty() || plan_.drawings.writes()) {
+      return std::move(found).error();
+    } else {
+      complain(fmt::format("{}: not read as {}: {}", one.input, kTaskNames[static_cast<size_t>(*plan_.task)],
+                           found.error().message));
+    }
+    return {};
+  }
+
+  Result<void> compare(const InputSet& set, const std::vector<Bytes>& outputs, Inference& one) {
+    if (options_.compare == "layers") {
+      const Progress progress("comparing layers");
+      SK_TRY_ASSIGN(one.layers, session_.compare_layers());
+    }
+    if (reference_) SK_TRY(reference_->compare(set, outputs, one, result_.reference_ms));
+    if (by_default_ != nullptr) note(by_default_->check(set, outputs, session_));
+    if (options_.tolerance && reference_) note(check_tolerance(*options_.tolerance, one, session_.graph()));
+    if (!plan_.expected) return {};
+    const Result<void> judged = plan_.expected->check(count_, one.input, outputs, session_.graph());
+    one.unexpected = judged.ok() ? "" : judged.error().message;
+    note(judged);
+    return {};
+  }
+
+  void note(const Result<void>& judged) {
+    if (judged.ok()) return;
+    if (!first_failure_) first_failure_ = judged.error();
+    ++failures_;
+  }
+
+  // There is no end of frames: the report has the last one only, with the times of all.
+  void report(Inference one) {
+    if (!plan_.inputs.is_stream()) {
+      result_.inferences.push_back(std::move(one));
+      return;
+    }
+    if (options_.json)
+      out_drawing(print_frame_json(one));
+    else
+      out("{}", print_frame(one));
+    flush_output();
+    std::vector<double> run_ms = result_.inferences.empty() ? std::vector<double>() : result_.inferences[0].run_ms;
+    run_ms.insert(run_ms.end(), one.run_ms.begin(), one.run_ms.end());
+    one.run_ms = std::move(run_ms);
+    result_.inferences.assign(1, std::move(one));
+  }
+
+  const Options& options_;
+  Plan& plan_;
+  runtime::Session& session_;
+  DefaultProgram* by_default_;
+  RunResult& result_;
+  std::optional<Reference> reference_;
+  size_t count_ = 0, failures_ = 0;
+  std::optional<Error> first_failure_;
+};
+
+runtime::SessionOptions session_options(const Options& options) {
+  runtime::SessionOptions out = session_options(options.session);
+  out.keep_intermediates = options.compare == "layers";
+  out.cache_dir = options.cache_dir;
+  return out;
+}
+
+// With --record, each submission is in the file before it runs. `failure`: why recording stopped.
+Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
+  if (options.record.empty()) return runtime::open_target(options.device);
+  if (options.device == "cpu")
+    return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
+  SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
+  capture::Sink sink = capture::into_file(options.record);
+  // An older file gives way to the first submission, not before: there may be none.
+  sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
+                    const capture::DeviceInfo& device, capture::Submission one) mutable {
+    Result<void> done = old ? old->set_aside() : Result<void>();
+    if (done.ok()) done = append(device, std::move(one));
+    if (done.ok() && old) old->discard();
+    old.reset();
+    if (!done.ok()) failure = done.error();
+    return done;
+  };
+  SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(options.device, sink));
+  if (target.driver == nullptr)
+    return error(ErrorCode::invalid_argument, "--record: there is no NPU here; name one with --device");
+  return target;
+}
+
+Result<std::unique_ptr<runtime::Session>> create_session(const Options& options, ir::Graph graph,
+                                                         const runtime::Target& target, RunResult& result) {
+  const Stopwatch clock;
+  const Progress progress(fmt::format("compiling for {}", target.name));
+  result.advice = compile::quantization_advice(
+      graph, {target.driver, target.chip, *npu::per_channel_from_name(options.session.per_channel)});
+  auto created = runtime::Session::create(std::move(graph), target, session_options(options));
+  if (!created.ok())
+    return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
+                 result.advice.empty() ? "" : "; advice: ", result.advice);
+  result.create_ms = clock.ms();
+  return created;
+}
+
+// What the chip that is simulated would take, where that is known. Compiles once more: a session keeps no programs.
+Result<std::optional<ProgramTiming>> simulated_time(const Options& options, const runtime::Target& target,
+                                                    ir::Graph graph) {
+  if (!target.simulated) return std::optional<ProgramTiming>();
+  runtime::SessionOptions session = session_options(options);
+  session.keep_intermediates = false;  // the network's own program, not the one whose layers can be compared
+  SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
+  return time_if_known(target.chip.name, compiled);
+}
+
+// Drawings in a folder have the names of their pictures.
+Result<void> check_files(const Options& options) {
+  std::vector<NamedFile> read = {{"MODEL", options.model},
+                                 {"--labels", options.labels},
+                                 {"--expect", options.expect},
+                                 {"--tuning-file", options.session.tuning_file}};
+  std::vector<NamedFile> written = {
+      {"--output", options.output}, {"--draw", options.draw}, {"--record", options.record}};
+  for (const std::string& path : options.inputs.inputs) read.push_back({"--input", path});
+  for (const std::string& path : options.inputs.images) {
+    read.push_back({"--image", path});
+    if (std::error_code ignored; std::filesystem::is_directory(options.draw, ignored))
+      written.push_back(
+          {"--draw", (std::filesystem::path(options.draw) / std::filesystem::path(path).stem()).string() + ".png"});
+  }
+  // Pictures of one name in two folders are told apart by more than their names.
+  std::vector<NamedFile> once;
+  for (NamedFile& one : written) {
+    if (std::ranges::find(once, one.path, &NamedFile::path) == once.end() || one.option != "--draw")
+      once.push_back(std::move(one));
+  }
+  return check_apart(read, once);
+}
+
+Result<void> run(Options& options, Outcome& outcome) {
+  SK_TRY(check_files(options));
+  options.device = device_meant(options.device);
+  RunResult result{.model = options.model};
+  const Stopwatch import_clock;
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  result.import_ms = import_clock.ms();
+  SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
+  result.input_note = input_note(options.inputs, graph);
+  std::optional<Error> recording_failure;
+  SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
+  result.device = target.name;
+  result.chip = target.chip.name;
+  result.verbose = options.verbose;
+  const ir::Graph again = graph;  // constants are shared
+  auto created = create_session(options, std::move(graph), target, result);
+  outcome.begin_with(created);
+  SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));
+  std::optional<DefaultProgram> by_default;
+  if (options.compare == "layers" && npu_use(*session).npu_ops != 0) {
+    const Progress progress(fmt::format("compiling for {} without kept intermediates", target.name));
+    SK_TRY_ASSIGN(by_default, DefaultProgram::create(again, target, session_options(options)));
+  }
+  Runner runner(options, plan, *session, by_default ? &*by_default : nullptr, result);
+  SK_TRY(runner.run_all());
+  const bool is_told = plan.inputs.is_stream() && options.json;
+  if (!is_told) {
+    SK_TRY_ASSIGN(result.simulated, simulated_time(options, target, again));
+  }
+  if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
+  if (recording_failure) return *recording_failure;
+  SK_TRY(check_npu_use(options.device, npu_use(*session)));
+  return runner.judgement();
+}
+
+void add_inputs(const Verb& verb, InputOptions& options) {
+  const Option image =
+      verb.option("--image", options.images, "BMP, PNG or JPEG pictures, one inference each").check(existing_file());
+  const Option input = verb.option("--input", options.inputs,
+                                   "contents of the inputs in order: .npy, or raw bytes;\n"
+                                   "or one .npz with an array for each")
+                           .check(existing_file());
+  const Option random =
+      verb.option("--random", options.random_seed, "random values from this seed (without any input: seed 1)")
+          .check(whole_number(0, UINT64_MAX));
+  const Option raw = verb.option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
+                         .check(one_of({"rgb24", "gray"}));
+  verb.option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)").needs(raw);
+  add_float_pixels(verb, options.float_pixels);
+  image.excludes(input).excludes(random).excludes(raw);
+  input.excludes(random).excludes(raw);
+  random.excludes(raw);
+}
+
+void add_results(const Verb& verb, Options& options) {
+  verb.option("--labels", options.labels, "names of the classes, one a line, or 'INDEX name' lines");
+  verb.option("--top", options.top, "how many classes to show").shows_default().check(whole_number(1, kMaxCount));
+  verb.option("--output", options.output,
+              "write the outputs here: F.npy, F.npz, or a folder (then a .npy for each output)")
+      .check(not_empty());
+  verb.option("--expect", options.expect, "compare the outputs with these; as --output wrote them")
+      .check(not_empty())
+      .excludes("--raw");
+  verb.option("--tolerance", options.tolerance,
+              "with --compare or --expect: fail when an output, or a layer, differs by more\n"
+              "(in units of its type; without: --expect allows 0)")
+      .check(number_of_0_or_more());
+  verb.flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
+  verb.option("--draw", options.draw, "write them to this PNG file, or folder").check(not_empty());
+  verb.option("--task", options.task, "what the outputs are (without: by their shapes)").check(one_of(kTaskNames));
+  verb.option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
+      .check(number_of_0_or_more())
+      .check(number_between(0.0, 1.0));
+}
+
+}  // namespace
+
+void add_run(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb(
+      "run",
+      "Run a network and show what it found, where each operation ran, and how long it took.\n"
+      "Pictures are resized (bilinear); uint8 inputs get the pixels, int8 inputs pixel - 128, float inputs -1..1.\n"
+      "Examples:\n"
+      "  skillet run models/digits.tflite --image models/digits/*.png --show --device sim:a311d --compare\n"
+      "  skillet run net.tflite --image cat.jpg --draw found.png --labels labels.txt\n"
+      "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
+      "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
+  add_inputs(verb, options->inputs);
+  add_results(verb, *options);
+  verb.flag("--compare{outputs}", options->compare,
+            "run on the CPU too and show the largest difference of the outputs;\n"
+            "--compare=layers: and of each NPU operation, given the NPU's own inputs; and the program as it\n"
+            "runs without this option must give the same outputs")
+      .check(one_of({"outputs", "layers"}));
+  verb.option("--repeat", options->repeat, "run this many times, for steadier times")
+      .shows_default()
+      .check(whole_number(1, kMaxCount));
+  add_session(verb, options->session);
+  verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
+      .variable("SKILLET_CACHE_DIR")
+      .check(not_empty());
+  verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
+  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
+  verb.flag("--json", options->json, "machine-readable output").excludes("--show");
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(run(*options, outcome));
+  });
+}
+
+}  // namespace skillet::tools

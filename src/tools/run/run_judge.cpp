@@ -1,0 +1,114 @@
+#include "tools/run/run_judge.h"
+
+#include <algorithm>
+
+#include "base/stopwatch.h"
+#include "tools/run/scores.h"
+
+namespace skillet::tools {
+
+Result<Reference> Reference::create(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
+  return Reference(graph, std::move(interpreter));
+}
+
+Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference,
+                                double& run_ms) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i)
+    std::ranges::copy(inputs.tensors[i], interpreter_.tensor(graph_->inputs[i]).begin());
+  const Stopwatch clock;
+  SK_TRY(interpreter_.run().with_context("on the CPU kernels"));
+  run_ms = clock.ms();
+  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
+    const ir::TensorId id = graph_->outputs[i];
+    inference.outputs[i].difference = max_difference(graph_->tensor(id), outputs[i], interpreter_.tensor(id));
+  }
+  return {};
+}
+
+namespace {
+
+// Why a part that was planned for the NPU ran on the CPU; empty: none did.
+std::string fallback_of(const runtime::Session& session) {
+  for (const auto& part : session.report().parts) {
+    if (!part.fallback.empty()) return part.fallback;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DefaultProgram> DefaultProgram::create(ir::Graph graph, const runtime::Target& target,
+                                              runtime::SessionOptions options) {
+  options.keep_intermediates = false;
+  SK_TRY_ASSIGN(auto session, runtime::Session::create(std::move(graph), target, options));
+  return DefaultProgram(std::move(session));
+}
+
+Result<void> DefaultProgram::check(const InputSet& inputs, const std::vector<Bytes>& outputs,
+                                   const runtime::Session& kept) {
+  const std::vector<std::span<const uint8_t>> in(inputs.tensors.begin(), inputs.tensors.end());
+  SK_TRY_ASSIGN(const std::vector<Bytes> own, session_->run(in));
+  if (!fallback_of(kept).empty()) return {};
+  if (const std::string why = fallback_of(*session_); !why.empty())
+    return error(ErrorCode::device,
+                 "{}: outputs not compared: the program that keeps intermediates ran on the NPU, the one that runs "
+                 "without --compare=layers did not: {}",
+                 inputs.name, why);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto [a, b] = std::ranges::mismatch(outputs[i], own[i]);
+    if (a == outputs[i].end() && b == own[i].end()) continue;
+    size_t differing = 0;
+    for (size_t at = 0; at < own[i].size(); ++at) differing += own[i][at] != outputs[i][at] ? 1 : 0;
+    return error(ErrorCode::device,
+                 "{}: output '{}' differs between the program that keeps intermediates and the one that runs: {} of {} "
+                 "bytes, the first at {}",
+                 inputs.name, kept.graph().tensor(kept.graph().outputs[i]).name, differing, own[i].size(),
+                 a - outputs[i].begin());
+  }
+  return {};
+}
+
+Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph) {
+  const auto too_far = [&](const std::string& what, double difference) {
+    return error(ErrorCode::device, "{}: {} differs by {} from the CPU kernels; --tolerance is {}", inference.input,
+                 what, difference, tolerance);
+  };
+  // A layer says more than what comes of it at the end.
+  for (const runtime::LayerDiff& layer : inference.layers) {
+    if (layer.is_result && layer.compared && !(layer.max_of_result <= tolerance))
+      return too_far(ir::describe_op(graph, layer.op), layer.max_of_result);
+  }
+  for (const OutputResult& output : inference.outputs) {
+    if (output.difference && !(*output.difference <= tolerance))
+      return too_far(fmt::format("output '{}'", output.name), *output.difference);
+  }
+  return {};
+}
+
+Result<Expectation> Expectation::read(const std::string& path, const ir::Graph& graph,
+                                      const std::vector<std::string>& inferences, double tolerance) {
+  SK_TRY_ASSIGN(const ResultPlace place, ResultPlace::create(path, graph, inferences));
+  Expectation out{.outputs = {}, .tolerance = tolerance};
+  for (size_t i = 0; i < inferences.size(); ++i) {
+    SK_TRY_ASSIGN(std::vector<Bytes> outputs, place.read(i));
+    out.outputs.push_back(std::move(outputs));
+  }
+  return out;
+}
+
+Result<void> Expectation::check(size_t inference, std::string_view name, const std::vector<Bytes>& got,
+                                const ir::Graph& graph) const {
+  std::string problems;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const ir::Tensor& tensor = graph.tensor(graph.outputs[i]);
+    const Bytes& wanted = outputs[inference][i];
+    const Deviation found = deviation(tensor, got[i], wanted, tolerance);
+    if (found.differing == 0) continue;
+    problems += (problems.empty() ? "" : "; ") + describe(tensor, got[i], wanted, found, tolerance);
+  }
+  if (problems.empty()) return {};
+  return error(ErrorCode::device, "{}: {}", name, problems);
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,63 @@
+// Whether what a network computed is what it should be: against the CPU kernels, the program as it runs without
+// comparison, or files (--compare, --expect).
+// Called by run.cpp.
+// Must not know: the command line, how results are shown.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/ref/ref.h"
+#include "runtime/session.h"
+#include "tools/run/results.h"
+#include "tools/run/run_result.h"
+#include "tools/tensors/run_inputs.h"
+
+namespace skillet::tools {
+
+// The same network on the CPU kernels alone.
+class Reference {
+ public:
+  // `graph` is borrowed.
+  static Result<Reference> create(const ir::Graph& graph);
+  // Fills the differences of `inference`; sets `run_ms`.
+  Result<void> compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference, double& run_ms);
+
+ private:
+  Reference(const ir::Graph& graph, ref::Interpreter interpreter)
+      : graph_(&graph), interpreter_(std::move(interpreter)) {}
+  const ir::Graph* graph_;
+  ref::Interpreter interpreter_;
+};
+
+// The network as it runs where nothing is compared: intermediate tensors share memory, and operations may be joined.
+// A session that keeps intermediates runs another program, of which this one must give every byte.
+class DefaultProgram {
+ public:
+  static Result<DefaultProgram> create(ir::Graph graph, const runtime::Target& target, runtime::SessionOptions options);
+  // Runs once. Error: the first output that is not as `kept` computed it, or a part of this program that fell back to
+  // the CPU. Nothing is compared where one of `kept` did.
+  Result<void> check(const InputSet& inputs, const std::vector<Bytes>& outputs, const runtime::Session& kept);
+
+ private:
+  explicit DefaultProgram(std::unique_ptr<runtime::Session> session) : session_(std::move(session)) {}
+  std::unique_ptr<runtime::Session> session_;
+};
+
+// The first output, or layer, that is further from the CPU kernels than `tolerance` allows, as an error.
+Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph);
+
+// What files say that the outputs are.
+struct Expectation {
+  std::vector<std::vector<Bytes>> outputs;  // by inference, then output
+  double tolerance = 0;
+
+  static Result<Expectation> read(const std::string& path, const ir::Graph& graph,
+                                  const std::vector<std::string>& inferences, double tolerance);
+  // Error: each output that differs by more, with how many elements and the worst.
+  Result<void> check(size_t inference, std::string_view name, const std::vector<Bytes>& got,
+                     const ir::Graph& graph) const;
+};
+
+}  // namespace skillet::tools

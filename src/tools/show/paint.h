@@ -1,0 +1,16 @@
+// What a network found, on the picture: captions, boxes with labels, masks, skeletons.
+// Called by `skillet run`.
+// Must not know: how it was found.
+#pragma once
+
+#include "tools/run/found.h"
+#include "tools/tensors/picture.h"
+
+namespace skillet::tools {
+
+// `picture` is in colour. Key points below `threshold` (none: the usual one) are left out.
+void paint(Picture& picture, const Found& found, std::optional<double> threshold);
+// "seven (0.99)", "class 7 (0.99)"
+std::string caption_of(const TopClass& top);
+
+}  // namespace skillet::tools

@@ -1,0 +1,176 @@
+// Small JPEGs, whole, cut at every byte, with holes: what load_picture() takes and refuses.
+#include "tools/tensors/jpeg_scan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "base/testing/own_folder.h"
+#include "tools/tensors/picture.h"
+
+namespace skillet::tools {
+namespace {
+
+// 40 x 24 pixels: 4:2:0 with a restart every two units; progressive, 4:2:2.
+constexpr std::string_view kBaseline =
+    "ffd8ffdb004300140e0f120f0d14121012171514181e32211e1c1c1e3d2c2e243249404c4b47404645505a736250556d5645466488656d"
+    "777b8182814e608d978c7d96737e817cffdb0043011517171e1a1e3b21213b7c5346537c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c"
+    "7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7cffc00011080018002803012200021101031101ffc400190001"
+    "000301010000000000000000000000000204050103ffc40023100002020104020203000000000000000001020003210411133112410551"
+    "32a1b1ffc4001801010100030000000000000000000000000304000102ffc4001b11010101010003010000000000000000000100021103"
+    "213141ffdd00040002ffda000c03010002110311003f0085769040519dcff65cd0d0f66e2c3c60fb2265d76b567cd58a91ee5d4f9855ac"
+    "f2af91e815c498c57f976f385efe28bbb1b5080763b1cc95af5f99e32593d6fdccbd3ab3a9ca0eb24cf76d4ae8eb55b13911c9d88ec753"
+    "0fb0e8e1dbffd0edcc0e01db7fb3132f5da9aec502a6393904751082465cd8500fb9c3f8444d33ebedffd1a1500464e7ef697c9a52aad2"
+    "eab97b277c111127fdad01f4d0bb43f1fac51c2dc4ff00b8889d75877932f0bfffd9";
+constexpr std::string_view kProgressive =
+    "ffd8ffdb004300140e0f120f0d14121012171514181e32211e1c1c1e3d2c2e243249404c4b47404645505a736250556d5645466488656d"
+    "777b8182814e608d978c7d96737e817cffdb0043011517171e1a1e3b21213b7c5346537c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c"
+    "7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7c7cffc20011080018002803012100021101031101ffc400180000"
+    "0301010000000000000000000000000002030401ffc40017010101010100000000000000000000000001020304ffda000c030100021003"
+    "100000015b63d275ca4331bba468198a802db40a8c7fffc4001c1000020203010100000000000000000000000102111012210313ffda00"
+    "080101000105024c82bc3a189d1f6e44db4539263c2394e1e733ffc4001a110002030101000000000000000000000000010210112131ff"
+    "da0008010301013f019be5c87e5333468fffc40017110003010000000000000000000000000000011130ffda0008010201013f015853ff"
+    "c4001a100002030101000000000000000000000000210110112031ffda0008010100063f021a3d15ba6c5c46c6891fffc4001c10010100"
+    "02020300000000000000000000010011211041315171ffda0008010100013f21f44f0c06f0965d89c9b0e201a33f20a7520018311b4fc5"
+    "d70d42866f95ffda000c03010002000300000010eee89c98cfffc400191100030101010000000000000000000000000111211071ffda00"
+    "08010301013f104282543c153f793d34cc210719ffc4001a110002020300000000000000000000000000011021113141ffda0008010201"
+    "013f104b8c885b12a8e898ffc4001c100100030101010101000000000000000001001121314151b1c1ffda0008010100013f105101b6fe"
+    "cb6151f526a4e0d34ecbdb3e37d80e0d5fd629711ec61b383888b4f3565a05b49d39040dae89c9801f63244d77ed45f5ad6f1200fe9cff"
+    "d9";
+
+Bytes file_of(std::string_view hex) {
+  Bytes out(hex.size() / 2);
+  for (size_t i = 0; i < out.size(); ++i) std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, out[i], 16);
+  return out;
+}
+
+// Behind the header of the first scan.
+size_t first_data(const Bytes& file) {
+  const uint8_t marker[] = {0xFF, 0xDA};
+  const auto at = static_cast<size_t>(std::search(file.begin(), file.end(), marker, marker + 2) - file.begin());
+  return at + 2 + file[at + 3];
+}
+
+Result<Picture> load(const Bytes& file) {
+  const std::string path = own_path("scan.jpg");
+  EXPECT_TRUE(write_file(path, file).ok());
+  auto picture = load_picture(path, 3);
+  std::remove(path.c_str());
+  return picture;
+}
+
+constexpr std::string_view kPictures[] = {kBaseline, kProgressive};
+
+TEST(JpegScan, TakesWholePicturesWhateverFollows) {
+  for (const std::string_view hex : kPictures) {
+    const Bytes file = file_of(hex);
+    ASSERT_EQ(jpeg_state(file), JpegState::whole);
+    const auto picture = load(file);
+    ASSERT_TRUE(picture.ok()) << picture.error().message;
+    Bytes longer = file, endless = file;
+    for (const uint8_t byte : {0, 1, 0xFF, 0xD8, 2}) longer.push_back(byte);
+    endless.resize(file.size() - 2);
+    EXPECT_EQ(jpeg_state(endless), JpegState::endless);
+    for (const Bytes& other : {longer, endless}) {
+      const auto same = load(other);
+      ASSERT_TRUE(same.ok()) << same.error().message;
+      EXPECT_EQ(same->pixels, picture->pixels);
+    }
+  }
+}
+
+TEST(JpegScan, RefusesWhatIsCutAnywhere) {
+  for (const std::string_view hex : kPictures) {
+    const Bytes file = file_of(hex);
+    for (size_t size = first_data(file); size < file.size() - 2; ++size) {
+      Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+      EXPECT_EQ(jpeg_state(cut), JpegState::damaged) << size;
+      cut.insert(cut.end(), {0xFF, 0xD9});
+      EXPECT_EQ(jpeg_state(cut), JpegState::damaged) << size << ", with an end";
+      const auto picture = load(cut);
+      ASSERT_FALSE(picture.ok()) << size;
+      EXPECT_NE(picture.error().message.find("the picture is damaged or cut off"), std::string::npos)
+          << picture.error().message;
+    }
+  }
+}
+
+TEST(JpegScan, RefusesZerosInPlaceOfTheRest) {
+  for (const std::string_view hex : kPictures) {
+    Bytes file = file_of(hex);
+    const size_t from = (first_data(file) + file.size()) / 2;
+    std::fill(file.begin() + static_cast<std::ptrdiff_t>(from), file.end() - 2, uint8_t{0});
+    EXPECT_EQ(jpeg_state(file), JpegState::damaged);
+    std::fill(file.end() - 2, file.end(), uint8_t{0});
+    EXPECT_EQ(jpeg_state(file), JpegState::damaged);
+  }
+}
+
+// Cameras pad: with zeros, up to the marker. Other bytes there are no padding.
+TEST(JpegScan, TakesPaddingBehindTheLastBlock) {
+  const Bytes file = file_of(kBaseline);
+  for (const auto& [byte, wanted] : {std::pair<uint8_t, JpegState>{0, JpegState::whole}, {0x55, JpegState::damaged}}) {
+    Bytes padded = file;
+    padded.insert(padded.end() - 2, 40, byte);
+    EXPECT_EQ(jpeg_state(padded), wanted);
+  }
+}
+
+TEST(JpegScan, RefusesALostInterval) {
+  const Bytes file = file_of(kBaseline);
+  const auto marker = [&](uint8_t which) {
+    const uint8_t bytes[] = {0xFF, which};
+    return std::search(file.begin() + static_cast<std::ptrdiff_t>(first_data(file)), file.end(), bytes, bytes + 2);
+  };
+  ASSERT_NE(marker(0xD1), file.end());
+  Bytes lost(file.begin(), marker(0xD0));
+  lost.insert(lost.end(), marker(0xD1), file.end());
+  EXPECT_EQ(jpeg_state(lost), JpegState::damaged);
+}
+
+// Headers too, and each of their bytes; sanitizers see reads beyond the end.
+TEST(JpegScan, NoticesDamagedHeaders) {
+  for (const std::string_view hex : kPictures) {
+    const Bytes file = file_of(hex);
+    for (size_t size = 4; size < first_data(file); ++size)
+      EXPECT_EQ(jpeg_state(std::span(file).first(size)), JpegState::damaged) << size;
+    size_t noticed = 0;
+    for (size_t at = 2; at < first_data(file); ++at) {
+      for (const uint8_t byte : {0x00, 0x11, 0x7F, 0xFF}) {
+        Bytes changed = file;
+        changed[at] = byte;
+        noticed += jpeg_state(changed) == JpegState::damaged ? 1 : 0;
+        if (const auto picture = load(changed); picture.ok()) EXPECT_GT(picture->width_px * picture->height_px, 0);
+      }
+    }
+    EXPECT_GT(noticed, first_data(file) / 2);
+  }
+}
+
+// The decoder writes as many codes as a table says, into room for 256, and skips what fills the space before markers.
+TEST(JpegScan, RefusesTablesOfTooManyCodes) {
+  const uint8_t marker[] = {0xFF, 0xC4};
+  for (const std::string_view hex : kPictures) {
+    for (const size_t filling : {0, 1, 3}) {
+      Bytes file = file_of(hex);
+      const auto table = std::search(file.begin(), file.end(), marker, marker + 2);
+      ASSERT_NE(table, file.end());
+      table[5 + 15] = 0xFF, table[5 + 14] = 0xFF;
+      const Bytes whole_table(table, table + 2 + table[3]);
+      file.insert(file.begin() + 2, whole_table.begin(), whole_table.end());  // where only its size is asked for, too
+      file.insert(file.begin(), filling, 0xFF);
+      EXPECT_EQ(jpeg_state(file), JpegState::damaged) << filling;
+      EXPECT_FALSE(load(file).ok()) << filling;
+    }
+  }
+}
+
+TEST(JpegScan, LeavesOtherFilesToTheirReaders) {
+  EXPECT_EQ(jpeg_state({}), JpegState::whole);
+  EXPECT_EQ(jpeg_state(Bytes{0x89, 'P', 'N', 'G'}), JpegState::whole);
+}
+
+}  // namespace
+}  // namespace skillet::tools

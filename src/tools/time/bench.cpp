@@ -1,0 +1,285 @@
+// `skillet bench`: how long a network takes, on an NPU and on the CPU.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/stop.h"
+#include "base/stopwatch.h"
+#include "base/text.h"
+#include "graph/ref/ref.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/model/model.h"
+#include "tools/show/progress.h"
+#include "tools/show/statistics.h"
+#include "tools/show/text_table.h"
+#include "tools/tensors/tensor_file.h"
+#include "tools/time/clocks.h"
+#include "tools/time/npu_use.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, device = "auto";
+  tflite::ImportOptions import_as;
+  SessionFlags session;
+  int runs = 50, warm_up = 5;
+  bool json = false, csv = false, without_cpu = false, verbose = false;
+};
+
+struct PartTimes {
+  bool on_npu = false;
+  size_t ops = 0;
+  double mean_ms = 0;
+};
+struct OpTimes {
+  std::string kind, output;
+  double mean_ms = 0;
+};
+struct Report {
+  std::string device;
+  bool simulated = false;
+  double prepare_ms = 0;
+  Statistics device_ms, cpu_ms;
+  NpuUse use;
+  std::vector<PartTimes> parts;
+  std::vector<int> part_of;  // by operation of the model; -1: none, it was folded into others
+  std::vector<OpTimes> ops;  // on the CPU kernels; empty: --without-cpu
+  long peak_kib = 0;
+  std::vector<Clock> clocks;
+};
+
+std::vector<Bytes> random_inputs(const ir::Graph& graph, Result<void>& failure) {
+  RandomStream stream(1);
+  std::vector<Bytes> out;
+  for (const ir::TensorId id : graph.inputs) {
+    auto bytes = stream.fill(graph.tensor(id));
+    if (!bytes.ok()) failure = bytes.error();
+    out.push_back(bytes.ok() ? std::move(bytes).value() : Bytes());
+  }
+  return out;
+}
+
+Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& inputs, const Options& options,
+                         Report& report) {
+  const Progress progress(fmt::format("running on {}", report.device));
+  for (size_t i = 0; i < inputs.size(); ++i) SK_TRY(session.set_input(i, inputs[i]));
+  for (int i = 0; i < options.warm_up; ++i) SK_TRY(session.run());
+  report.parts.resize(session.report().parts.size());
+  std::vector<double> times;
+  for (int i = 0; i < options.runs; ++i) {
+    const Stopwatch clock;
+    SK_TRY(session.run());
+    times.push_back(clock.ms());
+    for (size_t k = 0; k < report.parts.size(); ++k)
+      report.parts[k].mean_ms += session.report().parts[k].run_ms / options.runs;
+  }
+  for (size_t k = 0; k < report.parts.size(); ++k) {
+    const runtime::PartReport& part = session.report().parts[k];
+    report.parts[k].on_npu = part.on_npu && part.fallback.empty();
+    report.parts[k].ops = part.ops.size();
+    for (const ir::OpId op : part.ops) {
+      const auto source = static_cast<size_t>(session.graph().op(op).source_index);
+      if (source < report.part_of.size()) report.part_of[source] = static_cast<int>(k);
+    }
+  }
+  report.device_ms = statistics_of(std::move(times));
+  return {};
+}
+
+// The whole network on the CPU kernels, operation by operation.
+Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, const Options& options,
+                      Report& report) {
+  const Progress progress("running on the CPU kernels");
+  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
+  for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], interpreter.tensor(graph.inputs[i]).begin());
+  for (const ir::Op& op : graph.ops)
+    report.ops.push_back(
+        {std::string(ir::op_name(op)), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0});
+  std::vector<double> times;
+  for (int i = -options.warm_up; i < options.runs; ++i) {
+    const Stopwatch clock;
+    double last_ms = 0;
+    SK_TRY(check_stop());
+    SK_TRY(interpreter.run_each([&](ir::OpId op) {
+      const double now_ms = clock.ms();
+      if (i >= 0) report.ops[static_cast<size_t>(op)].mean_ms += (now_ms - last_ms) / options.runs;
+      last_ms = now_ms;
+    }));
+    if (i >= 0) times.push_back(clock.ms());
+  }
+  report.cpu_ms = statistics_of(std::move(times));
+  return {};
+}
+
+long peak_kib() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+double per_second(const Statistics& times) { return times.mean > 0 ? 1000 / times.mean : 0; }
+
+// A column for each statistic; what, then its values.
+std::vector<std::string> row_of(const std::string& what, const Statistics& s) {
+  const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
+  return {what,      fmt::format("{}", s.count),          ms(s.min), ms(s.mean), ms(s.median), ms(s.p90), ms(s.p99),
+          ms(s.max), fmt::format("{:.1f}", per_second(s))};
+}
+
+const std::vector<std::string> kColumns = {"where",  "runs",   "min ms", "mean ms",   "median ms",
+                                           "p90 ms", "p99 ms", "max ms", "per second"};
+
+std::vector<std::vector<std::string>> statistic_rows(const Report& report) {
+  const std::string whose = report.device + (report.use.fallback_ops > 0 ? ", failed: the CPU" : "");
+  std::vector<std::vector<std::string>> out = {row_of(whose, report.device_ms)};
+  if (!report.ops.empty()) out.push_back(row_of("cpu kernels", report.cpu_ms));
+  return out;
+}
+
+std::string share(double part, double all) { return fmt::format("{:.1f} %", all > 0 ? 100 * part / all : 0); }
+
+std::string where_of(const Report& report, size_t op) {
+  const int part = report.part_of[op];
+  return part < 0 ? "-" : report.parts[static_cast<size_t>(part)].on_npu ? "npu" : "cpu";
+}
+
+void print_text(const Options& options, const Report& report) {
+  out("{} on {}{}\n{} on the NPU\n\n", printable(options.model), report.device,
+      report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "",
+      print_use(report.use.model));
+  TextTable times(kColumns);
+  for (auto& row : statistic_rows(report)) times.add(row);
+  std::vector<std::string> header = {"part", "where", "mean", "share"};
+  if (options.verbose) header.emplace_back("operations after the passes");
+  TextTable parts(std::move(header));
+  for (size_t i = 0; i < report.parts.size(); ++i) {
+    const PartTimes& part = report.parts[i];
+    std::vector<std::string> row = {fmt::format("{}", i), part.on_npu ? "npu" : "cpu", print_ms(part.mean_ms),
+                                    share(part.mean_ms, report.device_ms.mean)};
+    if (options.verbose) row.push_back(fmt::format("{}", part.ops));
+    parts.add(std::move(row));
+  }
+  out("{}\n{}", times.print(), parts.print());
+  if (!report.ops.empty()) {
+    TextTable ops({"op", "kind", "output", "part", "where", "mean on the cpu kernels", "of their time"});
+    for (size_t i = 0; i < report.ops.size(); ++i)
+      ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output,
+               report.part_of[i] < 0 ? "-" : fmt::format("{}", report.part_of[i]), where_of(report, i),
+               print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
+    out("\noperations as the model has them; what a part runs may be others\n{}", ops.print());
+  }
+  out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
+      print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
+  for (const Clock& one : report.clocks)
+    out("clock of {}: {:.0f} MHz{}\n", one.name, one.mhz, one.governor.empty() ? "" : ", governor " + one.governor);
+  if (report.clocks.empty()) out("clocks: this machine does not tell\n");
+}
+
+void print_csv(const Report& report) {
+  out("{}\n", fmt::join(kColumns, ","));
+  for (const auto& row : statistic_rows(report)) out("{}\n", fmt::join(row, ","));
+}
+
+nlohmann::json json_of(const Statistics& s) {
+  return {{"runs", s.count}, {"min_ms", s.min}, {"mean_ms", s.mean}, {"median_ms", s.median},
+          {"p90_ms", s.p90}, {"p99_ms", s.p99}, {"max_ms", s.max},   {"per_second", per_second(s)}};
+}
+
+void print_json(const Options& options, const Report& report) {
+  nlohmann::json parts = nlohmann::json::array(), ops = nlohmann::json::array(), clocks = nlohmann::json::array();
+  for (const PartTimes& one : report.parts)
+    parts.push_back({{"where", one.on_npu ? "npu" : "cpu"}, {"ops", one.ops}, {"mean_ms", one.mean_ms}});
+  for (size_t i = 0; i < report.ops.size(); ++i)
+    ops.push_back({{"kind", report.ops[i].kind},
+                   {"output", report.ops[i].output},
+                   {"part", report.part_of[i]},
+                   {"where", where_of(report, i)},
+                   {"cpu_mean_ms", report.ops[i].mean_ms}});
+  for (const Clock& one : report.clocks)
+    clocks.push_back({{"name", one.name}, {"mhz", one.mhz}, {"governor", one.governor}});
+  nlohmann::json all = {{"model", options.model},
+                        {"device", report.device},
+                        {"simulated", report.simulated},
+                        {"warm_up", options.warm_up},
+                        {"prepare_ms", report.prepare_ms},
+                        {"npu_ops", report.use.npu_ops},
+                        {"cpu_ops", report.use.cpu_ops},
+                        {"fallback_ops", report.use.fallback_ops},
+                        {"model_npu_ops", report.use.model.npu_ops},
+                        {"model_ops", report.use.model.ops},
+                        {"model_part_ops", report.use.model.part_ops},
+                        {"model_folded_ops", report.use.model.folded_ops},
+                        {"times", json_of(report.device_ms)},
+                        {"parts", parts},
+                        {"ops", ops},
+                        {"peak_kib", report.peak_kib},
+                        {"clocks", clocks}};
+  if (!report.ops.empty()) all["cpu_times"] = json_of(report.cpu_ms);
+  out_report(std::move(all));
+}
+
+Result<void> bench(Options& options, Outcome& outcome) {
+  options.device = device_meant(options.device);
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  Result<void> has_inputs;
+  const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
+  SK_TRY(std::move(has_inputs));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
+  SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
+  Report report{.device = target.name};
+  report.simulated = target.simulated;
+  report.part_of.assign(graph.ops.size(), -1);
+  const runtime::SessionOptions session_options = tools::session_options(options.session);
+  const Stopwatch prepare_clock;
+  auto created = runtime::Session::create(graph, target, session_options);
+  outcome.begin_with(created);
+  SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
+  report.prepare_ms = prepare_clock.ms();
+  SK_TRY(time_device(*session, inputs, options, report));
+  report.use = npu_use(*session);
+  report.clocks = read_clocks();  // while it is still warm
+  if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
+  report.peak_kib = peak_kib();
+  if (options.json)
+    print_json(options, report);
+  else if (options.csv)
+    print_csv(report);
+  else
+    print_text(options, report);
+  return check_npu_use(options.device, report.use);
+}
+
+}  // namespace
+
+void add_bench(CommandLine& app, Outcome& outcome) {
+  constexpr int kMostRuns = 10'000'000;
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb("bench",
+                             "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
+                             "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
+  verb.option("MODEL", options->model, "a .tflite file").required();
+  add_import(verb, options->import_as);
+  verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
+  verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
+  verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
+  add_session(verb, options->session);
+  verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
+  const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
+  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
+  verb.flag("--json", options->json, "machine-readable output").excludes(csv);
+  verb.runs([options, &outcome] {
+    const OrderlyEnd end;
+    outcome.finish(bench(*options, outcome));
+  });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,26 @@
+// What `tuned` chose for each operation of a part, what that is predicted to save, and on what grounds.
+// Called by `skillet compile --explain`.
+// Must not know: what a choice means.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "compile/compile.h"
+#include "compile/tune.h"
+#include "npu/driver.h"
+
+namespace skillet::tools {
+
+struct Explanation {
+  compile::Tuned tuned;
+  std::vector<compile::OperationCost> proven;  // by op of the part, as OperationCosts of `tuned`
+};
+Result<Explanation> explain_tuning(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& part,
+                                   const npu::CompileOptions& options, const compile::Judge& judge);
+
+// `op_map`: from ops of the part to those of the model.
+std::string print_explanation(const Explanation& explanation, const ir::Graph& part,
+                              const std::vector<ir::OpId>& op_map, const npu::Driver& driver);
+
+}  // namespace skillet::tools

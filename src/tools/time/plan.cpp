@@ -1,0 +1,436 @@
+// `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/judge.h"
+#include "runtime/session.h"
+#include "runtime/tuned_driver.h"
+#include "tools/cli/input_flags.h"
+#include "tools/cli/session_flags.h"
+#include "tools/cli/verbs.h"
+#include "tools/jobs/decoded.h"
+#include "tools/model/model.h"
+#include "tools/show/text_table.h"
+#include "tools/time/layer_file.h"
+#include "tools/time/layer_graph.h"
+#include "tools/time/program_timing.h"
+
+namespace skillet::tools {
+namespace {
+
+struct Options {
+  std::string model, program = "open", tuning;
+  tflite::ImportOptions import_as;
+  std::vector<std::string> layers, chips, sets;
+  SessionFlags session;
+  bool json = false, only_proven = false;
+};
+
+Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
+  std::vector<sim::ParameterValue> values;
+  for (const std::string& text : options.sets) {
+    const size_t at = text.find('=');
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const char* const number = text.data() + std::min(text.size(), at == std::string::npos ? at : at + 1);
+    const auto [stop, failure] = std::from_chars(std::min(number, end), end, value);
+    if (at == std::string::npos || failure != std::errc() || stop != end)
+      return error(ErrorCode::invalid_argument, "--set {}: must be NAME=NUMBER", text);
+    values.push_back({text.substr(0, at), value});
+  }
+  return values;
+}
+
+Result<sim::Jobs> jobs_of(const Options& options) {
+  const auto at = std::ranges::find(sim::kJobsNames, options.program);
+  if (at == sim::kJobsNames.end())
+    return error(ErrorCode::invalid_argument, "--program {}: must be open or vendor", options.program);
+  return static_cast<sim::Jobs>(at - sim::kJobsNames.begin());
+}
+
+// ---- a model on the chips that our programs are for ----------------------------------------------------------
+
+struct ChipPlan {
+  std::string chip, refusal;  // refusal: why there is no time
+  ProgramTiming timing;
+  uint64_t memory_bytes = 0;        // of the device
+  size_t npu_ops = 0, cpu_ops = 0;  // after the passes
+  compile::ModelUse use;            // of the model's own
+  double cpu_us = 0, cpu_alone_us = -1;
+  size_t nowhere = 0;  // operations: the network cannot run
+
+  // Below 0: there is none.
+  double whole_us() const { return nowhere != 0 ? -1 : timing.wall_us + cpu_us; }
+};
+
+Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
+  const auto tuning = npu::tuning_from_name(options.tuning.empty() ? otherwise : options.tuning);
+  if (tuning) return *tuning;
+  return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
+}
+
+// What decides about the programs. The file is of one chip; null: there is none.
+struct Tuned {
+  npu::Tuning tuning = npu::Tuning::proven;
+  std::shared_ptr<const compile::TuningFile> file;
+};
+
+Result<compile::Compiled> compile_for(const ir::Graph& graph, const npu::Chip& chip, const Tuned& tuned,
+                                      const Options& given) {
+  SK_TRY_ASSIGN(const npu::Driver* const driver, npu::driver_of(chip));
+  runtime::SessionOptions options = session_options(given.session);
+  options.tuning_file.clear();  // already read
+  if (given.only_proven) options.compile.unproven = npu::Unproven::refuse;
+  options.compile.tuning = tuned.tuning;
+  if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
+  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver}, graph, options);
+}
+
+Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, const Tuned& tuned, const Options& options,
+                           std::span<const sim::ParameterValue> values) {
+  ChipPlan plan{.chip = name};
+  const auto timer = sim::create_timer(name, sim::Jobs::open, values);
+  const auto chip = npu::find_chip(name);
+  if (!timer.ok() || !chip.ok()) {
+    plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
+    return plan;
+  }
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuned, options));
+  for (const compile::Part& part : compiled.parts) {
+    if (!part.program) continue;
+    for (const npu::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
+  }
+  const std::vector<bool> works = compile::works_on_npu(compiled);
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    const auto id = static_cast<ir::OpId>(i);
+    (works[i] ? plan.npu_ops : plan.cpu_ops) += 1;
+    if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
+  }
+  SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
+  plan.use = compile::model_use(compiled);
+  plan.cpu_alone_us = cpu_alone_us(**timer, graph);
+  plan.nowhere = ops_nowhere(compiled);
+  return plan;
+}
+
+Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vector<std::string>& names,
+                                         const Tuned& tuned, const Options& options,
+                                         std::span<const sim::ParameterValue> values) {
+  std::vector<ChipPlan> out;
+  for (const std::string& name : names) {
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, values));
+    out.push_back(std::move(plan));
+  }
+  return out;
+}
+
+nlohmann::json json_of(const ChipPlan& plan) {
+  if (!plan.refusal.empty()) return {{"chip", plan.chip}, {"refusal", plan.refusal}};
+  const ProgramTiming& t = plan.timing;
+  nlohmann::json out = {{"chip", plan.chip},
+                        {"simulated", true},
+                        {"device_ms", t.device_us / 1000},
+                        {"wall_ms", ms_or_null(plan.whole_us())},
+                        {"error", t.error},
+                        {"low_ms", t.device_us / 1000 * (1 - t.error)},
+                        {"high_ms", t.device_us / 1000 * (1 + t.error)},
+                        {"dram_read_bytes", t.read_bytes},
+                        {"dram_written_bytes", t.written_bytes},
+                        {"device_memory_bytes", plan.memory_bytes},
+                        {"tasks", t.tasks},
+                        {"submissions", t.submissions},
+                        {"npu_ops", plan.npu_ops},
+                        {"cpu_ops", plan.cpu_ops},
+                        {"model_npu_ops", plan.use.npu_ops},
+                        {"model_ops", plan.use.ops},
+                        {"model_part_ops", plan.use.part_ops},
+                        {"model_folded_ops", plan.use.folded_ops},
+                        {"cpu_ms", plan.cpu_us / 1000},
+                        {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
+                        {"nowhere_ops", plan.nowhere}};
+  if (t.cores != 0) out["cores"] = t.cores;
+  return out;
+}
+
+void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
+  const int cores_shown = plans.empty() ? 0 : cpu_cores_of(plans[0].chip);  // one that has others says so
+  TextTable table({"chip", "on the NPU", "device", "network", "DRAM", "memory", "tasks", "CPU part",
+                   fmt::format("CPU, {} cores", cores_shown)});
+  std::string refusals, cores, notes;
+  const auto ms = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f} ms", us / 1000); };
+  for (const ChipPlan& plan : plans) {
+    if (!plan.refusal.empty()) {
+      refusals += fmt::format("{}: {}\n", plan.chip, plan.refusal);
+      continue;
+    }
+    const ProgramTiming& t = plan.timing;
+    // Where the NPU takes nothing, the CPU's time is that of the network.
+    table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
+               fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
+               ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
+               print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
+               fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
+               cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
+                                                      : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
+    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.whole_us(), plan.cpu_alone_us);
+    if (plan.nowhere != 0)
+      notes += fmt::format(
+          "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",
+          plan.chip, plan.nowhere);
+    else if (!faster.empty())
+      notes += wrapped(fmt::format("{}: {}", plan.chip, faster), 2) + "\n";
+    if (t.cores != 0)
+      cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
+                           on_cores(t.cores));
+  }
+  out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
+  if (!notes.empty()) out("\n{}", notes);
+  if (!cores.empty()) out("\n{}", cores);
+  if (!refusals.empty()) out("\n{}", refusals);
+}
+
+// Those asked for, each once, or all that are timed. Error: there is no such chip, or no such parameter of it.
+Result<std::vector<std::string>> chips_of(const Options& options, std::span<const sim::ParameterValue> values) {
+  const std::vector<std::string_view> timed = sim::timed_chips(sim::Jobs::open);
+  std::vector<std::string> out;
+  for (const std::string& chip : options.chips) {
+    const bool is_timed = std::ranges::find(timed, chip) != timed.end();
+    if (!is_timed) SK_TRY(npu::find_chip(chip));
+    if (std::ranges::find(out, chip) == out.end()) out.push_back(chip);
+  }
+  if (out.empty()) out.assign(timed.begin(), timed.end());
+  for (const std::string& chip : out)
+    if (std::ranges::find(timed, chip) != timed.end()) SK_TRY(sim::create_timer(chip, sim::Jobs::open, values));
+  return out;
+}
+
+Result<Tuned> tuned_for(const Options& options, npu::Tuning tuning, const std::vector<std::string>& names) {
+  std::vector<npu::Chip> chips;
+  for (const std::string& name : names)
+    if (auto chip = npu::find_chip(name); chip.ok()) chips.push_back(std::move(chip).value());
+  Tuned out{.tuning = tuning, .file = nullptr};
+  SK_TRY_ASSIGN(out.file, runtime::tuning_file_for(options.session.tuning_file, chips));
+  return out;
+}
+
+Result<void> plan_model(const Options& options, npu::Tuning tuning, Outcome& outcome) {
+  SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
+  SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
+  auto planned = plan_chips(graph, chips, tuned, options, values);
+  outcome.begin_with(planned);
+  SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
+  const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
+  if (!timed) return error(ErrorCode::unsupported, "{}", plans[0].refusal);
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));
+    out_report({{"model", options.model}, {"chips", rows}});
+  } else {
+    print_plans(options, plans);
+  }
+  const bool runs = std::ranges::all_of(plans, [](const ChipPlan& plan) { return plan.nowhere == 0; });
+  outcome.exit_code = runs ? kFine : kFailed;
+  return {};
+}
+
+// ---- recorded jobs ---------------------------------------------------------------------------------------------
+
+Result<void> plan_capture(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.model));
+  SK_TRY_ASSIGN(const npu::Chip chip,
+                chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
+  outcome.begin();
+  const std::string cut_off = reader.cut_off();
+  SK_TRY_ASSIGN(const ProgramTiming t, time_capture(*timer, std::move(reader)));
+  if (options.json) {
+    ChipPlan plan{.chip = chip.name, .timing = t};
+    out_report({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
+  } else {
+    out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n",
+        printable(options.model), chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error),
+        t.tasks, print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
+  }
+  if (!cut_off.empty()) log::warning("{}", cut_off);
+  outcome.exit_code = cut_off.empty() ? kFine : kFailed;
+  return {};
+}
+
+// ---- lists of layers -------------------------------------------------------------------------------------------
+
+struct LayersTime {
+  std::string name, chip;
+  bool table = false;
+  std::vector<sim::Cost> costs;
+  double us = 0, wall_us = 0, error = 0;
+  size_t left_out = 0;
+};
+
+Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, sim::Jobs jobs, const Options& options) {
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, jobs, values));
+  LayersTime out{.name = file.name, .chip = chip, .table = file.fusion == sim::Fusion::alone, .error = timer->error()};
+  if (jobs == sim::Jobs::vendor) {
+    SK_TRY_ASSIGN(out.costs, timer->time_layers(file.layers, file.fusion));
+    out.us = sim::total(out.costs).us;
+    return out;
+  }
+  SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "recorded"));
+  SK_TRY_ASSIGN(const npu::Chip found, npu::find_chip(chip));
+  SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, {tuning, nullptr}, options));
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
+  for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
+  out.left_out += made.left_out;
+  out.us = timing.device_us;
+  out.wall_us = timing.wall_us;
+  out.costs = std::move(timing.costs);
+  return out;
+}
+
+// Of open programs the time that a user sees: what the published numbers of such programs are.
+double shown_us(const LayersTime& time) { return time.wall_us > 0 ? time.wall_us : time.us; }
+
+nlohmann::json json_of(const LayersTime& time, const Options& options) {
+  nlohmann::json row = {{"chip", time.chip}, {"program", options.program}, {"simulated", true}, {"error", time.error}};
+  if (time.table) {
+    row["table"] = time.name;
+    row["rows"] = nlohmann::json::array();
+    for (const sim::Cost& cost : time.costs)
+      row["rows"].push_back({{"table", time.name}, {"id", cost.id}, {"us", cost.us}, {"busiest", cost.busiest().unit}});
+    return row;
+  }
+  row["net"] = time.name;
+  row["ms"] = shown_us(time) / 1000;
+  row["device_ms"] = time.us / 1000;
+  row["left_out"] = time.left_out;
+  const sim::Totals sum = sim::total(time.costs);
+  row["dram_bytes"] = sum.read_bytes + sum.written_bytes;
+  return row;
+}
+
+void print_rows(const std::vector<LayersTime>& times, const Options& options) {
+  bool net = false, table = false;
+  for (const LayersTime& time : times) {
+    if (time.table) {
+      if (!std::exchange(table, true)) out("table,id,us\n");
+      for (const sim::Cost& cost : time.costs) out("{},{},{:.1f}\n", time.name, cost.id, cost.us);
+      continue;
+    }
+    if (!std::exchange(net, true)) out("net,chip,ms,program\n");
+    out("{},{},{:.3f},{}\n", time.name, time.chip, shown_us(time) / 1000, options.program);
+  }
+}
+
+// The columns are fixed, so that the error bar stands beside them.
+void print_errors(const std::vector<LayersTime>& times) {
+  std::string text;
+  for (const LayersTime& time : times) {
+    const std::string one = fmt::format("{} +-{:.0f} %", time.chip, time.error * 100);
+    if (text.find(one) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : ", ", one);
+    if (time.left_out > 0)
+      complain(fmt::format("{} on {}: {} layers are left to the CPU and not in the time", time.name, time.chip,
+                           time.left_out));
+  }
+  complain(fmt::format("simulated: {}", text));
+}
+
+Result<void> plan_layers(const Options& options, Outcome& outcome) {
+  SK_TRY_ASSIGN(const sim::Jobs jobs, jobs_of(options));
+  if (options.chips.empty()) return error(ErrorCode::invalid_argument, "--layers needs --chip");
+  std::vector<LayerFile> files;
+  for (const std::string& path : options.layers) {
+    SK_TRY_ASSIGN(LayerFile file, read_layers(path));
+    if (!file.unknown.empty())
+      complain(fmt::format("{}: of '{}' nothing is known but bytes: taken as copies", file.name,
+                           fmt::join(file.unknown, "', '")));
+    files.push_back(std::move(file));
+  }
+  std::vector<LayersTime> times;
+  for (const std::string& chip : options.chips) {
+    for (const LayerFile& file : files) {
+      if (jobs == sim::Jobs::open && file.fusion == sim::Fusion::alone)
+        return error(ErrorCode::unsupported, "{}: a table of layers is of a vendor's program", file.name);
+      auto time = time_layers(file, chip, jobs, options);
+      if (!time.ok()) return std::move(time).error().with_context(file.name);
+      times.push_back(std::move(time).value());
+    }
+  }
+  outcome.begin();
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const LayersTime& time : times) rows.push_back(json_of(time, options));
+    out_report({{"layers", rows}});
+  } else {
+    print_rows(times, options);
+    print_errors(times);
+  }
+  outcome.exit_code = kFine;
+  return {};
+}
+
+void list_parameters() {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const sim::TimingParameter& row : sim::timing_parameters())
+    rows.push_back({{"chip", row.chip},
+                    {"jobs", row.jobs},
+                    {"name", row.name},
+                    {"value", row.value},
+                    {"unit", row.unit},
+                    {"mark", row.mark},
+                    {"source", row.source}});
+  out_report({{"parameters", rows}});
+}
+
+Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
+  if (parameters) {
+    list_parameters();
+    outcome.exit_code = kFine;
+    return {};
+  }
+  if (options.model.empty() && options.layers.empty())
+    return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
+  if (!options.model.empty() && !options.layers.empty())
+    return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
+  if (!options.layers.empty()) return plan_layers(options, outcome);
+  if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
+  SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "proven"));
+  return options.model.ends_with(".tflite") ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
+}
+
+}  // namespace
+
+void add_plan(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  auto parameters = std::make_shared<bool>(false);
+  const Verb verb = app.verb("plan",
+                             "Say what a model would take on each chip: time with its error, memory traffic, "
+                             "memory. Simulated, runs nothing.\n"
+                             "Example: skillet plan models/digits.tflite");
+  verb.option("MODEL", options->model, "a .tflite file, or a capture");
+  add_import(verb, options->import_as);
+  verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
+  verb.option("--tuning", options->tuning,
+              "recorded, proven or tuned; default: proven of a model, recorded of --layers");
+  add_tuning_file(verb, options->session);
+  add_unproven(verb, options->session);
+  verb.flag("--only-proven", options->only_proven, "the old name of --unproven refuse").hidden();
+  add_per_channel(verb, options->session);
+  add_partition(verb, options->session);
+  verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
+  verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
+  verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")
+      .one_at_a_time();
+  verb.flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");
+  verb.flag("--json", options->json, "machine-readable output");
+  verb.runs([options, parameters, &outcome] { outcome.finish(plan(*options, *parameters, outcome)); });
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,218 @@
+#include "tools/time/program_timing.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compile/bands.h"
+#include "graph/ref/ref.h"
+#include "runtime/judge.h"
+#include "runtime/record_program.h"
+#include "tools/jobs/recorded_memory.h"
+#include "tools/show/text_table.h"
+
+namespace skillet::tools {
+namespace {
+
+// Null: its runs of layers are not divided.
+const npu::CostModel* costs_of(std::string_view name) {
+  const auto chip = npu::find_chip(name);
+  if (!chip.ok()) return nullptr;
+  const auto driver = npu::driver_of(*chip);
+  return driver.ok() ? (*driver)->costs(*chip) : nullptr;
+}
+
+Result<ProgramTiming> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
+                                    std::span<const sim::ParameterValue> overrides) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
+  ProgramTiming out{.error = timer->error()};
+  if (!programs.empty()) {
+    SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(std::string(chip), std::move(programs)));
+    SK_TRY_ASSIGN(out, time_capture(*timer, capture::Reader::of(std::move(done.capture))));
+  }
+  out.cores = costs_of(chip) != nullptr ? 1 : 0;
+  return out;
+}
+
+// Of what all cores move together, each has its part, and no more than one alone.
+Result<std::vector<sim::ParameterValue>> shared_memory(std::string_view chip, const npu::CostModel& costs,
+                                                       size_t cores) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
+  const double alone = timer->parameter("dram_gbps"),
+               share = costs.memory_bytes_per_us / 1e3 / static_cast<double>(cores);
+  if (alone <= share) return std::vector<sim::ParameterValue>();
+  return std::vector<sim::ParameterValue>{{"dram_gbps", share}};
+}
+
+void add_traffic(ProgramTiming& sum, ProgramTiming one) {
+  std::move(one.costs.begin(), one.costs.end(), std::back_inserter(sum.costs));
+  sum.read_bytes += one.read_bytes;
+  sum.written_bytes += one.written_bytes;
+  sum.tasks += one.tasks;
+  sum.submissions += one.submissions;
+  sum.cores = std::max(sum.cores, one.cores);
+}
+
+Result<ProgramTiming> time_bands(std::string_view chip, const npu::CostModel& costs,
+                                 const std::vector<compile::Band>& bands) {
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> shared, shared_memory(chip, costs, bands.size()));
+  ProgramTiming out{.cores = bands.size()};
+  std::vector<const ir::Graph*> graphs;
+  std::vector<double> core_us;
+  for (const compile::Band& band : bands) {
+    SK_TRY_ASSIGN(ProgramTiming one, time_programs(chip, {{band.program, &band.rows.graph, {}}}, shared));
+    graphs.push_back(&band.rows.graph);
+    core_us.push_back(one.wall_us);
+    out.device_us = std::max(out.device_us, one.device_us);
+    add_traffic(out, std::move(one));
+  }
+  out.wall_us = compile::time_of_bands(costs, graphs, core_us).total;
+  return out;
+}
+
+}  // namespace
+
+Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
+  ProgramTiming out{.error = timer.error()};
+  RecordedMemory memory;
+  while (true) {
+    SK_TRY_ASSIGN(const auto submission, reader.next());
+    if (!submission) break;
+    SK_TRY(memory.add(*submission));
+    const size_t before = out.costs.size();
+    for (const capture::Job& job : submission->jobs) {
+      const std::vector<sim::Commands> commands = commands_of(job);
+      SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, memory.memory()));
+      std::move(costs.begin(), costs.end(), std::back_inserter(out.costs));
+    }
+    out.submissions += out.costs.size() > before ? 1 : 0;  // others only set the chip up
+  }
+  const sim::Totals sum = sim::total(out.costs);
+  out.tasks = out.costs.size();
+  out.device_us = sum.us;
+  out.wall_us = timer.wall_us(sum.us, out.tasks, out.submissions);
+  out.read_bytes = sum.read_bytes;
+  out.written_bytes = sum.written_bytes;
+  return out;
+}
+
+Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
+                                 std::span<const sim::ParameterValue> overrides) {
+  std::vector<runtime::ProgramToRecord> programs;
+  for (const compile::Part& part : parts) {
+    if (part.program && !part.program->jobs.empty()) programs.push_back({*part.program, &part.partition.graph, {}});
+  }
+  return time_programs(chip, std::move(programs), overrides);
+}
+
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled) {
+  if (std::ranges::count(sim::timed_chips(sim::Jobs::open), chip) == 0) return std::optional<ProgramTiming>();
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts));
+  const npu::CostModel* const costs = costs_of(chip);
+  for (const compile::Part& part : compiled.parts) {
+    if (part.bands.empty() || costs == nullptr) continue;
+    SK_TRY_ASSIGN(ProgramTiming one, time_bands(chip, *costs, part.bands));
+    timing.device_us += one.device_us;
+    timing.wall_us += one.wall_us;
+    add_traffic(timing, std::move(one));
+  }
+  std::vector<compile::OpRow> rows = compile::rows(compiled);
+  add_cpu_times(chip, compiled.graph, rows);
+  for (const compile::OpRow& row : rows) timing.cpu_us += row.on_npu ? 0 : row.cpu_us;
+  timing.nowhere = ops_nowhere(compiled);
+  return std::optional(std::move(timing));
+}
+
+void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  if (!timer.ok()) return;
+  for (compile::OpRow& row : rows) {
+    if (!row.on_npu) row.cpu_us = runtime::cpu_speed(**timer).us(graph, row.op);
+  }
+}
+
+std::string print_simulated(double us, double error) {
+  return fmt::format("{} (simulated, +-{:.0f} %)", print_ms(us / 1000), error * 100);
+}
+
+size_t ops_nowhere(const compile::Compiled& compiled) {
+  size_t out = 0;
+  for (size_t i = 0; i < compiled.ops.size(); ++i)
+    out += !compiled.ops[i].on_npu && !ref::prepare(compiled.graph, static_cast<ir::OpId>(i)).ok() ? 1 : 0;
+  return out;
+}
+
+void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows) {
+  for (compile::OpRow& row : rows) {
+    if (row.on_npu) continue;
+    const auto kernel = ref::prepare(graph, row.op);
+    if (kernel.ok()) continue;
+    row.nowhere = true;
+    row.cpu_us = -1;
+    const std::string& reason = kernel.error().message;
+    if (row.plain != compile::without_names(reason, graph, row.op)) row.why += (row.why.empty() ? "" : "; ") + reason;
+    row.plain = compile::without_names(row.why, graph, row.op);
+  }
+}
+
+double cpu_alone_us(std::string_view chip, const ir::Graph& model) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  return timer.ok() ? cpu_alone_us(**timer, model) : -1;
+}
+
+double cpu_alone_us(const sim::Timer& timer, const ir::Graph& model) {
+  double out = 0;
+  for (size_t i = 0; i < model.ops.size(); ++i) {
+    const auto op = static_cast<ir::OpId>(i);
+    if (!ref::prepare(model, op).ok()) return -1;
+    out += runtime::cpu_speed(timer).us(model, op);
+  }
+  return out;
+}
+
+int cpu_cores_of(std::string_view chip) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open);
+  return timer.ok() ? static_cast<int>((*timer)->parameter("cpu_cores")) : 1;
+}
+
+std::string print_cpu_alone(std::string_view chip, double us) {
+  return us < 0 ? "CPU alone: not known"
+                : fmt::format("CPU alone, {} cores: {}", cpu_cores_of(chip), print_ms(us / 1000));
+}
+
+std::string print_on_cpu_cores(std::string_view chip, double us) {
+  return us < 0 ? "not known" : fmt::format("{} ({} cores)", print_ms(us / 1000), cpu_cores_of(chip));
+}
+
+nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
+
+std::string advise_cpu(double whole_us, double cpu_alone_us) {
+  if (cpu_alone_us < 0 || cpu_alone_us >= whole_us) return "";
+  return fmt::format(
+      "the CPU alone is predicted to be faster: {} (--device cpu; the delegate's partition=predicted divides by cost, "
+      "skillet compile --explain-partition shows it)",
+      print_ms(cpu_alone_us / 1000));
+}
+
+std::string print_whole(const ProgramTiming& timing) {
+  if (timing.nowhere != 0)
+    return fmt::format("; the whole network cannot run: {} operation(s) have no kernel on the CPU", timing.nowhere);
+  return fmt::format("; the whole network, with the mainline kernel{} and {:.2f} ms on the CPU: {}",
+                     timing.cores > 1 ? ", the host's copies to and from the cores" : "", timing.cpu_us / 1000,
+                     print_ms(timing.whole_us() / 1000));
+}
+
+std::string on_cores(size_t cores) {
+  if (cores == 0) return "";
+  return cores == 1 ? ", on one core" : fmt::format(", on {} cores", cores);
+}
+
+nlohmann::json json_of(const ProgramTiming& timing) {
+  nlohmann::json out = {{"device_ms", timing.device_us / 1000},
+                        {"wall_ms", timing.nowhere != 0 ? nlohmann::json() : nlohmann::json(timing.whole_us() / 1000)},
+                        {"cpu_ms", timing.cpu_us / 1000},
+                        {"error", timing.error}};
+  if (timing.cores != 0) out["cores"] = timing.cores;
+  return out;
+}
+
+}  // namespace skillet::tools

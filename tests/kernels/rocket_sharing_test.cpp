@@ -1,0 +1,81 @@
+// Files that share the cores of the stand-in for rocket.
+#include "rocket_node.h"
+
+namespace skillet::testing {
+namespace {
+
+// One core, and a file that has it for long: another one's job does not wait for all of the first one's.
+TEST_F(Rocket, ACoreGoesFromFileToFile) {
+  start("", fake::OnFault::reset, 1);
+  const auto busy = open(), late = open();
+  const Chain many = chain(*busy, 10), one = chain(*late, 1);
+  const std::vector<kernels::JobId> jobs(20, many.job);
+  const kernels::Fence all = busy->submit(jobs).value();
+  EXPECT_TRUE(late->wait(late->submit({&one.job, 1}).value(), milliseconds(1000)).ok());
+  EXPECT_FALSE(busy->wait(all, milliseconds(0)).ok()) << "the late one was the last one";
+  EXPECT_TRUE(busy->wait(all, milliseconds(1000)).ok());
+  EXPECT_EQ(byte(*busy, many, 10), 10);
+}
+
+// The others compute on.
+TEST_F(Rocket, OnlyTheCoreOfAStalledJobIsReset) {
+  start();
+  const auto first = open(), second = open();
+  const Chain fine = chain(*first, 100), stalls = chain(*second, 0);
+  const kernels::Fence computed = first->submit({&fine.job, 1}).value();
+  EXPECT_TRUE(second->wait(second->submit({&stalls.job, 1}).value(), milliseconds(5000)).ok());
+  EXPECT_TRUE(first->wait(computed, milliseconds(1000)).ok());
+  EXPECT_EQ(resets_, std::vector<uint32_t>{1});
+  EXPECT_EQ(byte(*first, fine, 100), 100);
+}
+
+// Of cores that have the same number of files, the first. A core is told by its reset.
+TEST_F(Rocket, AFileTakesTheCoreThatFewestOthersHave) {
+  start("job:1:reset,job:3:reset,job:5:reset,job:8:reset");
+  std::vector<std::unique_ptr<kernels::Device>> files;
+  std::vector<std::pair<kernels::Device*, kernels::Fence>> running;
+  const auto begin = [&](uint32_t steps) {
+    files.push_back(open());
+    const Chain one = chain(*files.back(), steps);
+    running.emplace_back(files.back().get(), files.back()->submit({&one.job, 1}).value());
+  };
+  const auto core_of_reset = [&]() {
+    begin(1);
+    EXPECT_TRUE(running.back().first->wait(running.back().second, milliseconds(5000)).ok());
+    return resets_.back();
+  };
+  for (const uint32_t idle : {0U, 1U, 2U}) {
+    EXPECT_EQ(core_of_reset(), idle);
+    begin(300);
+  }
+  begin(300);  // the second file of core 0
+  EXPECT_EQ(core_of_reset(), 1);
+  EXPECT_EQ(resets_.size(), 4U);
+  for (const auto& [file, fence] : running) EXPECT_TRUE(file->wait(fence, milliseconds(60000)).ok());
+}
+
+// A job is thrown away with a reset, or comes after that of another process's.
+TEST_F(Rocket, ResetsThatAreAskedForHappen) {
+  for (const auto& [fault, value] : {std::pair{"job:1:reset", 0}, {"job:1:reset_before", 2}}) {
+    start(fault);
+    resets_.clear();
+    const auto device = open();
+    const Chain one = chain(*device, 2);
+    EXPECT_TRUE(device->wait(device->submit({&one.job, 1}).value(), milliseconds(1000)).ok()) << fault;
+    EXPECT_EQ(resets_, std::vector<uint32_t>{0}) << fault;
+    EXPECT_EQ(byte(*device, one, 2), value) << fault;
+  }
+}
+
+// Without another wait for the buffer.
+TEST_F(Rocket, ASubmissionEndsWithTheLastOfItsJobs) {
+  start();
+  const auto device = open();
+  const Chain brief = chain(*device, 1), longer = chain(*device, 40);
+  const kernels::JobId jobs[] = {brief.job, longer.job};
+  EXPECT_TRUE(device->wait(device->submit(jobs).value(), milliseconds(1000)).ok());
+  EXPECT_EQ(device->map(longer.data).value()[40], 40);
+}
+
+}  // namespace
+}  // namespace skillet::testing
