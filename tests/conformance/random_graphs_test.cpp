@@ -1,7 +1,7 @@
 // Random graphs, compiled for a simulated chip and run there, judged op by op against the CPU kernels.
 // Covers what no recorded model has: odd sizes, images and filters that are not square, multipliers, chains that share
 // tensors, constants among the operands, outputs that are inputs or listed twice, parts of several jobs, extreme sizes
-// and scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS sets how many (default 120 per tuning),
+// and scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS sets how many (default 60 per tuning),
 // SKILLET_RANDOM_GRAPHS_FIRST the first seed.
 #include <gtest/gtest.h>
 
@@ -115,9 +115,9 @@ class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, npu::
 };
 
 TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 120);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60);
   const Tally tally = judge_all(count, [](uint32_t) { return -1; });
-  if (count < 120) return;
+  if (count < 60) return;
   // Else most of the test is not about the chip, or not about what it says at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
   EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
@@ -128,10 +128,10 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
 }
 
 TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 120) / 3;
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60) / 3;
   const log::ScopedLevel quiet(log::Level::error);  // each fallback is a warning
   const Tally tally = judge_all(count, [](uint32_t seed) { return static_cast<int>(seed % 4); });
-  if (count < 40) return;
+  if (count < 20) return;
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);
 }
 

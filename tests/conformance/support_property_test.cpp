@@ -1,7 +1,7 @@
 // Whatever the driver says it can run: it compiles (proven and tuned), alone and between other ops, the CPU has a
 // kernel for it, and the simulated chip's result is within the tolerance that the driver states. Random single ops with
 // sizes, scales, zero points and attributes at and around every limit.
-// SKILLET_PROPERTY_CASES sets how many (default 400).
+// SKILLET_PROPERTY_CASES sets how many (default 200).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +96,7 @@ class SupportProperty : public testing::TestWithParam<const char*> {};  // a sim
 
 TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
   const char* text = std::getenv("SKILLET_PROPERTY_CASES");
-  const auto count = static_cast<uint32_t>(text ? std::atoi(text) : 400);
+  const auto count = static_cast<uint32_t>(text ? std::atoi(text) : 200);
   const char* first_text = std::getenv("SKILLET_PROPERTY_FIRST");
   const auto first = static_cast<uint32_t>(first_text ? std::atoi(first_text) : 1);
   const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
