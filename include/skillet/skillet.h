@@ -89,7 +89,8 @@ typedef struct skillet_options {
                     wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to
                     pay */
   const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
-                              result, or on the CPU; "approximate": channels share scales; NULL: what the environment's
+                              result, or on the CPU; "approximate": channels share scales; "strict": as "exact", and
+                              operations are only rewritten to what gives the same bits; NULL: what the environment's
                               SKILLET_PER_CHANNEL says, else "exact" */
   const skillet_option* more; /* `more_count` options as text, which win over the members above; NULL: none. An unknown
                                  key is an error that names the one that may have been meant */

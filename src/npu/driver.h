@@ -31,9 +31,10 @@ constexpr std::string_view tuning_name(Tuning tuning) { return kTuningNames[stat
 std::optional<Tuning> tuning_from_name(std::string_view name);
 
 // What weights with a scale per channel may become on a chip that has fewer scales. exact: what keeps each layer within
-// one step of its per-channel result, whatever the input. approximate: also what an estimate calls good enough.
-enum class PerChannel : uint8_t { exact, approximate };
-constexpr std::array<std::string_view, 2> kPerChannelNames = {"exact", "approximate"};
+// one step of its per-channel result, whatever the input; so may ops that passes rewrite. approximate: also what an
+// estimate calls good enough. strict: weights as with exact, but passes only make what gives the same bits.
+enum class PerChannel : uint8_t { exact, approximate, strict };
+constexpr std::array<std::string_view, 3> kPerChannelNames = {"exact", "approximate", "strict"};
 constexpr std::string_view per_channel_name(PerChannel one) { return kPerChannelNames[static_cast<size_t>(one)]; }
 std::optional<PerChannel> per_channel_from_name(std::string_view name);
 

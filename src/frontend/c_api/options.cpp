@@ -61,7 +61,7 @@ Result<runtime::SessionOptions> said(const skillet_options* given) {
   if (options.per_channel != nullptr) {
     const auto mode = npu::per_channel_from_name(options.per_channel);
     if (!mode)
-      return error(ErrorCode::invalid_argument, "options: per_channel={}: must be exact or approximate",
+      return error(ErrorCode::invalid_argument, "options: per_channel={}: must be exact, approximate or strict",
                    options.per_channel);
     result.compile.per_channel = *mode;
   }

@@ -76,7 +76,7 @@ void run_all(const ir::Graph& before, uint32_t seed, std::vector<WeightChange>& 
   ir::Graph after = before;
   std::vector<Rewrite> rewrites;
   Target target{.driver = &driver, .chip = {}};
-  target.per_channel = seed % 2 == 0 ? npu::PerChannel::exact : npu::PerChannel::approximate;
+  target.per_channel = npu::PerChannel::strict;
   target.weight_changes = &changes;
   target.rewrites = &rewrites;
   const auto done = run_pipeline(after, target);

@@ -27,12 +27,13 @@ struct WeightChange {
   std::string text() const;
 };
 
-// What a pass made of ops. The results are the same, bit by bit.
+// What a pass made of ops. The results are the same, bit by bit, or as near as `off` says.
 struct Rewrite {
   std::string_view pass;
   int32_t source = -1;            // Op::source_index of what computes their results now
   std::vector<int32_t> absorbed;  // of ops that are gone
   std::string text;               // "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7"
+  int off = 0;                    // output steps that a chip's result may be off, whatever the input
 };
 
 // What a graph is made ready for.
@@ -86,6 +87,7 @@ Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);    // MA
 Result<void> differences_to_sums(ir::Graph& graph, const Target& target);  // SUB, MAXIMUM, MINIMUM
 Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
 Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
+Result<void> affine_chains(ir::Graph& graph, const Target& target);              // MUL, ADD, RELU in a row: one
 Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
 Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows
 

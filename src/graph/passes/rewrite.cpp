@@ -175,7 +175,8 @@ bool Rewriter::replace(Replacement replacement) {
     return false;
   }
   for (size_t i = replacement.ops.size() - 1; i-- > 0;) graph_.ops.erase(graph_.ops.begin() + replacement.ops[i]);
-  target_.rewrites->push_back({pass_, source, std::move(absorbed), std::move(replacement.text)});
+  if (replacement.off != 0) replacement.text += ", up to 1 step off";
+  target_.rewrites->push_back({pass_, source, std::move(absorbed), std::move(replacement.text), replacement.off});
   at_ = replacement.ops.back() - std::ssize(replacement.ops);  // what it made comes next
   refresh();
   return true;

@@ -1,4 +1,5 @@
-// Ops replaced by others that give the same results, bit by bit, where the target's chip then takes more of them.
+// Ops replaced by others that give the same results, bit by bit, or where the user allows it within a step, where the
+// target's chip then takes more of them.
 // Called by the passes that rewrite, one file each.
 // Must not know: which pass does what.
 #pragma once
@@ -24,6 +25,7 @@ struct Replacement {
   std::vector<ir::Op> by;     // what computes the outputs of the last one
   std::string text;
   bool must_help = true;  // false: it is simpler, and need not be taken better
+  int off = 0;            // steps by which a chip's result may be off, for any input; 0: the CPU kernels make the same
 };
 
 // Of a depthwise filter, written out for all channels as most chips read it.
@@ -43,6 +45,7 @@ class Rewriter {
   const ir::Graph& graph() const { return graph_; }
   const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
+  bool may_be_off() const { return target_.per_channel != npu::PerChannel::strict; }  // by a step
   Level level(ir::OpId op);  // as if weights had one scale: how their scales are merged is decided last
 
   // -1: none, or it is no op's alone: others read it too, or the op in two places, or the graph returns it.

@@ -53,7 +53,9 @@ void add_per_channel(const Verb& verb, SessionFlags& flags) {
   verb.option(
           "--per-channel", flags.per_channel,
           "weights with more scales than the chip takes: exact (each layer within 1 of its own result, else\non the "
-          "CPU) or approximate (docs/models.md)")
+          "CPU), approximate, or strict: as exact, and operations are rewritten only to what gives the same\nbits; "
+          "otherwise "
+          "within 1 (docs/models.md)")
       .shows_default()
       .check(one_of(npu::kPerChannelNames))
       .variable("SKILLET_PER_CHANNEL");

@@ -130,6 +130,34 @@ std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& f
   return average.is_mean ? mean_weights(average, from, to) : std::nullopt;
 }
 
+namespace {
+
+// So near before it is rounded that a chip's rounding leaves less than two steps.
+bool is_within_a_step(const Weights& weights, const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
+  constexpr double kOffMax = 1.45;
+  const AverageRounding wanted(average, from, to);
+  const double multiplier = conv_multiplier(from, average.scale(weights), to);
+  const int64_t lowest = from.dtype == ir::DType::int8 ? -128 : 0, pixels = average.pixels();
+  const auto low = static_cast<double>(lowest), high = low + 255;
+  if (!std::isnormal(multiplier) || multiplier >= 1) return false;
+  for (int64_t sum = pixels * lowest; sum <= pixels * (lowest + 255); ++sum) {
+    const auto moved = static_cast<double>(weights.weight * (sum - pixels * from.quant.zero_point()));
+    const double real = std::clamp(moved * multiplier + to.quant.zero_point(), low, high);
+    if (!(std::abs(real - static_cast<double>(std::clamp(wanted(sum), lowest, lowest + 255))) <= kOffMax)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Weights> weights_of(const Rewriter& rewriter, const Average& average) {
+  const ir::Tensor &from = rewriter.tensor(average.from), &to = rewriter.tensor(average.to);
+  if (auto exact = exact_weights(average, from, to)) return exact;
+  const Weights close{.weight = 64, .off = 1};
+  if (!rewriter.may_be_off() || !is_within_a_step(close, average, from, to)) return std::nullopt;
+  return close;
+}
+
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
                  ir::Op& op) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);

@@ -15,6 +15,7 @@ namespace skillet::passes {
 struct Weights {
   int32_t weight = 1, bias = 0;
   int32_t ulps = 0;  // of their scale: which of the floats near it
+  int off = 0;       // steps by which a chip's result may be off
 };
 
 // What becomes a byte: the average of so many pixels.
@@ -47,6 +48,8 @@ class AverageRounding {
 
 // With which a convolution gives the same byte for every sum that there can be: all of them are tried.
 std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to);
+// The same, or where the user allows it those with which a chip is within a step for every sum.
+std::optional<Weights> weights_of(const Rewriter& rewriter, const Average& average);
 
 // A filter of this shape and the biases, as inputs of `op`.
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,

@@ -1,5 +1,5 @@
 // AVERAGE_POOL_2D without padding and MEAN over rows and columns as a depthwise convolution, where its rounding gives
-// the same byte for every sum that there can be.
+// the same byte, or one within a step, for every sum that there can be.
 #include <utility>
 
 #include "graph/passes/lower/average.h"
@@ -13,7 +13,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
   const int32_t channels = from.shape[3];
   if (average->pixels() * channels * channels > kDenseBytesMax) return;
-  const auto weights = exact_weights(*average, from, to);
+  const auto weights = weights_of(rewriter, *average);
   if (!weights) return;
   ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = average->attrs, .inputs = {average->from}};
   add_weights(rewriter, *average, *weights, {1, average->rows, average->columns, channels}, channels, op);
@@ -28,7 +28,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   }
   std::string text =
       fmt::format("{} becomes DEPTHWISE_CONV_2D {}x{}", ir::op_name(rewriter.op(id)), average->rows, average->columns);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
   if (!is_global(*average, from.shape, to.shape)) return;
-  const auto weights = exact_weights(*average, from, to);
+  const auto weights = weights_of(rewriter, *average);
   if (!weights) return;
   const int32_t channels = from.shape[3];
   const auto pixels = static_cast<int32_t>(average->pixels());
@@ -49,7 +49,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   ops.push_back(rewriter.reshape(sums, average->to));
   std::string text =
       fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)), pixels, pixels);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // What treats each channel's bytes alike (QUANTIZE, RELU6, MUL, ADD and SUB with constants) as a depthwise convolution
-// of 1x1, where that gives the same byte for each of the 256: all are tried with the CPU kernels.
+// of 1x1, where that gives the same byte for each of the 256: all are tried with the CPU kernels; else where it is
+// within a step, and that is enough.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "graph/passes/affine.h"
 #include "graph/passes/lower/pointwise.h"
 
 namespace skillet::passes {
@@ -76,18 +78,35 @@ bool has_neighbour(Rewriter& rewriter, ir::TensorId from, ir::TensorId to) {
                              [&](ir::OpId reader) { return rewriter.level(reader) != Level::refused; });
 }
 
+// Within a step, where that is enough.
+bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  const ir::TensorId from = rewriter.may_be_off() ? affine_input(rewriter, old) : ir::kNoTensor;
+  if (from == ir::kNoTensor || rewriter.level(id) == Level::proven || !has_neighbour(rewriter, from, old.outputs[0]))
+    return false;
+  std::vector<ir::Op> by = affine_within_a_step(rewriter, {old});
+  if (by.empty()) {
+    rewriter.drop();
+    return false;
+  }
+  return rewriter.replace({.ops = {id},
+                           .kept = id,
+                           .by = std::move(by),
+                           .text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1", ir::op_name(old)),
+                           .off = 1});
+}
+
 bool rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const auto affine = old.inputs.empty() || old.outputs.empty() ? std::nullopt : affine_of(rewriter, old);
-  if (!affine) return false;
+  if (!affine) return rewrite_closely(rewriter, id);
   const ir::TensorId from = old.inputs[affine->input], to = old.outputs[0];
-  if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to)) || rewriter.level(id) == Level::proven ||
-      !has_neighbour(rewriter, from, to))
-    return false;
+  if (rewriter.level(id) == Level::proven || !has_neighbour(rewriter, from, to)) return false;
+  if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to))) return rewrite_closely(rewriter, id);
   const auto op = pointwise(rewriter, from, to, affine->factors);
   if (!op || !rewriter.same_bytes({old}, {*op}, from, to)) {
     rewriter.drop();
-    return false;
+    return rewrite_closely(rewriter, id);
   }
   return rewriter.replace({.ops = {id},
                            .kept = id,

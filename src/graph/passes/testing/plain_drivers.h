@@ -109,7 +109,7 @@ inline const PlainDriver& driver_for(const Pass& pass) {
 
 inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {
   std::vector<Rewrite> rewrites;
-  Target target{.driver = &driver_for(pass), .chip = {}};
+  Target target{.driver = &driver_for(pass), .chip = {}, .per_channel = npu::PerChannel::strict};
   target.rewrites = &rewrites;
   SK_TRY(pass.run(graph, target));
   SK_TRY(ir::verify(graph));

@@ -1,0 +1,60 @@
+// MUL, ADD and SUB with constants by channel, RELU and the like in a row, such as batch normalisation in front of a
+// convolution: one depthwise convolution of 1x1, within a step of what they make of every byte.
+#include <algorithm>
+#include <utility>
+
+#include "graph/passes/affine.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr size_t kOpsMax = 8;  // in a row
+
+// From `id` up: each only feeds the next one.
+std::vector<ir::OpId> chain_of(const Rewriter& rewriter, ir::OpId id) {
+  std::vector<ir::OpId> out;
+  while (id >= 0 && out.size() < kOpsMax) {
+    const ir::TensorId from = affine_input(rewriter, rewriter.op(id));
+    if (from == ir::kNoTensor) break;
+    out.insert(out.begin(), id);
+    id = rewriter.only_producer(from);
+  }
+  return out;
+}
+
+std::string names_of(const std::vector<ir::Op>& ops) {
+  std::string out;
+  for (const ir::Op& op : ops) out += (out.empty() ? "" : ", ") + std::string(ir::op_name(op));
+  return out;
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  if (!rewriter.may_be_off()) return;
+  std::vector<ir::OpId> chain = chain_of(rewriter, id);
+  for (; chain.size() > 1; chain.erase(chain.begin())) {
+    std::vector<ir::Op> ops;
+    for (const ir::OpId one : chain) ops.push_back(rewriter.op(one));
+    std::vector<ir::Op> by = affine_within_a_step(rewriter, ops);
+    if (by.empty()) {
+      rewriter.drop();
+      continue;
+    }
+    std::string text = names_of(ops) + " become DEPTHWISE_CONV_2D 1x1";
+    if (rewriter.replace({.ops = chain, .kept = id, .by = std::move(by), .text = std::move(text), .off = 1})) return;
+  }
+}
+
+}  // namespace
+
+Result<void> affine_chains(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "affine_chains");
+  // The last op of a chain comes last.
+  if (target.rewrites == nullptr || target.driver == nullptr) return {};
+  for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
+    rewrite(rewriter, id);
+    id = std::min(id, static_cast<ir::OpId>(graph.ops.size()));
+  }
+  return {};
+}
+
+}  // namespace skillet::passes

@@ -1,0 +1,189 @@
+// Rewrites that may be a step off: for every byte of every channel they are at most that, and with `strict` none is
+// made.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "graph/passes/testing/plain_drivers.h"
+
+namespace skillet::passes {
+namespace {
+
+constexpr int kChannels = 3;
+
+// A constant by channel; `shape` 1: one for all.
+struct Constant {
+  const char* shape;
+  double scale;
+};
+
+class Network {
+ public:
+  Network(uint32_t seed, const char* type) : random_(seed), is_signed_(std::string_view(type) == "int8"), type_(type) {
+    // A convolution in front that changes nothing, so that there is a neighbour on the chip.
+    text_ = fmt::format(
+        "tensor 0 \"in\" {0} 1x16x16x{1} scale=0.02 zero={2}\n"
+        "tensor 1 \"w\" {0} {1}x1x1x{1} scale=1 zero=0 const=[1 0 0 0 1 0 0 0 1]\n"
+        "tensor 2 \"a\" {0} 1x16x16x{1} scale=0.02 zero={2}\n",
+        type_, kChannels, zero_ = zero());
+    ops_ = "op 0 CONV_2D in=[0 1] out=[2]\n";
+  }
+
+  void add(const char* kind, double out_scale, const Constant* constant, const char* activation = "") {
+    const int from = last_;
+    std::string inputs = fmt::format("{}", from);
+    if (constant != nullptr) {
+      const bool is_one = std::string_view(constant->shape) == "1";
+      std::string values;
+      const int lowest = is_signed_ ? -128 : 0;
+      for (int i = 0; i < kChannels && !is_one; ++i) values += fmt::format("{}{}", i == 0 ? "" : " ", zero());
+      if (is_one) values = fmt::format("{}", lowest + 255);
+      text_ += fmt::format("tensor {} \"c{}\" {} {} scale={} zero={} const=[{}]\n", next_, next_, type_,
+                           constant->shape, constant->scale, is_one ? lowest : lowest + 128, values);
+      inputs += fmt::format(" {}", next_++);
+    }
+    text_ += fmt::format("tensor {} \"t{}\" {} 1x16x16x{} scale={} zero={}\n", next_, next_, type_, kChannels,
+                         out_scale, zero());
+    ops_ += fmt::format("op {} {} in=[{}] out=[{}]{}\n", count_++, kind, inputs, next_, activation);
+    last_ = next_++;
+  }
+
+  ir::Graph make() const {
+    auto graph = ir::parse(fmt::format("graph \"g\"\n{}inputs 0\noutputs {}\n{}", text_, last_, ops_));
+    EXPECT_TRUE(graph.ok()) << graph.error().message << text_ << ops_;
+    return std::move(*graph);
+  }
+
+ private:
+  int zero() { return static_cast<int>(random_() % 200) - (is_signed_ ? 100 : -20); }
+
+  std::mt19937 random_;
+  bool is_signed_;
+  std::string type_, text_, ops_;
+  int zero_ = 0, last_ = 2, next_ = 3, count_ = 1;
+};
+
+// Every byte in every channel.
+std::optional<Bytes> results_of_all_bytes(const ir::Graph& graph) {
+  auto cpu = ref::Interpreter::create(graph);
+  if (!cpu.ok()) return std::nullopt;
+  const std::span<uint8_t> to = cpu->tensor(graph.inputs[0]);
+  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<uint8_t>(i / kChannels);
+  if (!cpu->run().ok()) return std::nullopt;
+  return Bytes(cpu->tensor(graph.outputs[0]).begin(), cpu->tensor(graph.outputs[0]).end());
+}
+
+struct Made {
+  ir::Graph graph;
+  std::vector<Rewrite> rewrites;
+};
+Made rewritten(const ir::Graph& before, npu::PerChannel mode) {
+  Made out{.graph = before, .rewrites = {}};
+  Target target{.driver = &kPlain, .chip = {}, .per_channel = mode};
+  target.rewrites = &out.rewrites;
+  const auto done = run_pipeline(out.graph, target);
+  EXPECT_TRUE(done.ok()) << done.error().message;
+  return out;
+}
+
+int largest_difference(const ir::Graph& a, const ir::Graph& b, bool is_signed) {
+  const auto one = results_of_all_bytes(a), other = results_of_all_bytes(b);
+  EXPECT_TRUE(one && other && one->size() == other->size());
+  if (!one || !other || one->size() != other->size()) return 255;
+  int largest = 0;
+  for (size_t i = 0; i < one->size(); ++i) {
+    const auto value = [&](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
+    largest = std::max(largest, std::abs(value((*one)[i]) - value((*other)[i])));
+  }
+  return largest;
+}
+
+struct Step {
+  const char* kind;
+  double out_scale;
+  std::optional<Constant> constant;
+  const char* activation;
+};
+struct Chain {
+  const char* name;
+  std::vector<Step> steps;
+};
+
+TEST(WithinAStep, ChainsOfConstantsByChannel) {
+  const Constant factor{"3", 0.011}, factor4{"1x1x1x3", 0.011}, number{"1", 0.011}, term{"3", 0.008};
+  const Chain kChains[] = {
+      {"batch normalisation", {{"MUL", 0.03, factor, ""}, {"ADD", 0.025, term, " activation=relu"}}},
+      {"its RELU apart", {{"MUL", 0.03, factor4, ""}, {"ADD", 0.025, term, ""}, {"RELU", 0.025, std::nullopt, ""}}},
+      {"SUB", {{"SUB", 0.03, term, ""}, {"MUL", 0.03, factor, ""}}},
+      {"two factors", {{"MUL", 0.03, factor, ""}, {"MUL", 0.03, number, ""}, {"ADD", 0.03, term, ""}}},
+      {"a number that is 255 as TensorFlow writes it", {{"MUL", 0.0171, number, ""}}},
+  };
+  for (const Chain& chain : kChains) {
+    size_t off = 0, whole = 0;
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+      const bool is_signed = seed % 2 == 0;
+      Network network(seed, is_signed ? "int8" : "uint8");
+      for (const Step& step : chain.steps)
+        network.add(step.kind, step.out_scale, step.constant ? &*step.constant : nullptr, step.activation);
+      const ir::Graph before = network.make();
+      const Made close = rewritten(before, npu::PerChannel::exact), same = rewritten(before, npu::PerChannel::strict);
+      SCOPED_TRACE(
+          fmt::format("{}, seed {}\n{}becomes\n{}", chain.name, seed, ir::print(before), ir::print(close.graph)));
+      int said = 0;
+      for (const Rewrite& one : close.rewrites) said += one.off;
+      for (const Rewrite& one : same.rewrites) ASSERT_EQ(one.off, 0);
+      ASSERT_EQ(largest_difference(before, same.graph, is_signed), 0);
+      ASSERT_LE(largest_difference(before, close.graph, is_signed), said);
+      off += said > 0 ? 1 : 0;
+      whole += close.graph.ops.size() == 2 ? 1 : 0;
+    }
+    EXPECT_GT(off, 10U) << chain.name;    // else nothing was tried
+    EXPECT_GT(whole, 10U) << chain.name;  // one operation in place of them
+  }
+}
+
+TEST(WithinAStep, TheReportSaysSo) {
+  Network network(4, "int8");
+  const Constant factor{"3", 0.011}, term{"3", 0.008};
+  network.add("MUL", 0.03, &factor);
+  network.add("ADD", 0.03, &term);
+  const Made close = rewritten(network.make(), npu::PerChannel::exact);
+  ASSERT_EQ(close.rewrites.size(), 1U);
+  EXPECT_EQ(close.rewrites[0].text, "MUL, ADD become DEPTHWISE_CONV_2D 1x1, up to 1 step off");
+}
+
+// Averages of any size: for every sum that there can be, on images of one byte and the next.
+TEST(WithinAStep, AveragesOfAnySize) {
+  size_t off = 0;
+  for (const bool is_signed : {true, false}) {
+    for (int pixels = 2; pixels <= 11; ++pixels) {
+      const char* const type = is_signed ? "int8" : "uint8";
+      auto graph =
+          ir::parse(fmt::format("graph \"g\"\ntensor 0 \"in\" {0} 1x{1}x{1}x1 scale=0.02 zero=5\n"
+                                "tensor 1 \"out\" {0} 1x1x1x1 scale=0.02 zero=5\ninputs 0\noutputs 1\n"
+                                "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h={1} filter_w={1}\n",
+                                type, pixels));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const Made close = rewritten(*graph, npu::PerChannel::exact);
+      ASSERT_EQ(close.rewrites.size(), 1U) << pixels;
+      off += static_cast<size_t>(close.rewrites[0].off);
+      auto before = ref::Interpreter::create(*graph), after = ref::Interpreter::create(close.graph);
+      ASSERT_TRUE(before.ok() && after.ok());
+      const size_t count = before->tensor(0).size();
+      for (size_t step = 0; step < 255 * count; ++step) {  // the sum grows by one
+        for (auto* cpu : {&*before, &*after})
+          cpu->tensor(0)[step % count] = static_cast<uint8_t>(step / count + 1 + (is_signed ? 128 : 0));
+        if (step < count) continue;
+        ASSERT_TRUE(before->run().ok() && after->run().ok());
+        const auto value = [&](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
+        ASSERT_LE(std::abs(value(before->tensor(1)[0]) - value(after->tensor(1)[0])), close.rewrites[0].off)
+            << pixels << " " << step;
+      }
+    }
+  }
+  EXPECT_GT(off, 0U);
+}
+
+}  // namespace
+}  // namespace skillet::passes
