@@ -116,7 +116,7 @@ TEST(WithinAStep, ChainsOfConstantsByChannel) {
       {"batch normalisation", {{"MUL", 0.03, factor, ""}, {"ADD", 0.025, term, " activation=relu"}}},
       {"its RELU apart", {{"MUL", 0.03, factor4, ""}, {"ADD", 0.025, term, ""}, {"RELU", 0.025, std::nullopt, ""}}},
       {"SUB", {{"SUB", 0.03, term, ""}, {"MUL", 0.03, factor, ""}}},
-      {"two factors", {{"MUL", 0.03, factor, ""}, {"MUL", 0.03, number, ""}, {"ADD", 0.03, term, ""}}},
+      {"two factors", {{"MUL", 0.03, factor, ""}, {"MUL", 0.03, Constant{"1", 0.003}, ""}, {"ADD", 0.03, term, ""}}},
       {"a number that is 255 as TensorFlow writes it", {{"MUL", 0.0171, number, ""}}},
   };
   for (const Chain& chain : kChains) {
