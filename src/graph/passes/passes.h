@@ -71,6 +71,7 @@ Result<void> fold_pads(ir::Graph& graph, const Target& target);             // P
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
 Result<void> byte_functions(ir::Graph& graph, const Target& target);        // SiLU and other trees: one table
 Result<void> unstride(ir::Graph& graph, const Target& target);              // strides of a single window
+Result<void> columns_to_blocks(ir::Graph& graph, const Target& target);     // strides of rows, long filters
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN

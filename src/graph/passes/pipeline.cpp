@@ -24,6 +24,7 @@ constexpr Pass kExact[] = {
     {"byte_functions", byte_functions, {}, false},
     {"split_batches", split_batches},
     {"unstride", unstride},
+    {"columns_to_blocks", columns_to_blocks},
     {"expand_dilation", expand_dilation},
     {"depthwise_to_dense", depthwise_to_dense},
     {"average_to_depthwise", average_to_depthwise},

@@ -1,0 +1,17 @@
+// A convolution whose columns are taken in blocks: side by side in memory, they are the channels of one pixel. A stride
+// is then the size of a block, and a long filter one of few blocks that computes several columns at once.
+// Called by columns_to_blocks.cpp and average_to_depthwise.cpp.
+// Must not know: what a chip takes.
+#pragma once
+
+#include <vector>
+
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+
+// The same bits as CONV_2D or DEPTHWISE_CONV_2D `op` (of no graph yet, or of this one), `outputs` columns at once.
+// Images of one column: rows in place of columns. Empty: they do not fit blocks, or the filter would be too large.
+std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs);
+
+}  // namespace skillet::passes
