@@ -74,6 +74,7 @@ Result<void> unstride(ir::Graph& graph, const Target& target);              // s
 Result<void> columns_to_blocks(ir::Graph& graph, const Target& target);     // strides of rows, long filters
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
 Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
+Result<void> means_of_rows(ir::Graph& graph, const Target& target);         // MEAN of sequences
 Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
 Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
 Result<void> pixels_to_pointwise(ir::Graph& graph,

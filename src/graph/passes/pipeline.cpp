@@ -27,6 +27,7 @@ constexpr Pass kExact[] = {
     {"columns_to_blocks", columns_to_blocks},
     {"expand_dilation", expand_dilation},
     {"depthwise_to_dense", depthwise_to_dense},
+    {"means_of_rows", means_of_rows},
     {"average_to_depthwise", average_to_depthwise},
     {"average_to_pointwise", average_to_pointwise},
     {"moves_to_convolution", moves_to_convolution},

@@ -77,7 +77,7 @@ TEST_P(ExactPass, ChangesNoBit) {
   if (const char* folder = std::getenv("SKILLET_REWRITTEN"))
     std::ofstream(fmt::format("{}/{}.txt", folder, pass_.name)) << told_;
   // Else the networks do not try it.
-  if (pass_.name != "remove_dead_ops" && count >= 400) {
+  if (pass_.name != "remove_dead_ops" && pass_.name != "means_of_rows" && count >= 400) {  // sequences_test.cpp
     EXPECT_GT(rewritten_, count / 100);
   }
   if (first == 1 && count == 400) {

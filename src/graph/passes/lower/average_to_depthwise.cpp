@@ -2,33 +2,57 @@
 // the same byte, or one within a step, for every sum that there can be.
 #include <utility>
 
+#include "graph/passes/columns_to_blocks.h"
 #include "graph/passes/lower/average.h"
 
 namespace skillet::passes {
 namespace {
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
-  const auto average = average_of(rewriter, rewriter.op(id));
-  if (!average || rewriter.level(id) == Level::proven) return;
-  const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
+// As it is, or for images of one row or column in blocks of them; empty: there is no such way.
+std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weights& weights, bool by_blocks) {
+  const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
   const int32_t channels = from.shape[3];
-  if (average->pixels() * channels * channels > kDenseBytesMax) return;
-  const auto weights = weights_of(rewriter, *average);
-  if (!weights) return;
-  ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = average->attrs, .inputs = {average->from}};
-  add_weights(rewriter, *average, *weights, {1, average->rows, average->columns, channels}, channels, op);
-  op.outputs = {average->to};
-  std::vector<ir::Op> ops = {std::move(op)};
+  ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = average.attrs, .inputs = {average.from}};
+  add_weights(rewriter, average, weights, {1, average.rows, average.columns, channels}, channels, op);
+  op.outputs = {average.to};
   if (to.shape.rank() != 4) {
     ir::Tensor image = to;
     image.name += "/image";
     image.shape = {from.shape[0], 1, 1, channels};
-    ops[0].outputs[0] = rewriter.add(std::move(image));
-    ops.push_back(rewriter.reshape(ops[0].outputs[0], average->to));
+    op.outputs = {rewriter.add(std::move(image))};
   }
-  std::string text =
+  const ir::TensorId result = op.outputs[0];
+  std::vector<ir::Op> ops;
+  if (by_blocks)
+    ops = in_blocks(rewriter, op, 1);
+  else
+    ops = {std::move(op)};
+  if (!ops.empty() && to.shape.rank() != 4) ops.push_back(rewriter.reshape(result, average.to));
+  return ops;
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const auto average = average_of(rewriter, rewriter.op(id));
+  if (!average || rewriter.level(id) == Level::proven) return;
+  const ir::Shape from = rewriter.tensor(average->from).shape;
+  if (average->pixels() * from[3] * from[3] > kDenseBytesMax) return;
+  const auto weights = weights_of(rewriter, *average);
+  if (!weights) return;
+  const std::string text =
       fmt::format("{} becomes DEPTHWISE_CONV_2D {}x{}", ir::op_name(rewriter.op(id)), average->rows, average->columns);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
+  const bool has_blocks =
+      (from[1] == 1 || from[2] == 1) && (average->attrs.stride_h > 1 || average->attrs.stride_w > 1);
+  for (const bool by_blocks : {false, true}) {
+    if (by_blocks && !has_blocks) return;
+    std::vector<ir::Op> ops = made(rewriter, *average, *weights, by_blocks);
+    if (ops.empty()) return rewriter.drop();
+    if (rewriter.replace({.ops = {id},
+                          .kept = id,
+                          .by = std::move(ops),
+                          .text = by_blocks ? text + " of blocks" : text,
+                          .off = weights->off}))
+      return;
+  }
 }
 
 }  // namespace

@@ -24,7 +24,12 @@ bool is_padded(const ir::PoolAttrs& attrs, const ir::Shape& from) {
 class Maker {
  public:
   Maker(Rewriter& rewriter, const ir::Op& old, bool by_add)
-      : rewriter_(rewriter), old_(old), attrs_(old.as<ir::PoolAttrs>()), by_add_(by_add), image_(old.inputs[0]) {}
+      : rewriter_(rewriter), old_(old), attrs_(old.as<ir::PoolAttrs>()), by_add_(by_add), image_(old.inputs[0]) {
+    // Across a single row or column a stride leads nowhere; chips take the same for both.
+    const ir::Shape &in = rewriter.tensor(image_).shape, &out = rewriter.tensor(old.outputs[0]).shape;
+    if (in[1] == 1 && out[1] == 1) attrs_.stride_h = attrs_.stride_w;
+    if (in[2] == 1 && out[2] == 1) attrs_.stride_w = attrs_.stride_h;
+  }
 
   // Empty: there is no way.
   std::vector<ir::Op> run() {
@@ -112,7 +117,7 @@ class Maker {
 
   Rewriter& rewriter_;
   const ir::Op old_;
-  const ir::PoolAttrs attrs_;
+  ir::PoolAttrs attrs_;
   const bool by_add_;
   ir::TensorId image_;                 // what is pooled
   ir::TensorId last_ = ir::kNoTensor;  // where the largest goes; none: to a tensor of its own

@@ -1,0 +1,56 @@
+// MEAN over the pixels of a sequence (the second of three dimensions) as one over those of an image of one row, for
+// which chips and other passes know ways.
+#include <utility>
+
+#include "graph/passes/rewrite.h"
+
+namespace skillet::passes {
+namespace {
+
+bool is_mean_of_row(const Rewriter& rewriter, const ir::Op& op) {
+  if (op.kind != ir::OpKind::mean || op.inputs.size() != 2) return false;
+  const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &axes = rewriter.tensor(op.inputs[1]);
+  if (!is_computed_byte(from) || from.shape.rank() != 3 || from.shape[0] != 1 || from.shape.elems() < 1 ||
+      !axes.is_constant() || axes.dtype != ir::DType::int32)
+    return false;
+  const std::vector<int32_t> values = axes.values<int32_t>();
+  return values.size() == 1 && (values[0] == 1 || values[0] == -2);
+}
+
+void rewrite(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (!is_mean_of_row(rewriter, old) || rewriter.level(id) == Level::proven) return;
+  ir::Tensor row = rewriter.tensor(old.inputs[0]);
+  row.name += "/row";
+  row.shape = {1, 1, row.shape[1], row.shape[2]};
+  const ir::TensorId image = rewriter.add(std::move(row));
+  std::vector<ir::Op> ops = {rewriter.reshape(old.inputs[0], image)};
+  ir::Op mean{.kind = ir::OpKind::mean, .attrs = ir::ReduceAttrs{.keep_dims = false}};
+  mean.inputs = {image, rewriter.add_ints(rewriter.tensor(old.outputs[0]).name + "/axes", {1, 2})};
+  mean.outputs = {old.outputs[0]};
+  ir::Tensor flat = rewriter.tensor(old.outputs[0]);
+  const bool is_flat = flat.shape.rank() == 2;
+  if (!is_flat) {
+    flat.name += "/flat";
+    flat.shape = {1, rewriter.tensor(image).shape[3]};
+    mean.outputs = {rewriter.add(std::move(flat))};
+  }
+  const ir::TensorId result = mean.outputs[0];
+  ops.push_back(std::move(mean));
+  if (!is_flat) ops.push_back(rewriter.reshape(result, old.outputs[0]));
+  rewriter.replace({.ops = {id},
+                    .kept = id,
+                    .by = std::move(ops),
+                    .text = "MEAN of a sequence becomes one of a row",
+                    .must_help = false});
+}
+
+}  // namespace
+
+Result<void> means_of_rows(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "means_of_rows");
+  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  return {};
+}
+
+}  // namespace skillet::passes
