@@ -89,6 +89,7 @@ Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);    // MA
 Result<void> differences_to_sums(ir::Graph& graph, const Target& target);  // SUB, MAXIMUM, MINIMUM
 Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
 Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
+Result<void> tighten_relu6(ir::Graph& graph, const Target& target);              // of types beyond 6
 Result<void> affine_chains(ir::Graph& graph, const Target& target);              // MUL, ADD, RELU in a row: one
 Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
 Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows

@@ -44,7 +44,7 @@ constexpr Pass kExact[] = {
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
 };
 // Within a step: what they make is near to, not the same as, what the CPU kernels make.
-constexpr Pass kClose[] = {{"affine_chains", affine_chains}};
+constexpr Pass kClose[] = {{"affine_chains", affine_chains}, {"tighten_relu6", tighten_relu6}};
 constexpr Pass kLast = {"share_weight_scales", share_weight_scales};
 
 void trace(std::string_view when, const ir::Graph& graph) {

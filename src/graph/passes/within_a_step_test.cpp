@@ -153,6 +153,48 @@ TEST(WithinAStep, TheReportSaysSo) {
   EXPECT_EQ(close.rewrites[0].text, "MUL, ADD become DEPTHWISE_CONV_2D 1x1, up to 1 step off");
 }
 
+// Takes RELU6 of types that end there.
+class EndingDriver : public PlainDriver {
+ public:
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const auto* conv = std::get_if<ir::ConvAttrs>(&graph.op(id).attrs);
+    const ir::Quant& quant = graph.tensor(graph.op(id).outputs[0]).quant;
+    const bool is_signed = graph.tensor(graph.op(id).outputs[0]).dtype == ir::DType::int8;
+    const double top = (255.4 - (quant.zero_point() + (is_signed ? 128 : 0))) * static_cast<double>(quant.scale());
+    if (conv != nullptr && conv->activation == ir::Activation::relu6 && top > 6.02)
+      return npu::Support::no(npu::Remedy::none, "it reaches beyond 6");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+
+TEST(WithinAStep, Relu6OfTypesBeyondSix) {
+  const EndingDriver driver;
+  for (const bool is_signed : {true, false}) {
+    for (const double scale : {0.0287, 0.031, 0.0471, 0.12, 0.7}) {
+      for (const int above : {0, 3, 40}) {
+        const int lowest = is_signed ? -128 : 0;
+        auto graph = ir::parse(
+            fmt::format("graph \"g\"\ntensor 0 \"in\" {0} 1x16x16x3 scale=0.06 zero={1}\n"
+                        "tensor 1 \"w\" {0} 3x1x1x3 scale=0.013 zero={1} const=[{2} {1} {1} {1} {3} {1} {1} {1} {4}]\n"
+                        "tensor 2 \"out\" {0} 1x16x16x3 scale={5} zero={6}\ninputs 0\noutputs 2\n"
+                        "op 0 CONV_2D in=[0 1] out=[2] activation=relu6\n",
+                        is_signed ? "int8" : "uint8", lowest + 128, lowest + 128 + 100, lowest + 128 - 71,
+                        lowest + 128 + 17, scale, lowest + above));
+        ASSERT_TRUE(graph.ok()) << graph.error().message;
+        ir::Graph close = *graph;
+        for (const auto mode : {npu::PerChannel::strict, npu::PerChannel::exact}) {
+          std::vector<Rewrite> rewrites;
+          Target target{.driver = &driver, .chip = {}, .per_channel = mode};
+          target.rewrites = &rewrites;
+          ASSERT_TRUE(run_pipeline(close, target).ok());
+          EXPECT_EQ(rewrites.size(), mode == npu::PerChannel::strict ? 0U : 1U) << scale << " " << above;
+        }
+        EXPECT_LE(largest_difference(*graph, close, is_signed), 1) << scale << " " << above;
+      }
+    }
+  }
+}
+
 // Averages of any size: for every sum that there can be, on images of one byte and the next.
 TEST(WithinAStep, AveragesOfAnySize) {
   size_t off = 0;
